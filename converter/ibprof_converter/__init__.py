@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Turn profiles and fabrics into link loads, pictures and reports.
 
-The public names import their modules on first use, so that importing the package is quick. See docs/api.md.
+Modules of public names are imported when a name is first used, so that importing the package is quick. See docs/api.md.
 """
 
 from __future__ import annotations
@@ -36,10 +36,10 @@ __all__ = [
 ]
 
 _LAB_NAMES = ("StudyResults", "simulate")
-"""Public names of version 0.1.0 that are now in `ibprof_lab`."""
+"""Public names of version 0.1.0 that have moved to `ibprof_lab`."""
 
 
-if not TYPE_CHECKING:  # a type checker would take any name for one of this package
+if not TYPE_CHECKING:  # with this function, type checkers accept any name
 
     def __getattr__(name: str) -> object:
         if name in _LAB_NAMES:

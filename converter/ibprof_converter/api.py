@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The functions behind the package's public names: paths and plain values in, results out."""
+"""The package's public functions, from paths and plain values to results."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ from ibprof_converter.traffic.traffic_reader import choose_demand, profile_traff
 
 StrPath = str | PathLike[str]
 StrPaths = StrPath | Sequence[StrPath]
-"""One value or several; empty text is no value."""
+"""One path or several; empty text is ignored."""
 TrafficSource = StrPath | Profile | RankTraffic | Traffic | PortCounters
 """A path, a pattern (`pattern:all-to-all`), a profile, or traffic that was already read."""
 
@@ -62,18 +62,18 @@ def read_fabric(
         names: dumps of ibdiagnet, OpenSM or infiniband-diags, folders of dumps, or names of synthetic fabrics
             (`xgft:2:4,4:1,2`); several names are rails.
         tables: files of forwarding tables, one per name; by default the files next to the dumps.
-        host_names: regular expression that finds the host's name in an adapter's description.
-        level_hosts: regular expression for the names of CAs at level 0.
-        strict: true if it is an error that tables are missing, or that they lead to missing parts of the dumps.
-        routes: source of routes: `tables`, `modelled`, `opensm` or `opensm:ENGINE`; by default tables, or a model
-            without tables.
+        host_names: regular expression that matches the host's name in an adapter's description.
+        level_hosts: regular expression for the names of CAs that are hosts.
+        strict: true to raise an error if tables are missing, or lead to nodes or links that the dumps lack.
+        routes: source of routes: `tables`, `modelled`, `opensm` or `opensm:ENGINE`; by default `tables` if there are
+            tables, else `modelled`.
         interfaces: adapters that jobs use: `compute`, `storage`, `all`, or names separated by commas; by default
             `compute` where adapters differ.
 
     Raises:
         InputError: a file is invalid.
-        UsageError: no fabric is named, no adapter is chosen, an expression is invalid, or the number of tables is not
-            the number of names.
+        UsageError: no fabric is named, `interfaces` selects no adapter, an expression is invalid, or the numbers of
+            tables and names differ.
         InconsistentError: two rails are the same; with `strict`, the dumps are incomplete.
     """
     options = FabricOptions(
@@ -95,14 +95,14 @@ def _name_fabrics(names: Sequence[StrPath]) -> tuple[str, ...]:
 
 
 def _several(values: StrPaths) -> tuple[str, ...]:
-    """Return the caller's values (one or several) as a tuple. Empty text is no value."""
+    """Return the caller's paths (one or several) as a tuple, without empty text."""
     if isinstance(values, str | PathLike):
         return (fspath(values),) if fspath(values) else ()
     return tuple(fspath(value) for value in values)
 
 
 def _expect(value: object, kind: type[Any] | tuple[type[Any], ...], maker: str) -> None:
-    """Check that a value has the type that another function returns.
+    """Check that a value has the type that the function `maker` returns.
 
     Raises:
         TypeError: the value has another type.
@@ -125,7 +125,7 @@ def read_traffic(source: TrafficSource, fabric: RoutedFabric | None = None) -> D
 
     Raises:
         InputError: the file is missing or invalid.
-        UsageError: the pattern is unknown, or it lacks a fabric.
+        UsageError: the pattern is unknown, or needs a fabric.
     """
     if fabric is not None:
         _expect(fabric, RoutedFabric, "read_fabric()")
@@ -157,22 +157,22 @@ def load_links(
 
     Args:
         fabric: result of `read_fabric`.
-        traffic: paths, patterns, profiles or results of `read_traffic`; several are jobs that share the fabric.
-        placement: rank placement that replaces the recorded one: a rule such as `packed`, or a file; one per job.
+        traffic: path, pattern, profile or result of `read_traffic`; several are jobs that share the fabric.
+        placement: rank placement that replaces the recorded one: a rule such as `packed`, or a file; one for each job.
         rails: policy for bytes whose rail was not measured: `split`, `round-robin`, ...
         nic: policy for a host's adapter in one subnet: `rank`, `near`, `spread` or `first`.
-        by: columns to distinguish: `region`, `operation`.
-        counters: port counters to compare the loads with: one file, or two, before and after.
+        by: columns by which loads are distinguished: `region`, `operation`.
+        counters: port counters to compare the loads with: one file, or two files, dumped before and after the run.
         adaptive: true to add bounds of adaptive routing.
-        strict: true if unroutable bytes are an error.
-        operation, region, site: restriction to the calls of one operation, region or line (`solver.c:212`).
+        strict: true to raise an error if some bytes have no route.
+        operation, region, site: use only bytes of this operation, region or call site (`solver.c:212`).
 
     Returns:
-        The bytes of each link direction, with their coverage: unseen, modelled and unrouted data.
+        The bytes of each link direction, and their coverage: unseen, modelled and unrouted data.
 
     Raises:
         InputError: a file is invalid.
-        UsageError: the options do not fit the traffic.
+        UsageError: an option is invalid, or does not apply to this traffic.
         InconsistentError: with `strict`, some bytes cannot be routed.
     """
     _expect(fabric, RoutedFabric, "read_fabric()")
@@ -198,7 +198,7 @@ def load_links(
 
 
 def _read_ends(source: TrafficSource, fabric: RoutedFabric, over_hosts: bool) -> Demand:
-    """Read traffic; the ends of a pattern are hosts if `over_hosts` is true, otherwise adapters."""
+    """Read traffic. The ends of a pattern are hosts if `over_hosts` is true, else adapters."""
     if isinstance(source, str | PathLike):
         return traffic_reader.read_traffic(fspath(source), fabric.hosts, fabric.fabrics, over_hosts)
     return read_traffic(source, fabric)
@@ -215,10 +215,10 @@ def _name_source(source: TrafficSource) -> str:
 def report(
     traffic: FabricLoads | TrafficSource, fabric: RoutedFabric | None = None, *, placement: StrPath = "", top: int = TOP
 ) -> JobReport:
-    """Report on the most loaded links, their senders and the causes.
+    """Report on the most loaded links, their senders and the causes of their loads.
 
     Args:
-        traffic: result of `load_links`, or traffic as in `load_links`.
+        traffic: result of `load_links`, or one `traffic` of `load_links`.
         fabric: result of `read_fabric`; without a fabric, the report covers the traffic alone.
         placement: rank placement that replaces the recorded one.
         top: number of link directions to list.
@@ -258,19 +258,18 @@ def diff(
     """Compare two runs.
 
     Args:
-        a, b: paths of profiles, recordings, report.json, links.csv or any traffic; or profiles and traffic already
-            read.
-        fabric: fabric for a comparison of link loads.
+        a, b: path of a profile, recording, report.json, links.csv or any traffic; or a profile or traffic in memory.
+        fabric: result of `read_fabric`, to compare link loads too.
         placement: rank placement: one for both runs, or one for each.
         rails: policy for bytes whose rail was not measured: `split`, `round-robin`, ...
         nic: policy for a host's adapter in one subnet, as in `load_links`.
-        strict: true if unroutable bytes are an error.
-        fail_on: thresholds such as `max_link>+10%`; `comparison.fails` is true if one is crossed.
-        operation, region, site: restriction to the calls of one operation, region or line (`solver.c:212`).
+        strict: true to raise an error if some bytes have no route.
+        fail_on: thresholds such as `max_link>+10%`; `RunComparison.fails` is true if one is crossed.
+        operation, region, site: use only bytes of this operation, region or call site (`solver.c:212`).
 
     Raises:
         InputError: a file is invalid.
-        UsageError: a threshold is malformed or names a part of neither run; or the arguments do not fit the runs.
+        UsageError: a threshold is malformed or names nothing in the runs, or an argument does not apply to the runs.
         InconsistentError: with `strict`, some bytes cannot be routed.
     """
     if fabric is not None:
@@ -304,27 +303,28 @@ def place(
 ) -> PlacementComparison:
     """Search for a rank placement with the least load on the most loaded link.
 
-    Among equal placements, the load of the most loaded link between switches counts.
+    If placements are equal in this, the load of the most loaded link between switches decides.
 
     Args:
         fabric: result of `read_fabric`.
         traffic: traffic between ranks.
-        placement: present rank placement, for comparison; by default as recorded.
-        hosts: file with hosts to choose from, or `own` for the ranks' present hosts; by default all hosts.
+        placement: present rank placement, for comparison; by default the recorded one.
+        hosts: file that lists the hosts to choose from, or `own` for the ranks' present hosts; by default all hosts.
         slots: number of ranks per host.
-        rails: policy for bytes on several rails.
+        rails: policy for bytes whose rail was not measured, as in `load_links`.
         nic: policy for a host's adapter in one subnet: `rank`, `first` or `spread`.
         divide_groups: true if tensor groups of a training job may be on several hosts.
         seed: seed of the random choices; the same seed and input give the same placement.
-        seconds: seconds that determine the work of the search; by default 10, and more for more than 1,024 ranks.
-        operation, region, site: restriction to the calls of one operation, region or line (`solver.c:212`).
+        seconds: time limit, which determines the work of the search; by default 10 s, and more for more than 1,024
+            ranks.
+        operation, region, site: use only bytes of this operation, region or call site (`solver.c:212`).
 
     Returns:
-        The best placement found (`hosts`, a name for each rank) and the times of other placements, in seconds.
+        The best placement found (`hosts` has the host's name for each rank), and link times of placements, in seconds.
 
     Raises:
         InputError: a file is invalid.
-        UsageError: the traffic has no ranks, or too many.
+        UsageError: the traffic has no ranks or too many ranks, or an option is invalid.
     """
     _expect(fabric, RoutedFabric, "read_fabric()")
     demand = _read_ends(traffic, fabric, over_hosts=True)
@@ -348,12 +348,12 @@ def view(
     Args:
         loads: result of `load_links`.
         compared: loads of the same fabric for comparison.
-        rank_data: CSV file with a column `rank`, then numbers or words that colour the ranks.
-        node_data: CSV file with a column `host`, `node` or `guid`, then numbers or words.
+        rank_data: CSV file with a column `rank`, then columns of numbers or words by which ranks can be coloured.
+        node_data: CSV file with a column `host`, `node` or `guid`, then columns of numbers or words.
 
     Raises:
         InputError: a file is invalid.
-        UsageError: `rank_data` needs ranks that the traffic lacks, or loads have different fabrics.
+        UsageError: there is `rank_data`, but the traffic has no ranks; or loads have different fabrics.
     """
     for each in (loads, *compared):
         _expect(each, FabricLoads, "load_links()")
@@ -364,14 +364,14 @@ def view(
 
 @with_plain_errors
 def check(*names: StrPath, tables: StrPaths = ()) -> FabricHealth:
-    """Check a fabric and its dumps: gaps, routes that do not arrive, slow or missing links.
+    """Check a fabric and its dumps for gaps, routes that do not arrive, and slow or missing links.
 
     Args:
         names, tables: as in `read_fabric`.
 
     Raises:
         InputError: a file is invalid.
-        UsageError: no fabric is named, or the number of tables is not the number of names.
+        UsageError: no fabric is named, or the numbers of tables and names differ.
         InconsistentError: two rails are the same.
     """
     return check_fabric_files(find_rails(_name_fabrics(names), _several(tables)))

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The user's choices by their names: input formats, sources of routes, policies, rankings.
+"""Names that users give: input formats, sources of routes, policies, rankings.
 
-Parsers and their help need only these names, so this module imports nothing that reads a file or holds an array.
+Argument parsers and --help need only this module, so it imports no module that reads files or imports numpy.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ PLACEMENT_FORMS = (
 )
 
 TABLES = "tables"
-"""Source of routes: forwarding tables from a file or of a synthetic fabric."""
+"""Source of routes: forwarding tables, from a file or of a synthetic fabric."""
 
 MODELLED = "modelled"
 OPENSM = "opensm"
@@ -62,21 +62,21 @@ ROUTE_CHOICES = f"{TABLES}, {MODELLED}[:{'|'.join(MODELS)}] or {OPENSM}[:ENGINE]
 """Sources of routes: tables, a model, or OpenSM on this machine."""
 
 RAIL_POLICIES = ("split", "round-robin", "first", "second")
-"""Policies for the rails of bytes, if rails were not measured; the first is the default. See `rail_policies`."""
+"""Policies for bytes whose rail was not measured; the first policy is the default. See `rail_policies`."""
 
 NIC_POLICIES = ("rank", "near", "spread", "first")
-"""Policies for a rank's adapter in one subnet, if it was not measured. See `adapter_policies`."""
+"""Policies that choose a rank's adapter in one subnet if it was not measured. See `adapter_policies`."""
 
 COMPUTE = "compute"
 STORAGE = "storage"
 ALL_INTERFACES = "all"
 
 RANKINGS = ("time", "bytes")
-"""Orders of link directions; the first is the default. See `link_order`."""
+"""Sort keys of link directions; the first is the default. See `link_order`."""
 
 
 def parse_routes(text: str) -> str:
-    """Return the source of routes, one of `ROUTE_CHOICES`.
+    """Check and return a source of routes, one of `ROUTE_CHOICES`.
 
     Raises:
         UsageError: the name is unknown.
@@ -89,7 +89,7 @@ def parse_routes(text: str) -> str:
 
 
 SEARCH_SECONDS = 10.0
-"""Search time in seconds for a placement of up to 1,024 ranks; it grows in proportion to more ranks."""
+"""Search time in seconds for up to 1,024 ranks; for more ranks, it is proportional to their number."""
 
 BALANCED = "balanced"
-"""The rule for tables that spreads destinations evenly; it is available in addition to the models."""
+"""Rule for forwarding tables that distributes destinations evenly over links; no model has this rule."""

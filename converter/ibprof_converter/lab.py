@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Interface to the laboratory: the functions of `ibprof_lab` that the converter calls.
+"""The functions of the laboratory (`ibprof_lab`) that the converter calls.
 
-They are entry points of one group, so the converter imports nothing from the laboratory.
+The converter finds the functions as entry points, so that it imports nothing from the laboratory.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ CYCLE = "cycle"
 
 
 def classify_deadlock(subnets: Sequence[Subnet], lanes: int | None = None) -> str:
-    """Check whether routes between hosts can deadlock, on one virtual lane or on several; return the result.
+    """Return whether routes between hosts can deadlock on one virtual lane, or on the given virtual lanes.
 
     Args:
         subnets: the rails, with their tables.
-        lanes: virtual lanes over which the subnet manager spreads the routes; None if not stated.
+        lanes: number of virtual lanes over which the subnet manager distributes the routes; None if unknown.
 
     Returns:
         `FREE`, `BY_LANES` or `CYCLE`.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Files that appear completely or not at all."""
+"""Atomic writing of files: readers see the complete file, or no file."""
 
 from __future__ import annotations
 

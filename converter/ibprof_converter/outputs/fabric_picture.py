@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Picture of a fabric: nodes by level, and each half of a link coloured by the bytes that its node sends."""
+"""Picture of a fabric: nodes in rows by level; each half of a link has the colour of the bytes that its node sends."""
 
 from __future__ import annotations
 
@@ -27,36 +27,36 @@ from ibprof_converter.traffic.link_loads import Loads
 
 _INCHES = (15.0, 7.5)
 _PANEL_HEIGHT = 0.8
-"""Height of one of several panels, relative to a single panel."""
+"""Height of a panel / height of the picture if it is the only panel."""
 
 _TWO_COLUMNS = 4
-"""Least number of panels in two columns."""
+"""Least number of panels that are drawn in two columns."""
 
 _MOST_PANELS = 8
 _TITLE_WIDTH = 150
-"""Number of letters on a line of the title."""
+"""Largest number of letters on a line of the title."""
 
 _REST = "(all others)"
 _VECTOR = ("svg", "pdf")
 
 _RASTER_FROM = 10_000
-"""More half links than this number are drawn as pixels, since an SVG or PDF would otherwise take many MB."""
+"""More half links than this are drawn as pixels, since an SVG or PDF would otherwise have many MB."""
 
 _DOTS_PER_INCH = 150
 _UNUSED = "#dcdfe3"
 _NODE = "#39424e"
 
 _LOW_TO_HIGH = ("#fbd26a", "#f58c46", "#d94a6a", "#8a2a86", "#260c51")
-"""Colours from light to dark, so that they are readable in grey and by colour-blind readers."""
+"""Colours from light to dark, which are also distinct in grey and for colour-blind readers."""
 
 _BUNDLE_HEIGHT = 0.34
-"""Distance of the outermost parallel link within a level from the straight line, in levels."""
+"""Distance of the outermost parallel link within a level from the straight line / distance of two levels."""
 
 _BUNDLE_STEP = 0.004
-"""Largest distance of parallel links between levels, as a share of the picture's width."""
+"""Largest distance of adjacent parallel links between levels / width of the picture."""
 
 _INK = 26.0
-"""Width of a single line in points. With N lines, each width is divided by the square root of N."""
+"""Line width in points, which is divided by the square root of the number of half links."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,10 +90,9 @@ def write_picture(
     Args:
         file: a path, SVG or PDF by its suffix, else PNG; or an open file, which becomes a PNG.
         title, subtitle: plain text of the heading.
-        panels: `region`, `operation`, `site` or `job`: one picture for each, with a common scale; None: one
-            picture of the sum.
+        panels: `region`, `operation`, `site` or `job`: a panel for each, with a common scale; None: a panel of the sum.
         only_used: true to leave out links without traffic.
-        full_scale: bytes of the darkest colour, for comparable pictures; None: bytes of the most loaded direction.
+        full_scale: bytes of the darkest colour, equal in comparable pictures; None: bytes of the most loaded direction.
     """
     drawn = split_loads(loads, panels)
     columns = 1 if len(drawn) < _TWO_COLUMNS else 2
@@ -124,14 +123,14 @@ def write_picture(
     _write_titles(figure, grid.flat[0], title, subtitle, single=len(drawn) == 1)
     kind = file.suffix.lower().removeprefix(".") if isinstance(file, Path) else "png"
     with warnings.catch_warnings(), rc_context({"svg.hashsalt": "ibprof"}):
-        warnings.filterwarnings("ignore", "Glyph")  # a name in a script that the font lacks is drawn as boxes
+        warnings.filterwarnings("ignore", "Glyph")  # no warning if the font lacks the letters of a name
         dated = {"svg": {"Date": None}, "pdf": {"CreationDate": None}}.get(kind)
         figure.savefig(file, format=kind if kind in _VECTOR else "png", metadata=dated)
 
 
 @dataclass(frozen=True, slots=True)
 class LoadPanel:
-    """One of several pictures.
+    """One panel of a picture.
 
     Attributes:
         name: name of the region, operation, site or job.
@@ -143,7 +142,7 @@ class LoadPanel:
 
 
 def split_loads(loads: Loads, panels: str | None) -> list[LoadPanel]:
-    """Return the loads of each panel, in recorded order; beyond `_MOST_PANELS`, the smallest share one panel.
+    """Return the loads of each panel. If there are more than `_MOST_PANELS`, the least loaded ones share one panel.
 
     Args:
         loads: loads of links, by region, operation, site or job.
@@ -170,19 +169,19 @@ def split_loads(loads: Loads, panels: str | None) -> list[LoadPanel]:
 
 
 def _write_titles(figure: Figure, axes: Axes, title: str, subtitle: str, single: bool) -> None:
-    # Titles contain names from files: a `$` in them is not a formula.
+    # Titles contain names from files: a `$` in a name begins no formula.
     if single:
         axes.set_title(title, loc="left", fontsize=14, fontweight="bold", parse_math=False, pad=24)
         axes.text(0, 1.015, subtitle, transform=axes.transAxes, fontsize=10, color="#5a6573", parse_math=False)
         return
-    # Several jobs make a long title, which may be as wide as the picture.
+    # The titles of several jobs are long, so they use the whole width of the picture.
     lines = [line for each in (title, subtitle) for line in wrap(each, _TITLE_WIDTH)]
     text = figure.suptitle("\n".join(lines), x=0.01, ha="left", fontsize=12)
     text.set_parse_math(False)
 
 
 def _halve(fabric: Fabric, layout: FabricLayout, loaded: npt.NDArray[np.uint64]) -> _Halves:
-    """Return the two halves of each link; parallel links are bent apart, so that each is visible."""
+    """Return the two halves of each link, bent apart for parallel links, so that each link is visible."""
     ends = np.stack([layout.x[fabric.link_node], layout.y[fabric.link_node]], axis=2)
     middle = ends.mean(axis=1) + _bend(fabric, layout)
     line = np.stack([ends, np.repeat(middle[:, None], 2, axis=1)], axis=2)
@@ -191,7 +190,7 @@ def _halve(fabric: Fabric, layout: FabricLayout, loaded: npt.NDArray[np.uint64])
 
 
 def _bend(fabric: Fabric, layout: FabricLayout) -> npt.NDArray[np.float64]:
-    """Return the offset of each link's middle: float64 [link, 2]. Parallel links have different offsets."""
+    """Return the offset of each link's middle, different for parallel links: float64 [link, 2]."""
     pair = np.sort(fabric.link_node, axis=1)
     _, bundle, size = np.unique(pair, axis=0, return_inverse=True, return_counts=True)
     bundle = bundle.reshape(-1)
@@ -199,7 +198,7 @@ def _bend(fabric: Fabric, layout: FabricLayout) -> npt.NDArray[np.float64]:
     place = np.empty(len(order))
     place[order] = np.arange(len(order)) - (np.cumsum(size) - size)[bundle[order]]
     gaps = np.maximum(size[bundle] - 1, 1)
-    across = np.where(size[bundle] > 1, 2 * place / gaps - 1, 0.0)  # from -1 to 1 over the bundle
+    across = np.where(size[bundle] > 1, 2 * place / gaps - 1, 0.0)  # from -1 to 1 over the parallel links
     width = float(np.ptp(layout.x))
     crowd = np.bincount(layout.level[fabric.node_kind == NodeKind.SWITCH], minlength=1).max()
     sideways = np.minimum(_BUNDLE_STEP * width * gaps, 0.4 * width / max(int(crowd), 1))
@@ -210,7 +209,7 @@ def _bend(fabric: Fabric, layout: FabricLayout) -> npt.NDArray[np.float64]:
 
 
 def _draw_links(axes: Axes, halves: _Halves, greatest: float, only_used: bool) -> LineCollection | None:
-    """Draw unused directions faintly, then the others, the most loaded last; return the coloured lines."""
+    """Draw unused link directions faintly, then the used ones, the most loaded last; return the used ones."""
     many = len(halves.bytes) > _RASTER_FROM
     width = float(np.clip(_INK / np.sqrt(len(halves.bytes) + 1), 0.5, 2.4))
     faint = (halves.bytes == 0) & ~(halves.idle & only_used)
@@ -243,7 +242,7 @@ def _draw_nodes(axes: Axes, fabric: Fabric, layout: FabricLayout) -> None:
 
 
 def _label_levels(axes: Axes, layouts: Sequence[FabricLayout]) -> None:
-    """Label the rows: 0 for hosts; with several rails, letters distinguish the switches' levels."""
+    """Label the rows of nodes with their levels; with several rails, a letter for the rail follows."""
     names: dict[float, str] = {}
     for letter, layout in zip("abcdefgh" if len(layouts) > 1 else " ", layouts, strict=False):
         for y, level in set(zip(layout.y.tolist(), layout.level.tolist(), strict=True)) if layout.has_levels else ():

@@ -17,11 +17,11 @@ _ADDITIONAL = ("shared", "most", "counted")
 
 
 class Edge(NamedTuple):
-    """The bytes of one link direction in a region, operation and job.
+    """Bytes of one link direction in one region, operation, call site and job.
 
     Attributes:
         source, destination: keys of the two nodes.
-        attributes: port, peer_port, bytes, and the link's further columns.
+        attributes: `port`, `peer_port`, `bytes` and further columns of links.csv.
     """
 
     source: str
@@ -30,12 +30,12 @@ class Edge(NamedTuple):
 
 
 def node_key(rail: Value, guid: Value) -> str:
-    """Return a node's key. The key contains the rail, since adapters of several rails may share a GUID."""
+    """Return a node's key, `RAIL:GUID`: nodes on different rails may have equal GUIDs."""
     return f"{rail}:{guid}"
 
 
 def list_edges(links: Iterable[Row]) -> Iterator[Edge]:
-    """Yield both directions of each row of links.csv, without empty columns."""
+    """Yield an edge for each direction of each row of links.csv; empty columns are left out."""
     for row in links:
         for near, far in (("a", "b"), ("b", "a")):
             attributes: dict[str, Value] = {
@@ -54,7 +54,7 @@ def list_edges(links: Iterable[Row]) -> Iterator[Edge]:
 def to_networkx(nodes: Iterable[Row], links: Iterable[Row]) -> nx.MultiDiGraph:
     """Return a graph whose nodes are `RAIL:GUID` with the columns of nodes.csv, with an edge for each link direction.
 
-    Lists, which GraphML lacks, become text separated by blanks.
+    Lists become text with blanks between the elements, since GraphML has no lists.
     """
     import networkx as nx  # noqa: PLC0415  (slow to import)
 
@@ -78,7 +78,7 @@ def write_graphml(path: Path, nodes: Iterable[Row], links: Iterable[Row]) -> Non
 
 
 def write_dot(file: TextIO, nodes: Iterable[Row], links: Iterable[Row]) -> None:
-    """Write the graph for Graphviz, with the positions of the layout (`neato -n2`, or `-n` in points)."""
+    """Write the graph for Graphviz, with positions for `neato -n2` or `neato -n`."""
     file.write("digraph fabric {\n  node [shape=box];\n")
     for row in nodes:
         shown = {"label": row["name"], "kind": row["kind"], "level": row["level"], "pos": f"{row['x']},{row['y']}!"}
@@ -105,12 +105,12 @@ def _list(attributes: dict[str, Value]) -> str:
 
 
 def quote_dot(value: Value) -> str:
-    """Return a DOT string in which Graphviz does not treat a backslash as an escape."""
+    """Return a quoted DOT string; backslashes and quotation marks are escaped."""
     text = quote_line(str(value)).replace("\\", "\\\\").replace('"', '\\"')
     return f'"{text}"'
 
 
 def quote_line(text: str) -> str:
-    """Return a name for one line and for XML: without control characters and lone surrogates."""
+    """Replace control characters and lone surrogates, so that the text is valid in XML and on one line."""
     printable = "".join(letter if letter >= " " and letter not in "\x7f\ufffe\uffff" else "\ufffd" for letter in text)
     return printable.encode("utf-8", "backslashreplace").decode()

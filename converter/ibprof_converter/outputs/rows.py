@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Links and nodes as rows of plain values, the same for every output that lists them."""
+"""Links and nodes as rows of plain values, which all outputs use."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from ibprof_converter.traffic.traffic_data import ALL
 Value = int | float | str | list[int] | list[str] | None
 Row = dict[str, Value]
 Table = dict[str, list[Value]]
-"""Columns of equal length, by name."""
+"""Name of a column -> its values; all columns have the same length."""
 
 _END_COLUMNS = ("guid", "name", "port", "level", "x", "y")
 _END_NAMES = {letter: [f"{letter}_{column}" for column in _END_COLUMNS] for letter in "ab"}
@@ -32,16 +32,16 @@ LINK_COLUMNS = (
 )
 
 SITE_COLUMN = "site"
-"""Additional column after `operation`, if call sites are distinguished."""
+"""Column after `operation`, if call sites are distinguished."""
 
 JOB_COLUMNS = ("job",)
-"""Additional columns after the others, if there are several jobs."""
+"""Column after `b_bytes`, if there are several jobs."""
 
 COUNTER_COLUMNS = ("a_counted", "b_counted")
-"""Additional columns if there are port counters, after all other columns."""
+"""Last columns, if there are port counters: bytes that the counters show."""
 
 BOUND_COLUMNS = ("a_shared", "b_shared", "a_most", "b_most", "a_estimate", "b_estimate")
-"""Additional columns with adaptive routing, before the columns of counters: bounds and estimate of the loads."""
+"""Columns before `COUNTER_COLUMNS` with adaptive routing: bounds and estimates of the loads."""
 
 NODE_COLUMNS = ("rail", "guid", "name", "kind", "level", "x", "y", "lids", "ranks", "host")
 
@@ -49,7 +49,7 @@ _KINDS = {NodeKind.CA: "CA", NodeKind.SWITCH: "switch", NodeKind.ROUTER: "router
 
 
 def link_columns(loads: Loads, agreement: Agreement | None = None, bounds: Bounds | None = None) -> tuple[str, ...]:
-    """Return the columns of `link_table`: more with call sites, several jobs, adaptive routing, counters."""
+    """Return the names of the columns of `link_table`."""
     jobs = JOB_COLUMNS if loads.jobs else ()
     columns = LINK_COLUMNS
     if loads.sites:
@@ -66,17 +66,17 @@ def link_table(
     agreement: Agreement | None = None,
     bounds: Bounds | None = None,
 ) -> Table:
-    """Return one row per link; if loads have regions, operations or sites, one row for each of these with bytes.
+    """Return one row per link, or per link and (region, operation, site, job) with bytes on the link.
 
-    A link without traffic has one row, with 0 bytes and `ALL` in these columns, unless `only_used` is set.
+    A link without traffic has one row, with 0 bytes and `ALL` as region, operation, site and job.
 
     Args:
         only_used: true to leave out links without traffic.
         agreement: comparison with port counters.
-        bounds: bounds of adaptive routing. Counters and bounds are totals of a link, equal in all rows of the link.
+        bounds: bounds of adaptive routing. Counters and bounds are totals of the link, so they repeat in all its rows.
 
     Returns:
-        The columns of `link_columns`; `gbps` and counters are None if unknown.
+        A table with the columns of `link_columns`; `gbps` and counters are None if unknown.
     """
     table: Table = {column: [] for column in link_columns(loads, agreement, bounds)}
     for rail, (fabric, layout, loaded) in enumerate(zip(fabrics, layouts, loads.by_rail, strict=True)):
@@ -122,7 +122,7 @@ def rows_of(table: Table) -> Iterator[Row]:
 
 
 def table_of(columns: Sequence[str], rows: Iterable[Row]) -> Table:
-    """Return rows as a table with given columns."""
+    """Return the given columns of rows as a table."""
     rows = list(rows)
     return {column: [row[column] for row in rows] for column in columns}
 
@@ -130,7 +130,7 @@ def table_of(columns: Sequence[str], rows: Iterable[Row]) -> Table:
 def _order_rows(
     fabric: Fabric, layout: FabricLayout, loaded: npt.NDArray[np.uint64], only_used: bool
 ) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.intp]]:
-    """Return the link and the group of each row; an idle link has the number of groups as its group."""
+    """Return the link and the index in `Loads.groups` of each row; len(groups) for a link without traffic."""
     place = np.empty(fabric.links, np.intp)
     place[order_of_links(fabric, layout)] = np.arange(fabric.links)
     is_used = np.asarray(loaded.any(axis=1), np.bool_)
@@ -172,8 +172,8 @@ def node_rows(
     """Yield a row for each node.
 
     Args:
-        rank_lid: int32 [rank, rail], the port of each rank, if the traffic has ranks.
-        names: names of the ranks, if there are several jobs; empty: the ranks' numbers.
+        rank_lid: int32 [rank, rail], LID of each rank's port; None if the traffic has no ranks.
+        names: names of the ranks if there are several jobs; empty to use the ranks' numbers.
 
     Yields:
         A dict of `NODE_COLUMNS`; `lids` and `ranks` are ascending lists; `host` is empty for nodes without a host.

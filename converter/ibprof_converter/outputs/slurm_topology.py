@@ -1,9 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Slurm's `topology.conf` or `topology.yaml` for topology/tree: the hosts of each leaf switch, and the switches above.
+"""`topology.conf` and `topology.yaml` for Slurm's topology/tree: the hosts of each leaf switch, and the switches above.
 
-The plugin needs a tree, in which each switch has one parent. In a fat-tree, a switch has several parents. So switches
-of a level that share children are written as one switch. Slurm then knows which hosts are near each other, but not
-the spines. The groups of a dragonfly are a level between its switches and the whole.
+Slurm needs a tree, where each switch has one parent, but switches of a fat-tree have several. Switches of a level that
+share children are therefore written as one switch. The groups of a dragonfly form a level above its switches.
 
 Source: Slurm's manual, topology.conf(5).
 """
@@ -29,13 +28,13 @@ _HOST = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]*")
 def write_topology(
     file: TextIO, links: Iterable[Row], host_of: dict[str, str], origin: str, group_of: Mapping[str, int] = NO_GROUPS
 ) -> None:
-    """Write the tree of the first rail. Invalid host names are left out, since they would end or change a line.
+    """Write the tree of the first rail as `topology.conf`. Hosts with names that Slurm cannot read are left out.
 
     Args:
         links: rows of links.csv.
         host_of: NODE GUID of an adapter on the first rail -> name of its host.
-        origin: source of the fabric, for the first line.
-        group_of: NODE GUID of a dragonfly's switch -> number of its group.
+        origin: source of the fabric, which the first line names.
+        group_of: NODE GUID of a dragonfly's switch -> index of its group.
     """
     hosts: dict[str, list[str]] = {}
     parents: dict[str, set[str]] = {}
@@ -58,7 +57,7 @@ def write_topology(
         file.write(f"# Left out: {left_out} adapters whose descriptions give no name that a host can have.\n")
     seen: set[str] = set()
     taken: set[str] = set()
-    front: dict[str, list[str]] = {}  # name of a switch -> GUIDs that it represents
+    front: dict[str, list[str]] = {}  # name of a written switch -> GUIDs of the switches that it represents
     for leaf in sorted(hosts, key=lambda guid: (natural_key(names[guid]), guid)):
         own = [host for host in dict.fromkeys(hosts[leaf]) if host not in seen]
         seen.update(own)
@@ -73,7 +72,7 @@ def write_topology(
 
 
 def to_yaml(conf: str) -> str:
-    """Return a `topology.conf` of `write_topology` as `topology.yaml`, which Slurm reads from 25.05 on.
+    """Convert a `topology.conf` of `write_topology` to `topology.yaml`, for Slurm 25.05 and later.
 
     Source: Slurm's manual, topology.yaml(5).
     """
@@ -99,9 +98,9 @@ def _write_upper(
     """Write the switches above the leaves, level by level.
 
     Args:
-        front: name of a switch -> GUIDs that it represents.
-        parents, levels: parents and level of each switch, by GUID.
-        taken: names already in use.
+        front: name of a written switch -> GUIDs of the switches that it represents.
+        parents, levels: GUID of a switch -> GUIDs of its parents, or its level.
+        taken: names of switches that were already written.
     """
     level = 1
     while len(front) > 1:
@@ -122,7 +121,7 @@ def _write_upper(
 def _write_groups(
     file: TextIO, front: dict[str, list[str]], group_of: Mapping[str, int], taken: set[str]
 ) -> dict[str, list[str]]:
-    """Write the groups of a dragonfly; return the GUIDs that each group represents, by its name."""
+    """Write the groups of a dragonfly; return name of a group -> GUIDs of its switches."""
     members: dict[int, list[str]] = {}
     for name, guids in front.items():
         members.setdefault(group_of[guids[0]], []).append(name)
@@ -135,7 +134,7 @@ def _write_groups(
 
 
 def compress(names: Iterable[str]) -> str:
-    """Return names in Slurm's form: node[01-03,07],login1."""
+    """Return names as a Slurm host list, such as node[01-03,07],login1."""
     rows: dict[tuple[str, int], list[int]] = {}
     plain = []
     for name in sorted(names, key=natural_key):
@@ -147,7 +146,7 @@ def compress(names: Iterable[str]) -> str:
     parts = []
     for (prefix, width), numbers in rows.items():
         runs = []
-        # The difference of number and index is constant within a run of consecutive numbers.
+        # In a run of consecutive numbers, number - index is constant.
         for _, members in groupby(enumerate(sorted(set(numbers))), key=lambda each: each[1] - each[0]):
             run = [f"{number:0{width}}" for _, number in members]
             runs.append(run[0] if len(run) == 1 else f"{run[0]}-{run[-1]}")
@@ -159,16 +158,16 @@ def compress(names: Iterable[str]) -> str:
 def _join(
     front: dict[str, list[str]], parents: dict[str, set[str]], levels: dict[str, int], level: int
 ) -> list[tuple[list[str], list[str]]] | None:
-    """Group the switches that share a parent of the next level; at the top, the switches that are linked.
+    """Group the written switches that share a parent on the next level; at the top, those with links to each other.
 
     Returns:
-        The children of each group and the switches that join them; None if nothing more can be joined.
+        For each group, the names of its members and the GUIDs of their parents; None if no switches share a parent.
     """
     of_guid = {guid: name for name, guids in front.items() for guid in guids}
     over: dict[str, set[str]] = {}
     for child, name in of_guid.items():
         for parent in parents.get(child, ()):
-            if parent in of_guid:  # linked switches of one level: a torus, a dragonfly
+            if parent in of_guid:  # a link within a level, as in a torus or dragonfly
                 over.setdefault("", set()).update((name, of_guid[parent]))
             elif levels[parent] == level + 1:
                 over.setdefault(parent, set()).add(name)
@@ -197,7 +196,7 @@ def _join(
 
 
 def _name_switch(name: str, taken: set[str]) -> str:
-    """Return a name that is valid in Slurm and unique."""
+    """Return a valid name for Slurm that is not in `taken`, and add it."""
     base = _ODD.sub("_", name).strip("_") or "switch"
     chosen, number = base, 1
     while chosen in taken:

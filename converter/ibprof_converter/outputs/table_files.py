@@ -27,7 +27,7 @@ _QUOTED = re.compile(r'[,"\r\n]')
 def write_csv(file: TextIO, table: Table) -> None:
     """Write a header and one line per row.
 
-    A list becomes JSON text, so that readers do not take it for a number. None becomes an empty field.
+    Lists become JSON text, so that no reader takes a list of one element for a number. None becomes an empty field.
     """
     file.write(",".join(table) + "\n")
     rows = len(next(iter(table.values())))
@@ -37,7 +37,7 @@ def write_csv(file: TextIO, table: Table) -> None:
 
 
 def _fields_of(column: Sequence[Value]) -> Iterable[str]:
-    """Return a column as fields of CSV; equal values are formatted once."""
+    """Format a column as fields of CSV. Equal values are formatted once."""
     try:
         fields = {value: _as_field(value) for value in set(column)}
     except TypeError:  # lists
@@ -51,13 +51,13 @@ def _as_field(value: Value) -> str:
     if isinstance(value, float):
         return f"{value:.10g}"
     text = json.dumps(value) if isinstance(value, list) else "" if value is None else str(value)
-    # Before Python 3.11, csv neither writes nor reads a NUL. Readers treat a lone carriage return as the end of a row.
+    # Before Python 3.11, the module csv cannot read a NUL. An unquoted carriage return would end a row.
     text = text.replace("\0", r"\x00")
     return '"' + text.replace('"', '""') + '"' if _QUOTED.search(text) else text
 
 
 def write_parquet(path: Path, table: Table) -> None:
-    """Write a table as Parquet; bytes are uint64, lists are lists of text.
+    """Write a table as Parquet. Columns of bytes are uint64; lists are lists of text.
 
     Raises:
         MissingToolError: pyarrow is not installed.

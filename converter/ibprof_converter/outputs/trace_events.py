@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A run over time for Perfetto and chrome://tracing, from recorded intervals and sampled calls.
+"""A run as a trace for Perfetto and chrome://tracing, from recorded intervals and sampled calls.
 
-Hosts are processes, and ranks are threads. Sampled calls of a rank are on a separate thread, as events of waiting for a
-late rank, and events of transfer. Each region is one asynchronous event from its first visit to the end of its last
-visit, since single visits are not recorded. Bytes, time inside MPI and the use of links are counters.
+Hosts are processes and ranks are threads. A second thread of each rank shows waiting, unsplit time and transfer of
+sampled calls. Each region is one asynchronous event from its first visit to the end of its last visit. Bytes, time
+inside MPI and the use of links are counters.
 
 Source: "Trace Event Format", the document of the Chromium project; times are microseconds.
 """
@@ -32,10 +32,10 @@ Place = tuple[int, int]
 """Process and rank."""
 
 _LINKS = 0
-"""Process number of the links. Hosts have the next numbers."""
+"""Process number of the links; hosts have the numbers from 1."""
 
 _SAMPLED = 1 << 24
-"""Thread number of rank 0's sampled calls. Sampled calls of the other ranks have the next numbers."""
+"""Thread number of a rank's sampled calls - rank."""
 
 _LATEST = (1 << 63) - 1
 
@@ -49,8 +49,9 @@ class LinkUse:
     Attributes:
         name: name of the link direction.
         first_ns: Unix time of the start of the first step.
-        begin_ns: float64 [step + 1], start of each step, counted from `first_ns`, then the end of the last step.
-        share: float64 [step + 1], share of the link's speed, from 0 to 1, then 0.
+        begin_ns: float64 [step + 1], start of each step and end of the last step, in ns since `first_ns`.
+        share: float64 [step + 1], use of the link in each step, as a share (0 to 1) of its speed; the last element is
+            0.
     """
 
     name: str
@@ -60,11 +61,11 @@ class LinkUse:
 
 
 def write_trace(file: TextIO, run: Profile, links: Sequence[LinkUse], waiting: MeasuredWaiting | None = None) -> None:
-    """Write a run as one JSON object.
+    """Write the trace of a run as one JSON object.
 
     Args:
         run: a run with recorded intervals, or sampled calls.
-        links: use of some link directions; may be empty.
+        links: use of the link directions to show; may be empty.
         waiting: the run's sampled calls; None without samples.
     """
     entered = run.region_times.first_ns[run.region_times.first_ns > 0]
@@ -109,7 +110,7 @@ def _list_events(
 
 
 def _split_by_rank(rank: npt.NDArray[np.int32]) -> Callable[[int], Rows]:
-    """Return a function that returns the rows of a rank."""
+    """Return a function from a rank to the indices of its rows."""
     order = np.argsort(rank, kind="stable")
     ordered = rank[order]
 
@@ -138,7 +139,7 @@ def _name(what: str, process: int, thread: int, name: str) -> Event:
 def _list_calls(
     run: Profile, waiting: MeasuredWaiting, sites: Sequence[str], rows: Rows, place: Place, first: int
 ) -> Iterator[Event]:
-    """Yield waiting, transfer and unsplit time of a rank's sampled calls; calls within another one are left out."""
+    """Yield waiting, unsplit time and transfer of a rank's sampled calls; calls within another call are left out."""
     calls = waiting.calls
     waits, unsplit, errors = split_each(take_rows(calls, rows))
     end = first
@@ -201,7 +202,7 @@ def _spans(begin_ns: npt.NDArray[np.uint64], end_ns: npt.NDArray[np.uint64]) -> 
 def _steps(
     what: str, place: Place, spans: npt.NDArray[np.int64], amounts: npt.NDArray[np.float64], first: int
 ) -> Iterator[Event]:
-    """Yield a counter of a rank: its rate in each interval, and 0 at the start of a gap."""
+    """Yield a counter of a rank: amount / duration of each interval, and 0 at the start of a gap between intervals."""
     process, rank = place
     name = f"rank {rank}: {what}"
     for number, ((begin, end), amount) in enumerate(zip(spans.tolist(), amounts.tolist(), strict=True)):
@@ -212,7 +213,7 @@ def _steps(
 
 
 def _shorten(value: float) -> float:
-    """Return a number with six digits, which makes files smaller by a third."""
+    """Round to six digits, which makes files smaller by a third."""
     return float(f"{value:.6g}")
 
 

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Nodes, links and loads as YAML: one document for any viewer, or a folder of tables for Boxfish.
 
-The folder has the run's meta file, and one table each for nodes and links. A table is a YAML document with the run's
-key, a second one with the columns' names and types, a line `...`, then rows of numbers separated by blanks. Each link
-has two rows, one for each end: the bytes that the node at (sx, sy) sends to the node at (tx, ty).
+The folder has a meta file, a table of nodes and a table of links. A table is a YAML document with the run's key, a YAML
+document with names and types of the columns, a line `...`, and rows of numbers with blanks between them. Each link has
+two rows: each has the bytes that the node at (sx, sy) sends to the node at (tx, ty).
 
 Source: LLNL/boxfish, docs/userguide/fileformat.rst.
 """
@@ -42,21 +42,21 @@ class _Line(dict[str, object]):
 
 
 _Dumper: type[yaml.SafeDumper] | type[yaml.CSafeDumper] = getattr(yaml, "CSafeDumper", yaml.SafeDumper)
-"""The C dumper is ten times as fast; it exists unless PyYAML was built without libyaml."""
+"""The C dumper is ten times as fast, but missing if PyYAML was built without libyaml."""
 
 _Dumper.add_representer(
     _Line, lambda dumper, row: dumper.represent_mapping("tag:yaml.org,2002:map", row.items(), flow_style=True)
 )
 
-# A path may contain bytes that are not UTF-8, which YAML cannot hold; they become `\\udcNN`, as in the other outputs.
+# A path may contain bytes that are not UTF-8, which YAML cannot represent; they become `\\udcNN`, as in all outputs.
 _Dumper.add_representer(str, lambda dumper, text: dumper.represent_str(text.encode(errors="backslashreplace").decode()))
 
 
 def write_yaml(file: TextIO, about: Mapping[str, object], nodes: Iterable[Row], links: Iterable[Row]) -> None:
-    """Write a mapping of `about`, `nodes` and `links`; rows have the columns of nodes.csv and links.csv.
+    """Write a YAML mapping with `about`, `nodes` and `links`; rows have the columns of nodes.csv and links.csv.
 
     Args:
-        about: facts on the loads: numbers and text.
+        about: names and values of facts on the loads.
         nodes, links: rows from `outputs.rows`.
     """
     document = {"about": dict(about), "nodes": [_Line(row) for row in nodes], "links": [_Line(row) for row in links]}
@@ -64,7 +64,7 @@ def write_yaml(file: TextIO, about: Mapping[str, object], nodes: Iterable[Row], 
 
 
 def write_boxfish(folder: Path, about: Mapping[str, object], nodes: Iterable[Row], links: Iterable[Row]) -> None:
-    """Write the run.
+    """Write the folder of tables for Boxfish.
 
     Args:
         folder: the output folder, created if missing.
@@ -150,7 +150,7 @@ def _write_meta(path: Path, about: Mapping[str, object], nodes: int, codes: dict
 
 
 def _word(value: Value) -> str:
-    """Return a name as one ASCII word, since rows are split at blanks; `-` for an empty name."""
+    """Return a name as one ASCII word, since blanks separate columns; `-` for an empty name."""
     text = "_".join(str(value).split()).encode("ascii", "replace").decode().replace("#", "_")
     return "".join(letter if letter.isprintable() else "_" for letter in text)[:_LONGEST_NAME] or "-"
 

@@ -15,26 +15,26 @@ from ibprof.profile.row_arrays import RowArrays
 from ibprof_converter.viewer.view_file import NONE, Arrays
 
 _ROW_LIMIT = 1 << 20
-"""The largest number of rows. With more, adjacent intervals are joined two by two until they fit."""
+"""Largest number of rows of intervals. If there are more, adjacent intervals are joined in pairs until they fit."""
 
 _TIMES_LIMIT = 1 << 18
-"""Largest number of rows for time inside MPI calls, which is only drawn."""
+"""Largest number of rows of time inside MPI calls."""
 
 _VISIT_LIMIT = 1 << 18
-"""Largest number of visits. Beyond it, the shortest visits are left out, since no picture could show them."""
+"""Largest number of visits. If there are more, the shortest are left out, since they are invisible in the picture."""
 
 _FINEST = 2048
-"""If visits are left out, visits shorter than the run's time divided by this number are left out too."""
+"""If any visits are left out, all visits shorter than 1/2048 of the run are left out."""
 
 _UNNAMED = -1
-"""A region that gets its name only when a mark closes it."""
+"""Stands for a region that gets its name at its end (`IBPROF_REGION()`)."""
 
 _NS = 1e-9
 
 
 @dataclass(frozen=True, slots=True)
 class RegionVisits(RowArrays):
-    """Visits of ranks to regions; arrays of one length.
+    """Visits of ranks to regions, as arrays of equal length.
 
     Attributes:
         rank, region: int32, rank and region of each visit.
@@ -52,11 +52,11 @@ _Rows = TypeVar("_Rows", Intervals, IntervalTimes, RegionVisits)
 
 @dataclass(frozen=True, slots=True)
 class RunTimes:
-    """Activity of the ranks of a run over time; with several jobs, of all their ranks.
+    """Activity over time of the ranks of a run, or of the ranks of several jobs.
 
     Attributes:
-        sent: bytes by interval; at least one row.
-        inside: time inside MPI calls; empty if not recorded.
+        sent: bytes sent in each interval; at least one row.
+        inside: time inside MPI calls in each interval; empty if not recorded.
         visits: visits to regions.
         regions: the regions' names.
     """
@@ -68,12 +68,13 @@ class RunTimes:
 
 
 def describe_times(times: RunTimes) -> Arrays:
-    """Return arrays of the intervals by rank and group of peers, of time inside MPI calls, and of visits to regions.
+    """Return the page's arrays of sent bytes, of time inside MPI calls, and of visits to regions.
 
     Returns:
-        `time_rank`; `time_begin` and `time_end` in seconds since the first; `time_first_peer` and `time_last_peer`, -1
-        for peers that are not ranks; `time_bytes`. If times were recorded, `mpi_rank`, `mpi_begin`, `mpi_end` and
-        `mpi_seconds`. If there are visits, `visit_rank`, `visit_region`, `visit_begin` and `visit_end`.
+        `time_rank`; `time_begin` and `time_end`, in seconds since the first interval; `time_first_peer` and
+        `time_last_peer`, -1 for unknown peers; `time_bytes`. If time inside MPI was recorded, also `mpi_rank`,
+        `mpi_begin`, `mpi_end` and `mpi_seconds`. If there are visits, also `visit_rank`, `visit_region`, `visit_begin`
+        and `visit_end`.
     """
     intervals, inside, visits = _fit(times.sent, _ROW_LIMIT), _fit(times.inside, _TIMES_LIMIT), times.visits
     start = min(int(each.begin_ns.min()) for each in (intervals, inside) if len(each.rank))
@@ -122,14 +123,14 @@ def _fit(rows: _Rows, limit: int) -> _Rows:
 def merge_times(jobs: Sequence[Profile | None], first_rank: Sequence[int]) -> RunTimes | None:
     """Merge the activity of the ranks of several jobs.
 
-    Jobs that all ran at the same time keep their times. Jobs recorded separately are shifted to a common start.
+    Jobs that ran at the same time keep their times; otherwise all jobs are shifted to a common start.
 
     Args:
         jobs: the run of each job; None if it was not recorded.
-        first_rank: the number of each job's rank 0 among the ranks of all jobs.
+        first_rank: index of each job's rank 0 among the ranks of all jobs.
 
     Returns:
-        None if no job has intervals.
+        The merged activity; None if no job has intervals.
     """
     known = [
         (each, first)
@@ -153,7 +154,7 @@ def merge_times(jobs: Sequence[Profile | None], first_rank: Sequence[int]) -> Ru
 
 
 def _shift(rows: _Rows, first_rank: int, by_ns: int) -> _Rows:
-    """Return rows with ranks numbered over all jobs, and with times moved back by `by_ns`."""
+    """Return rows with ranks numbered over all jobs, and with times earlier by `by_ns`."""
     moments = {
         name: (getattr(rows, name).astype(np.int64) - by_ns).astype(np.uint64) for name in ("begin_ns", "end_ns")
     }
@@ -166,7 +167,7 @@ def _join(parts: Sequence[_Rows]) -> _Rows:
 
 
 def _count_peers_on(job: Intervals, first_rank: int) -> Arrays:
-    """Return the peers of a job's intervals, with ranks numbered over all jobs."""
+    """Return the columns of peers of a job's intervals, with ranks numbered over all jobs."""
 
     def peers(peer: npt.NDArray[np.uint32]) -> npt.NDArray[np.uint32]:
         return np.where(peer == UNKNOWN_PEER, peer, peer + np.uint32(first_rank)).astype(np.uint32)
@@ -175,7 +176,7 @@ def _count_peers_on(job: Intervals, first_rank: int) -> Arrays:
 
 
 def _join_pairs(rows: _Rows) -> _Rows:
-    """Join every two consecutive intervals of a rank and group of peers."""
+    """Join each two consecutive intervals of the same rank and the same peers."""
     peers = rows.first_peer if isinstance(rows, Intervals) else np.zeros(len(rows.rank), np.uint32)
     order = np.lexsort((rows.begin_ns, peers, rows.rank))
     rank, peer = rows.rank[order], peers[order]
@@ -192,10 +193,9 @@ def _join_pairs(rows: _Rows) -> _Rows:
 
 
 def list_visits(run: Profile) -> RegionVisits:
-    """Return the visits that the run's marks record, in the order of ranks.
+    """Return the visits to regions, from the run's marks, rank by rank.
 
-    A process keeps only its first marks; after the last mark nothing is known. Time without recording belongs to no
-    region.
+    A process records only its first marks; later visits are unknown. While recording is off, a rank visits no region.
     """
     by_rank: dict[int, list[Mark]] = {}
     for mark in run.marks:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""User-supplied attributes of ranks and nodes from CSV files: numbers, classes, positions on the problem's grid."""
+"""Attributes of ranks and nodes from the user's CSV files: numbers, classes, and positions on the problem's grid."""
 
 from __future__ import annotations
 
@@ -29,8 +29,8 @@ class UserAttribute:
 
     Attributes:
         name: the heading of the column.
-        of_ranks: True for an attribute of ranks, False for one of nodes.
-        value: float64 [rank or node], NaN without a value; the index of the class if there are classes.
+        of_ranks: True for an attribute of ranks, False for an attribute of nodes.
+        value: float64 [rank or node], the number, or the index of the class; NaN without a value.
         classes: class names; empty for a column of numbers.
     """
 
@@ -45,8 +45,8 @@ class RankGrid:
     """The positions of ranks on the problem's grid.
 
     Attributes:
-        title: the source of the positions.
-        place: int32 [rank, 3], along x, y and z from 0; `NONE` if unknown.
+        title: text that names the source of the positions.
+        place: int32 [rank, 3], index along x, y and z, from 0; `NONE` if unknown.
     """
 
     title: str
@@ -54,13 +54,13 @@ class RankGrid:
 
 
 def read_rank_data(path: Path, ranks: int) -> tuple[list[UserAttribute], RankGrid | None]:
-    """Read a CSV file with the column `rank` and further columns; x, y and z are coordinates.
+    """Read a CSV file with the column `rank` and further columns; columns x, y and z are coordinates.
 
     Args:
         ranks: the number of ranks.
 
     Returns:
-        The other columns, and the grid if there is a column x.
+        The columns other than coordinates, and the grid; None without a column x.
 
     Raises:
         InputError: the file has another format.
@@ -76,7 +76,7 @@ def read_rank_data(path: Path, ranks: int) -> tuple[list[UserAttribute], RankGri
 def read_node_data(path: Path, fabrics: Sequence[Fabric], hosts: Hosts) -> list[UserAttribute]:
     """Read a CSV file with the column `host`, `node` (a description) or `guid`, and further columns.
 
-    Nodes are numbered over all fabrics. A value of a host applies to its adapters on all rails.
+    In the result, nodes are numbered over all fabrics. A value of a host applies to its adapters on all rails.
 
     Raises:
         InputError: the file has another format, or names a node that is not in the fabric.
@@ -93,9 +93,9 @@ def read_node_data(path: Path, fabrics: Sequence[Fabric], hosts: Hosts) -> list[
 
 
 def find_recorded_grid(profile: Profile | None) -> RankGrid | None:
-    """Return the first complete Cartesian grid that the program created; None if there is none.
+    """Return the first grid of MPI_Cart_create for which all its ranks are recorded; None without such a grid.
 
-    The last dimension is x, the second to last is y. All other dimensions are flattened to z.
+    The last dimension becomes x, the second to last y. All other dimensions are flattened to z.
     """
     if profile is None:
         return None
@@ -113,7 +113,7 @@ def find_recorded_grid(profile: Profile | None) -> RankGrid | None:
 
 @dataclass(frozen=True, slots=True)
 class _CsvColumns:
-    """A file: the name of its first column, (line, text) of each row's first cell, and the other columns' cells."""
+    """A CSV file: name of the first column, (line, text) of its cells, and name -> cells of each other column."""
 
     kind: str
     key: list[tuple[int, str]]
@@ -192,7 +192,7 @@ def _coordinate(path: Path, line: int, name: str, text: str) -> float:
 
 
 def _make_finder(kind: str, fabrics: Sequence[Fabric], hosts: Hosts) -> Callable[[str], Sequence[int]]:
-    """Return a function from the first cell of a row to the nodes that the cell names; no nodes for an unknown name."""
+    """Return a function from a row's first cell to the nodes that it names; no nodes for an unknown name."""
     first = np.cumsum([0, *(fabric.nodes for fabric in fabrics)]).tolist()
     nodes_of: dict[int | str, list[int]] = {}
     for rail, fabric in enumerate(fabrics):

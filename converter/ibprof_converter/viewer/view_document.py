@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The document of the view: names as JSON, nodes, links, link values and runs as arrays. See docs/formats/view.md."""
+"""The document of the view: names as JSON; nodes, links and runs as arrays. See docs/formats/view.md."""
 
 from __future__ import annotations
 
@@ -40,9 +40,8 @@ class LinkValue:
 
     Attributes:
         unit: `s`, `Gb/s`, or empty.
-        value: float64 [2 * link], by link direction; NaN if unknown, or without meaning in this direction.
-            `describe_link_values` expects the link directions of the page; `encode_document` expects the fabrics' link
-            directions, one rail after the other.
+        value: float64 [2 * link + end], one rail after the other, for `encode_document`; in the page's order for
+            `describe_link_values`. NaN if unknown, or without meaning in this direction.
     """
 
     name: str
@@ -66,15 +65,14 @@ def encode_document(
 
     Args:
         title: the title of the page; plain text.
-        runs: the runs on the fabrics, at least one. The page compares any two, initially the first two.
-        attributes: user-supplied attributes of nodes, and of the ranks of the first run.
+        runs: the runs on the fabrics, at least one. The page compares two runs, initially the first two.
+        attributes: the user's attributes of nodes, and of the ranks of the first run.
         grid: the positions of the first run's ranks on the problem's grid.
         link_values: properties of links other than their bytes.
-        spell: function applied to texts, for example to shorten paths.
+        spell: function that is applied to all texts, for example to shorten paths.
 
     Returns:
-        uint32 length of a JSON text, the text, zeros up to a multiple of 8, arrays; little-endian. The text's `arrays`
-        lists the name, type, offset behind the text, and length of each array.
+        The format of `pack_document`.
     """
     names = share_names(runs)
     first_node = np.cumsum([0, *(subnet.fabric.nodes for subnet in subnets)])
@@ -128,7 +126,7 @@ def encode_document(
 
 
 def _spell(value: object, spell: Callable[[str], str]) -> object:
-    """Return plain values with `spell` applied to their texts; keys stay unchanged."""
+    """Apply `spell` to all texts in a JSON value, except keys."""
     if isinstance(value, str):
         return spell(value)
     if isinstance(value, dict):
@@ -137,7 +135,7 @@ def _spell(value: object, spell: Callable[[str], str]) -> object:
 
 
 def _order_ends(subnet: Subnet, layout: FabricLayout) -> npt.NDArray[np.intp]:
-    """Return the fabric's link directions in the order of links.csv, upward first: intp [2 * link]."""
+    """Return the fabric's link directions in the order of links.csv, the upward direction of each link first: intp."""
     links = order_of_links(subnet.fabric, layout)
     lower = lower_ends(subnet.fabric, layout)[links]
     return np.stack([2 * links + lower, 2 * links + 1 - lower], axis=1).ravel()
@@ -156,7 +154,7 @@ def _describe_nodes(subnets: Sequence[Subnet], layouts: Sequence[FabricLayout]) 
 
 
 def _describe_groups(subnets: Sequence[Subnet], layouts: Sequence[FabricLayout]) -> Arrays:
-    """Return the group of each dragonfly switch, `NONE` for other nodes; empty without a dragonfly."""
+    """Return the index of each dragonfly switch's group, `NONE` for other nodes; empty without a dragonfly."""
     group = [np.full(subnet.fabric.nodes, NONE, np.int32) for subnet in subnets]
     for own, subnet, layout in zip(group, subnets, layouts, strict=True):
         found = {} if layout.has_levels else find_dragonfly_groups(subnet.fabric)
@@ -206,12 +204,12 @@ def _describe_attributes(
 def split_positions(
     attributes: Sequence[UserAttribute], subnets: Sequence[Subnet]
 ) -> tuple[list[UserAttribute], npt.NDArray[np.float64] | None]:
-    """Separate positions in space from other attributes.
+    """Separate the positions of nodes (columns x, y and z) from other attributes.
 
-    A node without a position, such as many hosts, is placed next to its neighbours.
+    Nodes without a position are placed next to their neighbours.
 
     Returns:
-        The other attributes, and the positions: float64 [node, 3]; None without numeric x, y and z of nodes.
+        The other attributes, and float64 [node, 3], or None if x, y or z is missing or not numeric.
     """
     axes = {each.name: each for each in attributes if not each.of_ranks and not each.classes and each.name in _AXES}
     if len(axes) < len(_AXES):

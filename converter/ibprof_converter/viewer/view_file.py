@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The view as a file: its document packed as a JSON header and arrays, and the HTML page around it.
+"""The view as a file: the document, packed from a JSON header and arrays, and the HTML page that contains it.
 
-The page needs no other file and no network, and may access neither. See docs/formats/view.md.
+The page needs no other file and no network, and its content security policy forbids both. See docs/formats/view.md.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _LEVEL = 9
 VERSION = 2
 
 NONE = -1
-"""Index for a missing node, link direction, column or rank."""
+"""Index that stands for a missing node, link direction, column or rank."""
 
 _ALIGNMENT = 8
 
@@ -44,8 +44,8 @@ def pack_document(header: dict[str, object], arrays: Arrays) -> bytes:
     """Pack a header and its arrays.
 
     Returns:
-        uint32 length of a JSON text, the text, zeros up to a multiple of 8, the arrays; all little-endian. The text's
-        `arrays` lists the name, type, offset behind the text, and length of each array.
+        Length of the JSON text (uint32), the text, zeros up to a multiple of 8 bytes, the arrays; all little-endian. In
+        the text, `arrays` lists name, type, length and offset of each array; offsets count from the first array.
     """
     blocks, listed, offset = [], [], 0
     for name, array in arrays.items():
@@ -53,7 +53,7 @@ def pack_document(header: dict[str, object], arrays: Arrays) -> bytes:
         listed.append({"name": name, "type": _TYPES[array.dtype.name], "offset": offset, "length": array.size})
         blocks.append(block + bytes(-len(block) % _ALIGNMENT))
         offset += len(blocks[-1])
-    # Lone surrogates, from decoding invalid UTF-8, stay as JSON escapes.
+    # Lone surrogates, which come from invalid UTF-8, become JSON escapes.
     text = json.dumps(header | {"arrays": listed}, separators=(",", ":")).encode("ascii")
     head = struct.pack("<I", len(text)) + text
     return b"".join([head, bytes(-len(head) % _ALIGNMENT), *blocks])
@@ -63,7 +63,7 @@ def write_page(path: Path, document: bytes) -> None:
     """Write the view to a file.
 
     Args:
-        document: from `encode_document`.
+        document: result of `encode_document`.
 
     Raises:
         OSError: the file cannot be written.
@@ -74,11 +74,11 @@ def write_page(path: Path, document: bytes) -> None:
 def render_page(document: bytes) -> str:
     """Return the view as HTML.
 
-    Names from fabrics and profiles are only in the deflated document, which no browser parses as HTML. The content
-    security policy allows this script and this style by their hashes, and no request.
+    Names from fabrics and profiles are only in the compressed document, which browsers do not parse as HTML. The
+    content security policy allows only the page's script and style, by their hashes, and no requests.
 
     Args:
-        document: from `encode_document`.
+        document: result of `encode_document`.
     """
     page = _part("page.html")
     script, style = page_hashes()
@@ -94,7 +94,7 @@ def render_page(document: bytes) -> str:
 
 
 def page_hashes() -> tuple[str, str]:
-    """Return the hashes of the script and the style. A page that embeds the view must allow the same."""
+    """Return the hashes of the script and the style, which the policy of an embedding page must also allow."""
     return hash_inline(_part("app.js")), hash_inline(_part("style.css"))
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The runs of a view as arrays: ranks, flows and forwarding tables, numbered alike in all runs."""
+"""The runs of a view as arrays of ranks, flows and forwarding tables; all runs use the same indices."""
 
 from __future__ import annotations
 
@@ -24,28 +24,27 @@ from ibprof_converter.viewer.time_arrays import RunTimes, describe_times
 from ibprof_converter.viewer.view_file import NONE, Arrays
 
 FLOW_LIMIT = 1 << 21
-"""Largest number of flows that the page can sum exactly: sums of 2**21 halves of 32 bits stay below 2**53."""
+"""Largest number of flows that the page can sum exactly: a sum of 2**21 halves of 32 bits is below 2**53."""
 
 _NAME_CAUSE = (VerdictKind.HOST_LINKS, VerdictKind.SWITCH_LINKS, VerdictKind.UNKNOWN)
-"""Kinds of verdict whose sentences name a cause. With other kinds, the network needs no change."""
+"""Kinds of verdict whose sentences name a cause. In verdicts of other kinds, the network needs no change."""
 
 
 @dataclass(frozen=True, slots=True)
 class ViewRun:
-    """One run: traffic mapped on the fabric.
+    """One run of a view: traffic on the fabric.
 
     Attributes:
         name: the run's name, distinct from others in the same file.
         placed: the traffic.
-        loads: the link loads; they are written only if the page cannot sum the flows itself.
-        coverage: unseen and modelled data.
-        times: activity over time: of the ranks of `placed`, or of the jobs of `placed` if it has no ranks; None if not
-            recorded.
-        known: for each rail bool [link, end], True where the load is known; None if all are.
-        verdict: verdict on the run; None if shown elsewhere, or unknown.
+        loads: the link loads, which are written only if the page cannot compute them from flows.
+        coverage: data that were not seen or are modelled.
+        times: activity over time of the ranks of `placed`, or of its jobs if it has no ranks; None if not recorded.
+        known: for each rail bool [link, end], True where the load is known; None if all loads are known.
+        verdict: verdict on the run; None if it is unknown, or shown outside the view.
         diagnosis: diagnosis of the run's links; None if not diagnosed.
-        rank_parts: float32 [rank, part]: waiting, transfer, unsplit time of each rank of `placed`, and the error of the
-            waiting, in seconds; NaN if unknown. None without samples.
+        rank_parts: float32 [rank, 4]: waiting, transfer, unsplit time and error of waiting of each rank of `placed`, in
+            seconds; NaN if unknown. None without samples.
     """
 
     name: str
@@ -65,7 +64,7 @@ class RunPairChange:
 
     Attributes:
         before, after: indices of the two runs.
-        text: the change and its reason.
+        text: text that states the change and its reason.
     """
 
     before: int
@@ -75,7 +74,7 @@ class RunPairChange:
 
 @dataclass(frozen=True, slots=True)
 class SharedNames:
-    """Names shared by all runs of a file, so that a selection means the same in each run."""
+    """The names of all runs of a file, so that an index means the same name in each run."""
 
     regions: tuple[str, ...]
     operations: tuple[str, ...]
@@ -85,7 +84,7 @@ class SharedNames:
 
 
 def share_names(runs: Sequence[ViewRun]) -> SharedNames:
-    """Return the names of all runs, those of the first run first."""
+    """Return the names of all runs; those of the first run come first."""
     traffics = [run.placed for run in runs if isinstance(run.placed, Traffic)]
 
     def join(names: Sequence[Sequence[str]]) -> tuple[str, ...]:
@@ -96,7 +95,7 @@ def share_names(runs: Sequence[ViewRun]) -> SharedNames:
         operations=join([each.operations for each in traffics]) or (ALL,),
         jobs=join([each.jobs for each in traffics]) or (ALL,),
         sites=join([each.sites for each in traffics]) or (ALL,),
-        # Ranks of a job stay consecutive, so that groups of peers are ranges in each run.
+        # Sorting keeps the ranks of a job consecutive, so that a group of peers is a range in each run.
         ranks=tuple(sorted(join([each.rank_names for each in traffics]), key=_rank_order)),
     )
 
@@ -129,7 +128,7 @@ def describe_run(
 
     Args:
         order: for each rail, the link directions in the order of the page.
-        first_node: the number of each rail's first node on the page.
+        first_node: index of each rail's first node on the page.
 
     Returns:
         The run's part of the JSON header, and its arrays.
@@ -178,7 +177,7 @@ def describe_run(
 def _describe_ranks(
     placed: Traffic, names: SharedNames, subnets: Sequence[Subnet], first_node: npt.NDArray[np.int64]
 ) -> Arrays:
-    """Return the node of each rank on each rail, int32 [rank * rail], and the job of each rank; `NONE` if missing."""
+    """Return the node of each rank on each rail (int32, rank by rank) and the job of each rank; `NONE` if missing."""
     nodes = []
     for rail, subnet in enumerate(subnets):
         lid = placed.rank_lid[:, rail]
@@ -193,7 +192,7 @@ def _describe_ranks(
 
 
 def _renumber(own: Arrays, placed: Traffic, names: SharedNames) -> Arrays:
-    """Return the columns of flows and intervals with the shared numbers of ranks and names."""
+    """Return the columns of flows and intervals whose values are ranks or names, with indices into `names`."""
     rank = np.append(_number(placed.rank_names, names.ranks), np.int32(NO_RANK))  # `NO_RANK` indexes the last element
     addresses = own["rank_address"].reshape(placed.rank_lid.shape)
     region, operation, job = (
@@ -225,7 +224,7 @@ def _renumber(own: Arrays, placed: Traffic, names: SharedNames) -> Arrays:
 
 
 def spread_ranks(values: npt.NDArray[Any], placed: Traffic, names: SharedNames, nothing: float) -> npt.NDArray[Any]:
-    """Return values by rank, [rank, any], for the ranks of all runs; `nothing` for ranks missing in this run."""
+    """Return [rank, any] with the values of this run's ranks, for the ranks of all runs; `nothing` for other ranks."""
     spread = np.full((len(names.ranks), values.shape[1]), nothing, values.dtype)
     number = _number(placed.rank_names, names.ranks)[: len(values)]
     spread[number] = values[: len(number)]
@@ -240,15 +239,15 @@ def _number(own: Sequence[str], shared: Sequence[str]) -> npt.NDArray[np.int32]:
 def describe_verdict(
     verdict: Verdict, diagnosis: Diagnosis | None, order: Sequence[npt.NDArray[np.intp]]
 ) -> dict[str, object]:
-    """Return the verdict as plain values.
+    """Return the verdict as a JSON object.
 
     Args:
         diagnosis: diagnosis of the run's links; None if not diagnosed.
         order: for each rail, the link directions in the order of the page.
 
     Returns:
-        The entries of `Verdict.as_json`, and: `has_fault`; `end`: the page's number of the most loaded link direction,
-        or None; `first_cause`: the first cause as in a report; None if the verdict's text names no cause.
+        The entries of `Verdict.as_json`, and `has_fault`; `end`: the page's index of the most loaded link direction, or
+        None; `first_cause`: the first cause as in a report; None if the verdict's text names no cause.
     """
     causes = diagnosis.causes if diagnosis and verdict.kind in _NAME_CAUSE else ()
     return verdict.as_json() | {
@@ -272,21 +271,20 @@ def describe_flows(
     order: Sequence[npt.NDArray[np.intp]],
     first_node: npt.NDArray[np.int64],
 ) -> Arrays:
-    """Return arrays of the flows, of their addresses, and of the forwarding table columns that lead to them.
+    """Return arrays of the flows, of their addresses, and of the forwarding tables' columns for these addresses.
 
-    An address is a LID on a rail. The addresses include those of flows and those of all ranks, since the page also
-    shows routes of pairs without traffic.
+    An address is a LID on a rail. All ranks have addresses, since the page also shows routes of pairs without traffic.
 
-    A packet starts on `address_end`, the outgoing link direction of the adapter's port. A switch has `NONE` and
-    starts at its node. Egress ports are `table[node_table[node] + address_column]`. The packet ends at the other side
-    of the destination's `address_end`, or at its switch.
+    A packet starts on `address_end`, the link direction out of the adapter's port; for a switch, that is `NONE`. Each
+    switch sends the packet out of port `table[node_table[node] + address_column]`. The packet ends at the port or
+    switch of the destination.
 
     Args:
         order: for each rail, the link directions in the order of the page.
-        first_node: the number of each rail's first node on the page.
+        first_node: index of each rail's first node on the page.
     """
     rail = traffic.rail.astype(np.int64) if len(subnets) > 1 else np.zeros(len(traffic.rail), np.int64)
-    # An invalid LID becomes LID 0, which has no port, as in routing.
+    # As in routing, an invalid LID becomes LID 0, which belongs to no port.
     lids = [np.where((lid >= 0) & (lid < LIDS), lid, 0) for lid in (traffic.source_lid, traffic.destination_lid)]
     source, destination = (rail * LIDS + lid for lid in lids)
     ranks = traffic.rank_lid.astype(np.int64)
@@ -327,7 +325,7 @@ def describe_flows(
         "flow_operation": traffic.operation.astype(np.uint16),
         "flow_job": (traffic.job if len(traffic.jobs) > 1 else np.zeros(len(rail))).astype(np.uint16),
         **({"flow_site": traffic.site.astype(np.uint16)} if len(traffic.sites) > 1 else {}),
-        # Values are split in halves, so that the page sums them without big integers.
+        # Bytes are split in halves of 32 bits, which the page can sum as doubles.
         "flow_bytes_low": (traffic.bytes & np.uint64(0xFFFFFFFF)).astype(np.uint32),
         "flow_bytes_high": (traffic.bytes >> np.uint64(32)).astype(np.uint32),
     }
