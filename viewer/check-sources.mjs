@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Checks the sources as a whole: node check-sources.mjs [FOLDER]. No import cycles, types-only imports included; and no
-// name of a class, interface or type that two modules declare.
+// Checks all sources together: node check-sources.mjs [FOLDER]. Import cycles (types-only imports included), and names
+// of classes, interfaces and types that two modules declare, are errors.
 import { readdirSync, readFileSync } from "node:fs";
 import { dirname, join, relative, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
@@ -22,7 +22,7 @@ function importsOf(path) {
   return own.map(({ fileName }) => `${join(dirname(path), fileName)}.ts`);
 }
 
-/** Return the first cycle of imports, as a list of modules that ends where it begins. */
+/** Return the modules of the first cycle of imports; the last module is the first one again. */
 function findCycle(modules) {
   const done = new Set();
   const walk = (path, trail) => {

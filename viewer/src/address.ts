@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// The state as the fragment of the address, such as `#region=1&ranks=5,6&log=1`: a copied address shows the same.
+// The state in the fragment of the address, such as `#region=1&ranks=5,6&log=1`. A copied address shows the same view.
 
 import type { Model } from "./data/model";
 import type { State } from "./state";
 
-/** Parse one parameter; undefined if it is out of range or malformed. */
+/** Parse one parameter; returns undefined if it is out of range or malformed. */
 type Parser = (text: string) => number | number[] | boolean | string | undefined;
 
 const COUNT = /^\d{1,9}$/;
@@ -38,7 +38,7 @@ function oneOf(...words: string[]): Parser {
 
 const word: Parser = (text) => (/^[a-z0-9-]{1,20}$/.test(text) ? text : undefined);
 
-/** Return the parser of each part of the state. */
+/** Return the parser of each member of the state. */
 function parameterReaders(model: Model, runs: number): Record<keyof State, Parser> {
   const { header } = model;
   const [ranks, hosts] = [header.rank_names.length, header.host_names.length];
@@ -78,7 +78,7 @@ function parameterReaders(model: Model, runs: number): Record<keyof State, Parse
   };
 }
 
-/** Parse a fragment. Indices refer to what all `runs` runs of the file share with `model`. */
+/** Parse a fragment. `model` is any run of the file, since all runs share their names; `runs` is their number. */
 export function readState(fragment: string, model: Model, runs: number): State {
   const given = new URLSearchParams(fragment.replace(/^#/, ""));
   const state: Record<string, unknown> = {};

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Text of quantities and names: as the reports print them.
+// Text of quantities and names, in the form that reports print.
 
 const PREFIXES = ["", "k", "M", "G", "T", "P", "E"];
-/** From here on, three digits of an amount round to the next unit. */
+/** An amount from 999.5 on is rounded to 1 of the next unit. */
 const ROUNDS_UP = 999.5;
 
 export function formatBytes(amount: number): string {
@@ -50,7 +50,7 @@ export function formatSeconds(seconds: number): string {
 
 export function formatShare(part: bigint, whole: bigint): string {
   const share = whole ? (Number((part * 10000n) / whole) / 100).toFixed(1) : "0.0";
-  // Something is not nothing.
+  // A share above 0 is never shown as 0.0%.
   return part && whole && share === "0.0" ? "<0.1%" : `${share}%`;
 }
 

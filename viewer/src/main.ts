@@ -11,7 +11,7 @@ async function start(): Promise<void> {
   Object.assign(window, { ibprof: makeScriptApi(view) });
   document.documentElement.dataset.ready = "true";
   performance.mark("ibprof-shown");
-  // Ahead of the first question about senders on a link.
+  // Prepare the index before the user first asks for senders on a link.
   window.setTimeout(() => {
     for (const { table } of view.runs) table.prepare();
   });

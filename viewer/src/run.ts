@@ -7,7 +7,7 @@ import type { LoadTable } from "./data/load_table";
 import type { Model } from "./data/model";
 import type { Names } from "./text/names";
 
-/** Traffic mapped on the fabric: a profile, another rank placement of it, port counters. */
+/** Traffic on the fabric: a profile, possibly with another rank placement, or port counters. */
 export interface Run {
   /** Distinguishes the run from others in the file; empty if it is the only one. */
   readonly name: string;
@@ -20,7 +20,7 @@ export interface Run {
 export interface ComparedRun {
   readonly run: Run;
   readonly comparison: Comparison;
-  /** Loads of link directions by the selection, in the page's run and in this one. */
+  /** Loads that the selection puts on link directions, in the page's run and in this run. */
   readonly before: Amounts;
   readonly after: Amounts;
 }

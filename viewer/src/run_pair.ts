@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which two runs of a file are shown, and the measures of their lists and colours.
+// The two runs of a file that are shown, and the measures of their lists and colours.
 
 import { BYTES, type Measure, SHARES, TIMES } from "./data/measure";
 import type { Model } from "./data/model";
@@ -10,14 +10,14 @@ export function runIndex(state: State): number {
   return state.run ?? 0;
 }
 
-/** Return the index of the run that it is compared with: the second, or the first if the second is shown itself. */
+/** Return the index of the run with which it is compared; by default the second run, or else the first. */
 export function otherRunIndex(state: State): number {
   const run = runIndex(state);
   if (state.against !== undefined && state.against !== run) return state.against;
   return run ? 0 : 1;
 }
 
-/** Return the measure of a comparison: as selected, else shares if the runs have different numbers of ranks. */
+/** Return the measure of a comparison; by default shares if the runs have different numbers of ranks. */
 export function measureFor({ by }: State, one: Model, other: Model): Measure {
   const [ranks, others] = [countRanks(one), countRanks(other)];
   const differ = ranks > 0 && others > 0 && ranks !== others;
@@ -30,7 +30,7 @@ export function measureForColours(state: State, one: Model, other?: Model): Meas
   return measure.isShare || state.by === "bytes" || !knowsSpeeds(one) ? measure : TIMES;
 }
 
-/** Return whether the speed of any link is known. */
+/** Return true if the speed of any link is known. */
 export function knowsSpeeds({ linkGbps }: Model): boolean {
   return linkGbps.some((gbps) => gbps > 0);
 }

@@ -19,13 +19,13 @@ export interface Scene {
 }
 
 export class SceneBuilder {
-  /** Loads of link directions by run, of the last selection. */
+  /** Run -> loads that the last selection puts on link directions. */
   private readonly amounts = new Map<Run, Amounts>();
   private readonly comparisons = new Map<string, Comparison>();
 
   constructor(private readonly runs: readonly Run[]) {}
 
-  /** Discard the loads: call it when the selection changes. */
+  /** Discard the cached loads; must be called when the selection changes. */
   forget(): void {
     this.amounts.clear();
   }
@@ -76,14 +76,14 @@ export class SceneBuilder {
   }
 }
 
-/** Return the scene with a state that differs in nothing that is drawn. */
+/** Return the scene with another state, which must not change the pictures. */
 export function withState(scene: Scene, state: State): Scene {
   const panes = scene.panes.map(({ encoding, name }) => ({ encoding: { ...encoding, state }, name }));
   const isDrawn = scene.listed === scene.panes[0].encoding;
   return { ...scene, listed: isDrawn ? panes[0].encoding : { ...scene.listed, state }, panes };
 }
 
-/** Name the pane of a run, with the parts of the selection that the run cannot apply. */
+/** Name the pane of a run, with those members of the selection that the run cannot apply. */
 function nameOf(run: Run, state: State): string {
   if (!run.table.hasFlows && SELECTION.some((part) => state[part] !== undefined))
     return `${run.name} (all traffic: senders unknown)`;

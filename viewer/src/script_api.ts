@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The interface for tests and scripts, `window.ibprof`: what the page shows, as numbers.
+// The interface for tests and scripts, `window.ibprof`: numbers that the page shows.
 
 import type { Amounts } from "./data/amounts";
 import type { Hit } from "./pictures/drawing";
@@ -8,9 +8,9 @@ import type { State } from "./state";
 import type { View } from "./view";
 
 export interface ScriptApi {
-  /** Loads of the page's run: decimal bytes by [link][end], in the order of links.csv. */
+  /** Loads of the page's run: bytes, as decimal text, of [link][end]; links are in the order of links.csv. */
   loads(): string[][];
-  /** Loads of the run that it is compared with. */
+  /** Loads of the run with which the page's run is compared. */
   loadsAfter(): string[][];
   /** The loads or changes of the first picture. */
   drawn(): string[][];
@@ -18,7 +18,7 @@ export interface ScriptApi {
   ranked(): number[];
   /** Link directions that are drawn in a colour. */
   lit(): number[];
-  /** Link directions on routes of the selected pair without traffic. */
+  /** Link directions of those routes of the selected pair that carry no traffic. */
   unusedRoutes(): number[];
   /** The rotation of a picture in space. */
   turned(): number[] | undefined;

@@ -10,11 +10,11 @@ const MOST_RESULTS = 12;
 
 export interface SearchResult {
   text: string;
-  /** The change of the state that selects it. */
+  /** The change of the state that selects this result. */
   part: State;
 }
 
-/** Kinds of results, in their order, with the words that restrict a query to a kind. */
+/** Kinds of results, in the order of the list, with the words that restrict a query to a kind. */
 const KINDS: [words: string[], find: (run: Run, text: string) => SearchResult[]][] = [
   [["rank", "ranks"], findRanks],
   [["lid"], findLid],
@@ -27,8 +27,8 @@ const KINDS: [words: string[], find: (run: Run, text: string) => SearchResult[]]
 ];
 
 /**
- * Return the matches of a query such as `rank 7`, `solver.c:212`, `0x0002c903...` or part of a name. Each kind of
- * result has its share of the list; within a kind, names that begin with the query come first.
+ * Return the matches of a query such as `rank 7`, `solver.c:212`, `0x0002c903...` or part of a name. The list has some
+ * results of each kind; within a kind, names that begin with the query come first.
  */
 export function search(run: Run, query: string): SearchResult[] {
   const [, word = "", rest = ""] = /^([a-z]+)\s+(.*)$/i.exec(query) ?? [];
@@ -52,7 +52,7 @@ export function search(run: Run, query: string): SearchResult[] {
   });
 }
 
-/** Find a rank by its number, in several jobs the one of each; or the ranks of a range such as `4-7`. */
+/** Find the rank with a number (of each job, if there are several), or the ranks of a range such as `4-7`. */
 function findRanks({ model, names }: Run, text: string): SearchResult[] {
   const [, first, last] = /^(\d+)-(\d+)$/.exec(text) ?? [];
   if (first !== undefined) {
@@ -124,7 +124,7 @@ function findSwitches(run: Run, text: string): SearchResult[] {
 
 const NAMED = new Set([findRegions, findOperations, findSites, findHosts, findSwitches]);
 
-/** Return what matches by name, first the names that begin with the text. `*` stands for all, and is not found. */
+/** Return the results whose names contain the text, first those that begin with it; never `*`, which means all. */
 function match(known: string[], text: string, make: (index: number) => SearchResult): SearchResult[] {
   const wanted = text.toLowerCase();
   const [starting, others]: [number[], number[]] = [[], []];

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The state of the page: selection, filters and display options.
+// The state of the page: the selection of traffic, filters and display options.
 
 /** The traffic that is shown. */
 export interface Selection {
@@ -28,34 +28,34 @@ export interface Filter {
   rail?: number | undefined;
   /** The upper of the two levels that a link joins. */
   level?: number | undefined;
-  /** Smallest and largest load in the measure of colours: bytes, or parts of 10^12 of a second or a share. */
+  /** Smallest and largest load in the measure of colours: bytes, or units of 10^-12 of a second or of a share. */
   load?: number[] | undefined;
-  /** Smallest and largest change, in the same units, where the difference is shown. */
+  /** Smallest and largest change, in the units of `load`, if the difference is shown. */
   change?: number[] | undefined;
 }
 
-/** How the page shows them. */
+/** Display options. */
 export interface Display {
   log?: boolean | undefined;
   theme?: string | undefined;
   picture?: string | undefined;
-  /** The run that lists show, and the run that it is compared with. */
+  /** The run that lists show, and the run with which it is compared. */
   run?: number | undefined;
   against?: number | undefined;
   /** How two runs are compared; side by side by default. */
   compare?: Compare | undefined;
-  /** The measure of colours, and of comparison; by default shares if the numbers of ranks differ, else times. */
+  /** The measure of colours and of comparison; by default shares if the runs' numbers of ranks differ, else times. */
   by?: "time" | "bytes" | "share" | undefined;
   /** Hide links without traffic. */
   used?: boolean | undefined;
   /** Show all nodes without traffic. */
   unfold?: boolean | undefined;
-  /** Groups of nodes without traffic that are shown, by their lowest node. */
+  /** Groups of nodes without traffic that are shown, each given by its lowest node. */
   open?: number[] | undefined;
   panel?: string | undefined;
-  /** The attribute that nodes are coloured by. */
+  /** The attribute by which nodes are coloured. */
   colour?: number | undefined;
-  /** The property that links are coloured by instead of their loads. */
+  /** The property by which links are coloured instead of their loads. */
   value?: number | undefined;
   /** The rotation of the picture in space: a quaternion. */
   turn?: number[] | undefined;
@@ -86,14 +86,14 @@ export const SELECTION = [
 ] as (keyof Selection)[];
 export const FILTER = ["rail", "level", "load", "change"] as (keyof Filter)[];
 
-/** Parts whose changes the browser's Back undoes. Others, such as the zoom, belong to the entry that they are made in. */
+/** Members whose changes the browser's Back undoes. Other changes, such as zooming, make no history entry. */
 export const HISTORY_PARTS: readonly (keyof State)[] = [
   ...SELECTION,
   ...FILTER,
   ...(["run", "against", "compare", "by", "picture", "used", "panel", "colour", "value"] as const),
 ];
 
-/** Return whether two states differ in any of the given parts. */
+/** Return true if two states differ in any of the given members. */
 export function differs(one: State, other: State, parts: readonly (keyof State)[]): boolean {
   return parts.some((part) => String(one[part]) !== String(other[part]));
 }

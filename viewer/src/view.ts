@@ -36,7 +36,7 @@ import { Tooltip } from "./widgets/tooltip";
 import { TopLinks } from "./widgets/top_links";
 import { VerdictBox } from "./widgets/verdict_box";
 
-/** Parts of the state that need a new scene. */
+/** Members of the state whose change needs a new scene. */
 const SCENE_PARTS: readonly (keyof State)[] = [
   ...SELECTION,
   ...FILTER,
@@ -79,7 +79,7 @@ export class View implements Page {
     const { colour } = this.model.header;
     if (!addressWindow.location.hash) this.state.colour = colour;
     for (const id of ["top-links-own", "bar", "log"]) byId(id).hidden = colour !== undefined;
-    // A report lists them itself.
+    // A report that embeds the page lists the most loaded links.
     if (isEmbedded && this.runs.length < 2) byId("top-links-own").hidden = true;
     this.verdict = new VerdictBox(this);
     this.change = new ChangeBox(this);
@@ -142,7 +142,7 @@ export class View implements Page {
     return this.runs[runIndex(this.state)];
   }
 
-  /** Show another state; only what it changes is computed again. */
+  /** Show another state; only results that depend on changed members are recomputed. */
   private goTo(state: State): void {
     const before = this.state;
     this.state = state;
@@ -182,7 +182,7 @@ export class View implements Page {
     this.tooltip.hide();
   }
 
-  /** Write the state to the address; as a new entry of the browser's history, or in place of the last. */
+  /** Write the state to the address, as a new entry of the browser's history or in place of the last entry. */
   private saveState(isNewEntry = false): void {
     const address = writeState(this.state);
     if (isNewEntry) addressWindow.history.pushState(null, "", address);
@@ -255,7 +255,7 @@ export class View implements Page {
     });
   }
 
-  /** Move the cursor in the ranked link directions, and point at the one there. */
+  /** Move the cursor in the ranked link directions, and highlight the direction at the cursor. */
   private moveCursor(by: number): void {
     const { first } = this.shownEncoding.ranking;
     if (!first.length) return;

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Exact sums of 64-bit byte counts, each kept as two halves of 32 bits.
+// Exact sums of 64-bit byte counts, which are stored as two halves of 32 bits.
 
 const HALF = 2 ** 32;
 
-/** Sums by index. A double holds the sum of 2^21 halves exactly. */
+/** Index -> sum. The sum of 2^21 halves is exact in a double. */
 export class Amounts {
   readonly low: Float64Array;
   readonly high: Float64Array;
@@ -22,7 +22,7 @@ export class Amounts {
     return (BigInt(this.high[index]) << 32n) + BigInt(this.low[index]);
   }
 
-  /** Return the amount rounded to a double: fast, and enough to order most amounts. */
+  /** Return the amount rounded to a double, which is fast and sufficient to order most amounts. */
   approximate(index: number): number {
     return this.high[index] * HALF + this.low[index];
   }
@@ -36,7 +36,7 @@ export class Amounts {
     return difference;
   }
 
-  /** Return the absolute values. */
+  /** Return the absolute values of all amounts. */
   magnitudes(): Amounts {
     const magnitudes = new Amounts(this.length);
     for (let index = 0; index < magnitudes.length; index++) {

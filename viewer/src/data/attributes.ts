@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// User-supplied attributes of ranks and nodes, and the positions of ranks on the problem's grid.
+// The user's attributes of ranks and nodes, and the positions of ranks on the problem's grid.
 
 import type { NumberArray } from "./arrays";
 
@@ -8,13 +8,13 @@ export interface Attribute {
   of: "rank" | "node";
   /** Class names; empty for a numeric attribute. */
   classes: string[];
-  /** For each rank or node its number, or the index of its class; NaN where the user gave no value. */
+  /** The number, or the index of the class, of each rank or node; NaN if the user gave no value. */
   value: NumberArray;
 }
 
 export interface RankGrid {
   title: string;
-  /** x, y and z of each rank, one rank after the other; -1 where the rank has no position. */
+  /** x, y and z of each rank, one rank after the other; -1 for ranks without a position. */
   position: NumberArray;
   /** The number of positions along x, y and z. */
   extents: [number, number, number];

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Values that are costly to compute, kept once they are.
+// Caches for values that take long to compute.
 
-/** Return a function that computes its value at the first call. */
+/** Return a function that computes its value at the first call, and returns this value at all calls. */
 export function lazy<T>(compute: () => T): () => T {
   let kept: { value: T } | undefined;
   return () => {
@@ -10,7 +10,7 @@ export function lazy<T>(compute: () => T): () => T {
   };
 }
 
-/** Return a function that keeps its value for the last argument alone. */
+/** Return a function that computes its value only if the argument differs from that of the last call. */
 export function keepLast<K, T>(compute: (argument: K) => T): (argument: K) => T {
   let kept: { argument: string; value: T } | undefined;
   return (argument) => {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Changes between two runs on one fabric: by link direction, pair, operation, region, site and job.
+// Changes between two runs on one fabric, for each link direction, pair, operation, region, site and job.
 
 import type { Selection } from "../state";
 import { Amounts } from "./amounts";
@@ -11,9 +11,9 @@ import { rankLargest } from "./ranking";
 
 export type ChangeKind = "region" | "operation" | "site" | "job" | "rankPair" | "hostPair";
 
-/** One key in both runs, in bytes and in the comparison's measure. */
+/** The amounts of one key in both runs, in bytes and in the comparison's measure. */
 export interface Change {
-  /** For pairs the index of the pair: see `Comparison.pairs`. */
+  /** The index of a link direction, region, ...; for pairs, the index in `Comparison.pairs`. */
   key: number;
   bytesBefore: bigint;
   bytesAfter: bigint;
@@ -28,7 +28,7 @@ export interface Changes {
   count: number;
 }
 
-/** The pairs that occur in either run, under one numbering, and the key of each run's flows by them. */
+/** The pairs that occur in either run, with common indices, and the key of each run's flows that uses these indices. */
 interface SharedPairs {
   source: Int32Array;
   destination: Int32Array;
@@ -45,7 +45,7 @@ export class Comparison {
     readonly measure: Measure,
   ) {}
 
-  /** Whether the senders are known in both runs. */
+  /** True if the senders are known in both runs. */
   get hasFlows(): boolean {
     return this.before.hasFlows && this.after.hasFlows;
   }
@@ -54,24 +54,23 @@ export class Comparison {
     return this.hasFlows && this.before.hasRankedFlows && this.after.hasRankedFlows;
   }
 
-  /** Whether the load of a link direction is known in both runs. */
   isKnown(end: number): boolean {
     return this.before.isKnown(end) && this.after.isKnown(end);
   }
 
-  /** Return the change of each link direction, in any measure; 0 where either load is unknown. */
+  /** Return the change of each link direction, in any measure; 0 if one of the two loads is unknown. */
   changeOfEnds(before: Amounts, after: Amounts): Amounts {
     return Amounts.difference(before, after, (end) => this.isKnown(end));
   }
 
-  /** Return the largest changes of bytes over links, by a kind of key. */
+  /** Return the largest changes of bytes on links, for one kind of key. */
   find(selection: Selection, kind: ChangeKind, limit: number): Changes {
     if (!this.hasFlows) return { first: [], count: 0 };
     const [one, other] = this.keys(kind);
     return this.list(this.before.sumBy(selection, one), this.after.sumBy(selection, other), limit);
   }
 
-  /** Return the largest changes; `isIncluded` leaves out the others. */
+  /** Return the largest changes among the keys that `isIncluded` accepts. */
   list(
     bytesBefore: Amounts,
     bytesAfter: Amounts,
@@ -98,7 +97,7 @@ export class Comparison {
     return this.measure.convert(bytes, this.after.model);
   }
 
-  /** Return source and destination of each pair of a kind. */
+  /** Return the pairs of ranks, or of hosts, that occur in either run. */
   pairs(kind: "rankPair" | "hostPair"): SharedPairs {
     const known = this.sharedPairs.get(kind);
     if (known) return known;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Decodes the page's data, which ibprof_converter/viewer/view_file.py packs: docs/formats/view.md.
+// Decodes the page's data, which ibprof_converter/viewer/view_file.py packs (format: docs/formats/view.md).
 
 import type { ArrayType, NumberArray } from "./arrays";
 import { makeGrid } from "./attributes";
@@ -18,7 +18,7 @@ const TYPES = {
   f8: Float64Array,
 } as const satisfies Record<ArrayType, unknown>;
 
-/** Read the runs of a file. They share the arrays of the fabric. */
+/** Read the runs of a file. All runs share the arrays of the fabric. */
 export async function readDocument(text: string): Promise<Model[]> {
   const packed = decodeBase64(text.trim());
   const stream = new Blob([packed]).stream().pipeThrough(new DecompressionStream("deflate"));
@@ -26,7 +26,7 @@ export async function readDocument(text: string): Promise<Model[]> {
 }
 
 function decodeBase64(text: string): Uint8Array<ArrayBuffer> {
-  // Several times as fast, but not yet in all browsers.
+  // This function is several times as fast, but not all browsers have it.
   const { fromBase64 } = Uint8Array as unknown as { fromBase64?: (text: string) => Uint8Array<ArrayBuffer> };
   if (fromBase64) return fromBase64.call(Uint8Array, text);
   const characters = atob(text);
@@ -38,7 +38,7 @@ function decodeBase64(text: string): Uint8Array<ArrayBuffer> {
 export function decode(buffer: ArrayBuffer): Model[] {
   const length = new DataView(buffer).getUint32(0, true);
   const header = JSON.parse(new TextDecoder().decode(new Uint8Array(buffer, 4, length))) as FileHeader;
-  // Files without call sites lack their names and their arrays.
+  // Files without call sites have neither names nor arrays of them.
   header.sites ??= ["*"];
   if (header.version !== VERSION) throw new Error(`expected a document of version ${VERSION}, found ${header.version}`);
   const start = Math.ceil((4 + length) / 8) * 8;

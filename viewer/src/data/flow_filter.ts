@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which flows a selection includes.
+// Tests whether a selection includes a flow.
 
 import type { Selection } from "../state";
 import type { FlowKeys } from "./flow_keys";
@@ -8,7 +8,7 @@ import type { FlowPaths } from "./routes";
 
 type FlowTest = (flow: number) => boolean;
 
-/** Return a test of flows for all parts of a selection but its link direction and time. */
+/** Return a test of flows for all members of a selection except link direction and time. */
 export function compileSelection(
   flows: Flows,
   keys: FlowKeys,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The flows on a link direction, by lookup instead of a search of all paths.
+// An index of the flows on each link direction, which is faster than a search of all paths.
 
 import type { FlowPaths } from "./routes";
 
@@ -20,7 +20,7 @@ export function indexFlows({ offset, end }: FlowPaths, ends: number): FlowIndex 
   return { first, flow };
 }
 
-/** Search all paths for the flows on one link direction: faster than to build the index for it. */
+/** Search all paths for the flows on one link direction. For a single direction, this is faster than an index. */
 export function searchFlows({ offset, end: ends }: FlowPaths, end: number): Uint32Array {
   const found: number[] = [];
   for (let flow = 0; flow + 1 < offset.length; flow++)

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// Keys that flows are summed by: region, operation, site, job, rank, host, and pairs of them.
+// Keys by which flows are summed: region, operation, site, job, rank, host, pairs of ranks and pairs of hosts.
 
 import { lazy } from "./cache";
 import type { Flows, Model } from "./model";
 import { NO_PAIR, numberPairs, type Pairs } from "./pairs";
 
-/** A number for each flow, below `count`; negative for none. */
+/** The key of each flow, from 0 to `count` - 1; negative for a flow without a key. */
 export interface FlowKey {
   of: ArrayLike<number>;
   count: number;
-  /** Orders equal sums; without it they follow their number. */
+  /** Orders keys with equal sums; if it is missing, they are ordered by their number. */
   compare?: (one: number, other: number) => number;
 }
 
@@ -80,7 +80,7 @@ export class FlowKeys {
     return this.lazyHostPairs();
   }
 
-  /** Pairs of endpoints: a rank where it is known, else its address, numbered after the ranks. */
+  /** Pairs of endpoints. An endpoint is a rank, or if the rank is unknown, an address, numbered after all ranks. */
   get endpointPairs(): Pairs | null {
     return this.lazyEndpointPairs();
   }
@@ -133,7 +133,7 @@ export class FlowKeys {
 
 const NO_FLOWS: FlowKey = { of: [], count: 0 };
 
-/** Return the key of pairs under another numbering: `numberOf[pair]`, below `count`. */
+/** Return the key of pairs with other numbers: `numberOf[pair]`, from 0 to `count` - 1. */
 export function renumberPairs(pairs: Pairs, numberOf: Int32Array, count: number): FlowKey {
   const of = mapInt32(pairs.of.length, (flow) => (pairs.of[flow] < 0 ? NO_PAIR : numberOf[pairs.of[flow]]));
   return { of, count };

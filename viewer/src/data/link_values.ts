@@ -8,7 +8,7 @@ export interface LinkValue {
   name: string;
   /** `s`, `Gb/s`, or empty. */
   unit: string;
-  /** For each link direction its value; NaN where it is unknown or the link does not lead that way. */
+  /** The value of each link direction; NaN if it is unknown, or if the link does not lead in this direction. */
   value: NumberArray;
 }
 
@@ -18,7 +18,7 @@ export function formatValue({ unit }: LinkValue, value: number): string {
   return `${Number(value.toPrecision(3))}${unit ? ` ${unit}` : ""}`;
 }
 
-/** Format the value of a link: one, or one for each direction where they differ. */
+/** Format the value of a link: one number, or two numbers if its directions differ. */
 export function formatLinkValue(of: LinkValue, link: number): string {
   const [there, back] = [of.value[2 * link], of.value[2 * link + 1]];
   const same = there === back || Number.isNaN(back) || Number.isNaN(there);
@@ -26,7 +26,7 @@ export function formatLinkValue(of: LinkValue, link: number): string {
   return same ? formatValue(of, one) : `${formatValue(of, there)}, back ${formatValue(of, back)}`;
 }
 
-/** Return 1 for each direction of a link that leads in this direction only: it has values, the opposite one has none. */
+/** Return 1 for each link direction that has values although the opposite direction has none. */
 export function findSimplex(values: LinkValue[], links: number): Uint8Array {
   const simplex = new Uint8Array(2 * links);
   for (let end = 0; end < simplex.length; end++) {

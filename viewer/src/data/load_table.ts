@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Loads of link directions by any selection of the flows, and the shares in them.
+// Loads that a selection of the flows puts on link directions, and the shares of ranks, operations and others.
 
 import { SELECTION, type Selection } from "../state";
 import { Amounts } from "./amounts";
@@ -14,7 +14,7 @@ import { Router } from "./routes";
 import { Timeline } from "./timeline";
 
 const HALF = 2 ** 32;
-/** Keys below which an array of all sums is cheaper than a numbering of those that occur. */
+/** With fewer keys, an array of all sums is cheaper than numbering the keys that occur. */
 const FEW_KEYS = 4096;
 
 export interface Share {
@@ -25,7 +25,7 @@ export interface Share {
 export interface Shares {
   /** The largest shares, in descending order. */
   first: Share[];
-  /** The total number of shares, and their bytes. */
+  /** The total number of shares, and the bytes of all shares. */
   count: number;
   total: bigint;
 }
@@ -34,7 +34,7 @@ export class LoadTable {
   readonly timeline: Timeline | null;
   readonly by: FlowKeys;
   private readonly router: Router | null;
-  /** All traffic, which the folded picture needs in addition to a selection. */
+  /** Loads of all traffic, which the folded picture needs in addition to those of a selection. */
   private readonly whole = lazy(() => this.sumOfEnds({}));
   private index: FlowIndex | null = null;
   private readonly ranked = lazy(() => this.model.flows?.sourceRank.some((rank) => rank >= 0) ?? false);
@@ -52,7 +52,7 @@ export class LoadTable {
     this.timeline = model.intervals && makeTimeline(model, model.intervals);
   }
 
-  /** Return the load of each link direction by a selection. The amounts must not be changed. */
+  /** Return the load that a selection puts on each link direction. Callers must not change this cached result. */
   loadOfEnds(selection: Selection): Amounts {
     return SELECTION.every((part) => selection[part] === undefined) ? this.whole() : this.sumOfEnds(selection);
   }
@@ -72,7 +72,7 @@ export class LoadTable {
     return amounts;
   }
 
-  /** Return the bytes over links of a selection, by a key. */
+  /** Return the bytes of a selection on links, for each key. */
   sumBy(selection: Selection, { of, count }: FlowKey): Amounts {
     const amounts = new Amounts(count);
     if (!this.router) return amounts;
@@ -83,10 +83,10 @@ export class LoadTable {
     return amounts;
   }
 
-  /** Return the largest sums by a key. */
+  /** Return the keys with the largest sums. */
   shares(selection: Selection, key: FlowKey, limit: number): Shares {
     const { compare = (one: number, other: number): number => one - other } = key;
-    // Few keys occur on one link direction: they get a numbering of their own.
+    // Few keys occur on one link direction, so only these get numbers.
     const compressed = selection.end === undefined ? null : this.compress(selection.end, key);
     const { of, keys } = compressed ?? { of: key.of, keys: null };
     const amounts = this.sumBy(selection, { of, count: keys ? keys.length : key.count });
@@ -96,7 +96,7 @@ export class LoadTable {
     return { first: shares, count: used, total: amounts.total() };
   }
 
-  /** Number the keys of the flows on a link direction; null where that does not pay. */
+  /** Number the keys of the flows on a link direction; null if that would not be faster. */
   private compress(end: number, key: FlowKey): { of: ArrayLike<number>; keys: number[] } | null {
     if (key.count < FEW_KEYS || !this.router) return null;
     const keys: number[] = [];
@@ -115,7 +115,6 @@ export class LoadTable {
     return { of, keys };
   }
 
-  /** Whether the load of a link direction is known. */
   isKnown(end: number): boolean {
     return !this.model.known || this.model.known[end] === 1;
   }
@@ -124,7 +123,7 @@ export class LoadTable {
     return this.router !== null;
   }
 
-  /** Whether the ranks of flows are known. */
+  /** True if the ranks of the flows are known. */
   get hasRankedFlows(): boolean {
     return this.ranked();
   }
@@ -134,12 +133,12 @@ export class LoadTable {
     return this.router && findPairRoutes(this.model, this.by, this.router, selection);
   }
 
-  /** Build the index of flows by link direction ahead of its first use. */
+  /** Build the index of flows before its first use. */
   prepare(): void {
     if (this.router) this.index ??= indexFlows(this.router.paths, 2 * this.model.links);
   }
 
-  /** Call for each flow of a selection with the halves of its bytes. */
+  /** Call `call` for each flow of a selection, with the two halves of the flow's bytes. */
   private visit(selection: Selection, call: (flow: number, low: number, high: number) => void): void {
     const { flows } = this.model;
     if (!flows || !this.router) return;

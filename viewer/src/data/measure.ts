@@ -5,12 +5,12 @@ import { formatByteChange, formatBytes, formatPercent, formatPoints, formatSecon
 import { Amounts } from "./amounts";
 import type { Model } from "./model";
 
-/** Shares and seconds are whole numbers of parts of 10^12, so that sums are exact as those of bytes are. */
+/** Shares and seconds are stored as integers in units of 10^-12, so that their sums are exact. */
 const WHOLE = 1e12;
 
 export interface Measure {
   readonly isShare: boolean;
-  /** Name of the measure, as colours show it. */
+  /** Name of the measure in the legend of colours. */
   readonly title: string;
   /** Convert bytes of a run to this measure. */
   convert(bytes: Amounts, run: Model): Amounts;
@@ -26,7 +26,7 @@ export const BYTES: Measure = {
   formatChange: formatByteChange,
 };
 
-/** Shares of all bytes that the run has on links, whatever the selection. */
+/** Shares of the bytes that the whole run has on links, whatever the selection. */
 export const SHARES: Measure = {
   isShare: true,
   title: "share of the run's bytes",
@@ -38,7 +38,7 @@ export const SHARES: Measure = {
   formatChange: (amount) => formatPoints(amount / WHOLE),
 };
 
-/** Time of each link direction at line rate. A link of unknown speed counts as one of the fastest. */
+/** Time of each link direction at line rate. A link of unknown speed counts as fast as the fastest. */
 export const TIMES: Measure = {
   isShare: false,
   title: "time at line rate of the bytes",
@@ -50,14 +50,14 @@ export const TIMES: Measure = {
   formatChange: (amount) => `${amount > 0 ? "+" : amount < 0 ? "−" : ""}${formatSeconds(Math.abs(amount) / WHOLE)}`,
 };
 
-/** Return the seconds that a byte takes on each link; where the speed is unknown, as on the fastest. */
+/** Return the seconds that a byte takes on each link. A link of unknown speed counts as fast as the fastest. */
 export function timesPerByte({ linkGbps }: Model): Float64Array {
   let fastest = 0;
   for (let link = 0; link < linkGbps.length; link++) if (linkGbps[link] > fastest) fastest = linkGbps[link];
   return Float64Array.from(linkGbps, (gbps) => 8e-9 / (gbps > 0 ? gbps : fastest || 1));
 }
 
-/** Return a conversion by a factor for each index. What it computed is kept: pictures and lists ask for the same. */
+/** Return a conversion by a factor for each index, which caches its last result for pictures and lists. */
 function scaleBy(factorsOf: (run: Model) => (index: number) => number): Measure["convert"] {
   const cache = new WeakMap<Amounts, Amounts>();
   return (bytes, run) => {

@@ -5,7 +5,7 @@ import type { ArrayType, NumberArray } from "./arrays";
 import type { Attribute, RankGrid } from "./attributes";
 import type { LinkValue } from "./link_values";
 
-/** The index that stands for no node, link direction, rank or column. */
+/** Index that stands for a missing node, link direction, rank or column. */
 export const NONE = -1;
 /** Kinds of nodes in `nodeKind`: 0 is an adapter, 2 a router. */
 export const SWITCH = 1;
@@ -18,19 +18,19 @@ export interface FirstCause {
   change: string;
 }
 
-/** The answer to `question`, as in report.json. */
+/** The verdict: the answer to `question`, as in report.json. */
 export interface Verdict {
   question: string;
   text: string;
   missing: string[];
-  /** Whether a link decides, and a remedy is worth it. */
+  /** True if a link limits the job and has a worthwhile remedy. */
   has_fault: boolean;
   /** The most loaded link direction. */
   end: number | null;
   first_cause: FirstCause | null;
 }
 
-/** One run: traffic mapped on the fabric. */
+/** The header of one run: traffic on the fabric. */
 export interface RunHeader {
   name: string;
   coverage: { origin: string; rails: string | null; not_seen: string[]; modelled: string[]; notes: string[] };
@@ -41,11 +41,11 @@ export interface RunHeader {
   verdict?: Verdict;
   /** Names of regions that ranks visited, with or without traffic. */
   visit_regions?: string[];
-  /** Unix time of the first interval, in seconds, if intervals are those of whole jobs at times of their own. */
+  /** Unix time of the first interval, in seconds; only if intervals have jobs instead of ranks. */
   began_s?: number;
 }
 
-/** What all runs share. */
+/** The part of the header that all runs share. */
 export interface FileHeader {
   version: number;
   title: string;
@@ -55,25 +55,25 @@ export interface FileHeader {
   regions: string[];
   operations: string[];
   jobs: string[];
-  /** Call sites; `*` alone where they are not known. */
+  /** Call sites; only `*` if they are unknown. */
   sites: string[];
   rank_names: string[];
   attributes: { name: string; of: "rank" | "node"; classes: string[] }[];
   grid: string | null;
   runs: RunHeader[];
-  /** What changed from one run to another; missing in files of one run. */
+  /** Sentences on the change from one run to another; missing if the file has one run. */
   changes?: { from: number; to: number; text: string }[];
-  /** A description of the network, if it has no traffic. */
+  /** A description of the network; only if the file has no traffic. */
   about?: string;
   link_values?: { name: string; unit: string }[];
-  /** Of a page whose links are axes: the attribute that nodes are coloured by at first. */
+  /** The attribute by which nodes are coloured initially. */
   colour?: number;
   arrays: { name: string; type: ArrayType; offset: number; length: number }[];
 }
 
 export type Header = FileHeader & RunHeader;
 
-/** Flows, and the forwarding tables that they follow: see ibprof_converter/viewer/view_runs.py. */
+/** Flows and forwarding tables, as ibprof_converter/viewer/view_runs.py (`describe_flows`) describes them. */
 export interface Flows {
   count: number;
   addressNode: NumberArray;
@@ -96,8 +96,8 @@ export interface Flows {
 }
 
 /**
- * Bytes sent over time, by rank, interval and group of peers; in seconds since the first interval. Traffic without ranks
- * has them by job, in place of `rank` and both peers.
+ * Bytes sent over time, for each rank, interval and group of peers; times are in seconds since the first interval. If
+ * the traffic has no ranks, `rank` and both peers are jobs.
  */
 export interface Intervals {
   rank: NumberArray;
@@ -108,11 +108,11 @@ export interface Intervals {
   bytes: NumberArray;
   /** Time inside MPI calls; missing if not recorded. */
   inside?: InsideTimes | undefined;
-  /** Missing if no visits to regions were recorded. */
+  /** Visits to regions; missing if none were recorded. */
   visits?: RegionVisits | undefined;
 }
 
-/** Time inside MPI calls over time, by rank and interval. */
+/** Time inside MPI calls, for each rank and interval. */
 export interface InsideTimes {
   rank: NumberArray;
   begin: NumberArray;
@@ -120,7 +120,7 @@ export interface InsideTimes {
   seconds: NumberArray;
 }
 
-/** When ranks were in which region, by index into `names`; the innermost region counts. */
+/** The region in which each rank was at each time, as an index of `names`. In nested regions, the innermost counts. */
 export interface RegionVisits {
   rank: NumberArray;
   region: NumberArray;
@@ -144,7 +144,7 @@ export interface Model {
   nodeX: NumberArray;
   nodeY: NumberArray;
   nodeHost: NumberArray;
-  /** Of each port its first LID, its number of LIDs, and its node. */
+  /** First LID, number of LIDs, and node of each port. */
   lidFirst: NumberArray;
   lidCount: NumberArray;
   lidNode: NumberArray;
@@ -155,9 +155,9 @@ export interface Model {
   rankNode: NumberArray;
   /** Job of each rank; negative for a rank that only other runs have. */
   rankJob: NumberArray;
-  /** Waiting, transfer and unsplit time of each rank, and the error of the waiting, in seconds; null if not measured. */
+  /** Waiting, transfer and unsplit time of each rank, and the error of waiting, in seconds; null if not measured. */
   rankParts: NumberArray | null;
-  /** null if there are too many, or if the traffic is port counters: then `load` has the loads. */
+  /** Flows; null if there are too many, or if the traffic is port counters: then `load` has the loads. */
   flows: Flows | null;
   load: BigUint64Array | null;
   /** 1 for each link direction with a known load; null if all are known. */

@@ -7,8 +7,8 @@ import { type Flows, type Model, NONE } from "./model";
 import type { Router } from "./routes";
 
 /**
- * Return for each rail the link directions that packets of the selected pair take there, whether any were sent or not;
- * empty where there is no route. null if no pair is selected.
+ * Return for each rail the link directions that packets of the selected pair would take; empty if there is no route.
+ * The result is null if no pair is selected.
  */
 export function findPairRoutes(
   model: Model,
@@ -26,7 +26,7 @@ export function findPairRoutes(
   return findHostAddresses(model, flows, keys, from, to).map((addresses) => router.route(...addresses));
 }
 
-/** Return for each rail the addresses that two hosts use between them; where they use none, any that they have there. */
+/** Return for each rail the addresses that two hosts use between them; if they use none, any of their addresses. */
 function findHostAddresses(
   { nodeHost, nodeRail, header }: Model,
   flows: Flows,

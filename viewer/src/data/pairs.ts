@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Pairs of sender and receiver, numbered, so that bytes of a pair are summed in an array.
+// Numbers for the pairs of sender and receiver, so that the bytes of pairs can be summed in an array.
 
 export const NO_PAIR = -1;
 
@@ -8,16 +8,16 @@ export interface Pairs {
   /** Sender and receiver of each pair. */
   source: Int32Array;
   destination: Int32Array;
-  /** Pair of each flow; `NO_PAIR` where its sender or receiver is unknown. */
+  /** Pair of each flow; `NO_PAIR` if the sender or receiver is unknown. */
   of: Int32Array;
   /** Order two pairs by sender, then by receiver. */
   compare: (one: number, other: number) => number;
 }
 
-/** The largest table that pairs are looked up in directly, in cells; larger ones are hashed. */
+/** Largest number of cells of a direct lookup table; if there are more possible pairs, a hash table is used. */
 const DIRECT = 1 << 24;
 
-/** Number the pairs of flows from `source[flow]` to `destination[flow]`, both below `endpoints`; negative is unknown. */
+/** Number the pairs (`source[flow]`, `destination[flow]`). Both are below `endpoints`, or negative if unknown. */
 export function numberPairs(source: ArrayLike<number>, destination: ArrayLike<number>, endpoints: number): Pairs {
   const flows = source.length;
   const of = new Int32Array(flows).fill(NO_PAIR);
@@ -29,7 +29,7 @@ export function numberPairs(source: ArrayLike<number>, destination: ArrayLike<nu
     const one = source[flow];
     const other = destination[flow];
     if (one < 0 || other < 0) continue;
-    // Flows of one pair mostly follow one another.
+    // Flows of the same pair are mostly adjacent.
     if (!count || from[count - 1] !== one || to[count - 1] !== other) {
       from[count] = one;
       to[count] = other;
@@ -44,7 +44,7 @@ export function numberPairs(source: ArrayLike<number>, destination: ArrayLike<nu
   return { count, source: sources, destination: destinations, of, compare };
 }
 
-/** Return the number of a pair: the one it has already, else `next`. */
+/** Return the number of a pair; if the pair is new, it gets the number `next`. */
 type PairLookup = (one: number, other: number, next: number) => number;
 
 function directLookup(endpoints: number): PairLookup {

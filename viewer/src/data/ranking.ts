@@ -6,21 +6,21 @@ import type { Amounts } from "./amounts";
 export interface Ranking {
   /** Indices of the largest amounts, in descending order. */
   first: number[];
-  /** The number of amounts above 0, the smallest and the largest of them. */
+  /** The number of amounts above 0, and the smallest and the largest amount above 0. */
   used: number;
   least: number;
   most: number;
 }
 
-/** Ranks amounts by their time: the amount over `rate`. Equal times follow `precedence`, the smaller one first. */
+/** Order by time, which is amount / `rate`. Of equal times, the smaller `precedence` comes first. */
 export interface TimeOrder {
   rate: (index: number) => number;
   precedence: (index: number) => number;
 }
 
 /**
- * Rank the amounts above 0 and return the first `limit` of them. `compareTied` orders equal amounts; `isIncluded`
- * leaves out the others. With `time` they are ranked by time, equal times by amount.
+ * Sort the amounts above 0, descending, and return the first `limit`. `compareTied` orders equal amounts; only amounts
+ * that `isIncluded` accepts count. With `time`, amounts are sorted by time, and equal times by amount.
  */
 export function rankLargest(
   amounts: Amounts,

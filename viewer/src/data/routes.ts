@@ -6,7 +6,7 @@ import { type Flows, type Model, NONE, SWITCH } from "./model";
 const PORTS = 256;
 const SWITCH_ITSELF = 0;
 
-/** Flow i passes the link directions `end[offset[i] .. offset[i + 1]]`; none if it does not arrive. */
+/** Flow i passes the link directions `end[offset[i] .. offset[i + 1]]`; none if the flow does not arrive. */
 export interface FlowPaths {
   offset: Uint32Array;
   end: Uint32Array;
@@ -42,7 +42,7 @@ export class Router {
     let used = 0;
     let hops = 0;
     for (let flow = 0; flow < flows.count; flow++) {
-      // Flows of one pair follow one another, one for each region and operation.
+      // Flows of the same pair are adjacent: one for each region and operation.
       if (!flow || source[flow] !== source[flow - 1] || destination[flow] !== destination[flow - 1])
         hops = this.walk(source[flow], destination[flow]);
       if (used + hops > ends.length) {
@@ -56,7 +56,7 @@ export class Router {
     return { offset, end: ends.subarray(0, used) };
   }
 
-  /** Write the route of one pair of addresses to `path` and return its number of hops; 0 if it loads no link. */
+  /** Write the route between two addresses to `path`; return its number of hops, 0 if it passes no link. */
   private walk(source: number, destination: number): number {
     const { flows, path, endAt } = this;
     const { endNode, nodeKind, nodes } = this.model;

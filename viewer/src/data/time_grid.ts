@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Bytes, time in MPI and regions by rows of ranks and bins of time.
+// Bytes, time in MPI and regions in a grid: ranks are rows, and bins of time are columns.
 
 import type { NumberArray } from "./arrays";
 import { lazy } from "./cache";
@@ -8,22 +8,22 @@ import { overlap } from "./timeline";
 
 export const NO_REGION = -1;
 
-/** Regions of the cells, by their place in `order`; `NO_REGION` where none was recorded. */
+/** Regions of the cells, as indices of `order`; `NO_REGION` if none was recorded. */
 export interface CellRegions {
   at: Int16Array;
-  /** Regions by time in them, the longest first. */
+  /** Regions sorted by the time that ranks spent in them, descending. */
   order: number[];
 }
 
-/** Ranks as rows, several consecutive ones a row if there are many; bins of equal length as columns. */
+/** A grid with a row for each rank, or for several consecutive ranks, and a column for each bin of equal length. */
 export class TimeGrid {
   readonly rows: number;
   readonly ranksInRow: number;
   /** Bytes sent by each cell: [row * bins + bin]. */
   readonly bytes = lazy(() => this.sum(this.intervals, this.intervals.bytes));
-  /** Part of each cell's time that is inside MPI calls; null if not recorded. */
+  /** Share of each cell's time that is inside MPI calls; null if not recorded. */
   readonly insideParts = lazy(() => this.findInsideParts());
-  /** The region of each cell in which its ranks were longest; null if no visits were recorded. */
+  /** The region in which the ranks of each cell were longest; null if no visits were recorded. */
   readonly regions = lazy(() => this.findRegions());
 
   constructor(
@@ -100,7 +100,7 @@ export class TimeGrid {
   }
 }
 
-/** Return round moments for an axis, at most `most` of them. */
+/** Return round times for the ticks of an axis, at most `most`. */
 export function axisTicks(seconds: number, most: number): number[] {
   if (!(seconds > 0)) return [0];
   const least = seconds / most;
@@ -109,7 +109,7 @@ export function axisTicks(seconds: number, most: number): number[] {
   return Array.from({ length: Math.floor(seconds / step + 1e-9) + 1 }, (_, at) => at * step);
 }
 
-/** Return whole hours of the day for an axis, at most `most` of them, in seconds since `began` (Unix time). */
+/** Return whole hours of the day for the ticks of an axis, at most `most`, in seconds since `began` (Unix time). */
 export function hourTicks(began: number, seconds: number, most: number): number[] {
   const step =
     3600 *

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Traffic over time: bytes sent by ranks in each interval, and the part of each flow within a time range.
+// Traffic over time: bytes that ranks sent in each interval, and the share of each flow within a time range.
 
 import type { NumberArray } from "./arrays";
 import type { Flows, Intervals } from "./model";
 
-/** How a job groups the peers of its ranks: groups of equal size, from its first rank. */
+/** How a job groups peers: groups of equal size, counted from the job's first rank. */
 interface Grouping {
   firstRank: number;
   size: number;
@@ -12,12 +12,12 @@ interface Grouping {
 
 export class Timeline {
   readonly seconds: number;
-  /** By job; jobs without intervals are missing. */
+  /** Job -> its groups of peers; jobs without intervals are missing. */
   private readonly grouping = new Map<number, Grouping>();
   private readonly groups: number;
   private readonly ranks: number;
 
-  /** `jobOf` is the job of each rank; with intervals by job, of each job. */
+  /** `jobOf` is the job of each rank; if intervals have jobs instead of ranks, it maps each job to itself. */
   constructor(
     readonly intervals: Intervals,
     readonly jobOf: NumberArray,
@@ -63,7 +63,7 @@ export class Timeline {
     return sums;
   }
 
-  /** Return the part of the time in each bin that included ranks spend inside MPI calls; null if not recorded. */
+  /** Return the share of each bin's time that accepted ranks spend inside MPI calls; null if not recorded. */
   insideParts(count: number, isIncluded: (rank: number) => boolean): Float64Array | null {
     const { inside } = this.intervals;
     if (!inside) return null;
@@ -82,7 +82,7 @@ export class Timeline {
     return parts.map((part) => Math.min(1, part / (width * ranks.size || 1)));
   }
 
-  /** Return the part of each flow, from 0 to 1, that was sent within a time range according to its pair's intervals. */
+  /** Return the share (0 to 1) of each flow that was sent within a time range, from the intervals of its pair. */
   parts(flows: Flows, from: number, to: number): Float64Array {
     const within = new Float64Array(this.ranks * this.groups);
     const total = new Float64Array(this.ranks * this.groups);
@@ -99,7 +99,7 @@ export class Timeline {
       const source = sources[flow];
       const destination = destinations[flow];
       if (source < 0 || destination < 0 || source >= this.ranks || destination >= this.ranks) continue;
-      // The receiver recorded the bytes that it fetched (one-sided communication).
+      // In one-sided communication, the receiver recorded the bytes that it fetched.
       const sent = this.cell(source, destination);
       const cell = total[sent] ? sent : this.cell(destination, source);
       if (total[cell]) parts[flow] = within[cell] / total[cell];
@@ -107,7 +107,7 @@ export class Timeline {
     return parts;
   }
 
-  /** Return the cell of a rank and its peer's group; negative if nothing was recorded. */
+  /** Return the index of (rank, peer's group); negative if no bytes were recorded for them. */
   private cell(rank: number, peer: number): number {
     const grouping = this.grouping.get(this.jobOf[rank]);
     if (!grouping || peer < grouping.firstRank) return -1;
@@ -116,7 +116,7 @@ export class Timeline {
   }
 }
 
-/** Return the part of an interval within a time range; 0 or 1 for an interval of no length. */
+/** Return the share of an interval that is within a time range; 0 or 1 for an interval of no length. */
 export function overlap(begin: number, end: number, from: number, to: number, closed: boolean): number {
   if (end <= begin) return begin >= from && (begin < to || (closed && begin <= to)) ? 1 : 0;
   return Math.max(0, Math.min(end, to) - Math.max(begin, from)) / (end - begin);

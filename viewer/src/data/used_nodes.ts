@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// The nodes with traffic, in any run and whatever the selection.
+// The nodes with traffic in any run, whatever the selection.
 
 import type { Run } from "../run";
 
-/** Return 1 for each node that sends, receives or passes bytes on, or where that is not known. */
+/** Return 1 for each node that sends, receives or forwards bytes, or for which this is unknown. */
 export function findUsedNodes(runs: readonly Run[]): Uint8Array {
   const [{ model }] = runs;
   const used = new Uint8Array(model.nodes);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The largest changes between the runs: by link direction, pair, operation, region, site. The table of the difference picture.
+// The largest changes between two runs, for each link direction, pair, operation, region and site.
 
 import type { ChangeKind, Changes } from "../data/comparison";
 import type { Page } from "../page";
@@ -87,7 +87,7 @@ export class ChangesPanel extends ListPanel {
   }
 }
 
-/** The parts of the state that select one key of a kind. */
+/** The members of the state that select a key of each kind. */
 const PARTS: Record<
   ChangeKind,
   (keyof State & ("region" | "operation" | "site" | "job" | "source" | "destination" | "from" | "to"))[]

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A list of ranks or hosts with the bytes that they send and receive. Several can be selected.
+// A list of ranks or hosts with the bytes that they send and receive. Users can select several.
 
 import type { Amounts } from "../data/amounts";
 import type { FlowKey } from "../data/flow_keys";
@@ -12,7 +12,7 @@ import { button, element, replaceChildren, rowOf, scroller, tableOf } from "../w
 
 const MOST = 300;
 
-/** A column other than bytes; it sorts by its value. */
+/** A column other than bytes; the list can be sorted by it. */
 export interface EndpointColumn {
   title: string;
   value(which: number): number;
@@ -21,22 +21,22 @@ export interface EndpointColumn {
 
 /** Ranks or hosts: how they are selected, summed and named. */
 export interface EndpointKind {
-  /** Their name in the address. */
+  /** The name of the selected ranks or hosts in the address. */
   part: "ranks" | "hosts";
   title: string;
   /** The noun, in the singular. */
   noun: string;
   sent(): FlowKey;
   received(): FlowKey;
-  /** Return the full name, which the filter is matched with. */
+  /** Return the full name, with which the filter is compared. */
   name(which: number): string;
   columns?: EndpointColumn[];
 }
 
-/** Bytes, the index of another column, or the number of the rank or host. */
+/** The sort key: bytes, the index of another column, or the number of the rank or host. */
 type SortOrder = "sent" | "received" | "number" | number;
 
-/** A table that its headings sort and a box filters. */
+/** A table that the user can sort by its headings and filter with a box. */
 export class EndpointListPanel implements Panel {
   readonly name: string;
   readonly title: string;
@@ -76,7 +76,7 @@ export class EndpointListPanel implements Panel {
     const wanted = this.filter.value.trim().toLowerCase();
     const fits = (which: number): boolean => !wanted || kind.name(which).toLowerCase().includes(wanted);
     let { listed, found } = this.list(sums, fits);
-    // Ranks whose messages all stay within hosts.
+    // If no rank has traffic over links, list all ranks.
     if (!found && this.columns.length) ({ listed, found } = this.list(sums, fits, 0));
     const chosen = encoding.state[kind.part] ?? [];
     const rows = listed.map((which) => this.makeRow(which, sums, chosen));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Link directions by load: the table of the picture.
+// The table of the picture: link directions, sorted by load.
 
 import { formatLinkValue } from "../data/link_values";
 import { formatBytes, formatCount, formatShare, printable } from "../format";

@@ -13,7 +13,6 @@ import { PairMatrix } from "./pair_matrix";
 
 const LISTED = 100;
 
-/** Pairs of ranks or pairs of hosts. */
 interface PairKind {
   title: string;
   source: "source" | "from";

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The problem's grid on a canvas: a cell for each rank, planes of z side by side. A click or a frame selects ranks.
+// The problem's grid on a canvas, with a cell for each rank and planes of z side by side. A click or a frame selects
+// ranks.
 
 import type { RankGrid } from "../data/attributes";
 import type { Encoding } from "../pictures/encoding";
@@ -32,7 +33,7 @@ export class RankGridCanvas {
     private readonly events: RankGridCanvasEvents,
   ) {
     const [width, height, depth] = grid.extents.map((extent) => Math.max(extent, 1));
-    // Planes in rows and columns, as square as possible.
+    // Number of planes in a row, so that the picture is as square as possible.
     this.planes = Math.max(1, Math.min(depth, Math.round(Math.sqrt((depth * height) / width))));
     const down = Math.ceil(depth / this.planes);
     this.columns = this.planes * width + (this.planes - 1);

@@ -12,7 +12,7 @@ import { PairsPanel } from "./pairs";
 import { TimePanel } from "./time";
 import { TotalsPanel } from "./totals";
 
-/** Return the panels that the file has data for, in the order of their tabs. */
+/** Return the panels for which the file has data, in the order of their tabs. */
 function makePanels(page: Page): Panel[] {
   const { model, table } = page;
   return [

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The run over time: bytes sent, time in MPI and regions, by rank. A drag, keys or the table select a time range.
+// The run over time: bytes sent, time in MPI and regions of each rank. Users select a time range by mouse, keys or
+// table.
 
 import { axisTicks, hourTicks, NO_REGION, TimeGrid } from "../data/time_grid";
 import type { Timeline } from "../data/timeline";
@@ -21,7 +22,7 @@ const RANKS_IN_WORDS =
 const JOBS_IN_WORDS =
   "Bars: bytes sent by all jobs or the selected one. Times are UTC. Drag over bars or rows to select a time range. Click a row to select its job. Modelled: the traffic of a time range is the bytes of each flow times the part that its job sent in the range; a job without intervals sends evenly during its run.";
 
-/** What the cells of the rows show. */
+/** The quantity that the cells of the rows show. */
 type RowsKind = "region" | "mpi" | "bytes";
 
 const KIND_TITLES: Record<RowsKind, string> = { region: "regions", mpi: "time in MPI", bytes: "bytes sent" };
@@ -81,7 +82,7 @@ export class TimePanel implements Panel {
     );
   }
 
-  /** Describe which jobs are stacked, and which have no time line. */
+  /** Name the jobs that are stacked, and the jobs without intervals. */
   private describeJobs(): HTMLElement[] {
     const { model, names } = this.page;
     const jobs = model.header.jobs.map((_, job) => job);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Ranks as rows over time on a canvas. A drag selects a time range; over several rows, their ranks as well.
+// Ranks as rows over time on a canvas. A drag selects a time range; a drag over several rows selects their ranks too.
 
 import type { Theme } from "../pictures/palette";
 import { element, onResize } from "../widgets/dom";
@@ -11,16 +11,16 @@ const LABELS = 12;
 type Range = [number, number];
 
 export interface TimeRowsEvents {
-  /** A drag selected a part of the time, from 0 to 1, or rows, or both. */
+  /** Called when the user has selected a share of the time (0 to 1), rows, or both. */
   choose(time: Range | null, rows: Range | null): void;
   describe(row: number, part: number): string;
 }
 
 export interface TimeRowsContent {
   theme: Theme;
-  /** The colour of a cell; undefined for none. */
+  /** The colour of a cell; undefined for a cell without colour. */
   colour(row: number, bin: number): string | undefined;
-  /** The selected time, as a part of the whole. */
+  /** The selected time, as shares (0 to 1) of the whole time. */
   time: Range | null;
   isChosen(row: number): boolean;
 }
@@ -91,7 +91,7 @@ export class TimeRows {
         const isWithin = !time || (middle >= time[0] && middle <= time[1]);
         context.globalAlpha = isChosen && isWithin ? 1 : 0.2;
         context.fillStyle = content.colour(row, bin) ?? theme.idle;
-        // Whole pixels, so that cells neither overlap nor leave a seam.
+        // Round to whole pixels, so that cells neither overlap nor have gaps.
         const [left, right] = [bin, bin + 1].map((edge) => Math.round((edge * width) / this.bins));
         context.fillRect(left, row * this.height, right - left, this.height - gap);
       }
@@ -114,7 +114,7 @@ export class TimeRows {
       const hasTime = Math.abs(to.x - start.x) >= SLACK;
       const rows: Range = [rowAt(Math.min(start.y, to.y)), rowAt(Math.max(start.y, to.y))];
       const time: Range = [Math.min(start.x, to.x) / width, Math.max(start.x, to.x) / width];
-      // A drag along one row is of time alone.
+      // A drag along a single row selects only time.
       return { time: hasTime ? time : null, rows: hasTime && rows[0] === rows[1] ? null : rows };
     };
     canvas.addEventListener("pointerdown", (event) => {

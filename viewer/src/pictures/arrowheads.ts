@@ -3,7 +3,7 @@
 
 import type { DrawingContext } from "./drawing_context";
 
-/** Paint an arrowhead at a point; `along` leads from there to its tip, `broad` is its width over its length. */
+/** Paint an arrowhead at a point; `along` leads from the point to the tip, `broad` is width / length. */
 export function paintArrowhead(
   context: DrawingContext,
   [x, y]: [number, number],

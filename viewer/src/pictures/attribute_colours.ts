@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Colours of user-supplied attributes of ranks and nodes.
+// Colours of the user's attributes of ranks and nodes.
 
 import { type Attribute, rangeOf } from "../data/attributes";
 import type { Model } from "../data/model";
 import { STEPS, type Theme } from "./palette";
 
-/** Colours of one attribute: classes in turn, numbers by size. */
+/** Colours of one attribute: a colour for each class, or a scale of numbers. */
 export class AttributeColours {
   readonly range: [number, number] | undefined;
 
@@ -13,7 +13,7 @@ export class AttributeColours {
     this.range = rangeOf(attribute.value);
   }
 
-  /** Return the colour of a rank or node; undefined without a value. */
+  /** Return the colour of a rank or node; undefined if it has no value. */
   of(index: number, theme: Theme): string | undefined {
     const value = this.attribute.value[index];
     if (value === undefined || Number.isNaN(value) || !this.range) return undefined;
@@ -23,7 +23,7 @@ export class AttributeColours {
   }
 }
 
-/** Colours of nodes by any attribute. For an attribute of ranks, a node takes the colour of its first rank. */
+/** Colours of nodes for any attribute. For an attribute of ranks, a node gets the colour of its first rank. */
 export class NodeColours {
   private readonly colours: AttributeColours[];
   private readonly rankOfNode = new Map<number, number>();

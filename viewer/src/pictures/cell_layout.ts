@@ -1,27 +1,27 @@
 // SPDX-License-Identifier: Apache-2.0
-// The layout of the picture of cells: level by level, a cell for each link direction, a column for each switch.
+// The layout of the picture of cells: blocks for each level, a column for each switch, a cell for each link direction.
 
 import type { Model } from "../data/model";
 import { railLetter } from "../text/names";
 
 const WIDTH = 1000;
 const HEIGHT = 560;
-/** The number of columns beyond which a block is folded. */
+/** Blocks with more columns are folded to several lines. */
 const FOLD = 1000;
 /** Height for the name of a block. */
 export const NAME_HEIGHT = 22;
 const TALLEST = 26;
-/** The number of columns below which cells get no wider. */
+/** Cells are at most as wide as in a block with this number of columns. */
 const FEWEST_COLUMNS = 24;
 
 export interface CellBlock {
   name: string;
-  /** A short name for next to the block, used if there is no space above it. */
+  /** A short name, which is written next to the block if there is no space above it. */
   short: string;
   top: number;
-  /** Cells across. */
+  /** Number of cells in a row. */
   columns: number;
-  /** Cells in a column, and lines that the columns are folded into. */
+  /** Number of cells in a column, and number of lines to which the columns are folded. */
   rows: number;
   folds: number;
 }
@@ -39,13 +39,13 @@ interface CellGroup {
 export class CellLayout {
   readonly width = WIDTH;
   readonly height = HEIGHT;
-  /** Left, top and width of the cell of each link direction. */
+  /** Left edge, top edge and width of the cell of each link direction. */
   readonly x: Float32Array;
   readonly y: Float32Array;
   readonly cellWidth: Float32Array;
   cellHeight = TALLEST;
   readonly blocks: CellBlock[] = [];
-  /** All link directions, column after column. */
+  /** All link directions, sorted by column. */
   readonly order: Uint32Array;
 
   constructor(private readonly model: Model) {
@@ -108,7 +108,7 @@ function sortIntoColumns(model: Model, { low, direction, ends }: CellGroup): num
   const { endNode, endPort, nodeLevel, nodeX } = model;
   const owning = (end: number): number => {
     if (!direction) return end;
-    // Leaf switches are fewer than hosts; further up, the lower switches have the columns.
+    // There are fewer leaf switches than hosts, so leaf switches have the columns; above, the lower switches have them.
     const isLower = nodeLevel[endNode[end]] === low;
     return isLower === low > 0 ? end : end ^ 1;
   };

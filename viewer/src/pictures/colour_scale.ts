@@ -5,7 +5,7 @@ import { STEPS } from "./palette";
 
 /** Maps amounts to positions on a scale and to colours, and back. */
 export interface ColourScale {
-  /** The smallest and the largest magnitude that is not 0. */
+  /** The smallest and the largest magnitude other than 0. */
   readonly least: number;
   readonly most: number;
   readonly logarithmic: boolean;
@@ -17,7 +17,7 @@ export interface ColourScale {
   amount(part: number): number;
   /** Return the index of an amount's colour. */
   step(amount: number): number;
-  /** Return the emphasis of a colour, from 0 to 1. */
+  /** Return the emphasis of the colour with an index, from 0 to 1. */
   weight(step: number): number;
 }
 
@@ -56,7 +56,7 @@ export class LoadScale implements ColourScale {
   }
 }
 
-/** A diverging scale of changes: 0 is in the middle, equal magnitudes are equally far from it. */
+/** A diverging scale of changes: 0 is in the middle, and opposite changes are equally far from the middle. */
 export class ChangeScale implements ColourScale {
   private readonly magnitudes: LoadScale;
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Discs, which the contexts of pictures have no call for.
+// Discs, for which `DrawingContext` has no method.
 
 import type { DrawingContext } from "./drawing_context";
 

@@ -17,29 +17,29 @@ export interface Hit {
 export type Extent = [number, number, number, number];
 
 export interface Drawing {
-  /** Its name in the address. */
+  /** The name of the kind of picture in the address. */
   readonly name: string;
-  /** The size of the whole picture, in its own units. */
+  /** The size of the whole picture, in units of the picture. */
   readonly width: number;
   readonly height: number;
   paint(context: DrawingContext, encoding: Encoding, view: ViewTransform, width: number, height: number): void;
-  /** Return what is within `reach` of a point, in units of the picture. */
+  /** Return the node, link direction or stub within `reach` of a point, in units of the picture. */
   find(encoding: Encoding, x: number, y: number, reach: number): Hit;
   extentOfEnd(end: number): Extent;
   /** Return the position of a node; undefined if the picture shows no nodes. */
   positionOfNode(node: number): [number, number] | undefined;
-  /** Whether idle nodes are or could be folded. */
+  /** True if nodes without traffic are folded or could be folded. */
   readonly isFoldable?: boolean;
-  /** Rotate the picture by a drag. x and y are from -1 to 1 on the ball that the drag rotates. */
+  /** Rotate the picture by a drag, as in `arcball`: x and y are from -1 to 1. */
   roll?(from: [number, number], to: [number, number]): void;
   rotateTo?(rotation: number[] | undefined): void;
-  /** Its rotation, for the address. */
+  /** The rotation of the picture, for the address. */
   readonly rotation?: number[] | undefined;
   /** Highlight a link direction. */
   highlight(context: DrawingContext, end: number, view: ViewTransform, colour: string): void;
 }
 
-/** How near the pointer must be to what it points at, in pixels. */
+/** Largest distance, in pixels, at which the pointer hits a node or link. */
 export const REACH = 6;
 
 export const FONT = '"DejaVu Sans", system-ui, sans-serif';
@@ -49,7 +49,7 @@ export const LETTER = 6.6;
 /** Space around the picture; the names of rows are at the left. */
 export const MARGIN = { left: 64, right: 24, top: 28, bottom: 28 };
 
-/** Write the names of rows at the left edge, whatever the pan; names that would overlap are left out. */
+/** Write the names of rows at the left edge of the canvas; names that would overlap are left out. */
 export function paintRowNames(
   context: DrawingContext,
   encoding: Encoding,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What pictures are drawn on: a canvas, or an SVG file.
+// The context on which pictures are drawn: a canvas or an SVG file.
 
 /** The part of a canvas context that pictures use. */
 export type DrawingContext = Pick<

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The visual encoding of a state: which link directions are drawn, in which colours.
+// The visual encoding of a state: the link directions that are drawn, and their colours.
 
 import type { Amounts } from "../data/amounts";
 import { formatValue, type LinkValue } from "../data/link_values";
@@ -12,7 +12,7 @@ import { ChangeScale, type ColourScale, LoadScale } from "./colour_scale";
 import { type AlikeLinks, eachAlone, groupAlike, orderByAmount, orderByTime, RANKED, rankLinks } from "./link_ranking";
 import { STEPS, type Theme } from "./palette";
 
-/** Steps of link directions: not drawn, drawn without load, else 1 + the index of the colour. */
+/** Special values in `Encoding.steps`: not drawn; drawn as a link direction without load. */
 export const HIDDEN = 255;
 export const IDLE = 0;
 
@@ -20,29 +20,28 @@ export interface Encoding {
   state: State;
   theme: Theme;
   run: Run;
-  /** Of each link direction, by the selection: bytes; if `isChange`, the change in units of `measure`. */
+  /** For each link direction the bytes of the selection; if `isChange`, the change in units of `measure`. */
   amounts: Amounts;
-  /** The measure of the colours, their scale and its range. */
+  /** Measure and scale of the colours, and the selected range of the scale. */
   measure: Measure;
   isChange: boolean;
-  /** Of each link direction: `HIDDEN`, `IDLE` or 1 + the index of its colour. */
+  /** For each link direction `HIDDEN`, `IDLE` or 1 + the index of its colour. */
   steps: Uint8Array;
   ramp: string[];
   scale: ColourScale;
-  /** Of each link direction, from 0 to `STEPS` - 1: its time at line rate relative to the longest, or its value. */
+  /** For each link direction, from 0 to `STEPS` - 1: time at line rate / longest time, or the position of its value. */
   emphasis: Uint8Array;
-  /** The property that links are coloured by; null for `amounts`. */
+  /** The property by which links are coloured; null if they are coloured by `amounts`. */
   value: LinkValue | null;
-  /** Coloured link directions: loads by their time at line rate, else by amount, the largest first. Among equals, hosts'
-   * own links come first. */
+  /** Coloured link directions by time at line rate (loads) or by amount, descending; if equal, hosts' links first. */
   ranking: Ranking;
-  /** The first groups of alike link directions, which lists name and pictures number. */
+  /** The first groups of link directions with about equal load, which lists name and pictures number. */
   groups: AlikeLinks[];
-  /** Link directions on routes of the selected pair without traffic, such as on another rail. */
+  /** Link directions of those routes of the selected pair that carry no traffic, such as on another rail. */
   unusedRoutes: number[];
 }
 
-/** Encode the loads of a run. `others` share its scale, in the same measure. */
+/** Encode the loads of a run. The scale also covers the loads `others`, which have the same measure. */
 export function encodeLoads(
   run: Run,
   state: State,
@@ -84,12 +83,12 @@ export function encodeLoads(
   };
 }
 
-/** Return the property that links are coloured by instead of loads. A network without traffic always has one. */
+/** Return the property by which links are coloured instead of loads; without traffic, there always is one. */
 export function findValue(model: Model, { value }: State): LinkValue | null {
   return model.linkValues[value ?? (model.header.about === undefined ? -1 : 0)] ?? null;
 }
 
-/** Encode a property of links. `amounts` are the loads of the run, which lists show nonetheless. */
+/** Encode a property of links. `amounts` are the loads of the run, which lists also show. */
 export function encodeValue(run: Run, state: State, theme: Theme, amounts: Amounts, value: LinkValue): Encoding {
   const { model } = run;
   const steps = hideFiltered(model, state);
@@ -130,7 +129,7 @@ export function encodeValue(run: Run, state: State, theme: Theme, amounts: Amoun
   };
 }
 
-/** Rank link directions by a property, the largest first. A link with one value is listed once. */
+/** Sort link directions by a property, descending. A link with equal values in both directions is listed once. */
 function rankValues({ value }: LinkValue, steps: Uint8Array): Ranking {
   const isShown = isColoured(steps);
   const all = Array.from(steps.keys());
@@ -190,7 +189,7 @@ export function upperLevel(model: Model, end: number): number {
   return Math.max(model.nodeLevel[model.endNode[end]], model.nodeLevel[model.endNode[end ^ 1]]);
 }
 
-/** Return steps with the link directions hidden that the filters by rail and level leave out. */
+/** Return steps where the link directions that the filters by rail and level leave out are `HIDDEN`. */
 function hideFiltered(model: Model, { rail, level }: State): Uint8Array {
   const steps = new Uint8Array(2 * model.links);
   for (let end = 0; end < steps.length; end++) {
@@ -215,9 +214,7 @@ function rangeOfAmounts(all: Amounts[], steps: Uint8Array): [number, number] {
   return [most ? least : 0, most];
 }
 
-/**
- * Return the time of each amount, in a measure, at line rate, relative to the longest, which may be one of `others`.
- */
+/** Return time at line rate / longest time for each amount, in any measure; the longest may be one of `others`. */
 function emphasiseTimes(
   model: Model,
   measure: Measure,
@@ -244,14 +241,14 @@ function findUnusedRoutes({ table }: Run, state: State, amounts: Amounts): numbe
   return (table.pairRoutes(state) ?? []).flat().filter((end) => !amounts.approximate(end));
 }
 
-/** Return whether the selection is of some senders or receivers, so that the direction of bytes matters. */
+/** Return true if the selection is of particular senders or receivers, so that the direction of bytes matters. */
 export function selectsEndpoints({ ranks, hosts, source, destination, from, to, end, node }: State): boolean {
   return [ranks, hosts, source, destination, from, to, end, node].some((each) => each !== undefined);
 }
 
 /**
- * Return the direction whose colour the half of a link direction has. A link has one colour, that of its busier direction,
- * unless the directions are compared: in changes, and with selected senders or receivers.
+ * Return the link direction whose colour a half link has. Both halves have the colour of the busier direction, unless
+ * directions matter: in changes, and with selected senders or receivers.
  */
 export function colouringEnd({ steps, emphasis, isChange, state }: Encoding, end: number): number {
   const back = end ^ 1;
@@ -264,7 +261,7 @@ export function isNodeShown({ run: { model }, state }: Encoding, node: number): 
   return state.rail === undefined || model.nodeRail[node] === state.rail;
 }
 
-/** Return the selected nodes, and those of selected hosts. */
+/** Return the selected nodes, and the nodes of selected hosts. */
 export function selectedNodes({ run: { model }, state }: Encoding): Set<number> {
   const hosts = new Set([state.from, state.to, ...(state.hosts ?? [])]);
   const chosen = new Set<number>();

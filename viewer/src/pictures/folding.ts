@@ -1,35 +1,35 @@
 // SPDX-License-Identifier: Apache-2.0
-// The columns of a picture level by level whose groups without traffic are folded to stubs.
+// The columns of a picture with levels, where groups of nodes without traffic are folded to stubs.
 
 import type { Model } from "../data/model";
 import { formatCount } from "../format";
 import { type BlockTree, findIdleGroups, growBlocks } from "./idle_groups";
 import { separate } from "./row_spacing";
 
-/** The number of columns that are always shown; the part of the columns that a folded picture may still have. */
+/** Largest number of columns that are not folded; largest width of a folded picture / its number of columns. */
 const FEW_COLUMNS = 64;
 const MOST_KEPT = 2 / 3;
-/** Columns between hosts of different leaf switches, and between switches. */
+/** Gap between hosts of different leaf switches, and between switches, in columns. */
 const LEAF_GAP = 0.5;
 const SWITCH_GAP = 0.35;
-/** The part of its columns that a stub is wide, and the columns that a switch next to it takes. */
+/** Width of a stub / width of its columns; width of a switch next to a stub, in columns. */
 export const STUB_WIDTH = 0.4;
 const NODE_WIDTH = 0.8;
 
 /** A box that replaces the idle nodes of a group in one row. */
 export interface Stub {
-  /** The lowest node of the group: its name in the address. */
+  /** The lowest node of the group, which stands for the group in the address. */
   group: number;
   nodes: number[];
-  /** Whether they are switches, not hosts. */
+  /** True if the stub's nodes are switches, false if they are hosts. */
   isSwitch: boolean;
-  /** Its width in columns. */
+  /** Width of the stub, in columns. */
   columns: number;
-  /** The hosts and switches of the whole group. Where hosts have several adapters next to one another, their adapters. */
+  /** Number of hosts and switches of the whole group; adapters count as hosts if they have separate columns. */
   hosts: number;
   switches: number;
   noun: "host" | "adapter";
-  /** Its name, if it is a whole rail or some groups of a dragonfly; no link to it is drawn. */
+  /** The stub's label if it is a whole rail, or groups of a dragonfly; no links to it are drawn. */
   label?: string;
 }
 
@@ -37,15 +37,15 @@ export interface Folding {
   stubs: Stub[];
   /** The stub of each node; -1 for a node that is shown. */
   stubOf: Int32Array;
-  /** x of each node; a folded node has that of its stub. */
+  /** x of each node; a folded node has the x of its stub. */
   x: Float64Array;
-  /** y of each node; all rows of an idle rail are one. */
+  /** y of each node; all rows of a rail without traffic have the same y. */
   y: ArrayLike<number>;
   /** The number of links between nodes that are shown. */
   links: number;
 }
 
-/** Return how the picture is folded; null where that is impossible, or would not make it much narrower. */
+/** Return the folding of the picture; null if folding is impossible, or would not make the picture much narrower. */
 export function foldIdle(model: Model, used: Uint8Array, open: readonly number[]): Folding | null {
   if (!model.header.rails.every((rail) => rail.has_levels)) return null;
   const tree = growBlocks(model);
@@ -76,7 +76,7 @@ export function foldIdle(model: Model, used: Uint8Array, open: readonly number[]
   const hosted = new Map(
     groups.map((nodes) => [nodes[0], nodes.some((node) => tree.column[node] >= 0) ? nodes : null]),
   );
-  // Groups with hosts are above one another; all other switches are in rows.
+  // Groups with hosts are stacked; all other switches are in rows.
   const rows = new Map<number, Map<number, number[][]>>();
   const enter = (nodes: number[]): void => {
     const [node] = nodes;
@@ -110,7 +110,7 @@ export function foldIdle(model: Model, used: Uint8Array, open: readonly number[]
   return { stubs, stubOf, x, y: flattenRails(model, railStubs), links };
 }
 
-/** Move the switches and stubs of a row apart where a stub covers another one. */
+/** Move the switches and stubs of a row apart if a stub covers another item. */
 function clearStubs(model: Model, stubs: readonly Stub[], stubOf: Int32Array, x: Float64Array, width: number): void {
   const rows = new Map<number, { nodes: number[]; columns: number }[]>();
   for (const { isSwitch, label, nodes, columns } of stubs)
@@ -127,7 +127,7 @@ function clearStubs(model: Model, stubs: readonly Stub[], stubOf: Int32Array, x:
     const gaps = row.map(({ columns }, at) => {
       if (!at) return 0;
       const last = row[at - 1].columns;
-      // Switches next to each other may be as near as they are.
+      // Adjacent switches keep their distance.
       return columns || last
         ? (columns + last + NODE_WIDTH) / 2 + SWITCH_GAP
         : Math.min(wanted[at] - wanted[at - 1], SWITCH_GAP);
@@ -138,7 +138,7 @@ function clearStubs(model: Model, stubs: readonly Stub[], stubOf: Int32Array, x:
   }
 }
 
-/** Return the rails that no bytes cross, where others are in use. Adapters are on all rails of their host's ranks. */
+/** Return the rails without traffic, if other rails have traffic. */
 function findIdleRails({ header, nodes, nodeRail, nodeLevel }: Model, used: Uint8Array): number[] {
   const isUsed = new Uint8Array(header.rails.length);
   for (let node = 0; node < nodes; node++) if (used[node] && nodeLevel[node]) isUsed[nodeRail[node]] = 1;
@@ -154,7 +154,7 @@ function makeRailStub({ nodes, nodeRail, nodeLevel }: Model, rail: number): Stub
   return { group: own[0], nodes: own, isSwitch: true, columns, hosts: 0, switches: own.length, noun: "host", label };
 }
 
-/** Return y of each node, with the rows of each idle rail in its row next to the hosts. */
+/** Return y of each node; all rows of a rail without traffic are moved to its row next to the hosts. */
 function flattenRails({ nodeY }: Model, stubs: readonly Stub[]): ArrayLike<number> {
   const y = Float64Array.from(nodeY);
   for (const { nodes } of stubs) {
@@ -170,7 +170,7 @@ interface Columns {
   width: number;
 }
 
-/** Return the edges of each column. The columns of a group share those of its stub. */
+/** Return the edges of each column. All columns of a group have the edges of its stub. */
 function placeColumns(model: Model, { column, columnX, host, block }: BlockTree, groups: number[][]): Columns {
   const count = columnX.length;
   const share = new Float64Array(count).fill(1);
@@ -182,7 +182,7 @@ function placeColumns(model: Model, { column, columnX, host, block }: BlockTree,
       if (column[node] >= 0) share[column[node]] = stubWidth(columns) / columns;
     }
   }
-  // Blocks with many switches over few columns get wider, from the leaves up.
+  // Blocks with many switches above few columns are widened, from the leaves up.
   for (let level = 1; level < block.length - 1; level++) {
     const own = block[level];
     const [width, above, below] = Array.from({ length: 3 }, () => new Float64Array(model.nodes));
@@ -237,7 +237,7 @@ function makeStubs(model: Model, { column }: BlockTree, group: number[]): Stub[]
   }));
 }
 
-/** Return the stretch of each block with hosts, by level. */
+/** Return the range of x of each block with hosts, for each level. */
 function findStretches({ host, block }: BlockTree, { left, right }: Columns): Map<number, [number, number]>[] {
   return block.map((own) => {
     const stretches = new Map<number, [number, number]>();
@@ -250,7 +250,7 @@ function findStretches({ host, block }: BlockTree, { left, right }: Columns): Ma
   });
 }
 
-/** Place the items of a row, each some nodes: evenly over the stretch of their block, in their order. */
+/** Place the items of a row (each has one or several nodes) evenly over the range of their block, in their order. */
 function spreadRow(
   model: Model,
   row: Map<number, number[][]>,

@@ -1,26 +1,27 @@
 // SPDX-License-Identifier: Apache-2.0
-// A dragonfly whose groups without traffic are folded: the others are larger arcs of a smaller ring.
+// Folding of a dragonfly: groups without traffic become stubs, and the other groups become larger arcs of a smaller
+// ring.
 
 import type { Model } from "../data/model";
 import type { Folding, Stub } from "./folding";
 
-/** The part of a turn that a stub has, of that of a group in use. */
+/** Angle of a stub / angle of a group in use. */
 const STUB_TURN = 0.35;
-/** Space between groups, in switches. */
+/** Space between groups, in widths of a switch. */
 const GAP = 1.5;
-/** How far a group bulges outwards, as a part of half its width. */
+/** Height of a group's arc / half width of the group. */
 const BULGE = 0.5;
-/** The largest half of a group's turn: a ring of one group would have no inside. */
+/** Largest half angle of a group, in radians: a ring of one group would have no inside. */
 const WIDEST_TURN = 1.1;
 
 interface Ring {
-  /** The switches of each group, groups and switches in their order around the ring. */
+  /** The switches of each group; groups and switches are in their order around the ring. */
   groups: number[][];
-  /** Width of a unit of the ring over its height: hosts have columns of their own. */
+  /** Width / height of a unit of the ring, which depends on the number of hosts next to each other. */
   stretch: number;
 }
 
-/** Return how the ring is folded; null where no group is idle, or all were opened. */
+/** Return the folding of the ring; null if all groups have traffic or were opened. */
 export function foldIdleGroups(model: Model, used: Uint8Array, open: readonly number[]): Folding | null {
   if (!model.nodeGroup) return null;
   const owner = findSwitches(model);
@@ -63,7 +64,7 @@ export function foldIdleGroups(model: Model, used: Uint8Array, open: readonly nu
       }
       stubs.push(makeStub(nodes, switches.length, part.length));
     } else if (isAlone)
-      // One group is a ring of its own.
+      // A single group becomes a ring.
       switches.forEach((node, at) => {
         const along = (2 * Math.PI * (at + 0.5)) / switches.length;
         [x[node], y[node]] = [stretch * half * Math.sin(along), half * Math.cos(along)];
@@ -74,7 +75,7 @@ export function foldIdleGroups(model: Model, used: Uint8Array, open: readonly nu
         place(node, radius + BULGE * half * Math.sin(along), -half * Math.cos(along));
       });
   }
-  // Hosts stay where they are below their switch.
+  // Hosts keep their position below their switch.
   for (let node = 0; node < model.nodes; node++) {
     const at = owner[node];
     if (at < 0 || at === node || stubOf[node] >= 0) continue;
@@ -91,7 +92,7 @@ function groupOf({ nodeGroup }: Model, node: number): number {
   return nodeGroup?.[node] ?? -1;
 }
 
-/** Return the switch of each node: its own for a switch, -1 for a node at none. */
+/** Return the switch of each node: the node if it is a switch, else its switch, or -1 for an unconnected node. */
 function findSwitches(model: Model): Int32Array {
   const owner = Int32Array.from({ length: model.nodes }, (_, node) => (groupOf(model, node) >= 0 ? node : -1));
   for (let end = 0; end < 2 * model.links; end++) {
@@ -128,7 +129,7 @@ function findRing(model: Model): Ring {
   return { groups: groups.sort((one, other) => one.middle - other.middle).map(({ group }) => group), stretch };
 }
 
-/** Return the groups around the ring, idle neighbours together; the first one is in use, after an idle one. */
+/** Return the groups around the ring; adjacent idle groups are joined. The first one is in use, after an idle one. */
 function split(isIdle: readonly boolean[]): number[][] {
   const count = isIdle.length;
   const first = Math.max(
@@ -145,7 +146,7 @@ function split(isIdle: readonly boolean[]): number[][] {
   return parts;
 }
 
-/** Return the lowest of some switches and their hosts. */
+/** Return the lowest node among some switches and their hosts. */
 function lowestNode(owner: Int32Array, switches: Set<number>): number {
   return owner.findIndex((at) => switches.has(at));
 }

@@ -31,12 +31,12 @@ export class HalfLinks {
     return [x[node], y[node], middleX[end >> 1], middleY[end >> 1]];
   }
 
-  /** Return whether a link is drawn, which is not so for most links of folded nodes. */
+  /** Return true if a link is drawn; most links of folded nodes are not. */
   isDrawn(end: number): boolean {
     return this.points.drawn?.[end >> 1] !== 0;
   }
 
-  /** Return the nearest half that is drawn within `reach` of a point; a coloured one is preferred. */
+  /** Return the nearest drawn half link within `reach` of a point, if possible a coloured one. */
   find(encoding: Encoding, atX: number, atY: number, reach: number): number | undefined {
     const { endNode, links } = this.model;
     const { x, y, middleX, middleY } = this.points;
@@ -55,7 +55,7 @@ export class HalfLinks {
     return found;
   }
 
-  /** Stroke a limited number of lines at a time: the cost of a path grows faster than its length. */
+  /** Stroke half links, a limited number at a time, since long paths take disproportionately long. */
   stroke(context: DrawingContext, ends: number[], { scale, x: left, y: top }: ViewTransform): void {
     const { endNode } = this.model;
     const { x, y, middleX, middleY } = this.points;
@@ -70,14 +70,13 @@ export class HalfLinks {
     }
   }
 
-  /** Highlight a half. */
   highlight(context: DrawingContext, end: number, view: ViewTransform, colour: string): void {
     context.strokeStyle = colour;
     context.lineWidth = 4;
     this.stroke(context, [end], view);
   }
 
-  /** Stroke the routes of the selected pair without traffic, dashed. */
+  /** Draw dashed lines along those routes of the selected pair that carry no traffic. */
   strokeUnusedRoutes(context: DrawingContext, { unusedRoutes, theme }: Encoding, view: ViewTransform): void {
     if (!unusedRoutes.length) return;
     context.strokeStyle = theme.chosen;
@@ -87,7 +86,7 @@ export class HalfLinks {
     context.setLineDash([]);
   }
 
-  /** Return the halves of a route with the other halves of links that lead to a stub, and without links inside one. */
+  /** Return the half links to draw for a route: also the other half of links to a stub, and no links inside a stub. */
   private reachStubs(ends: readonly number[]): number[] {
     const { x, y } = this.points;
     return ends.flatMap((end) => {

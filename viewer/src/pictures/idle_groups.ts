@@ -1,21 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
-// Groups of nodes without traffic that a picture level by level can show as one: hosts of a leaf switch, leaf switches
-// with their hosts, pods, and neighbouring switches of one level.
+// Groups of nodes without traffic that a picture with levels can show as one stub: hosts of a leaf switch, leaf
+// switches with their hosts, pods, and adjacent switches of a level.
 
 import type { Model } from "../data/model";
 
-/** The number of nodes in a row below which they are not worth a stub. */
+/** Least number of nodes in a row that become a stub. */
 const FEWEST = 4;
 
-/** The parts that hosts and switches are connected in by the links up to each level. */
+/** The blocks of hosts and switches that links up to each level connect. */
 export interface BlockTree {
-  /** The column of each host: adapters of a host on two rails share one. -1 for a switch. */
+  /** The column of each host, -1 for a switch. A host's adapters on two rails share a column. */
   readonly column: Int32Array;
   /** x of each column, ascending. */
   readonly columnX: Float64Array;
   /** A host of each column. */
   readonly host: Int32Array;
-  /** The block of each node, by level, with one more level for links within the highest; hosts of one column are in one. */
+  /** For each level, and for links within the highest level, the block of each node; equal for hosts of one column. */
   readonly block: Int32Array[];
 }
 
@@ -43,7 +43,8 @@ export function growBlocks({ nodes, links, nodeX, nodeLevel, endNode }: Model): 
   for (const node of hosts)
     if (host[column[node]] < 0) host[column[node]] = node;
     else join(host[column[node]], node);
-  // Links within a level join what those to the level join apart: the switches on top of the cells of a dragonfly+.
+  // Links within a level come after links to the level: in a Dragonfly+, they join the top switches of different
+  // groups.
   const linksUpTo: number[][] = [];
   for (let link = 0; link < links; link++) {
     const [one, other] = [nodeLevel[endNode[2 * link]], nodeLevel[endNode[2 * link + 1]]];
@@ -61,7 +62,7 @@ export function growBlocks({ nodes, links, nodeX, nodeLevel, endNode }: Model): 
   return { column, columnX, host, block };
 }
 
-/** Return the groups, each as its nodes in ascending order; none if no node is used. Some nodes may be left out. */
+/** Return the nodes of each group, ascending; no groups if no node has traffic. Not all nodes are in a group. */
 export function findIdleGroups(
   model: Model,
   { block, column }: BlockTree,
@@ -71,7 +72,7 @@ export function findIdleGroups(
   const { nodeX, nodeY, nodeLevel } = model;
   if (!used.includes(1)) return [];
   const groups: number[][] = [];
-  /** Fold the runs of idle parts among neighbours. */
+  /** Fold each run of adjacent parts without traffic. */
   const foldRuns = (parts: number[][]): void => {
     let run: number[][] = [];
     const end = (): void => {
@@ -87,7 +88,7 @@ export function findIdleGroups(
     end();
   };
   const visit = (nodes: number[], level: number): void => {
-    // Switches of this level, row by row, and what is connected below it.
+    // The switches of this level in each row, and the parts that are connected below the level.
     const rows = partition(
       nodes.filter((node) => level && nodeLevel[node] === level),
       (node) => nodeY[node],

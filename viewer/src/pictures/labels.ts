@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Names on a picture that cover neither one another nor nodes.
+// Placement of names on a picture, so that they cover neither each other nor nodes.
 
 import { LETTER } from "./drawing";
 import type { DrawingContext } from "./drawing_context";
@@ -8,7 +8,7 @@ import type { Theme } from "./palette";
 /** Upper bound of the mean width of a letter of 11 pixels, and half the height of a name. */
 const WIDEST_LETTER = 7.3;
 const HALF_HEIGHT = 7;
-/** Side of the squares that taken areas are kept by. */
+/** Side of the squares by which occupied areas are indexed. */
 const CELL = 64;
 
 type Area = [left: number, top: number, right: number, bottom: number];
@@ -16,31 +16,31 @@ type Area = [left: number, top: number, right: number, bottom: number];
 export class Labels {
   private readonly taken = new Map<string, Area[]>();
 
-  /** No name exceeds `width` and `height` of the picture, or begins left of `left`. */
+  /** Names stay within `width` and `height` of the picture, and right of `left`. */
   constructor(
     private readonly left: number,
     private readonly width: number,
     private readonly height: number,
   ) {}
 
-  /** Keep names off a square. */
+  /** Occupy a square, so that no name covers it. */
   block(x: number, y: number, half: number): void {
     this.blockBox(x, y, half, half);
   }
 
-  /** Keep names off a rectangle, given by its centre and half its width and height. */
+  /** Occupy a rectangle, given by its centre and half its width and height. */
   blockBox(x: number, y: number, across: number, up: number): void {
     this.take([x - across, y - up, x + across, y + up]);
   }
 
-  /** Return the centre of a name that is moved into the picture, by half its width at most. */
+  /** Return the x of the centre of a name after moving it into the picture by at most half its width. */
   fit(text: string, x: number): number {
     const half = halfWidth(text);
     const inside = Math.min(Math.max(x, this.left + half), this.width - half);
     return Math.abs(inside - x) <= half ? inside : x;
   }
 
-  /** Reserve the area of a name about its centre; return false where it is taken. */
+  /** Occupy the area of a name, given by its centre; return false if the area is already occupied. */
   reserve(text: string, x: number, y: number): boolean {
     const half = halfWidth(text);
     const box: Area = [x - half, y - HALF_HEIGHT, x + half, y + HALF_HEIGHT];
@@ -59,7 +59,7 @@ export class Labels {
   }
 }
 
-/** Write a name about its centre, on a ground that covers lines behind it. */
+/** Write a name, centred at a point, on a background that covers the lines behind it. */
 export function paintLabel(
   context: DrawingContext,
   { ground, text: colour }: Theme,

@@ -15,20 +15,20 @@ import { locateMarks, MARK_SIZE, markedEnds, paintMarkedLinks, paintMarks, type 
 import { findStub, paintStubs } from "./stubs";
 import type { ViewTransform } from "./view_transform";
 
-/** Line width times the root of the number of lines. */
+/** Line width * square root of the number of lines. */
 const TOTAL_WIDTH = 26;
 const THINNEST = 0.6;
-/** The width of the most emphasised line if it is alone, and the sum of such widths if there are many. */
+/** Width of the most emphasised line if there is only one; sum of the widths of such lines if there are many. */
 const THICKEST = 7;
 const EMPHASIS = 150;
 const MOST_ARROWS = 1500;
 const ARROW = 5;
-/** The side of the squares, in pixels, that hold one arrow of a direction each. */
+/** Side of the squares, in pixels, that hold at most one arrow for each direction. */
 const APART = 14;
-/** Half the side of a node that names in a plane keep off, and the largest number of such names. */
+/** Half the side of the square of a node that no name covers; largest number of names in a picture without levels. */
 const NODE = 5;
 const MOST_NAMES = 300;
-/** Half the width and height of a stub with its label in a plane, which names keep off. */
+/** Half the width and height of the area of a stub and its label that no name covers, without levels. */
 const STUB_WIDTH = 45;
 const STUB_HEIGHT = 26;
 /** The size of the largest node. */
@@ -65,7 +65,7 @@ export class LineDrawing implements Drawing {
     return this.halfLinks.extentOf(end);
   }
 
-  /** Return the node at a point, else the nearest half of a link; a used one is preferred. */
+  /** Return the node at a point, else the nearest half link, if possible one with traffic. */
   find(encoding: Encoding, x: number, y: number, reach: number): Hit {
     const { model, layout } = this;
     let nearest = reach;
@@ -133,14 +133,14 @@ export class LineDrawing implements Drawing {
       if (ends) ends.push(end);
       else batches.set(batch, [end]);
     }
-    // The more lines, the thinner.
+    // The more lines there are, the thinner they are.
     const thin = Math.min(Math.max(TOTAL_WIDTH / Math.sqrt(count.lit + 1), THINNEST), 1.5);
     const thick = Math.min(Math.max(EMPHASIS / (count.squares + 1), thin), THICKEST);
     const widthOf = (end: number): number => thin + (thick - thin) * partOf(linkEmphasis(encoding, end)) ** 2;
     context.strokeStyle = encoding.theme.idle;
     context.lineWidth = Math.min(thin, Math.max(TOTAL_WIDTH / Math.sqrt(2 * this.model.links + 1), 0.4));
     this.halfLinks.stroke(context, idle, view);
-    // The most loaded are drawn last, over all others.
+    // Draw the most loaded lines last, over all others.
     const order = [...batches].sort(([one], [other]) => one - other);
     for (const [batch, ends] of order) {
       context.strokeStyle = encoding.ramp[(batch % (STEPS + 1)) - 1] ?? encoding.theme.node;
@@ -157,7 +157,7 @@ export class LineDrawing implements Drawing {
   }
 
   private isVisible(end: number, view: ViewTransform, width: number, height: number): boolean {
-    // No arrays are allocated here: this runs for each link direction of each picture.
+    // This runs for each link direction of each picture, so it allocates no arrays.
     const { x, y, middleX, middleY } = this.layout;
     const node = this.model.endNode[end];
     const fromX = view.x + x[node] * view.scale;
@@ -168,7 +168,7 @@ export class LineDrawing implements Drawing {
     return !((fromY < 0 && toY < 0) || (fromY > height && toY > height));
   }
 
-  /** Paint the direction of the traffic on links that are long enough. */
+  /** Paint arrows in the direction of the traffic on links that are long enough. */
   private paintArrows(
     context: DrawingContext,
     encoding: Encoding,
@@ -217,7 +217,7 @@ export class LineDrawing implements Drawing {
     });
   }
 
-  /** Visit the nodes that are shown and at most `margin` pixels outside the picture, with their positions on it. */
+  /** Call `visit` for each shown node at most `margin` pixels outside the picture, with its position in pixels. */
   private visitNodes(
     encoding: Encoding,
     view: ViewTransform,
@@ -234,7 +234,7 @@ export class LineDrawing implements Drawing {
     }
   }
 
-  /** Write the names for which there is space: ends of numbered links first, then switches, then nodes of jobs. */
+  /** Write names if there is space: first of the ends of numbered links, then of switches, then of nodes of jobs. */
   private paintNames(
     context: DrawingContext,
     encoding: Encoding,
@@ -274,19 +274,19 @@ export class LineDrawing implements Drawing {
     }
   }
 
-  /** Name a node: a host by its host's name, which is shorter than its adapter's. */
+  /** Name a node; for an adapter, use the host's name, which is shorter. */
   private nameOf(node: number): string {
     const { header, nodeHost } = this.model;
     return shorten(header.host_names[nodeHost[node]] ?? header.node_names[node]);
   }
 }
 
-/** Return the emphasis of a link, which both its halves are drawn with: it is seen from node to node. */
+/** Return the emphasis of a link, which is that of both its halves, so that the whole link is visible. */
 function linkEmphasis({ emphasis }: Encoding, end: number): number {
   return Math.max(emphasis[end], emphasis[end ^ 1]);
 }
 
-/** Return an emphasis as a part of the largest. */
+/** Return emphasis / largest emphasis. */
 function partOf(emphasis: number): number {
   return emphasis / (STEPS - 1);
 }

@@ -5,7 +5,7 @@ import { type Model, SWITCH } from "../data/model";
 import { railLetter } from "../text/names";
 import type { Folding, Stub } from "./folding";
 
-/** Height over width of the picture before it is fitted: without it, rows of thousands of hosts are a thin line. */
+/** Height / width of the picture before it is fitted. In true proportion, thousands of hosts would be a thin line. */
 const ASPECT = 0.62;
 const BUNDLE_HEIGHT = 0.34;
 const BUNDLE_STEP = 0.004;
@@ -20,7 +20,7 @@ export interface LineLayout {
   height: number;
   rows: { y: number; name: string }[];
   stubs: PlacedStub[];
-  /** For each node its stub, -1 for none; 1 for each link that is drawn. Absent where nothing is folded. */
+  /** The stub of each node, or -1; and 1 for each link that is drawn. Absent if no nodes are folded. */
   stubOf?: Int32Array;
   drawn?: Uint8Array;
 }
@@ -28,7 +28,7 @@ export interface LineLayout {
 export interface PlacedStub extends Stub {
   x: number;
   y: number;
-  /** The distance of the next shown node in its row, whose links a long name would cover. */
+  /** Distance to the next shown node in the row, whose links a long name would cover. */
   gap: number;
 }
 
@@ -63,7 +63,7 @@ export function layOutNodes(model: Model, folding: Folding | null = null): LineL
     middleY[link] = (y[a] + y[b]) / 2 + (within ? place * BUNDLE_HEIGHT * step : 0);
   }
   const [highest, lowest] = range(middleY);
-  // The middles of links within the first row are above it.
+  // The middles of links within the first row are above the row.
   const shift = Math.max(0, -Math.min(highest, 0));
   for (const each of [y, middleY]) for (let at = 0; at < each.length; at++) each[at] += shift;
   const height = Math.max((top - bottom) * step, lowest, 1) + shift;
@@ -80,7 +80,7 @@ export function layOutNodes(model: Model, folding: Folding | null = null): LineL
   return { ...layout, stubs, stubOf, drawn: thinOut(model, folding) };
 }
 
-/** Return 1 for each link that is drawn: one of those between two stubs, or between a stub and a node below or above. */
+/** Return 1 for each link that is drawn: a single link between two stubs, or between a stub and a node. */
 function thinOut({ links, endNode, nodeLevel }: Model, { stubOf, stubs }: Folding): Uint8Array {
   const drawn = new Uint8Array(links);
   const seen = new Set<string>();
@@ -92,7 +92,7 @@ function thinOut({ links, endNode, nodeLevel }: Model, { stubOf, stubs }: Foldin
       continue;
     }
     if (stubs[atA]?.label !== undefined || stubs[atB]?.label !== undefined) continue;
-    // The links of idle switches to all switches above them would cover the picture.
+    // Do not draw all links from idle switches to the switches above, which would cover the picture.
     const [lower, above] = nodeLevel[a] < nodeLevel[b] ? [a, atB] : [b, atA];
     if (above < 0 && nodeLevel[lower] > 0) continue;
     const key = `${atA < 0 ? -1 - a : atA} ${atB < 0 ? -1 - b : atB}`;
@@ -113,7 +113,7 @@ function countLevels(model: Model): number[] {
   return count.filter((each) => each > 0);
 }
 
-/** Return for each link its position among parallel links, from -1 to 1, and the number of gaps between them. */
+/** Return a function from a link to its position (-1 to 1) among parallel links, and their number of gaps. */
 function spreadBundles(model: Model): (link: number) => [number, number] {
   const bundles = new Map<number, number[]>();
   const place = new Uint32Array(model.links);
@@ -132,12 +132,12 @@ function spreadBundles(model: Model): (link: number) => [number, number] {
   };
 }
 
-/** Letters of rails that fit next to a row. */
+/** Largest number of rail letters that fit next to a row. */
 const MOST_LETTERS = 2;
-/** Letters of levels from which on there is no space for the word. */
+/** Least number of letters of a level's name that leaves no space for the word "level". */
 const LONG = 3;
 
-/** Name the rows by level, with a letter for the rail if there are several. Rails at the same height share a row. */
+/** Name each row by its level, and if there are several rails, by the letters of its rails. */
 function nameRows(model: Model, y: Float64Array): { y: number; name: string }[] {
   const { rails } = model.header;
   const letters = new Map<number, Map<number, Set<string>>>();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The order of link directions, which is that of all outputs (`link_order.py`), and groups of alike ones.
+// The order of link directions, as in all outputs (`link_order.py`), and groups with about equal load.
 
 import type { Amounts } from "../data/amounts";
 import { type Model, SWITCH } from "../data/model";
@@ -11,12 +11,12 @@ export const RANKED = 200;
 /** The number of groups that are named and numbered. */
 export const MARKED = 3;
 
-/** The share of a link direction's time from which on another one between the same levels is alike. */
+/** A link direction between the same levels is alike if its time / the longer time is at least this. */
 const ALIKE = 0.99;
 
 /** Link directions between the same two levels that need about the same time. */
 export interface AlikeLinks {
-  /** The most loaded one, which speaks for all. */
+  /** The most loaded link direction, which represents the group. */
   end: number;
   count: number;
 }
@@ -26,15 +26,14 @@ export interface LinkOrder extends TimeOrder {
   bySender: (one: number, other: number) => number;
 }
 
-/** Return the order by time at line rate; by bytes if no speed is known. */
+/** Return the order by time at line rate, or by bytes if no speed is known. */
 export function orderByTime(model: Model, isIncluded: (end: number) => boolean): LinkOrder {
-  // An unknown speed claims no time, unless all are unknown.
+  // A link direction of unknown speed has no time, unless all speeds are unknown.
   const unknown = model.linkGbps.some((gbps) => gbps > 0) ? Number.POSITIVE_INFINITY : 1;
   const rates = Float64Array.from(model.linkGbps, (gbps) => (gbps > 0 ? gbps : unknown));
   return { ...orderByAmount(model, isIncluded), rate: (end) => rates[end >> 1] };
 }
 
-/** Return the order by amount. */
 export function orderByAmount(
   { endNode, endPort, nodeGuid, nodeKind }: Model,
   isIncluded: (end: number) => boolean,
@@ -74,7 +73,7 @@ export function groupAlike({ endNode, nodeLevel }: Model, amounts: Amounts, orde
   return groups;
 }
 
-/** Return the first link directions of a ranking, each as a group. */
+/** Return the first link directions of a ranking as groups of one. */
 export function eachAlone({ first }: Ranking): AlikeLinks[] {
   return first.slice(0, MARKED).map((end) => ({ end, count: 1 }));
 }

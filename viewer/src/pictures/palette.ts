@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Colours of the two themes. Ramps are even in lightness and safe for colour-blind readers; the dark one is reversed.
+// Colours of the two themes. Ramps change evenly in lightness and are distinct for colour-blind readers. The dark
+// theme's ramp is reversed.
 
-/** Monotonic in lightness, from near the ground to far from it, so that small loads recede. */
+/** The lightness goes from near the background's to far from it, so that small loads are inconspicuous. */
 const LIGHT = ["#eed9a6", "#f0a55c", "#d9525c", "#8a2a7c", "#220845"];
 const DARK = ["#3f3869", "#80429a", "#d05681", "#f99a5a", "#fff3c4"];
 
-/** For changes: blue is less, grey unchanged, orange more; safe for all kinds of colour blindness. */
+/** Ramp of changes: blue is less, grey is unchanged, orange is more. Distinct in all kinds of colour blindness. */
 const LIGHT_CHANGE = ["#0b3c8c", "#3f7fc4", "#a9c3de", "#cfd2d6", "#e6bd84", "#c9731a", "#7d3c00"];
 const DARK_CHANGE = ["#a8d1ff", "#5a9be6", "#39618f", "#4a4f57", "#8a6233", "#e0913a", "#ffd9a0"];
 
@@ -23,9 +24,9 @@ export interface Theme {
   text: string;
   chosen: string;
   pointed: string;
-  /** Of jobs, if there are several: safe for all kinds of colour blindness (Okabe and Ito). */
+  /** Colours of jobs, distinct in all kinds of colour blindness (Okabe and Ito). */
   jobs: string[];
-  /** Of numeric attributes of nodes and ranks; none of the hues of loads. */
+  /** Colours of numeric attributes of nodes and ranks; their hues differ from those of loads. */
   values: string[];
 }
 

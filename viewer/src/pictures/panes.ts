@@ -6,17 +6,17 @@ import type { Drawing, Hit } from "./drawing";
 import type { Encoding } from "./encoding";
 import { Viewport } from "./viewport";
 
-/** The content of one pane; the name is empty if there is only one. */
+/** The content of one pane; the name is empty if there is only one pane. */
 export interface PaneContent {
   encoding: Encoding;
   name: string;
 }
 
 export interface PaneEvents {
-  /** The pointer is over a node or link direction of a pane, or over nothing; in CSS pixels of its canvas. */
+  /** Called when the pointer is over a pane; x and y are CSS pixels of its canvas, `hit` may be empty. */
   hover(pane: number, hit: Hit, x: number, y: number): void;
   choose(hit: Hit): void;
-  /** Zoom and pan have changed and come to rest. */
+  /** Called when a change of zoom or pan has ended. */
   settle(): void;
 }
 
@@ -67,12 +67,12 @@ export class Panes {
     });
   }
 
-  /** Highlight a link direction in all panes; null for none. */
+  /** Highlight a link direction in all panes; null ends the highlight. */
   highlight(end: number | null): void {
     for (const stage of this.visible) stage.highlight(end);
   }
 
-  /** Return where the picture of a pane begins, relative to all panes. */
+  /** Return x and y of a pane's picture, relative to the area of all panes. */
   offset(pane: number): [number, number] {
     const [own, all] = [this.viewports[pane].canvas, byId("stage")].map((each) => each.getBoundingClientRect());
     return [own.left - all.left, own.top - all.top];

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The kinds of pictures that a file has.
+// The kinds of pictures that are possible for a file.
 
 import { keepLast, lazy } from "../data/cache";
 import type { Model } from "../data/model";
@@ -16,10 +16,10 @@ import { LineDrawing } from "./line_drawing";
 import { findNodeJobs } from "./node_jobs";
 import { SpaceDrawing } from "./space_drawing";
 
-/** The number of links beyond which lines hide one another. */
+/** With more links than this, lines hide each other. */
 const MOST_LINES = 10000;
 
-/** A kind of picture. Its drawing is made when it is first shown: for a large fabric that takes a while. */
+/** A kind of picture. Its drawing is made when it is first shown, since this takes long for a large fabric. */
 interface PictureKind {
   name: string;
   title: string;
@@ -29,18 +29,18 @@ interface PictureKind {
 export class PictureKinds {
   readonly all: PictureKind[];
   private readonly used: () => Uint8Array;
-  /** The last drawing of each kind, and how it was folded. */
+  /** The last drawing of each kind, and its folding. */
   private readonly made = new Map<PictureKind, { folding: Folding | null; drawing: Drawing }>();
   private readonly foldedAs = keepLast((open: number[]) =>
     (this.model.nodeGroup ? foldIdleGroups : foldIdle)(this.model, this.used(), open),
   );
 
-  /** `compared` returns the run that is compared with at the time. */
+  /** `compared` returns the run with which the page's run is currently compared. */
   constructor(
     private readonly runs: readonly Run[],
     compared: () => ComparedRun | null,
   ) {
-    // Pictures show the fabric, which all runs share; only the nodes of ranks and jobs differ by run.
+    // Pictures show the fabric, which all runs share; only the nodes of ranks and jobs differ from run to run.
     const { model } = this;
     this.used = lazy(() => findUsedNodes(runs));
     const colourOf = makeNodeColouring(runs, compared);
@@ -54,7 +54,7 @@ export class PictureKinds {
       { name: "cells", title: "Cells", make: () => new CellDrawing(model) },
     ];
     const space = { name: "space", title: "In space", make: () => new SpaceDrawing(model, colourOf) };
-    // A topology inferred from delays has positions in space only.
+    // A topology that was inferred from delays has only positions in space.
     this.all = model.space ? [...(model.header.about === undefined ? flat : []), space] : flat;
   }
 
@@ -62,7 +62,7 @@ export class PictureKinds {
     return this.runs[0].model;
   }
 
-  /** Return the drawing of a state; an unknown name of a picture is the first kind. */
+  /** Return the drawing of a state. For an unknown name, it is the first kind. */
   drawing(state: State): Drawing {
     const folding = this.fold(state);
     const name = state.picture ?? this.defaultName(folding);
@@ -74,14 +74,14 @@ export class PictureKinds {
     return drawing;
   }
 
-  /** Return the name of the kind that follows. */
+  /** Return the name of the kind that follows the given one. */
   nameAfter(name: string): string {
     const index = this.all.findIndex((each) => each.name === name);
     return this.all[(index + 1) % this.all.length].name;
   }
 
   private fold(state: State): Folding | null {
-    // Idle links have properties too.
+    // Links without traffic have properties too, so nodes are not folded.
     if (state.unfold || findValue(this.model, state)) return null;
     return this.foldedAs(state.open ?? []);
   }
@@ -91,7 +91,7 @@ export class PictureKinds {
   }
 }
 
-/** Return the colour of a node: by the selected attribute, else by its job; null if it has neither. */
+/** Return a function for the colour of a node: by the selected attribute, else by its job; null if it has neither. */
 function makeNodeColouring(
   runs: readonly Run[],
   compared: () => ComparedRun | null,

@@ -3,12 +3,12 @@
 
 import { matrixOf, type Quaternion } from "./rotation";
 
-/** The distance of the eye from the centre, in radii of the ball that holds all points. */
+/** Distance of the eye from the centre / radius of the ball that contains all points. */
 const EYE = 4;
-/** The size of the picture relative to the ball: near points are enlarged. */
+/** Size of the picture / size of the ball. It is above 1, since near points are enlarged. */
 const ENLARGEMENT = 1.06;
 
-/** The projected nodes and middles of links, and their nearness: from -1, the farthest, to 1. */
+/** The projected nodes and middles of links, and their nearness, from -1 (far) to 1 (near). */
 export class Projection {
   readonly x: Float64Array;
   readonly y: Float64Array;

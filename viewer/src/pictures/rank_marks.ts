@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The numbers of the most loaded link directions, alike ones once, on the picture as in the list.
+// The numbers of the most loaded groups of link directions, on the picture as in the list.
 
 import { fillDisc } from "./discs";
 import { type Extent, FONT } from "./drawing";
@@ -8,16 +8,16 @@ import { colouringEnd, type Encoding, HIDDEN, IDLE } from "./encoding";
 import type { HalfLinks } from "./half_links";
 import type { ViewTransform } from "./view_transform";
 
-/** The size of a number's disc, and half of the square that names keep off. */
+/** Radius of a number's disc, and half the side of the square that no name covers. */
 const RADIUS = 8;
 export const MARK_SIZE = RADIUS + 1.5;
 const SIDES = 24;
-/** Where on a link direction its number may be, from its node; the first that is free is taken. */
+/** Possible positions of a number on its link direction, from 0 (the node) to 1; the first free one is used. */
 const PLACES = [0.5, 0.75, 0.3, 0.9, 0.15];
 
-/** How far apart numbers next to their link directions are. */
+/** Distance between numbers that are next to their link directions. */
 const ASIDE = 2 * RADIUS + 3;
-/** The least width of the first link directions, and of the rim that separates them from what is behind. */
+/** Least width of numbered link directions, and width of the rim around them. */
 const LEAST_WIDTH = 3.2;
 const RIM = 2;
 
@@ -39,7 +39,7 @@ export function placeMarks(extents: Extent[], { scale, x: left, y: top }: ViewTr
     const isFree = (mark: RankMark): boolean =>
       placed.every((other) => Math.hypot(other.x - mark.x, other.y - mark.y) > 2 * RADIUS + 2);
     const { text, x, y } = marks[0];
-    // Each other number covers two of these at most.
+    // Each placed number covers at most two of these places.
     const aside = Array.from({ length: 2 * placed.length + 1 }, (_, at) => ({ text, x: x + (at + 1) * ASIDE, y }));
     placed.push([...marks, ...aside].find(isFree) ?? marks[0]);
   });
@@ -51,12 +51,12 @@ export function markedEnds({ groups }: Encoding): number[] {
   return groups.map(({ end }) => end);
 }
 
-/** Return where the numbers are. */
+/** Return the numbers and their positions. */
 export function locateMarks(encoding: Encoding, view: ViewTransform, extentOfEnd: (end: number) => Extent): RankMark[] {
   return placeMarks(markedEnds(encoding).map(extentOfEnd), view);
 }
 
-/** Paint the link directions that have a number over all others, so wide that they are seen among thousands. */
+/** Paint the numbered link directions over all others, wide enough to be visible among thousands. */
 export function paintMarkedLinks(
   context: DrawingContext,
   encoding: Encoding,
@@ -70,7 +70,7 @@ export function paintMarkedLinks(
     context.strokeStyle = encoding.theme.ground;
     context.lineWidth = wide + 2 * RIM;
     links.stroke(context, [end, end ^ 1], view);
-    // The other half is as wide, so that the link is seen from node to node.
+    // Both halves have this width, so that the whole link is visible.
     for (const half of [end ^ 1, end]) {
       const step = encoding.steps[colouringEnd(encoding, half)];
       context.strokeStyle = step === IDLE || step === HIDDEN ? encoding.theme.node : encoding.ramp[step - 1];
@@ -84,7 +84,7 @@ export function paintMarks(context: DrawingContext, { theme }: Encoding, marks: 
   context.font = `bold 11px ${FONT}`;
   context.textAlign = "center";
   context.textBaseline = "middle";
-  // The first is painted last.
+  // Number 1 is painted last, over the others.
   for (const { text, x, y } of [...marks].reverse()) {
     context.fillStyle = theme.ground;
     fillDisc(context, x, y, MARK_SIZE, SIDES);

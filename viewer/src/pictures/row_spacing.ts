@@ -2,8 +2,8 @@
 // Space between the items of a row, so that none covers another.
 
 /**
- * Return places that are at least `gaps` apart and within `width`, as near as possible to the ascending `wanted` ones;
- * `gaps[at]` is between an item and the one before. Return the wanted places where there is no space.
+ * Return positions that are as near as possible to `wanted` (ascending), but at least `gaps` apart and within `width`.
+ * `gaps[at]` is the gap between items at - 1 and at. If there is too little space, return `wanted`.
  */
 export function separate(wanted: readonly number[], gaps: readonly number[], width: number): number[] {
   let total = 0;
@@ -12,7 +12,7 @@ export function separate(wanted: readonly number[], gaps: readonly number[], wid
     return total;
   });
   if (total > width) return [...wanted];
-  // Without their gaps, places need only ascend: those that do not share their mean.
+  // After subtracting the gaps, positions only have to ascend: runs that do not ascend get their mean.
   const pools: { sum: number; count: number }[] = [];
   wanted.forEach((place, at) => {
     let pool = { sum: place - before[at], count: 1 };

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The network in space, if nodes have positions there: rotated by a drag, near nodes drawn over far ones.
+// The network in space, if nodes have positions in space. A drag rotates the picture; near nodes are drawn over far
+// ones.
 
 import { type Model, SWITCH } from "../data/model";
 import { paintArrowhead } from "./arrowheads";
@@ -15,15 +16,15 @@ import { locateMarks, MARK_SIZE, paintMarks, type RankMark } from "./rank_marks"
 import { arcball, combine, IDENTITY, normalise, type Quaternion } from "./rotation";
 import type { ViewTransform } from "./view_transform";
 
-/** Depth slices; what is in one slice is drawn together. */
+/** Number of depth slices; nodes and links of one slice are drawn together. */
 const SLICES = 8;
-/** The number of links drawn during a drag; others are left out until it ends. */
+/** Largest number of links that are drawn during a drag; all links are drawn when it ends. */
 const MOST_WHILE_DRAGGED = 12000;
 const ARROW = 7;
 const MOST_ARROWS = 4000;
 const MOST_NAMES = 120;
 const SIDES = 8;
-/** Half the side of a node that names keep off, and how far a name is from its node. */
+/** Half the side of the square of a node that no name covers; distance of a name from its node. */
 const NODE = 7;
 const ASIDE = 16;
 
@@ -76,7 +77,7 @@ export class SpaceDrawing implements Drawing {
     return this.halfLinks.extentOf(end);
   }
 
-  /** Return the front node at a point, else the nearest half of a link; a coloured one is preferred. */
+  /** Return the front node at a point, else the nearest half link, if possible a coloured one. */
   find(encoding: Encoding, x: number, y: number, reach: number): Hit {
     const { model, projection } = this;
     let found: number | undefined;
@@ -117,7 +118,7 @@ export class SpaceDrawing implements Drawing {
     return Math.min(SLICES - 1, Math.max(0, Math.floor(((this.projection.near[at] + 1) / 2) * SLICES)));
   }
 
-  /** Return link directions by [slice][step], so that in each slice the strongest colour is drawn last. */
+  /** Return the link directions of each [slice][step]; in each slice, the strongest colour is drawn last. */
   private sortLinks(encoding: Encoding): number[][][] {
     const { model, projection } = this;
     const sorted = Array.from({ length: SLICES }, () => Array.from({ length: STEPS + 1 }, (): number[] => []));
@@ -125,7 +126,7 @@ export class SpaceDrawing implements Drawing {
     for (let link = 0; link < model.links; link += stride) {
       const slices = sorted[this.sliceOf(projection.nodes + link)];
       for (const end of [2 * link, 2 * link + 1]) {
-        // A link in one direction has one colour.
+        // Both halves of a one-way link have the same colour.
         const isSimplex = model.simplex[end ^ 1] && encoding.value;
         const step = encoding.steps[isSimplex ? end ^ 1 : colouringEnd(encoding, end)];
         if (step !== HIDDEN) slices[step].push(end);
@@ -148,7 +149,7 @@ export class SpaceDrawing implements Drawing {
     return [x + this.projection.x[node] * scale, y + this.projection.y[node] * scale];
   }
 
-  /** Paint switches as squares and hosts as discs, with a rim that separates them from what is behind. */
+  /** Paint switches as squares and hosts as discs, with a rim. */
   private paintNodes(context: DrawingContext, encoding: Encoding, nodes: number[], view: ViewTransform): void {
     const { model, projection } = this;
     const spacing = (view.scale * projection.size) / Math.sqrt(model.nodes + 1);
@@ -219,7 +220,7 @@ export class SpaceDrawing implements Drawing {
     if (state.end !== undefined) this.highlight(context, state.end, view, theme.chosen);
   }
 
-  /** Write names that overlap neither one another nor nodes, near switches first. */
+  /** Write names that overlap neither each other nor nodes, those of near switches first. */
   private paintNames(
     context: DrawingContext,
     encoding: Encoding,
@@ -240,7 +241,7 @@ export class SpaceDrawing implements Drawing {
     if (spacing < 26 && model.header.colour === undefined) return;
     const labels = new Labels(0, width, height);
     for (const { x, y } of marks) labels.block(x, y, MARK_SIZE);
-    // Among many dots the axes keep their names.
+    // If there are many nodes, only switches have names.
     const nameable = spacing < 26 ? all.filter((node) => model.nodeKind[node] === SWITCH) : all;
     for (const node of nameable) labels.block(...this.at(node, view), NODE);
     let named = 0;

@@ -10,14 +10,14 @@ import type { PlacedStub } from "./line_layout";
 import type { ViewTransform } from "./view_transform";
 
 const HIGH = 7;
-/** How far from a box the pointer may be. */
+/** Largest distance from a box at which the pointer hits it, in pixels. */
 const SLACK = 3;
 const NARROWEST = 3;
 const WIDEST = 40;
 /** The distance of a label from its row, and the space between labels, in pixels. */
 const BELOW = 18;
 const APART = 6;
-/** The space between numbers alone: a row of close ones would be read as one. */
+/** Space between labels that are only numbers: close numbers would be read as one number. */
 const NUMBERS_APART = 14;
 
 /** Return half the width of a stub, in pixels. */
@@ -25,14 +25,14 @@ function halfWidth({ columns }: PlacedStub, scale: number): number {
   return Math.min(Math.max(STUB_WIDTH * columns * scale, NARROWEST), WIDEST) / 2;
 }
 
-/** Return the stub at a point, in units of the picture, of which there are 1 / `scale` in a pixel. */
+/** Return the stub at a point, in units of the picture; `scale` is pixels / unit. */
 export function findStub(stubs: readonly PlacedStub[], x: number, y: number, scale: number): PlacedStub | undefined {
   const isNear = (stub: PlacedStub): boolean =>
     Math.abs(stub.x - x) * scale <= halfWidth(stub, scale) + SLACK && Math.abs(stub.y - y) * scale <= HIGH / 2 + SLACK;
   return stubs.find(isNear);
 }
 
-/** Paint the boxes, and below them the number of nodes where there is space. */
+/** Paint the boxes, and the number of nodes below each box if there is space. */
 export function paintStubs(
   context: DrawingContext,
   { theme }: Encoding,
@@ -84,7 +84,7 @@ function countOf({ nodes, isSwitch, hosts }: PlacedStub): string {
   return formatCount(BigInt(isSwitch ? nodes.length : hosts));
 }
 
-/** Name what a stub stands for in its row. */
+/** Name the nodes that a stub stands for in its row. */
 function nameOf(stub: PlacedStub): string {
   return stub.label ?? `${countOf(stub)} ${stub.isSwitch ? "switches" : `${stub.noun}s`}`;
 }

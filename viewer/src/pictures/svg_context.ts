@@ -61,7 +61,7 @@ export class SvgContext implements DrawingContext {
     this.dash = [...lengths].join(" ");
   }
 
-  /** Paint a picture within this one. The SVG element clips what exceeds it. */
+  /** Paint a picture within this picture; the SVG element clips it. */
   nest(x: number, y: number, width: number, height: number, paint: (context: SvgContext) => void): void {
     this.add(`<svg ${rectangle(x, y, width, height)}>`);
     paint(this);
@@ -109,7 +109,7 @@ function escapeXml(text: string): string {
   return text.replace(/[&<>"']/g, (mark) => marks[mark]);
 }
 
-/** Paint within a frame, with the origin at its corner; what exceeds the frame is clipped. */
+/** Paint within a frame, which clips the picture and has the origin at its corner. */
 export function paintWithin(
   context: CanvasRenderingContext2D | SvgContext,
   [left, top, width, height]: [number, number, number, number],

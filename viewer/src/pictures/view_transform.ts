@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Zoom and pan: transforms from units of a picture to CSS pixels of its canvas.
 
-/** Maps a coordinate to `coordinate * scale + offset`, where the offset is this `x` or `y`. */
+/** Maps coordinates to `x coordinate * scale + x` and `y coordinate * scale + y`. */
 export interface ViewTransform {
   scale: number;
   x: number;
@@ -36,7 +36,7 @@ export function fitPicture(picture: PictureSize, canvas: PictureSize, margin: Ma
   };
 }
 
-/** Return the transform after a zoom about a point, which stays where it is. */
+/** Return the transform after a zoom about a point; the point keeps its position. */
 export function zoomAbout(
   view: ViewTransform,
   fitted: ViewTransform,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The canvas of a picture: zoom about the pointer, pan, rotation, and what is under the pointer.
+// The canvas of a picture, with zoom, pan, rotation and the node or link under the pointer.
 
 import { onResize } from "../widgets/dom";
 import { type Drawing, type Hit, MARGIN, REACH } from "./drawing";
@@ -11,12 +11,12 @@ const WHEEL_SPEED = 0.0015;
 const CLICK_SLACK = 4;
 
 export interface ViewportEvents {
-  /** The pointer is over a node or link direction, or over nothing; in CSS pixels of the canvas. */
+  /** Called when the pointer is over the canvas; x and y are its CSS pixels, `hit` may be empty. */
   hover(hit: Hit, x: number, y: number): void;
   choose(hit: Hit): void;
-  /** Zoom and pan change. */
+  /** Called when zoom or pan change. */
   move(view: ViewTransform): void;
-  /** Zoom and pan have changed and come to rest. */
+  /** Called when a change of zoom or pan has ended. */
   settle(): void;
 }
 
@@ -29,7 +29,7 @@ export class Viewport {
   private highlighted: number | null = null;
   private timer = 0;
   private frame = 0;
-  /** Whether the next frame needs a new picture, not the last one moved. */
+  /** True if the next frame needs a new picture instead of the last picture moved. */
   private rotating = false;
 
   constructor(
@@ -43,7 +43,7 @@ export class Viewport {
     onResize(canvas, () => this.refit());
   }
 
-  /** Show an encoding; for another drawing or another `at` the view changes first. */
+  /** Show an encoding. If the drawing or `at` differs from the last, the view changes first. */
   show(drawing: Drawing, encoding: Encoding): void {
     const moved = this.drawing !== drawing || String(encoding.state.at ?? "") !== String(this.at() ?? "");
     [this.drawing, this.encoding] = [drawing, encoding];
@@ -77,15 +77,15 @@ export class Viewport {
     this.move();
   }
 
-  /** Move as another viewport does, without an event. */
+  /** Take over the view of another viewport, without an event. */
   follow(view: ViewTransform): void {
     this.view = { ...view };
-    // Both share a drawing, which may have been rotated.
+    // Both viewports share a drawing, which may have been rotated.
     this.rotating = this.drawing?.roll !== undefined;
     this.showMoved();
   }
 
-  /** Rotate a picture in space by CSS pixels on its ball; pan any other picture, and that one too if `pans`. */
+  /** Rotate a picture in space by CSS pixels. Pan any other picture; if `pans` is true, also a picture in space. */
   steer(x: number, y: number, pans: boolean): void {
     const { width, height } = this.size();
     if (pans || !this.drawing?.roll) this.pan(x, y);
@@ -124,7 +124,7 @@ export class Viewport {
     return this.drawing.find(this.encoding, (x - this.view.x) / scale, (y - this.view.y) / scale, REACH / scale);
   }
 
-  /** Highlight a link direction; null for none. */
+  /** Highlight a link direction; null ends the highlight. */
   highlight(end: number | null): void {
     if (end === this.highlighted) return;
     this.highlighted = end;
@@ -142,7 +142,6 @@ export class Viewport {
     return this.view;
   }
 
-  /** Draw the picture again. */
   redraw(): void {
     window.clearTimeout(this.timer);
     this.draw();
@@ -178,7 +177,7 @@ export class Viewport {
     this.view = viewAt(at, this.fitted(), this.size());
   }
 
-  /** After a change of size, keep the centre. */
+  /** Adapt to a new size of the canvas; the centre stays the same. */
   private refit(): void {
     this.goTo(this.encoding?.state.at);
     this.redraw();
@@ -189,7 +188,7 @@ export class Viewport {
     this.events.move(this.view);
   }
 
-  /** Move the last picture, and draw a new one when the movement ends. */
+  /** Show the last picture moved, and draw a new picture when the movement ends. */
   private showMoved(): void {
     if (!this.frame)
       this.frame = requestAnimationFrame(() => {

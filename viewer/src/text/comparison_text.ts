@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Changes between two runs, in words.
+// Text on changes between two runs.
 
 import type { Change, ChangeKind, Comparison } from "../data/comparison";
 import type { Measure } from "../data/measure";
@@ -38,13 +38,13 @@ function formatAmounts({ comparison: { measure } }: ComparedRun, bytes: bigint, 
   return measure.isShare ? `${text}, ${measure.format(Number(amount))}` : text;
 }
 
-/** Describe a change, absolute and relative. */
+/** Describe a change as a difference and as a percentage. */
 export function describeChange({ before, after }: Change, measure: Measure): string {
   if (before === after) return "unchanged";
   return `${measure.formatChange(Number(after - before))} (${formatRelative(before, after)})`;
 }
 
-/** Describe what changed most on a link direction: a pair, a region, an operation and a site, each with its change. */
+/** Describe the largest changes on a link direction: of a pair, a region, an operation and a site. */
 export function describeLargestChanges(
   own: Run,
   { comparison }: ComparedRun,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Names of nodes, ranks, links and categories, and the senders on a link, in words.
+// Names of nodes, ranks, links and categories, and text on the senders on a link.
 
 import type { LoadTable, Share, Shares } from "../data/load_table";
 import type { Model } from "../data/model";
@@ -28,7 +28,7 @@ export class Names {
     return printable(this.model.header.rank_names[rank] ?? String(rank));
   }
 
-  /** Return the first node of a rank; -1 for none. */
+  /** Return the first node of a rank; -1 if it has no node. */
   nodeOfRank(rank: number): number {
     const rails = this.model.header.rails.length;
     return this.model.rankNode.subarray(rank * rails, (rank + 1) * rails).find((each) => each >= 0) ?? -1;
@@ -38,14 +38,14 @@ export class Names {
   end(end: number): string {
     const { endNode, endPort } = this.model;
     const other = end ^ 1;
-    // An inferred link has no ports.
+    // Links that were inferred from delays have no ports.
     const at = (one: number): string => `${this.node(endNode[one])}${endPort[one] ? ` port ${endPort[one]}` : ""}`;
     return `${railPrefix(this.model, this.model.nodeRail[endNode[end]])}${at(end)} to ${at(other)}`;
   }
 
   rail(rail: number): string {
     const name = printable(this.model.header.rails[rail].name);
-    // The last folder and file: dumps of different fabrics have the same file names.
+    // The names of folder and file: dumps of different fabrics often have the same file name.
     const file = `(${name.split("/").slice(-2).join("/")})`;
     const letter = railLetter(this.model, rail);
     return letter ? `${rail} ${file}, rows ${letter}` : file;
@@ -91,7 +91,7 @@ export class Names {
       );
   }
 
-  /** Name a moment of the time line: since its begin, or the time of day (UTC) for jobs at times of their own. */
+  /** Return a time as text: seconds since the first interval, or the time of day (UTC) if intervals have jobs. */
   moment(seconds: number): string {
     const { began_s: began } = this.model.header;
     return began === undefined
@@ -129,12 +129,12 @@ function nameOrAll(name: string, what: string): string {
   return name === "*" ? `all ${what}` : printable(name);
 }
 
-/** Return whether names distinguish anything: `*` alone stands for all. */
+/** Return true if there are several names; a single `*` stands for all. */
 export function hasSeveral(names: string[]): boolean {
   return names.some((name) => name !== "*");
 }
 
-/** Return a rail's number, as reports and tables have it, in front of a name; empty if there is only one rail. */
+/** Return the prefix of a name with the rail's number, as in reports; empty if there is only one rail. */
 export function railPrefix(model: Model, rail: number): string {
   return model.header.rails.length > 1 ? `rail ${rail}: ` : "";
 }

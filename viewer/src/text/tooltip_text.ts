@@ -11,12 +11,12 @@ import { describeOtherLoad, describeOwnLoad } from "./comparison_text";
 
 const LISTED_RANKS = 12;
 
-/** What lists show: the page's run, and the run that it is compared with. */
+/** The page's run, and the run with which it is compared. */
 interface ShownRuns extends Run {
   readonly compared: ComparedRun | null;
 }
 
-/** Return the lines of the tooltip, the name first. `encoding` is that of the picture under the pointer. */
+/** Return the lines of the tooltip; the name is the first line. `encoding` belongs to the picture under the pointer. */
 export function describePointed(page: ShownRuns, encoding: Encoding, { node, end, stub }: Hit): string[] {
   if (stub) return describeStub(stub);
   if (node !== undefined) return describeNode(encoding.run, node);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What changed between the two runs that are compared, and why, in one sentence. It is about all traffic of both.
+// A sentence on the change between the two compared runs, and its reason. It is about all traffic of both runs.
 
 import { printable } from "../format";
 import type { Page } from "../page";

@@ -7,7 +7,7 @@ import type { ComparedRun, Run } from "../run";
 import { describeChange } from "../text/comparison_text";
 import { element, rowOf, tableOf } from "./dom";
 
-/** Return a table of changes, the largest first. */
+/** Return a table of changes, sorted by size, descending. */
 export function makeChangeTable(
   own: Run,
   { run, comparison: { measure } }: ComparedRun,
@@ -38,7 +38,7 @@ export function makeChangeTable(
   return table;
 }
 
-/** Return the text of a change in two spans that may wrap between them: absolute and relative. */
+/** Return a change as two spans, difference and percentage, between which a line break is possible. */
 function changeCell(text: string): HTMLElement {
   const [amount, ...relative] = text.split(" (");
   const rest = relative.flatMap((each) => [document.createTextNode(" "), element("span", `(${each}`)]);

@@ -54,7 +54,7 @@ function meaningOf({ isChange, state, value, measure }: Encoding, picture: strin
   return isChange ? `less | more ${what}` : what;
 }
 
-/** Return the amounts of a range. At the edge of a scale of loads it includes everything beyond. */
+/** Return the amounts at the ends of a range. A range that reaches an end of the scale of loads has no limit there. */
 function boundsOf({ scale, isChange, value }: Encoding, [low, high]: [number, number]): number[] {
   if (value) return [low <= 0 ? 0 : scale.amount(low), high >= 1 ? scale.most * (1 + 1e-8) : scale.amount(high)];
   return [!isChange && low <= 0 ? 0 : Math.floor(scale.amount(low)), Math.ceil(scale.amount(high))];

@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// The title, the totals, and the coverage: what was not seen and what is modelled.
+// The title, the totals, and the coverage: data that were not seen, and modelled data.
 
 import { formatBytes, printable } from "../format";
 import type { ComparedRun, Run } from "../run";
 import { byId, element } from "./dom";
 
-/** Show the title of the file. */
 export function showTitle({ model }: Run): void {
   const title = printable(model.header.title);
   byId("title").textContent = title;
@@ -13,7 +12,7 @@ export function showTitle({ model }: Run): void {
   document.title = `${title} - ibprof`;
 }
 
-/** Show the totals and the coverage of a run, and of the run that it is compared with. */
+/** Show the totals and the coverage of a run, and of the run with which it is compared. */
 export function showCoverage(run: Run, compared: ComparedRun | null): void {
   const runs = compared ? [run, compared.run] : [run];
   const several = runs.length > 1;

@@ -14,7 +14,7 @@ export function element<K extends keyof HTMLElementTagNameMap>(
   return created;
 }
 
-/** Return text in which options and names do not break at their hyphens. */
+/** Return text without line breaks at hyphens of options and names. */
 export function unbroken(text: string): Node[] {
   return text.split(/((?<!\S)(?=\S{3,32}(?:\s|$))\S*-\S*)/).map((part, index) => {
     if (index % 2 === 0) return document.createTextNode(part);
@@ -91,7 +91,7 @@ export function shareRow(name: string | Node, bytes: bigint, total: bigint): HTM
   return rowOf(name, amount, formatShare(bytes, total));
 }
 
-/** Replace the children of an element; a control that is there again, by its name, keeps the focus. */
+/** Replace the children of an element. If a new control has the name of the focused control, it gets the focus. */
 export function replaceChildren(container: HTMLElement, ...children: Node[]): void {
   const { activeElement } = document;
   const name = activeElement && container.contains(activeElement) ? nameOf(activeElement) : "";
@@ -105,7 +105,7 @@ function nameOf(one: Element): string {
   return `${one.tagName} ${one.getAttribute("aria-label") ?? one.textContent ?? ""}`;
 }
 
-/** Call back whenever an element changes its size. */
+/** Call `call` whenever an element's size changes. */
 export function onResize(target: Element, call: () => void): void {
   new ResizeObserver(call).observe(target);
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The active filters as chips; a click on one removes it.
+// The active filters as chips; a click on a chip removes its filter.
 
 import { printable } from "../format";
 import type { Page } from "../page";
@@ -10,7 +10,7 @@ import { button, byId } from "./dom";
 
 const NAMED = 3;
 
-/** A filter in words, and the change of the state that removes it. */
+/** A text on a filter, and the change of the state that removes the filter. */
 type FilterChip = [text: string, removal: State];
 
 export class FilterChips {
@@ -68,7 +68,7 @@ function describeCategories({ region, operation, job, site }: State, names: Name
   return chips;
 }
 
-/** Return the filters by place, time and amount. */
+/** Return the filters by rail, level, time and amount. */
 function describeRanges(encoding: Encoding, names: Names): FilterChip[] {
   const { state, value, measure } = encoding;
   const { end, node, time, rail, level, load, change } = state;

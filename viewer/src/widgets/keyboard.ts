@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Keyboard shortcuts, as the help of the page lists them.
+// Keyboard shortcuts, which the page's help lists.
 
 const ZOOM = 1.3;
 const PAN = 60;
@@ -13,24 +13,24 @@ export interface KeyActions {
   svg(): void;
   keys(): void;
   used(): void;
-  /** Fold idle nodes, or show all. */
+  /** Fold nodes without traffic, or show all nodes. */
   fold(): void;
   picture(): void;
-  /** Switch from two runs side by side to their difference, to a single run. */
+  /** Switch between two runs side by side, their difference, and a single run. */
   compare(): void;
   /** Exchange the two runs. */
   swap(): void;
   search(): void;
   zoom(factor: number): void;
-  /** Rotate a picture in space; pan any other picture, and that one too if `pans`. */
+  /** Rotate a picture in space. Pan any other picture; if `pans` is true, also a picture in space. */
   steer(x: number, y: number, pans: boolean): void;
-  /** Move the cursor by some places in the list of links by load. */
+  /** Move the cursor by `by` places in the list of links, which is sorted by load. */
   step(by: number): void;
   /** Select the link direction at the cursor. */
   selectCursor(): void;
 }
 
-/** Listen for keys. Arrow keys and Enter act on the pictures alone, which are on `canvases`. */
+/** Listen for keys. Arrow keys and Enter act only while a picture (one of `canvases`) has the focus. */
 export function listenToKeyboard(canvases: HTMLElement[], act: KeyActions): void {
   const anywhere: Record<string, (pans: boolean) => void> = {
     Escape: act.clear,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A slider that selects a range: by a drag across it, by its two handles, by keys on them.
+// A slider for a range: users drag across it or move its two handles, also by keys.
 
 import { element, onResize } from "./dom";
 
@@ -10,7 +10,7 @@ export interface RangeOptions {
   label: string;
   /** Return the text of a position, from 0 to 1. */
   describe(part: number): string;
-  /** A range was selected; null: the whole slider. `isRepeated`: by a key that is held down. */
+  /** Called when a range was selected; null for the whole slider. `isRepeated` is true if a key is held down. */
   change(range: [number, number] | null, isRepeated: boolean): void;
 }
 
@@ -33,7 +33,7 @@ export class RangeSlider {
     this.set(null);
   }
 
-  /** Draw the slider whenever its size changes, and return the function that draws it; `paint` gets CSS pixels. */
+  /** Draw the slider when its size changes, and return the function that draws it. `paint` gets CSS pixels. */
   onPaint(paint: (context: CanvasRenderingContext2D, width: number, height: number) => void): () => void {
     const draw = (): void => {
       const { clientWidth: width, clientHeight: height } = this.canvas;

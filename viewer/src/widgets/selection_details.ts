@@ -42,7 +42,7 @@ export class SelectionDetails {
     return [title, ...shares];
   }
 
-  /** Return the tables of who sends what on the selected link direction. */
+  /** Return the tables of senders, receivers, regions, operations and jobs on the selected link direction. */
   private makeShareTables(state: State, amount: bigint): HTMLElement[] {
     const { table, names, model } = this.page;
     const tables: HTMLElement[] = [];

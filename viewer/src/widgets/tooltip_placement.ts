@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where a tooltip goes: near the pointer, never on it, and off the link that it describes.
+// Placement of a tooltip: near the pointer, but neither on the pointer nor on the link that the tooltip describes.
 
-/** Left, top, right and bottom of a box; or the two ends of a line. */
+/** Left, top, right and bottom of a box, or x and y of the two ends of a line. */
 export type Box = [number, number, number, number];
 
 export interface Size {
@@ -15,8 +15,8 @@ const EDGE = 4;
 const MARGIN = 4;
 
 /**
- * Return left and top of a tooltip within a picture, in CSS pixels of the picture. `avoid` is the line of the link; the
- * point itself if the tooltip describes a node.
+ * Return left and top of a tooltip, in CSS pixels of the picture. `avoid` is the line of the link, or the pointer's
+ * position if the tooltip describes a node.
  */
 export function placeTooltip([x, y]: [number, number], avoid: Box, tooltip: Size, picture: Size): [number, number] {
   const { width, height } = tooltip;
@@ -43,7 +43,7 @@ function contains([left, top, right, bottom]: Box, x: number, y: number): boolea
   return x >= left && x <= right && y >= top && y <= bottom;
 }
 
-/** Return whether a line crosses a box (Liang-Barsky line clipping). */
+/** Return true if a line crosses a box (Liang-Barsky line clipping). */
 export function crossesBox([fromX, fromY, toX, toY]: Box, [left, top, right, bottom]: Box): boolean {
   const [alongX, alongY] = [toX - fromX, toY - fromY];
   let [enter, leave] = [0, 1];

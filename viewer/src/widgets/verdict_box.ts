@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The verdict on the run: is the network why its job is slow, or which links other traffic loads; what to do.
+// The verdict on the run: whether the network is why its job is slow, or which links its traffic loads, and what to do.
 
 import type { FirstCause } from "../data/model";
 import { printable } from "../format";
@@ -11,7 +11,7 @@ export class VerdictBox {
 
   constructor(private readonly page: Page) {}
 
-  /** Show the verdict on the page's run; none is shown where a file has none. */
+  /** Show the verdict on the page's run; show no verdict if the file has none. */
   show(): void {
     const { verdict } = this.page.model.header;
     const box = byId("verdict");
