@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Runs that a view compares: the same jobs with other placements, or other traffic. How a diff reads its two runs."""
+"""The runs that a view or a diff compares: the same jobs with other placements, or other traffic."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ JOBS = TrafficOptions(("a", "b"), ("packed", "spread"))
     ("own", "names", "placements", "expected"),
     [
         (OWN, (), (), []),
-        # The same job with other placements: they replace the policy of the job's own traffic.
+        # The same job: the other placements replace the job's own placement.
         (OWN, (), ("x", "y"), [(("a",), ("x",), False), (("a",), ("y",), False)]),
         (JOBS, (), ("x", "y"), [(("a", "b"), ("x", "y"), False)]),
-        # Other traffic: the placement of a single job also holds for it; placements of several jobs do not.
+        # For other traffic, the placement of a single job is used too; placements of several jobs are not.
         (OWN, ("c", "d"), (), [(("c",), ("packed",), True), (("d",), ("packed",), True)]),
         (JOBS, ("c",), (), [(("c",), (), True)]),
         (OWN, ("c", "d"), ("x", "y"), [(("c",), ("x",), False), (("d",), ("y",), False)]),

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Verdicts on runs whose time was planted, on fabrics of several shapes with one planted fault or none."""
+"""Verdicts on synthetic runs with known times, on fabrics of several shapes with at most one planted fault."""
 
 from __future__ import annotations
 

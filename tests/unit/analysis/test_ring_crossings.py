@@ -98,7 +98,7 @@ def test_rails_are_leaf_switches_of_their_own(tmp_path: Path, capsys: pytest.Cap
     crossed = write(tmp_path, "crossed.xml", graph_xml([(0, 1)]))
     _, found = run(capsys, "scalable-unit:1", "--graph", crossed, "--topology", topology)
     assert found["crossings"] == 32
-    # Odd hosts swap a pair of channels: a ring enters such a host by the adapter by which it left the previous host.
+    # Odd hosts swap two channels: a ring enters an odd host by the adapter by which it left the previous host.
     alternating = write(tmp_path, "alternating.xml", graph_xml([(0, 1), (1, 0)], cross=2))
     _, found = run(capsys, "scalable-unit:1", "--graph", alternating, "--topology", topology)
     assert found["crossings"] == 0
@@ -165,7 +165,7 @@ def test_a_topology_without_network_devices_is_refused(tmp_path: Path) -> None:
 
 
 def log_of(hosts: list[str], form: str = "Channel {:02}/0", prefix: str = "") -> str:
-    """Return a log of two channels and a tree, with two GPUs a host. Each of the three uses another network device."""
+    """Return a log of two channels and a tree, with two GPUs a host and different network devices."""
     lines = []
     for node, host in enumerate(hosts):
         before, after = (2 * node - 1) % (2 * len(hosts)), (2 * node + 2) % (2 * len(hosts))
@@ -239,7 +239,7 @@ def test_merged_devices_are_followed_by_their_first_adapter(tmp_path: Path) -> N
 
 
 def test_a_broken_line_of_devices_takes_time_by_its_length(tmp_path: Path) -> None:
-    """A search that starts from each of the 100,000 parts would take a minute."""
+    """Searching from each of the 100,000 parts of the line would take a minute."""
     broken = (
         f"a:1:91 [0] NCCL INFO NET/IB : Using [0]={{{100_000 * ','}\na:1:91 [0] NCCL INFO NET/IB : ={{{100_000 * ']'}\n"
     )
@@ -280,7 +280,7 @@ def test_ranks_of_further_communicators_neither_order_hosts_nor_count(tmp_path: 
     for rank, line in enumerate(log_of(["b", "a", "c"]).splitlines()):
         host, pid = line.split(":")[:2]
         lines.append(line)
-        if "Connected all trees" in line:  # each host has a communicator for its GPUs alone
+        if "Connected all trees" in line:  # from here on, each host has a communicator for its own GPUs
             lines.append(f"{host}:{pid}:9 [0] NCCL INFO Channel 00/0 : 0[0] -> {rank + 100}[1] via P2P/CUMEM/read")
             lines.append(f"{host}:{pid}:9 [0] NCCL INFO Channel 00/0 : {200 - rank}[0] -> 0[1] [receive] via NET/IB/0")
     found = read_nccl_log([write(tmp_path, "job.out", "\n".join(lines))])

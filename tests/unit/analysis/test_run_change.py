@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The sentence that says what changed between two runs, and why: planted pairs of runs, one for each kind of change."""
+"""The sentence on the change between two runs and its reason, for synthetic pairs of runs with each kind of change."""
 
 from __future__ import annotations
 

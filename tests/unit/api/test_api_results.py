@@ -92,7 +92,7 @@ def test_a_result_is_one_line_and_shows_itself(name: str, results: dict[str, obj
     assert formatter is not None
     data, _ = formatter.format(result)  # type: ignore[no-untyped-call]
     assert "<script>" not in data["text/html"]
-    assert type(result) in render_html.registry  # not the HTML that is shown for any object
+    assert type(result) in render_html.registry  # the result has a table, not the default HTML of objects
     assert len(data["text/html"]) > 60
 
 

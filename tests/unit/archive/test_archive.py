@@ -205,7 +205,7 @@ def print_archive(path: Path, *options: str) -> str:
 
 
 def test_otf2_print_shows_the_numbers_of_the_profile(tmp_path: Path) -> None:
-    """OTF2's own tool prints the events; ibprof's reader is not used."""
+    """OTF2's own tool reads and prints the events, not ibprof's reader."""
     write_archive(SAMPLE, tmp_path / "profile.otf2")
     found = []
     entered: dict[str, list[str]] = {"0": [], "1": []}
@@ -336,7 +336,7 @@ def test_what_is_no_archive_is_refused(content: bytes, tmp_path: Path) -> None:
     "part", ["profile.def", "profile/0.evt", "profile/0.def", "profile/samples.npz", "profile.otf2"]
 )
 def test_a_damaged_archive_is_refused(part: str, tmp_path: Path) -> None:
-    """A file of the archive is empty, cut off, filled with zeros, or missing."""
+    """One file of the archive is empty, truncated, filled with zeros, or missing."""
     path = tmp_path / "profile.otf2"
     write_archive(replace(SAMPLE, message_samples=make_samples(5)), path)
     whole = (tmp_path / part).read_bytes()
@@ -365,7 +365,7 @@ def test_samples_of_another_profile_are_refused(tmp_path: Path) -> None:
 
 
 def test_a_recording_as_a_large_job_leaves_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Several hosts, segments and batches; the peers of each rank are not sorted."""
+    """The recording has several hosts, segments and batches, and the peers of each rank are not sorted."""
     sent = write_recording(tmp_path / "r.ibprof", ranks=40, destinations=30, regions=3, ranks_a_host=16)
     run = read_recording(tmp_path / "r.ibprof")
     assert (len(run.counters.bytes), sum(run.counters.bytes.tolist())) == (40 * 30 * 3, sent)

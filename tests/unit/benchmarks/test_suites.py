@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The comparison of benchmark suites: each verdict, by a mock launcher that behaves differently with ibprof loaded."""
+"""Each verdict of the comparison of benchmark suites; a mock launcher behaves differently if ibprof is loaded."""
 
 from __future__ import annotations
 

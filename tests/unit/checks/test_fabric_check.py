@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The check finds each planted defect of a captured fabric, none in faultless fabrics; its text has each finding."""
+"""The check finds and prints each planted defect of a captured fabric, and no defects in faultless fabrics."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def test_switches_without_tables_are_found() -> None:
 
 
 def test_links_and_leaves_unlike_their_peers_are_found() -> None:
-    """Source: the sample's README: 11 links between switches were removed, and 6 links have another rate."""
+    """According to the sample's README, 11 links between switches were removed, and 6 links have another rate."""
     health = check(find_sample("oversub-faulty", OPENSM))
     found = {finding.kind.value.name: finding for finding in health.findings}
     assert set(found) == {"slow-link", "narrow-link", "uneven-uplinks", "missing-cable"}
@@ -90,7 +90,7 @@ def test_links_and_leaves_unlike_their_peers_are_found() -> None:
     ],
 )
 def test_uplinks_that_leaves_lack_are_found(losing: int, kind: str, what: str) -> None:
-    """Some of nine leaves lost one link each, to different spines. If most leaves lost one, they are no exception."""
+    """`losing` of nine leaves lost a link each, to different spines; missing links of most leaves are no exception."""
     full = read_subnet("xgft:2:4,9:1,6").fabric
     is_uplink = (full.node_kind[full.link_node] == NodeKind.SWITCH).all(axis=1)
     leaves = find_leaves(full)
@@ -100,7 +100,7 @@ def test_uplinks_that_leaves_lack_are_found(losing: int, kind: str, what: str) -
     ]
     found, *cables = check_cabling(0, without_links(full, np.array(lost)))
     assert (found.kind.value.name, found.what) == (kind, what)
-    # Each of these links is to another spine. If more than a tenth of all links is lost, no regular fabric fits.
+    # The lost links lead to different spines. If more than a tenth of all links is lost, no regular fabric fits.
     assert [each.kind.value.name for each in cables] == ["missing-cable"] * (losing < 6)
     for each in cables:
         assert set(each.places) == {name_ends(full, link) for link in lost}
@@ -192,7 +192,7 @@ def test_an_unreachable_lid_is_found(tmp_path: Path) -> None:
 
 
 def test_a_loop_is_found(tmp_path: Path) -> None:
-    """Both switches send LID 6 over the link between them. The link has the same port number at both ends."""
+    """Both switches send packets for LID 6 over the link between them, which has the same port number at both ends."""
     health = plant(tmp_path, "testbed44", fdbs=lambda text: re.sub(r"0x0006 : \d+ ", "0x0006 : 022 ", text))
     assert names(health) == ["loop"]
     assert "2 routes to 1 of 42 LIDs" in health.findings[0].what
@@ -227,7 +227,7 @@ def test_links_without_any_tables_are_looked_at_all_the_same(tmp_path: Path) -> 
 
 
 def test_assumed_rates_are_compared_with_none(tmp_path: Path) -> None:
-    """Leaves of two sizes have different assumed rates of uplinks; this difference is no fault of a cable."""
+    """The assumed rates of uplinks differ between leaves of two sizes; that is no fault of a cable."""
     leaves = "".join(f"SwitchName=l{n} Nodes=n{n}[01-{16 if n else 4:02}]\n" for n in range(4))
     (tmp_path / "topology.conf").write_text(leaves + "SwitchName=top Switches=l[0-3]\n")
     health = check(tmp_path / "topology.conf")
@@ -330,7 +330,7 @@ def test_a_spine_with_half_the_links_of_its_peers_is_found() -> None:
 def test_a_switch_that_is_off_leaves_a_gap_in_the_ports_of_all_its_neighbours(
     level: int, lost: int, skipped: str
 ) -> None:
-    """Ports 3 to 6 of a leaf lead to the four spines, and so do 7 to 10. Ports 1 to 8 of a spine lead to the leaves."""
+    """Leaf ports 3 to 6, and 7 to 10, lead to the four spines; spine ports 1 to 8 lead to the leaves."""
     full = generate("xgft:2:2,4:1,4:1,2").fabric
     alike = np.flatnonzero((full.node_kind == NodeKind.SWITCH) & (find_levels(full) == level)).tolist()
     off = (full.link_node == alike[lost]).any(axis=1)
@@ -341,7 +341,7 @@ def test_a_switch_that_is_off_leaves_a_gap_in_the_ports_of_all_its_neighbours(
 
 
 def build_fabric(leaf: Sequence[int], cables: Sequence[tuple[int, int]]) -> Fabric:
-    """Return a fabric. `leaf` has each host's switch, `cables` the two switches of each cable."""
+    """Return a fabric. Return a fabric. leaf: switch of each host. cables: the two switches of each cable."""
     used = [0] * (1 + max(map(max, cables)))
 
     def plug(switch: int) -> int:
@@ -360,13 +360,13 @@ def build_fabric(leaf: Sequence[int], cables: Sequence[tuple[int, int]]) -> Fabr
 
 
 def test_top_switches_that_differ_by_design_are_no_finding() -> None:
-    # Dragonfly+: four groups of two leaves and four spines. One cable joins each pair of groups: spines 3 have none.
+    # Dragonfly+: four groups of two leaves and four spines, a cable for each pair of groups, none at spines 3.
     leaf = [6 * group + each for group in range(4) for each in (0, 1) for _ in range(4)]
     inside = [(6 * group + each, 6 * group + 2 + top) for group in range(4) for each in (0, 1) for top in range(4)]
     ends = [((0, 0), (1, 0)), ((0, 1), (2, 0)), ((0, 2), (3, 0)), ((1, 1), (2, 1)), ((1, 2), (3, 1)), ((2, 2), (3, 2))]
     across = [(6 * one + 2 + top, 6 * two + 2 + other) for (one, top), (two, other) in ends]
     assert not list(check_cabling(0, build_fabric(leaf, [*inside, *across])))
-    # One spine with fewer ports than the others.
+    # One spine has fewer ports than the others.
     full = generate("xgft:2:4,4:1,3:1,2").fabric
     top = int(np.flatnonzero(find_levels(full) == 2)[0])
     pairs = [tuple(sorted(pair)) for pair in full.link_node.tolist()]

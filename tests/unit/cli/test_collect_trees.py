@@ -28,7 +28,7 @@ def record(folder: Path, start: int, whole: bool = True, **variables: str) -> No
 
 @pytest.fixture
 def tree(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Return a folder: a job of two steps, a task of a job array with killed ranks, and a run without batch system."""
+    """Return a folder with a job of two steps, a task of a job array with killed ranks, and a run outside a job."""
     monkeypatch.chdir(tmp_path)
     record(tmp_path / "a" / "profile.ibprof", 10, SLURM_JOB_ID="6", SLURM_STEP_ID="0", SLURM_JOB_USER="ann")
     record(tmp_path / "a" / "profile.ibprof", 20, SLURM_JOB_ID="6", SLURM_STEP_ID="1", SLURM_JOB_USER="ann")
@@ -122,7 +122,7 @@ def test_info_names_the_job(tree: Path, capsys: Captured) -> None:
 
 
 def test_a_name_that_something_else_has(tree: Path) -> None:
-    (tree / "a" / "profile-6.0.def").mkdir()  # a folder with a name that the archive needs
+    (tree / "a" / "profile-6.0.def").mkdir()  # this folder has the name that the archive needs
     assert collect.main([".", "--run", "6.0"]) == 0
     assert (tree / "a" / "profile-6.0-2.otf2").exists()
     assert list((tree / "a" / "profile-6.0.def").iterdir()) == []

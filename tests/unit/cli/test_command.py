@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""However a command ends, the user sees one line and gets the exit status that is documented for this end."""
+"""For each way in which a command ends, the user sees one line and gets the documented exit status."""
 
 from __future__ import annotations
 

@@ -29,7 +29,7 @@ def test_help_of_a_command_is_that_of_its_option(capsys: Captured) -> None:
     shown = capsys.readouterr().out
     assert re.findall(r"^  (\w+) ", shown, re.MULTILINE)[:5] == ["run", "report", "place", "view", "doctor"]
     assert {*find_commands()} <= {*re.findall(r"^  (\w+) ", shown, re.MULTILINE)}
-    assert "others:" not in shown  # each command of ibprof has its group
+    assert "others:" not in shown  # each command of ibprof is in a named group
 
 
 def test_every_command_has_a_version(capsys: Captured) -> None:

@@ -8,9 +8,9 @@ from collections import defaultdict
 
 from ibprof.cli.command import CommandParser, read_parsers, with_subcommands
 
-# Options with the same meaning, whose values are written differently in different commands.
+# These options have the same meaning in all commands, but different names of their values.
 SEVERAL_VALUES = {
-    "--bandwidth": {"B", None},  # given as B, or a flag that shows it
+    "--bandwidth": {"B", None},  # either an option with value B, or a flag that shows the bandwidth
     "--by": {"KEYS", "region,operation,site", "choice"},
     "--data": {"FORMULA", "X"},
     "--from": {"DAY", "TIME"},

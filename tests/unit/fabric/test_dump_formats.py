@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A format is recognised by the beginning of a file, whether only the beginning or the whole file was read."""
+"""The beginning of a file determines its format, whether only the beginning or the whole file was read."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ SIGNS = {
     "ibdiagnet's or OpenSM's .fdbs": b"ucast: Switch 0x0002c90200f00000\n",
     "OpenSM's lfts.dump or dump_fts": b"Unicast lids [0-44] of switch Lid 2 guid 0x0002c90200400000 ('sw-a'):\n",
 }
-"""For each format that may begin with other lines: the line by which it is recognised."""
+"""The line by which each format is recognised that may begin with other lines."""
 
 
 def find_name(data: bytes) -> str | None:
@@ -53,7 +53,7 @@ def test_a_far_is_not_taken_for_tables_alone() -> None:
     columns = b"LID : Static Port : Group\n"
     assert looks_like_far(stanza + columns)
     assert find_table_format(stanza + columns) is TABLE_FORMATS[0]
-    # Columns behind the first HEAD bytes do not count.
+    # Columns after the first HEAD bytes do not count.
     assert find_table_format(stanza + b"#\n" * HEAD + columns) is TABLE_FORMATS[1]
 
 

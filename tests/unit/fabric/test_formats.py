@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Traps and damage in what ibnetdiscover, dump_fts and ibdiagnet 2 write; the big picture is in tests/fabric."""
+"""Special cases and damage in output of ibnetdiscover, dump_fts and ibdiagnet 2; tests/fabric tests whole fabrics."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def test_quotes_enhanced_port_0_external_ports_and_routers(tmp_path: Path) -> No
     assert fabric.node_kind.tolist() == [NodeKind.SWITCH, NodeKind.CA, NodeKind.ROUTER]
     assert fabric.link_port.tolist() == [[1, 2], [30, 1]]
     assert fabric.port_lid.tolist() == [4, 16, 32]
-    assert fabric.port_lmc.tolist() == [2, 1, 1]  # an enhanced port 0 has an LMC that is separate from the other ports'
+    assert fabric.port_lmc.tolist() == [2, 1, 1]  # an enhanced port 0 has another LMC than the other ports
     assert np.flatnonzero(fabric.lid_node == 0).tolist() == [4, 5, 6, 7]
     assert fabric.link_gbps.round().tolist() == [200, 400]
 
@@ -89,7 +89,7 @@ def test_a_link_that_is_not_active_in_db_csv_is_one_of_a_plan_where_none_is(tmp_
 
 
 def test_an_active_port_in_db_csv_without_a_link_is_lost(tmp_path: Path) -> None:
-    """Port 6 is active, port 7 is not; the section LINKS lists neither."""
+    """Port 6 is active, port 7 is inactive; the section LINKS lists neither port."""
     more = "0x10,0x10,6,0,2,1024,0,4,N/A\n0x10,0x10,7,0,2,1024,0,1,N/A\nEND_PORTS\n"
     (damage,) = fabric_of(tmp_path, DB.replace("END_PORTS\n", more)).damage
     assert damage == Damage(DamageKind.LOST, "an active port has no link in LINKS", (11,), 0x10)
@@ -224,7 +224,7 @@ PORT_LINES = (
     "text", [SWITCH + ADAPTER + ROUTER, SWITCH + ADAPTER, PORT_LINES], ids=["three", "two", "ports"]
 )
 def test_a_list_that_ends_within_a_line_is_damaged(tmp_path: Path, text: str) -> None:
-    """The text ends after any byte: the last line is complete, or its rest is reported as lost, or no line is left."""
+    """The text is cut after each byte: the last line is complete, or reported as damaged, or there is no line."""
     whole = {line for line in text.split("\n") if line.startswith(("[", "CA ", "\n"))}
     for length in range(1, len(text)):
         part = text[:length]

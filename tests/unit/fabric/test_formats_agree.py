@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Two formats of one fabric give the same Fabric and the same routes, as far as both state them."""
+"""Two formats of one fabric give the same Fabric and the same routes, except for data that one format lacks."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def test_every_format_gives_the_same_fabric(sample: str, other: str, tmp_path: P
 
 
 def test_a_link_that_is_not_active_is_hidden_by_ibnetdiscover() -> None:
-    """ibnetdiscover prints no state. For one of two inactive links, a port without a LID shows that it is inactive."""
+    """ibnetdiscover prints no states, but a port without a LID shows that one of two inactive links is inactive."""
     told = load_sample("quirks-init", IBDIAGNET).fabric
     shown = read_fabric(find_sample("quirks-init", IBNETDISCOVER))
     check_equal(shown, told, set(NODES))
@@ -80,7 +80,7 @@ def test_a_link_that_is_not_active_is_hidden_by_ibnetdiscover() -> None:
 
 
 def test_a_second_dump_in_the_file_is_named_where_it_differs(tmp_path: Path) -> None:
-    """The second dump may lack cables that were pulled after the first. Two equal dumps are no damage."""
+    """The second dump lacks cables that were pulled after the first dump. Two equal dumps are no damage."""
     text = read_sample_bytes("testbed44", IBNETDISCOVER).decode()
     (path := tmp_path / "links.txt").write_text(text + text)
     assert read_fabric(path).damage == read_fabric(find_sample("testbed44", IBNETDISCOVER)).damage
@@ -106,7 +106,7 @@ def test_the_lid_that_dump_fts_forgets_is_named(sample: str, top: int) -> None:
 
 
 def test_both_lft_dumps_of_one_moment_agree() -> None:
-    """In `quirks-init`, ibdiagnet ran later than OpenSM and dump_lfts, which ran at one moment."""
+    """In `quirks-init`, OpenSM and dump_lfts ran at the same time, but ibdiagnet ran later."""
     one, other = (read_tables(find_sample("quirks-init", name)) for name in (LFTS_DUMP, "opensm.fdbs"))
     check_tables(one, other)
 
@@ -157,7 +157,7 @@ def test_tables_are_given_to_rails_in_order(tmp_path: Path) -> None:
 
 
 def test_a_partial_dump_is_not_completed_by_its_neighbour(tmp_path: Path) -> None:
-    """ibprof reads the tables of the tool that wrote the links: OpenSM's complete tables would hide what these lack."""
+    """ibprof reads the tables of the tool that wrote the links, not OpenSM's complete tables."""
     put(tmp_path, "xgft3-1296-partial", IBDIAGNET, "ibdiagnet.fdbs", "opensm.fdbs")
     (files,) = find_rails([tmp_path])
     assert len(read_rail(files).tables.switch_guid) == 122

@@ -27,7 +27,6 @@ SPEED = "100GigBaseCR4 - 100GBASE-CR4 assembly"
 
 
 def neighbour(name: str, port: str, is_switch: bool, by_mac: bool = False, current: str = SPEED) -> dict[str, Any]:
-    """Return lldpcli's entry of a neighbour."""
     flags = [{"type": "Bridge", "enabled": is_switch}, {"type": "Station", "enabled": not is_switch}]
     mac = {"type": "mac", "value": f"02:00:00:00:{len(name):02x}:{hash(port) % 256:02x}"}
     return {
@@ -51,10 +50,7 @@ def write(path: Path, entries: list[tuple[str, dict[str, Any]]]) -> None:
 
 
 def write_all(folder: Path) -> None:
-    """Write the files of three hosts and two leaf switches.
-
-    Hosts have a port on each. Two cables join each leaf to a spine.
-    """
+    """Write the files of three hosts and two leaves; hosts have a port on each leaf, leaves two cables to a spine."""
     folder.mkdir()
     for place, leaf in enumerate(LEAVES, 1):
         entries = [(f"swp{n}", neighbour(host, f"ens{place}", False, by_mac=True)) for n, host in enumerate(HOSTS, 1)]
@@ -106,7 +102,7 @@ def test_one_end_of_a_link_is_enough(left_out: str, tmp_path: Path) -> None:
 
 
 def test_loads_are_on_equal_cost_paths(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Hosts send from their first ports, which are on leaf1. The bounds share loads between two cables to the spine."""
+    """Hosts send from their first ports, on leaf1; the bounds divide loads between a leaf's two cables to the spine."""
     write_all(tmp_path / "lldp")
     assert layout.main([str(tmp_path / "lldp"), "pattern:all-to-all:1000"]) == 0
     shown = capsys.readouterr()
@@ -153,7 +149,7 @@ def wrap(part: Any) -> Any:
 
 
 def test_the_long_form_of_lldpcli_is_the_same_fabric(tmp_path: Path) -> None:
-    """Source: lldpcli 1.0.16, `-f json0`: each part is a list, and names are values of a key."""
+    """In output of `lldpcli -f json0` (1.0.16), each part is a list, and names are values of a key."""
     write_all(tmp_path / "lldp")
     for path in (tmp_path / "lldp").iterdir():
         interfaces = json.loads(path.read_text())["lldp"]["interface"]

@@ -31,7 +31,7 @@ def read(folder: Path, *lines: str | bytes) -> Fabric:
 
 
 def other_end(end: str, guid: str, lid: str, port: str) -> str:
-    """Replace the end of a link, a CA or SWITCH, by another port."""
+    """Replace one end (CA or SWITCH) of a link by another port."""
     for old in ("0002c90300000010", "0002c90200000020", "000000000000ca01"):
         end = end.replace(f"NodeGUID:{old}", f"NodeGUID:{guid}").replace(f"PortGUID:{old}", f"PortGUID:{guid}")
     end = end.replace("LID:000B", f"LID:{lid}").replace("LID:0010", f"LID:{lid}")
@@ -55,7 +55,7 @@ def test_a_line_is_read_in_full(tmp_path: Path) -> None:
 
 
 def test_what_ibdiagnet_2_may_write_is_read(tmp_path: Path) -> None:
-    """Comments, lower-case codes, speeds by name or above QDR, `RTR`."""
+    """The list has comments, lower-case codes, names of speeds, speeds above QDR, and routers (`RTR`)."""
     lower = LINE.replace("000002C9", "000002c9").replace("BD36", "bd36").replace("000000A1", "000000a1")
     router = other_end(CA, "0002c90300000099", "0030", "02").replace("CA-SM", "RTR")
     fabric = read(
@@ -248,7 +248,7 @@ def test_a_fabric_without_lids_gets_synthetic_ones(tmp_path: Path) -> None:
 
 
 def test_a_list_made_of_ufms_links_is_read(tmp_path: Path) -> None:
-    """UFM does not know the number of ports, vendor, LID and speed; the script writes 0 and ? for them."""
+    """UFM's list lacks numbers of ports, vendors, LIDs and speeds; the script writes 0 and ? for these."""
     line = re.sub("(Ports|VenID|DevID|Rev|LID):[0-9A-F]+", r"\1:0", LINE).replace("SPD=10", "SPD=?")
     fabric = read(tmp_path, line)
     assert fabric.node_name == read(tmp_path, LINE).node_name
@@ -292,7 +292,7 @@ def test_a_file_that_cannot_be_read_is_reported(tmp_path: Path) -> None:
 
 
 def test_a_hostile_line_costs_no_time(tmp_path: Path) -> None:
-    """A regular expression that tries each pair of positions for the two names would take minutes on this line."""
+    """A quadratic regular expression for the two names would take minutes on this line."""
     end = CA[: CA.index("{host01")]
     with pytest.raises(InputError, match=r"a\.lst:1: expected "):
         read(tmp_path, (end + "{" + "} LID:0001 PN:01 } " * 20_000) * 2)
@@ -332,7 +332,7 @@ def test_a_file_that_expands_far_more_than_tables_do_is_refused(
 
 
 def test_formats_are_recognised_in_time_proportional_to_the_text(tmp_path: Path) -> None:
-    """Many blank lines follow the head of a table, as a small compressed file can contain them."""
+    """Many blank lines follow the head of a table; a small compressed file can contain as many."""
     path = tmp_path / "a.fdbs"
     path.write_bytes(b"osm: Switch 0x0002c90200f00000\n" + b"\n" * (1 << 16))
     begun = time.process_time()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Special cases in a `.net_dump`, whose lines are as in a public excerpt of ibdiagnet 2.10."""
+"""Special cases in `.net_dump` files. The lines have the format of a public excerpt of ibdiagnet 2.10."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def test_ports_on_the_outside_are_those_of_the_other_switch(tmp_path: Path) -> N
 
 
 def test_links_of_adapters_are_whole_and_those_of_missing_switches_are_half(tmp_path: Path) -> None:
-    """The file lacks the section of a switch. Its neighbours' sections list the links to it and the switch's LID."""
+    """The file lacks a switch's section; the sections of its neighbours have the links to it, and its LID."""
     assert not fabric_of(tmp_path, LEAF + TOP).link_half.any()
     cut = LEAF.replace("1/7        :", "7          :") + row(
         "1/4", 4, "0xc42a10300dbfb92", "8", 25697, '"MF0;top:x/U1"'

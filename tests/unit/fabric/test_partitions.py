@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Partitions in the formats of OpenSM, ibdiagnet and smpquery. The latter two are excerpts of output on ibsim."""
+"""Partitions in the formats of OpenSM, ibdiagnet and smpquery; the latter two are output on ibsim."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ def test_partitions_without_a_number_are_one_by_name_alone(tmp_path: Path) -> No
 
 
 def test_many_partitions_are_read_in_linear_time(tmp_path: Path) -> None:
-    """Copying the rest of the file at each definition would take some hundred times as long."""
+    """Copying the remaining text at each definition would take hundreds of times as long."""
 
     def read_s(count: int) -> float:
         members = ", ".join(f"{port:#018x}=full" for port in range(1, 65))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""XDR's four planes in one list: each adapter has four ports, each plane is a rail, and traffic is spread evenly."""
+"""The four planes of XDR in one list: each plane is a rail, and each adapter spreads its traffic over all planes."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ PLANES, ADAPTERS = 4, 32
 
 
 def four_lids(folder: Path) -> Path:
-    """Write the same list, but with a LID for each port of an adapter."""
+    """Write the list `ONE_LID`, but with a LID for each port of an adapter."""
     text = re.sub(
         r"^(\[(\d+)\]\(\w+\) .*# lid )(\d+)( lmc)",
         lambda match: f"{match[1]}{int(match[3]) + int(match[2]) - 1}{match[4]}",
@@ -50,7 +50,7 @@ def four_lids(folder: Path) -> Path:
 
 
 def net_dump(folder: Path, guid_step: int) -> Path:
-    """Write the same fabric as ibdiagnet's .net_dump; GUIDs of an adapter's ports differ by `guid_step`."""
+    """Write the fabric of `ONE_LID` as ibdiagnet's .net_dump; GUIDs of an adapter's ports differ by `guid_step`."""
     text, lines, name, guid, lid = ONE_LID.read_text(), [], "", "", ""
     for line in text.splitlines():
         if match := re.match(r'Switch\t\d+ "S-(\w+)"\t+# "([^"]+)" .* lid (\d+) ', line):
@@ -72,7 +72,7 @@ def net_dump(folder: Path, guid_step: int) -> Path:
 
 
 def chassis(folder: Path) -> Path:
-    """Write the same list with links inside each chassis and an aggregation node for each switch, as in real lists."""
+    """Write the list `ONE_LID` with links inside each chassis and an aggregation node for each switch."""
     stanzas, at = ONE_LID.read_text().split("\n\n"), {}
     for number, stanza in enumerate(stanzas):
         if match := re.search(r'^Switch\t\d+ "S-(\w+)"\t+# "([^"]+)/U(\d)" .* lid (\d+) ', stanza, re.MULTILINE):
@@ -143,7 +143,7 @@ def test_the_check_reads_all_planes(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 def test_ranks_of_a_run_send_on_all_planes_of_their_adapters() -> None:
-    """The host's operating system shows an adapter as one port, with the GUID of the first of the adapter's ports."""
+    """The operating system shows an adapter as a single port, which has the GUID of the adapter's first port."""
     fabric = read_routed_fabric(FabricOptions((str(ONE_LID),)))
     hosts = [
         make_host(f"any{at}", make_port(25, guid)) for at, guid in enumerate((0xE09D730300000040, 0xE09D730300000140))
@@ -194,7 +194,7 @@ def test_links_of_aggregated_ports_are_four_lanes(tmp_path: Path) -> None:
 
 
 def test_planes_of_one_list_have_the_tables_of_their_own_switches(tmp_path: Path) -> None:
-    """A subnet manager writes the switches of all planes into one list, and their tables into one file."""
+    """The subnet manager writes one list and one file of tables for the switches of all planes."""
     made = [generate("rail-optimised:5:rails=1:planes=2:radix=4@200", part, part) for part in range(2)]
     links, tables = io.StringIO(), io.StringIO()
     for each in made:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Captured fabrics are read as they were built, with each tool's dump."""
+"""From each tool's dump of a captured fabric, ibprof reads the fabric that was built."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ from ibprof_testing.samples.fabrics import (
 BUILT = {
     "testbed44": (2, 42, 0, 57, 15),
     "quirks-small": (6, 13, 1, 23, 8),
-    "quirks-init": (6, 12, 1, 21, 7),  # one CA and one link between switches are not active
+    "quirks-init": (6, 12, 1, 21, 7),  # one CA and one link between switches are inactive
     "xgft3-512": (192, 512, 0, 1536, 1024),
     "dualrail/rail1": (66, 354, 0, 1218, 864),
     "dualrail/rail2": (66, 340, 0, 1204, 864),
@@ -96,7 +96,7 @@ def test_a_link_of_2x_has_its_rate_from_both_tools() -> None:
 
 
 def test_speeds_that_ibdiagnet_cannot_show_are_those_of_another_list(tmp_path: Path) -> None:
-    """ibdiagnet 1.5.7 prints no speed above QDR. Lists of OpenSM and ibnetdiscover, in the same folder, have them."""
+    """ibdiagnet 1.5.7 prints no speed above QDR; the lists of OpenSM and ibnetdiscover in this folder do."""
     known = load_sample("oversub-faulty", IBDIAGNET).fabric
     reason = "since ibdiagnet 1.x shows none above 10 Gb/s per lane"
     assert known.warnings == (f"speeds are those of opensm-subnet.lst.xz, {reason}",)
@@ -138,14 +138,14 @@ def test_the_order_of_lines_has_no_influence(tmp_path: Path) -> None:
 
 
 def cut_ends(line: bytes) -> list[bytes]:
-    """Cut a line into two ends; joined in reverse order with a blank, they are a line again."""
+    """Cut a line into its two ends; in reverse order, the ends are a valid line too."""
     first, rest = line.split(b"} {", 1)
     second, tail = rest.split(b"} PHY", 1)
     return [first + b"} PHY" + tail, b"{" + second + b"}"]
 
 
 def test_lmc_is_inferred_as_opensm_told_it() -> None:
-    """`guid2lid` states the LMC. Without it, the LMC inferred from the tables is the same."""
+    """`guid2lid` states the LMC. Without OpenSM's list, ibprof infers the same LMC from the tables."""
     subnet = load_sample("quirks-small", IBDIAGNET)
     told = subnet.fabric.port_lmc
     is_switch = subnet.fabric.node_kind[subnet.fabric.port_node] == NodeKind.SWITCH
@@ -181,12 +181,12 @@ def test_switches_that_the_dump_lacks_are_counted() -> None:
     full = read_subnet(find_sample("xgft3-1296-partial", IBDIAGNET), find_sample("xgft3-1296-partial", "opensm.fdbs"))
     arriving = all_to_all(full)
     assert arriving.unrouted == {}
-    # Bytes that arrive with 122 tables take the same links with all tables, so no link has more.
+    # Bytes that arrive with 122 tables take the same links with all tables, so with 122 tables no link has more bytes.
     assert (loads.bytes <= arriving.bytes).all()
 
 
 def test_all_to_all_makes_the_known_number_of_traversals() -> None:
-    """Each host's byte leaves 1 switch for 17 hosts of its leaf, 3 for 306 of its pod, 5 for 972 outside of the pod."""
+    """A byte leaves 1 switch to reach 17 hosts of the leaf, 3 to reach 306 hosts of the pod, 5 for 972 others."""
     subnet = load_sample("xgft3-1296", IBDIAGNET)
     loads = all_to_all(subnet)
     traversals = int(loads.bytes[subnet.fabric.node_kind[subnet.fabric.link_node] == NodeKind.SWITCH].sum())
@@ -263,7 +263,7 @@ def test_packed_and_plain_files_are_read_alike(tmp_path: Path) -> None:
 
 
 def test_tables_of_different_length_are_filled_up() -> None:
-    """Each entry of the tables agrees with a simple line-by-line reader of the file."""
+    """Each entry of the tables equals the result of a simple line-by-line reader."""
     for sample, name in (("quirks-small", "ibdiagnet.fdbs"), ("oversub-faulty", "opensm.fdbs")):
         tables = read_tables(find_sample(sample, name))
         expected: dict[tuple[int, int], int] = {}

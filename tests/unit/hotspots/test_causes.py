@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Causes of hot links: a planted cause is named first, faultless cases have none, and predicted gains are right."""
+"""Causes of hot links: a planted cause comes first, faultless cases have no causes, predicted gains are right."""
 
 from __future__ import annotations
 
@@ -110,7 +110,7 @@ def test_a_second_cause_is_one_of_what_the_first_ones_remedy_leaves() -> None:
 
 
 def test_the_only_cable_of_a_part_is_never_unplugged() -> None:
-    """A leaf's only cable is to another leaf. Without it, its hosts reach no other host and load no link."""
+    """A leaf's only cable leads to another leaf. Without this cable, the leaf's hosts would reach no other host."""
     (subnet,) = make_rails("xgft:2:6,6:1,3")
     leaves = leaves_of(subnet)
     alone = without_links(subnet, uplinks_of(subnet, leaves[5]))
@@ -210,12 +210,12 @@ def test_ports_of_a_missing_cable_are_those_of_the_pattern(capsys: pytest.Captur
 def test_no_cable_is_advised_to_a_switch_without_free_ports(
     node: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """The same fabric, but one end of the missing cable is a switch whose ports are all in use."""
+    """One end of the missing cable is at a switch whose ports are all in use."""
     text = (DATA / "cases" / "missing-cable-ports.txt").read_text()
     switch = re.search(rf'Switch\t36 "[^"]+"\t\t# "{node}".*\n((?:\[.*\n)+)', text)
     assert switch is not None
     used = sorted(int(port) for port in re.findall(r"^\[(\d+)\]", switch[1], re.MULTILINE))
-    # Renumber the switch's used ports to 1 to n: the highest ones move to the free numbers.
+    # Renumber the switch's n used ports to 1 to n: the highest numbers become the free numbers.
     lines, free = switch[0], [port for port in range(1, len(used) + 1) if port not in used]
     for port, place in zip([port for port in used if port > len(used)], free, strict=True):
         lines = lines.replace(f"\n[{port}]\t", f"\n[{place}]\t")

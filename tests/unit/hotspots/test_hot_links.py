@@ -61,7 +61,7 @@ def test_the_most_loaded_direction_is_the_one_that_all_bytes_pass() -> None:
     report = report_on(FAR)
     assert report.links is not None
     into_host, between, out_of_host = report.links.hotspots[:3]
-    # 1,000 bytes go from sw-a to sw-b, and on to host42. Of equally loaded links, a host's link is listed first.
+    # 1,000 bytes go from sw-a to sw-b, and on to host42. If loads are equal, hosts' links are listed first.
     assert (between.kind, between.bytes) == (SWITCH_LINK, 1000)
     assert {between.a.name, between.b.name} == {"sw-a", "sw-b"}
     assert (between.a if between.end == "a" else between.b).name == "sw-a"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Narrow cuts of fabrics: bisections calculated by hand; the time of a cut is never above the time with tables."""
+"""Narrowest cuts equal bisections calculated by hand; a cut's time is never above the time with tables."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ from ibprof_testing.samples.planted_causes import Pairs, all_to_all, count_hosts
 @pytest.mark.parametrize(
     ("shape", "crossing", "gbps"),
     [
-        # A cut through half of an even ring: two cables for each ring that it crosses.
+        # A cut through the middle of even rings crosses two cables of each ring.
         ("torus:6x6:2", 36 * 36, 12 * 100),
         ("torus:4x8:1", 16 * 16, 8 * 100),
         ("torus:4x4x6:1", 48 * 48, 32 * 100),
-        # A single group would have the wider cut. With 4 of the 9 groups on one side, 20 cables cross.
+        # The cut around a single group is wider. With 4 of the 9 groups on one side, 20 cables cross.
         ("dragonfly:4,2,2", 32 * 40, 20 * 100),
     ],
 )

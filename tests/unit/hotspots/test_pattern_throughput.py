@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Throughput of patterns: values by hand, a count of pairs on traced routes, and the printed lines."""
+"""Throughput of patterns equals values by hand and counts of pairs on traced routes; the printed lines."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def test_two_hosts_for_each_link_up_halve_it() -> None:
 
 @pytest.mark.parametrize("sample", ["testbed44", "oversub-faulty", "quirks-small"])
 def test_bisections_are_those_of_a_count_along_traced_routes(sample: str) -> None:
-    """ORCS's measure: a pair's throughput is 1 / the most pairs on a link of its route; the mean is over all pairs."""
+    """ORCS's measure: the mean over pairs of 1 / largest number of pairs on a link of the pair's route."""
     subnet = load_sample(sample, IBDIAGNET)
     fabric = subnet.fabric
     lid = find_hosts([fabric]).ends[:, 0].tolist()

@@ -22,7 +22,7 @@ def read_report(capsys: pytest.CaptureFixture[str], links: Path) -> str:
 
 
 def test_islands_need_links_for_the_bytes_within_them(capsys: pytest.CaptureFixture[str]) -> None:
-    """16 MB cross a link, 11 MB reach a host: 1.45 times the links suffice. Bytes between islands need other links."""
+    """16 MB cross a link and 11 MB reach a host: 1.45 times the links suffice, not counting links between islands."""
     assert "Add links: 1.45 times as many" in read_report(capsys, DATA / "cases" / "two-islands.txt")
 
 
@@ -44,7 +44,7 @@ def test_two_swapped_cables_are_put_right_together(tmp_path: Path, capsys: pytes
 
 
 def test_a_cable_between_groups_takes_no_port_of_the_group(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Port 20 + n of a switch leads to the group's n-th switch. The port for the switch's own number must stay free."""
+    """Port 20 + n of a switch leads to the group's switch n. On switch n, port 20 + n must stay free."""
     right = ListedFabric.of(generate("dragonfly:3,2,1").fabric, None)
     group, number = zip(*(name.split("-s") for name in right.fabric.node_name if "-s" in name), strict=True)
     links = []

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Only the C headers state numbers and layouts: Python sees each change of them, and lacks none."""
+"""Only the C headers define numbers and layouts: Python reads all of them, and sees each change."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def execute_again(monkeypatch: pytest.MonkeyPatch, module: ModuleType) -> Module
     assert spec
     assert spec.loader
     copy = importlib.util.module_from_spec(spec)
-    monkeypatch.setitem(sys.modules, "executed_again", copy)  # dataclasses look up the module by its name
+    monkeypatch.setitem(sys.modules, "executed_again", copy)  # dataclasses looks up the module in sys.modules
     spec.loader.exec_module(copy)
     return copy
 

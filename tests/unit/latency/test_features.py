@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Peaks and steps against numpy and against planted ones; clusters and their small form; unusual processes; changes."""
+"""Peaks and steps equal numpy's and planted ones; clusters and their compact form; unusual processes; changes."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def test_a_line_has_no_features_left() -> None:
 @pytest.mark.parametrize("lengths", [np.arange(33) * 64, np.unique((2 ** np.arange(0, 20, 0.5)).astype(np.int64))])
 @pytest.mark.parametrize("noise", [0.03, 0.1])
 def test_noise_alone_has_hardly_a_feature(lengths: np.ndarray, noise: float) -> None:
-    """Errors are relative to delays: so features must not be found mainly at the longest messages."""
+    """Errors are proportional to delays, but features must not be found mainly at the longest messages."""
     draw = np.random.default_rng(4)
     cube = (5e-6 + 1e-10 * lengths[:, None, None]) * np.exp(noise * draw.standard_normal((len(lengths), 20, 20)))
     delays = Delays(tuple(f"n{host}" for host in range(20)), lengths, cube.astype(np.float32))
@@ -102,7 +102,7 @@ def test_a_cube_of_noise_has_hardly_any_feature() -> None:
 
 
 def test_errors_with_long_tails_make_no_peaks_where_samples_are_known() -> None:
-    """Errors follow Student's t with two degrees of freedom: eleven samples for each pair and length, and one peak."""
+    """Eleven samples for each pair and length, with one peak, and errors by Student's t with two degrees of freedom."""
     draw = np.random.default_rng(6)
     samples = 5e-6 * (1 + 0.02 * np.abs(draw.standard_t(2, (11, 64, 12, 12)))).astype(np.float32)
     samples[:, 30, 3, 4] += 2e-6
@@ -235,7 +235,7 @@ def strange_cubes() -> dict[str, np.ndarray]:
 
 @pytest.mark.parametrize("name", list(strange_cubes()))
 def test_strange_cubes_are_no_matter(name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Cubes that are not symmetric, or unusual in another way: each command ends without an error or a warning."""
+    """For cubes that are not symmetric, or unusual in another way, each command ends without an error or a warning."""
     cube = strange_cubes()[name].astype(np.float32)
     path = str(tmp_path / "delays.nc")
     write_delays(path, Delays(tuple("abcdef"), np.arange(5), cube))

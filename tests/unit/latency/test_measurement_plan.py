@@ -58,7 +58,7 @@ def test_numbers_of_rounds() -> None:
     rounds = [pairs.tolist() for pairs in halving(10)]
     assert len(rounds) == 11
     assert [len(pairs) for pairs in rounds] == [5] * 5 + [4] * 4 + [2, 2]
-    # As in Bufe's table: first 1 to 5 against 6 to 10, then the pairs within each half.
+    # As in Bufe's table, hosts 1 to 5 are first paired with hosts 6 to 10, then the hosts within each half.
     assert all(one < 5 <= other for pairs in rounds[:5] for one, other in pairs)
     assert all((one < 5) == (other < 5) for pairs in rounds[5:] for one, other in pairs)
 
@@ -110,7 +110,7 @@ def test_statistics_are_numpys() -> None:
 
 
 def test_batches_grow_until_they_last_and_what_warms_up_is_thrown_away() -> None:
-    """A round trip takes 10 us; the first batches are slower. So a batch of 1 ms has at least 100 round trips."""
+    """A round trip takes 10 us, and more in the first batches. A batch of 1 ms must have at least 100 round trips."""
     asked: list[int] = []
 
     def run(turns: int) -> float:

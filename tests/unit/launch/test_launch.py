@@ -139,7 +139,7 @@ def test_srun(asked: str, environment: dict[str, str], export: str) -> None:
 
 
 def test_srun_with_parts() -> None:
-    """A part without --export uses the --export of the part before it, as in Slurm 22.05."""
+    """A part of the command without --export uses the --export of the previous part, as in Slurm 22.05."""
     added = f"LD_PRELOAD={LIBRARY},IBPROF,IBPROF_RUN"
     line, _ = carried(Launcher.SRUN, "srun -n 1 a : --export=A=b b : -n 2 c : --export NONE d")
     assert line == f"srun --export=ALL,{added} -n 1 a : --export=A=b,{added} b : -n 2 c : --export={added} d"

@@ -47,7 +47,7 @@ def test_a_whole_fabric_fits(shape: str) -> None:
 def test_pulled_cables_are_those_that_are_missing(shape: str, seed: int) -> None:
     fabric = generate(shape).fabric
     links = np.array(switch_links(fabric))
-    # The two pulled cables have no switch in common: without two cables of one switch, several regular fabrics can fit.
+    # The two pulled cables have no switch in common. Otherwise several regular fabrics could fit.
     draw = np.random.default_rng(seed).permutation(links)
     first = draw[0]
     second = next(link for link in draw if not np.isin(fabric.link_node[link], fabric.link_node[first]).any())
@@ -105,7 +105,7 @@ def test_a_cable_across_a_torus_is_found() -> None:
 
 @pytest.mark.parametrize("seed", range(6))
 def test_an_irregular_fabric_fits_none(seed: int) -> None:
-    """Random switches are joined by as many cables as a torus has."""
+    """The fabric has random cables, as many as a torus."""
     fabric = generate("torus:6x6:1").fabric
     links = switch_links(fabric)
     broken = cut(fabric, links)
@@ -153,7 +153,7 @@ def test_two_cables_that_changed_places_are_named_in_a_small_tree(shape: str, sw
 
 
 def test_two_cables_of_pods_of_three_leaves_that_changed_places_are_named() -> None:
-    """Two swapped leaves may belong to each other's pods: either of two possible pairs of cables names both leaves."""
+    """The swapped cables may belong to either leaf's pod: both possible pairs of cables name both leaves."""
     fabric = generate("xgft:3:2,3,3:1,2,2").fabric
     links, level = switch_links(fabric), find_levels(fabric)
     tried = 0

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Layouts show the shape of a fabric: pods, chassis, rings, grids, groups. Additional CAs do not change it."""
+"""Layouts show the shape of a fabric: pods, chassis, rings, grids, groups. Additional CAs do not change the layout."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def torus(sides: list[int], wrapped: bool, shuffled: np.ndarray | None = None) -
 
 
 def with_ca_on(fabric: Fabric, switches: np.ndarray, name: str) -> Fabric:
-    """Return the fabric with a CA at a free port of each of some switches."""
+    """Return the fabric with an additional CA at a free port of each switch in `switches`."""
     count = len(switches)
     node = np.arange(fabric.nodes, fabric.nodes + count)
     guid = fabric.node_guid.max() + np.arange(1, count + 1).astype(np.uint64)
@@ -196,7 +196,7 @@ def test_products_fill_a_rectangle(sides: list[int], wrapped: bool) -> None:
 
 
 def distances(points: np.ndarray, pairs: np.ndarray) -> np.ndarray:
-    """Return the distance of each link from each node, [pair, node]; infinite for the link's ends."""
+    """Return the distance between each link and each node, [pair, node]; infinite for the link's ends."""
     start, along = points[pairs[:, 0]], points[pairs[:, 1]] - points[pairs[:, 0]]
     part = ((points - start[:, None]) * along[:, None]).sum(axis=2) / (along**2).sum(axis=1)[:, None]
     apart = points - start[:, None] - np.clip(part, 0, 1)[:, :, None] * along[:, None]
@@ -236,7 +236,7 @@ def test_no_link_lies_on_another_or_on_a_switch(graph: Graph) -> None:
         points = position_in_groups(graph)
     assert points is not None
     pairs = np.array([(a, b) for a, around in enumerate(graph) for b in around if a < b])
-    # If two lines overlap, then an end of one is on the other, or both leave one node in the same direction.
+    # Two lines overlap if an end of one line is on the other line, or if both leave a node in the same direction.
     assert distances(points, pairs).min() > 0.1
     along = points[pairs[:, ::-1]] - points[pairs]
     angle = np.arctan2(along[..., 1], along[..., 0])

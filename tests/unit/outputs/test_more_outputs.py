@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Each output has the numbers of links.csv; if somebody else's reader exists, the test reads the output with it."""
+"""Each output has the numbers of links.csv. Outputs are read with third-party readers, if such readers exist."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from ibprof_converter.traffic.link_loads import Loads
 from ibprof_testing.samples.fabrics import IBDIAGNET, find_sample
 
 Sent = Counter[tuple[str, str, str, str, str, int]]
-"""rail, GUID, port, operation, job, and bytes of each link direction"""
+"""Multiset of (rail, GUID, port, operation, job, bytes) of link directions."""
 
 RAILS = [str(find_sample(f"dualrail/rail{rail}", IBDIAGNET)) for rail in (1, 2)]
 TRAFFIC = ["pattern:shift:40:1000003", "pattern:permutation:7:5"]
@@ -212,7 +212,7 @@ def test_figures_are_of_the_kind_that_their_name_says(tmp_path: Path, suffix: st
         arguments = ["xgft:2:4,3:1,2", *TRAFFIC, "-o", "/dev/null", "--figure", str(path), "--panels", "job", "--used"]
         assert layout.main([each.replace("shift:40", "shift:4") for each in arguments]) == 0
         assert path.read_bytes().startswith(magic)
-    if suffix != "pdf":  # the same picture written twice gives equal files
+    if suffix != "pdf":  # writing the same picture twice gives equal files
         assert (tmp_path / f"1.{suffix}").read_bytes() == (tmp_path / f"2.{suffix}").read_bytes()
 
 

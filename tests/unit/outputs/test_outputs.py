@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""links.csv, nodes.csv, YAML and the picture have the loads of the links, whatever names the nodes have."""
+"""links.csv, nodes.csv, YAML and the picture have the loads of the links, for any names of nodes."""
 
 from __future__ import annotations
 
@@ -144,7 +144,7 @@ def test_the_picture_shows_each_end_in_its_own_colour(tmp_path: Path) -> None:
 
 
 def test_pictures_to_be_compared_have_one_scale(tmp_path: Path) -> None:
-    """The same load is drawn light if the scale ends at a load twenty times as large."""
+    """A load is drawn in a light colour if the scale ends at twenty times this load."""
     loads, shades = make_loads([TESTBED]), []
     loads.by_rail[0][:, :, 0] = 1000
     for full_scale in (None, 20_000):

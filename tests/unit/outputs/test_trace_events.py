@@ -46,7 +46,7 @@ def written(tmp_path: Path) -> Write:
 
 
 def check_rules(events: Sequence[Event]) -> None:
-    """Check the rules that the document of the format states for each phase and each track."""
+    """Check the rules of the trace event format for each phase and each track."""
     check_phases(events)
     check_tracks(events)
 
@@ -140,7 +140,7 @@ def test_the_rules_reject_events_out_of_order_and_on_no_track(broken: Event) -> 
 
 
 def test_memory_does_not_grow_with_the_events() -> None:
-    """An interval's events take 2 kB, and large runs have millions of intervals. Memory has only the rows' numbers."""
+    """Millions of intervals, whose events take 2 kB each, must not all be in memory."""
 
     def peak_of(ranks: int) -> int:
         run = make_timed_run(

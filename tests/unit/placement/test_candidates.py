@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The terminal compares placements; it states a gain only between times that leave out the same bytes."""
+"""The printed table of placements states a gain only if both times leave out the same number of bytes."""
 
 from __future__ import annotations
 

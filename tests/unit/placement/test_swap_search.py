@@ -1,7 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Better placements: the kernel against a search in plain Python, its times against those of the report's loads, and
-what it must gain on the cases that it is made for.
-"""
+"""The placement search equals a search in plain Python, its times equal the report's, and its gains are large."""
 
 from __future__ import annotations
 
@@ -49,7 +47,7 @@ def rails(*samples: str) -> list[Subnet]:
 
 
 class PlainSearch:
-    """The search of the kernel in plain Python: it adds up the loads again for each proposal."""
+    """The kernel's search in plain Python, which recomputes all loads for each proposal."""
 
     def __init__(self, problem: PlacementProblem, start: SlotOfRank, how: Energy, seed: int) -> None:
         self.problem, self.how, self.state = problem, how, seed
@@ -99,7 +97,7 @@ class PlainSearch:
         return begin + self.below(end - begin)
 
     def change(self, rank: int, slot: int, hosts: bool) -> list[int] | None:
-        """Return the slots of the ranks after the change; None if there is nothing to try."""
+        """Return the slots of the ranks after the change; None if the change is impossible."""
         slots, changed = self.problem.slots, [*self.slot_of_rank]
         here, there = (int(slots.host_of_slot[each]) for each in (changed[rank], slot))
         if here == there:
@@ -200,7 +198,7 @@ def test_how_the_work_is_cut_into_calls_does_not_change_the_result() -> None:
 
 
 def test_the_same_seed_and_time_give_the_same_placement(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(search_module, "_WORK_PER_SECOND", 20_000)  # too little work for any machine to be late
+    monkeypatch.setattr(search_module, "_WORK_PER_SECOND", 20_000)  # little work: no machine is late
     subnets = rails(*DUAL)
     _, chosen = hosts_on_all_rails(subnets)
     problem = make_problem(samplesort(40, 1), subnets, chosen)
@@ -289,7 +287,7 @@ def test_the_result_is_never_worse_than_a_start() -> None:
 
 
 def test_ranks_that_fill_hosts_never_leave_a_free_slot_on_one() -> None:
-    """The job fills 7 of 16 hosts with two slots each after each step, and each step equals the plain search's."""
+    """After each step, the job fills 7 of 16 hosts with two slots each, and the step equals that of `PlainSearch`."""
     subnets = rails("xgft3-512")
     _, chosen = hosts_on_all_rails(subnets)
     problem = make_problem(samplesort(14, 2), subnets, chosen[::3][:16], 2, whole=2)

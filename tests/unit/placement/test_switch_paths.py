@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The search finds paths as it needs them; they equal the paths of single packets. Memory on a large fabric."""
+"""The search computes paths when it needs them: they equal the paths of single packets, and little memory is used."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def traced(subnet: Subnet, source: int, destination: int) -> list[int] | None:
 
 
 def check_paths(subnets: Sequence[Subnet], lid: npt.NDArray[np.int32]) -> None:
-    """Compare the paths, lengths and boundaries of random pairs of ports with those of single packets."""
+    """Compare paths, lengths and border links between random pairs of ports with the paths of single packets."""
     paths = find_switch_paths(subnets, lid)
     draw = np.random.default_rng(1)
     first_rail = [next(rail for rail, other in enumerate(subnets) if other is subnet) for subnet in subnets]
@@ -79,7 +79,7 @@ def test_paths_lengths_and_borders_are_those_of_single_packets(samples: tuple[st
 
 
 def test_rails_of_one_subnet_share_their_link_directions() -> None:
-    """Each adapter of a host is a rail of the search. Paths on several rails that share a link share its entry."""
+    """Each adapter is a rail of the search; paths on different rails over one link have the same entry."""
     subnet = make_subnet()
     hosts = find_hosts([subnet.fabric])
     gpus = {number: 1 for number, name in enumerate(hosts.name) if name.startswith("gpu")}

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Folded stacks have a line for each weight; speedscope files conform to its schema and have the sums of the rows."""
+"""Folded stacks have a line for each weight; speedscope files conform to the schema and have the rows' sums."""
 
 from __future__ import annotations
 

@@ -142,7 +142,7 @@ SENT = 10**9
 
 
 def make_counting_port(guid: int, grown: int | None, **changes: object) -> Port:
-    """Return a port whose counter of 4-byte words grew by a number of bytes; None if it was not read at the end."""
+    """Return a port whose counter of 4-byte words grew by `grown` bytes; None: the counter was not read at the end."""
     counter = HardwareCounter("port_xmit_data", 7, None if grown is None else 7 + grown // 4)
     return make_port(guid, guid, device=f"mlx5_{guid % 16}", hardware=(counter,), **changes)
 
@@ -165,7 +165,7 @@ def test_two_rails_that_carried_it_agree() -> None:
 def test_the_rest_is_not_this_jobs() -> None:
     run = make_counted_run(make_counting_port(0xA0, 3 * SENT))
     unexplained = check_hosts(run)[0].unexplained_sent
-    # Headers are at most an eighth of the bytes on the wire here.
+    # In this test, headers are at most an eighth of the bytes on the wire.
     assert unexplained is not None
     assert 1.8 * SENT < unexplained < 2 * SENT
     (sentence,) = describe_hosts(run)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A profile's rows are sorted as their type promises, whatever numbers they contain."""
+"""A profile's rows are in the documented order, for any numbers."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def make_counters(rows: list[tuple[int, ...]]) -> Counters:
     return Counters(**{name: np.array(table[name], COLUMN_TYPES[name]) for name in NAMES})
 
 
-# The columns of small numbers fit into one sort key; those of large numbers do not.
+# Columns of small numbers fit into one 64-bit sort key; columns of large numbers do not.
 @pytest.mark.parametrize("limit", [3, 2**31 - 1])
 def test_rows_are_ordered_and_equal_ones_stay(limit: int) -> None:
     number = st.integers(0, limit)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The annotations of the row classes define the columns' types, and nothing else does."""
+"""Only the annotations of the row classes define the columns' types."""
 
 from __future__ import annotations
 

@@ -45,7 +45,7 @@ def test_job_of_each_system(variables: dict[str, str], label: str, user: str) ->
 
 
 def test_the_library_records_the_variables_that_the_reader_knows() -> None:
-    """A variable that only the library or only the reader knows would never reach a profile."""
+    """A variable reaches a profile only if both the library and the reader know it."""
     recorded = set(
         re.findall(rb"\0((?:SLURM|PBS|LSB|LSF|COBALT|OAR|FLUX)_?[A-Z_]+)(?=\0)", find_library().read_bytes())
     )

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The least bytes that calls must send, calculated by hand, and the operations that are reported as sending less."""
+"""The least bytes that calls must send, compared with calculations by hand; operations that sent less are reported."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def job(
     to: int = 1,
     unattributed: int = 0,
 ) -> Profile:
-    """Return a job. asked: (rank, partner, bytes) that calls ask for; sent: bytes that rank 0 sent to rank `to`."""
+    """Return a job. asked: (rank, partner, bytes) of each request; sent: bytes that rank 0 sent to rank `to`."""
     run = make_profile(
         [Count(0, to, sent), Count(0, to, unattributed, operation=1)],
         [make_rank(rank, host, sees_host=sees_host) for rank, host in enumerate(hosts)],
@@ -49,7 +49,7 @@ def least(run: Profile) -> int:
 ALL_100 = [(rank, WORLD, 100) for rank in range(RANKS)]
 TO_ROOT = [(rank, 0, 100) for rank in range(RANKS)]
 
-# operation, demands, least bytes between ranks, least bytes between two hosts with two ranks each
+# (operation, requests, least bytes between ranks, least bytes between two hosts with two ranks each)
 CASES = [
     ("BCAST", TO_ROOT, 300, 100),
     ("IREDUCE", TO_ROOT, 300, 100),

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Call sites and their callers get the numbers with which processes recorded them, and their lines and names."""
+"""Call sites and callers keep the numbers with which processes recorded them, and get their lines and names."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def run(*command: str | Path) -> str:
 
 
 def return_address(program: Path) -> tuple[int, int]:
-    """Return the address to which the call of `sink` returns, and the address where the calling function begins."""
+    """Return the return address of the call of `sink`, and the start address of the calling function."""
     lines = run("objdump", "-d", "--no-show-raw-insn", "--disassemble=main", program).splitlines()
     call = next(number for number, line in enumerate(lines) if "call" in line)
     begin = next(line for line in lines if line.endswith("<main>:"))
@@ -70,12 +70,12 @@ def test_a_program_without_build_id_must_be_older_than_the_run(program: Path) ->
     began_ns = time.time_ns()
     (site,), notes = resolve_sites(recorded, began_ns)
     assert (site.name, notes) == ("halo.c:2", ())
-    while time.time_ns() < began_ns + 20_000_000:  # a file's time may be as old as the kernel's last clock tick
+    while time.time_ns() < began_ns + 20_000_000:  # the kernel may set a file's time to its last clock tick
         time.sleep(0.001)
     (program.with_name("halo.c")).write_text("\n" + SOURCE)
     objects = (program.with_name("halo.c"), program.with_name("sink.o"))
     run("gcc", "-g", "-O2", "-Wl,--build-id=none", *objects, "-o", program.with_name("new"))
-    os.utime(program.with_name("new"), (0, 0))  # as after copying an older build back
+    os.utime(program.with_name("new"), (0, 0))  # as if an older build was copied back
     program.with_name("new").rename(program)
     (site,), (note,) = resolve_sites(recorded, began_ns)
     assert site.name == f"halo+{address:#x}"

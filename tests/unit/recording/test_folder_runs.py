@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Files of launches without a name: which of them are combined as one run, and which are not."""
+"""Recordings of launches without a name are combined as one run if they belong together."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def test_hosts_of_one_launch(tmp_path: Path) -> None:
 
 
 def test_files_of_an_older_version(tmp_path: Path) -> None:
-    """The older version recorded no ancestors of a process."""
+    """The older version did not record the ancestors of processes."""
     for rank in range(3):
         add(tmp_path, range(rank, rank + 1), 3, rank / 10, f"process {100 + rank} {rank}")
     assert found(tmp_path) == [[0, 1, 2]]
@@ -53,7 +53,7 @@ def test_launches_one_after_the_other(tmp_path: Path) -> None:
 
 
 def test_launches_at_once(tmp_path: Path) -> None:
-    """The rank that starts last belongs to the launch with which it shares the nearer ancestor process."""
+    """The last rank belongs to the launch with which it shares the nearest ancestor process."""
     add(tmp_path, range(1), 2, 0.0, "parent 11 5 10 4 1 1")
     add(tmp_path, range(1), 2, 0.1, "parent 21 5 20 4 1 1")
     add(tmp_path, range(1, 2), 2, 0.2, "parent 22 6 20 4 1 1")
@@ -83,7 +83,7 @@ def test_worlds_of_different_sizes_stay_apart(tmp_path: Path) -> None:
 
 
 def test_ranks_that_started_much_later(tmp_path: Path) -> None:
-    """The ranks are separate runs, but the profile names the run to which they may belong."""
+    """Ranks that started much later are a separate run, whose profile names the run to which they may belong."""
     add(tmp_path, range(2), 4, 0, "parent 10 77")
     add(tmp_path, range(2, 4), 4, 3600, "parent 99 12", "host1")
     first, second = list_runs(tmp_path)

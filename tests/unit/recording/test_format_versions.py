@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Files of other versions: files of 0.1.0 are read as 0.1.0 read them; of newer files, the known records are read."""
+"""Files of 0.1.0 are read like by 0.1.0; from files of newer versions, the known records are read."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def segments(data: bytearray) -> Records:
 
 
 def change_records(path: Path, kind: str, record_bytes: int, number: int | None = None) -> None:
-    """Change the size of the records of a kind, and the kind's number, to those of a fictitious other version."""
+    """Change the size of the records of a kind, and the kind's number, as if another version had written them."""
     layout = recording_layout()
     data = bytearray(path.read_bytes())
     for segment in segments(data):

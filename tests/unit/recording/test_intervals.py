@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Snapshots become intervals with known peers, whether a process knows its peers by rank or by address."""
+"""Snapshots become intervals with known peers, whether processes record peers as ranks or as addresses."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from ibprof_testing.samples.recordings import Process, counter, make_recording
 
 GROUPS = 32
 ADDRESS = 0x80000000
-START = 1000  # start of make_recording's process, which stops 50 later
+START = 1000  # start time of make_recording's process; it stops at 1050
 
 
 def address(number: int, own: int = 0) -> dict[str, Any]:
@@ -80,9 +80,9 @@ def test_groups_of_ranks(tmp_path: Path) -> None:
 
 
 def test_time_inside_calls(tmp_path: Path) -> None:
-    """Two ticks are a nanosecond; one call in 4 is timed at random.
+    """Two clock ticks are a nanosecond; a random quarter of the calls is timed.
 
-    The third snapshot has 6 ticks of a call that never returned, so the sums at the end are smaller than its sums.
+    The third snapshot has 6 ticks of a call that never returned, so the final sums are smaller than the third's.
     """
     sums = [(START + 10, 20, 0), (START + 20, 22, 1), (START + 30, 36, 1)]
     taken = [snapshot(time, 4) | {"ticks": ticks, "sampled_ticks": sampled} for time, ticks, sampled in sums]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Merging recordings of many ranks drops samples, always all samples of a sampled collective or message."""
+"""Merging recordings of many ranks drops samples: all samples of a collective or message, or none."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ RANKS, INSTANCES, TAGS = 6, 512, 32
 
 
 def make_samples(rank: int) -> dict[int, bytes]:
-    """Return a rank's records: each collective of all ranks, and messages with each tag to the next rank."""
+    """Return a rank's records: of each collective, and of messages with each tag to the next rank."""
     types = recording_layout().types
     collectives = np.zeros(INSTANCES, types["collective_sample"])
     collectives["communicator"], collectives["number"] = 7, np.arange(INSTANCES)
@@ -57,7 +57,7 @@ def test_of_many_whole_instances_stay_and_stand_for_more(tmp_path: Path, monkeyp
 
 
 def test_a_killed_process_replaced_one_of_its_longest_messages(tmp_path: Path) -> None:
-    """The record has no communicator then. All records are in use, so messages with lower scores may be missing."""
+    """The record that was being replaced has no communicator. All records are in use, so messages may be missing."""
     layout = recording_layout()
     longest = layout.constants["IBP_LONGEST_MAX"]
     messages = np.zeros(longest + 1, layout.types["message_sample"])

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Recordings are read as they were written, runs are distinguished, and errors name the damaged file."""
+"""Recordings are read back unchanged, runs are distinguished, and errors name the damaged file."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def rows(run: Profile) -> list[tuple[object, ...]]:
 
 
 def test_numpy_types_have_the_layout_that_the_compiler_gives_the_structs() -> None:
-    """cffi has the compiler's layout, and the library asserts sizes. This test compares numpy's types with cffi's."""
+    """cffi uses the compiler's layout, and the library asserts the sizes; numpy's types must equal cffi's."""
     layout = recording_layout()
     for name, record in layout.types.items():
         ctype = header().typeof(f"struct ibp_{name}")
@@ -345,7 +345,7 @@ def test_a_file_that_was_cut_is_refused_or_says_so(tmp_path: Path) -> None:
 
 
 def test_a_zero_page_is_refused_or_named(tmp_path: Path) -> None:
-    """Each page of the file is zeroed in turn, as by a file system that lost the page."""
+    """Each page of the file is zeroed in turn, as if the file system had lost it."""
     write_recording(tmp_path / "r.ibprof", ranks=4, destinations=3, regions=90, ranks_a_host=4)
     (path,) = (tmp_path / "r.ibprof").iterdir()
     whole = path.read_bytes()
@@ -363,7 +363,7 @@ def test_a_zero_page_is_refused_or_named(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("places", [300, pytest.param(2000, marks=pytest.mark.full)])
 def test_any_damage_is_refused_in_words(places: int, tmp_path: Path) -> None:
-    """A bit of the file's header or a segment's header is flipped: the file is read or refused, without a traceback."""
+    """If a bit of a header is flipped, the file is read or refused, without a traceback."""
     path = make_recording(tmp_path, [Process(0, counters=[[counter(1, 5)]]), Process(1)])
     whole = path.read_bytes()
     random = np.random.default_rng(1)
@@ -378,7 +378,7 @@ def test_any_damage_is_refused_in_words(places: int, tmp_path: Path) -> None:
 
 
 def test_a_large_recording_is_read_at_once(tmp_path: Path) -> None:
-    """For a million counters, a Python loop would take a second on any machine. This recording has 100 thousand."""
+    """A Python loop would take at least 0.1 s for the 100,000 counters of this recording."""
     counters = [counter(peer, 1) for peer in range(100)]
     path = make_recording(tmp_path, [Process(rank, 1000, counters=[counters]) for rank in range(1000)])
     read_recording(path)

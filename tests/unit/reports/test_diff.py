@@ -51,7 +51,7 @@ def judge(arguments: Sequence[str], capsys: pytest.CaptureFixture[str]) -> Any:
 
 @pytest.fixture
 def runs(write: Write) -> tuple[str, str]:
-    """Return A and B: the bytes of BCAST in region halo grow from 100 to 120, those of SEND stay the same."""
+    """Return runs A and B: bytes of BCAST in region halo grow from 100 to 120; bytes of SEND stay the same."""
     before = [Count(0, 2, 1000, operation=0), Count(1, 2, 100, region=1, operation=1)]
     after = [Count(0, 2, 1000, operation=0), Count(1, 2, 120, region=1, operation=1)]
     return write("a", before), write("b", after, seconds=1.5)
@@ -110,7 +110,7 @@ def test_changes_are_sorted_by_weight(write: Write, capsys: pytest.CaptureFixtur
 def test_runs_of_different_size_are_compared_by_share(write: Write, capsys: pytest.CaptureFixture[str]) -> None:
     a = write("a", [Count(0, 1, 900), Count(0, 1, 100, operation=1)], ranks=3)
     b = write("b", [Count(0, 1, 1500), Count(0, 1, 500, operation=1)], ranks=6)
-    document = compare([a, b, "--fail-on", "bytes[SEND]>+1%"], capsys)  # its share fell from 90% to 75%
+    document = compare([a, b, "--fail-on", "bytes[SEND]>+1%"], capsys)  # its share of all bytes fell from 90% to 75%
     assert document["by_share"]
     assert "by share" in document["notes"][0]
     assert {change["name"]: round(change["change"], 9) for change in part_of(document, "operation")} == {
@@ -152,7 +152,7 @@ THRESHOLDS = [
     ("links_used>+0", False),
     ("bytes_unrouted>0", False),
 ]
-"""Thresholds, and whether the change from A to B of `runs` crosses them."""
+"""Thresholds, and true for those that the change from run A to run B crosses."""
 
 
 def test_thresholds(runs: tuple[str, str], capsys: pytest.CaptureFixture[str]) -> None:
@@ -300,7 +300,7 @@ def test_the_document_says_how_adapters_are_known_and_which_routes_loads_follow(
 def test_a_report_of_an_older_schema_has_the_loads_of_todays(
     name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Both reports are of one run. The old version sorted equally loaded links differently."""
+    """Both reports are of one run, but the old version sorted equally loaded links differently."""
     old, new = tmp_path / "old.json", DATA / "golden" / "testbed44" / "report.json"
     old.write_bytes(lzma.decompress((DATA / "reports" / "0.1.0" / f"{name}.json.xz").read_bytes()))
     document = compare([str(old), str(new)], capsys)
@@ -322,7 +322,7 @@ def test_the_change_of_time_names_its_largest_part_and_the_rank_that_is_late() -
     after = make_verdict(3.9, 2.2, {3: 2.0, 5: 12.0})
     assert describe_time_change(before, after) == "MPI takes 3.1 s more, 2.9 s of it waiting for rank 5."
     assert describe_time_change(after, before) == "MPI takes 3.1 s less, 2.9 s of it waiting for rank 5."
-    # Two ranks are waited for by turns, so none is named.
+    # Other ranks wait for two ranks in turn, so the report names neither.
     after = make_verdict(3.9, 2.2, {3: 8.0, 5: 4.0, 6: 4.0})
     assert describe_time_change(before, after).endswith("of it waiting.")
     slower = make_verdict(1.0, 7.0, {})
@@ -337,7 +337,7 @@ def test_no_change_of_time_is_described_where_it_is_little_or_not_measured() -> 
 
 
 def test_a_run_that_became_shorter_has_changed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """The same traffic in less time: the changes of times are listed first."""
+    """The second run has the same traffic in less time: the report lists the changes of times first."""
     second = 10**9
     for name, ns in (("before", 8 * second), ("after", 3 * second)):
         ranks = [make_rank(rank, rank, start_ns=second, stop_ns=second + ns) for rank in range(2)]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The head of a report's page: advice with commands to copy, or the reason why no change is worthwhile."""
+"""The head of a report's page has advice with commands to copy, or the reason why no change is worthwhile."""
 
 from __future__ import annotations
 

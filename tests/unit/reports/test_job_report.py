@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A job's report has the same numbers as text, as JSON and as a page; names in it are text, never markup."""
+"""A job's report has the same numbers as text, as JSON and as a page; names are shown as text, never as markup."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ HOSTILE = '</script><script>alert(1)</script><img src=x onerror="alert(2)">\x1b[
 
 
 class Numbers(HTMLParser):
-    """Collects the `<data>` elements of a page: each number's path in the JSON, its value, and the text shown."""
+    """Collects the `<data>` elements of a page: the JSON path of each number, its value, and its text on the page."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -177,7 +177,7 @@ def test_sums_agree_with_one_another(tmp_path: Path, capsys: pytest.CaptureFixtu
     assert document["bytes_total"] == total == sum(map(sum, document["matrix_ranks"]["bytes"]))
     assert document["bytes_routed"] == sum(map(sum, document["matrix_hosts"]["bytes"]))
     assert document["bytes_routed"] == document["rails"][0]["bytes_sent"]
-    # Bytes sent by hosts go up from level 0, and the same bytes come down to level 0.
+    # Hosts' bytes go up from level 0, and the same number of bytes comes down to level 0.
     lowest = document["levels"][0]
     assert (lowest["lower"], lowest["bytes_up"], lowest["bytes_down"]) == (0, *[document["bytes_routed"]] * 2)
     assert sum(document["balance"][0]["bytes"]) == total
@@ -232,7 +232,7 @@ def test_message_sizes_and_the_time_line_keep_what_they_count() -> None:
     assert {each.mpi_s for each in bins} == {None}
     assert sum(each.bytes for each in bins) == 20 * 1001
     assert bins[-1].end_s == pytest.approx(2.1)
-    # In the middle interval, two ranks send at once, each for 0.2 s.
+    # In the middle interval, two ranks send at the same time, each for 0.2 s.
     middle = bins[len(bins) // 2]
     assert middle.bytes == pytest.approx(2 * 1001 / 0.2 * (middle.end_s - middle.begin_s), abs=2)
 
@@ -253,7 +253,7 @@ def test_the_time_line_has_the_time_inside_calls() -> None:
 
 
 def test_the_time_line_has_the_waiting_of_the_calls_sampled_then() -> None:
-    """A rank is late in the first second. The calls of the next second are mostly transfer."""
+    """A rank is late in the first second; in the next second, calls are mostly transfer."""
     sampled = SyntheticRun(3, seed=1)
     for number in range(200):
         sampled.compute({1: 10 * MS} if number < 100 else {})
@@ -269,7 +269,7 @@ def test_the_time_line_has_the_waiting_of_the_calls_sampled_then() -> None:
     parts = [None if each.wait_s is None or not each.mpi_s else each.wait_s / each.mpi_s for each in bins]
     waiting, transfer = ([part for part in parts[at : at + 30] if part is not None] for at in (2, 55))
     assert min(waiting) > 0.95
-    assert max(transfer) < 0.6  # ranks leave a call at times that differ by up to half of its transfer
+    assert max(transfer) < 0.6  # ranks leave a call at different times: the difference is up to half of its transfer
     assert sum(each.mpi_s or 0 for each in bins) == pytest.approx((last - begin) * 1e-9)
 
 

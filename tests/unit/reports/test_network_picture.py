@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The picture at the top of the page: the used part of the fabric, numbered as in the list, readable in both forms."""
+"""The picture at the top of the page: it shows the used part of the fabric, with the numbers of the list."""
 
 from __future__ import annotations
 
@@ -93,7 +93,6 @@ def test_both_forms_are_whole_and_readable(case: str, tmp_path: Path) -> None:
 
 
 def are_apart(one: Corners, other: Corners) -> bool:
-    """Return whether two rectangles do not overlap."""
     (left, top, right, bottom), (left2, top2, right2, bottom2) = one, other
     return right <= left2 or right2 <= left or bottom <= top2 or bottom2 <= top
 

@@ -54,7 +54,7 @@ def test_fifteen_lines_of_eighty_columns(
 
 
 def test_what_most_bytes_of_a_link_have_in_common_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """If most bytes of a link have a pair, host or call in common, it is named; of 56 equal pairs, none is."""
+    """The report names a pair, host or call that most bytes of a link have in common, and none of 56 equal pairs."""
 
     def lines(rows: str) -> list[str]:
         (tmp_path / "matrix.csv").write_text("src,dst,bytes,messages\n" + rows)
@@ -71,7 +71,7 @@ def test_what_most_bytes_of_a_link_have_in_common_is_named(tmp_path: Path, capsy
 
 
 def test_both_ends_of_a_link_with_long_names_are_shown(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Node descriptions that differ only in the last letters are still different when shortened."""
+    """Node descriptions that differ only in the last letters stay different after shortening."""
     made = generate("xgft:2:2,2:1,2")
     names = [
         f"Voltaire 4036 - 36 QDR ports switch (..{number})" if kind == NodeKind.SWITCH else name
@@ -98,7 +98,7 @@ def test_links_of_several_rails_are_named_with_theirs(capsys: pytest.CaptureFixt
 
 
 def test_the_busiest_link_is_first(capsys: pytest.CaptureFixture[str]) -> None:
-    """Links with more bytes than the busiest link are faster. Text, list and verdict name the busiest link."""
+    """Links with more bytes than the busiest link are faster; text, list and verdict name the busiest link."""
     assert report.main([FAULTY, "pattern:shift:7:100000", "--json"]) == 0
     document = json.loads(capsys.readouterr().out)
     times = [spot["line_rate_s"] for spot in document["hotspots"]]
@@ -108,7 +108,7 @@ def test_the_busiest_link_is_first(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 def test_links_are_ranked_by_bytes_if_asked(capsys: pytest.CaptureFixture[str]) -> None:
-    """By bytes, faster links come before the busiest link; the verdict still names the busiest link."""
+    """Sorted by bytes, faster links come before the busiest link; the verdict still names the busiest link."""
     arguments = [FAULTY, "pattern:shift:7:100000"]
     assert report.main([*arguments, "--rank-by", "bytes", "--json"]) == 0
     document = json.loads(capsys.readouterr().out)
@@ -125,7 +125,7 @@ def test_links_are_ranked_by_bytes_if_asked(capsys: pytest.CaptureFixture[str]) 
 def test_the_whole_report_fits_the_columns_that_are_asked_for(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """The width also holds if the output is piped. Only commands are longer, since users copy them."""
+    """Lines of piped output have this width too; only commands are longer, since users copy them."""
     monkeypatch.setenv("COLUMNS", "80")
     assert report.main([FAULTY, "pattern:shift:7:100000", "--full"]) == 0
     lines = capsys.readouterr().out.splitlines()
@@ -143,10 +143,7 @@ def test_sections_by_name(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 def test_a_cut_verdict_keeps_its_advice() -> None:
-    """A verdict that is too long loses sentences before its advice.
-
-    If the advice alone is too long, only the first sentence stays.
-    """
+    """Too long a verdict loses other sentences before the advice; of too long advice, the first sentence stays."""
     sentences = [
         "Ranks wait for rank 2.",
         "Transfer is small, and takes little time.",

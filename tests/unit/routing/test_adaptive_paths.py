@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Port choices of adaptive routing, and the loads that follow from them, compared with a walk over all choices."""
+"""Ports among which adaptive routing chooses, and the resulting loads, equal those of a walk over all choices."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def load(subnet: Subnet, pairs: Sequence[tuple[int, int, int]]) -> AdaptiveBound
 
 
 def walk(subnet: Subnet, pairs: Sequence[tuple[int, int, int]]) -> tuple[np.ndarray, np.ndarray]:
-    """Follow each choice of each switch for each pair. Return [link, end]: bytes if shared equally, largest bytes."""
+    """Follow all choices of all switches; return bytes with equal shares, and the largest bytes: [link, end] each."""
     fabric, adaptive, network = subnet.fabric, subnet.adaptive, subnet.routes.network
     assert adaptive is not None
     shared = [Fraction(0)] * (2 * fabric.links)
@@ -97,12 +97,12 @@ def test_groups_of_all_minimal_ports_are_what_no_file_says() -> None:
 
 
 def test_the_estimate_avoids_ports_that_static_traffic_fills() -> None:
-    """At leaf 1, one flow has a static port. Three other flows choose among this port and three others."""
+    """At leaf 1, one flow has a static port; three flows choose among this port and three other ports."""
     subnet = with_far(TREE, FarForm(states=("Static", "Free")))
     adaptive, network, fabric = subnet.adaptive, subnet.routes.network, subnet.fabric
     assert adaptive is not None
     leaf = int(network.next_node[network.end_at[fabric.lid_node[1], 1]])
-    port = choose(subnet, adaptive, leaf, 6)[0]  # static routes of even LIDs use this port
+    port = choose(subnet, adaptive, leaf, 6)[0]  # the port of static routes to even LIDs
     pairs = [(1, 6, 900_000), (2, 7, 300_000), (3, 9, 300_000), (4, 11, 300_000)]
     found = load(subnet, pairs)
     end = int(network.end_at[leaf, port])
@@ -119,7 +119,7 @@ def test_a_hash_does_not_avoid_full_ports() -> None:
 
 
 def test_groups_that_lead_in_a_cycle_are_cut_to_shortest_paths() -> None:
-    """Each group contains all ports of its switch, so spines may send to leaves that send back to spines."""
+    """Each port group has all ports of its switch, so spines could send to leaves that send back to spines."""
     subnet = with_far(TREE)
     assert subnet.adaptive is not None
     every = tuple(range(1, 9))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Modelled tables compared with those that OpenSM made of the same links, and with networkx's shortest paths."""
+"""Modelled tables equal OpenSM's for the same links, and networkx's shortest paths."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def model(fabric: Fabric, name: str | None = None) -> Subnet:
 
 @pytest.mark.parametrize("sample", ["testbed44", "hypercube-4", "oversub-faulty", "xgft3-512"])
 def test_min_hop_tables_are_those_that_opensm_made(sample: str) -> None:
-    """OpenSM's engine was minhop or updn, on regular and irregular fabrics. Each entry is equal."""
+    """OpenSM used the engine minhop or updn, on regular and irregular fabrics. Each entry is equal."""
     captured = load_sample(sample, OPENSM)
     tables, name = model_tables(captured.fabric, MIN_HOP)
     assert name == MIN_HOP
@@ -52,10 +52,7 @@ def test_regular_trees_are_routed_by_d_mod_k(name: str) -> None:
 
 
 def test_parallel_links_of_a_regular_tree_are_used_evenly() -> None:
-    """The captured tables are ftree's.
-
-    In an all-to-all, no link has more load with the model's tables than with ftree's.
-    """
+    """In an all-to-all, no link has more load with the model's tables than with the captured tables of ftree."""
     captured = load_sample("xgft3-1296", IBDIAGNET)
     tables, used = model_tables(captured.fabric)
     assert used == D_MOD_K

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which files in folders are read for which rail, and which files are ignored and named."""
+"""The files in a folder that are read for each rail, and the files that are named as unused."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def put(path: Path, sample: str, name: str) -> Path:
 
 
 def write_ibroutes(folder: Path, sample: str) -> list[Path]:
-    """Write `ibroute LID`'s output for each switch. Each file ends with an error, as of a tool that gave up."""
+    """Write the output of `ibroute LID` for each switch; each file ends with an error message of the tool."""
     folder.mkdir(parents=True, exist_ok=True)
     tables = re.split(r"(?=^Unicast lids )", read_sample_bytes(sample, DUMP_FTS).decode(), flags=re.MULTILINE)
     paths = []
@@ -207,7 +207,7 @@ def test_what_a_folder_without_links_has_is_named(tmp_path: Path) -> None:
 
 
 def test_special_files_are_not_read(tmp_path: Path) -> None:
-    """Reading a pipe without a writer would wait for ever, and so would reading kernel files such as /proc/kmsg."""
+    """Reading a pipe without a writer, or a kernel file such as /proc/kmsg, would never end."""
     put(tmp_path / IBDIAGNET, "testbed44", IBDIAGNET)
     put(tmp_path / "ibdiagnet.fdbs", "testbed44", "ibdiagnet.fdbs")
     os.mkfifo(tmp_path / "a-pipe.lst")
@@ -227,7 +227,7 @@ def test_special_files_are_not_read(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("body", [b"\n", b" ", b"\t\n", b"{ ", b"SW ", b"LID "])
 def test_recognising_a_file_costs_no_time_whatever_it_holds(tmp_path: Path, body: bytes) -> None:
-    """A regular expression that begins with any number of blanks and line ends would take minutes on these files."""
+    """A regular expression that begins with a run of blanks and line ends would take minutes on these files."""
     (tmp_path / "a").write_bytes(body * ((1 << 20) // len(body)))
     begin = time.process_time()
     assert identify_content(tmp_path / "a") is None or body == b"{ "
@@ -314,7 +314,7 @@ def test_words_of_programs_are_no_list_of_links() -> None:
 
 @pytest.mark.parametrize("name", [DUMP_FTS, LFTS_DUMP])
 def test_tables_without_a_list_of_links_are_no_fabric(tmp_path: Path, name: str) -> None:
-    """The user named tables instead of links. No command may take them for an empty, healthy fabric."""
+    """The user named tables instead of links: no command may read them as an empty fabric without faults."""
     path = put(tmp_path / name, "xgft3-512", name)
     with pytest.raises(InputError, match=rf"{name}: expected a list of links, found only forwarding tables"):
         find_rails([path])
@@ -332,7 +332,7 @@ def test_a_file_that_should_have_the_tables_is_named_next_to_a_list(tmp_path: Pa
 
 
 def test_rails_listed_by_iblinkinfo_in_one_folder_are_two(tmp_path: Path) -> None:
-    """A search for switches must know this format: without switches, both lists would count as one subnet."""
+    """Without the switches in this format, both lists would count as one subnet."""
     rate = "( 4X 25.78125 Gbps Active/  LinkUp)"
     for rail in (1, 2):
         switch, hosts = (

@@ -35,7 +35,7 @@ def test_an_unknown_source_is_refused(text: str) -> None:
 
 
 def test_layout_says_first_that_routes_are_modelled(links: str, capsys: pytest.CaptureFixture[str]) -> None:
-    """The model's tables equal the fabric's, which are by OpenSM's updn, so the loads are equal."""
+    """The modelled tables equal those of OpenSM's updn in the sample, so the loads are equal."""
     assert layout.main([links, SHIFT]) == 0
     modelled = capsys.readouterr()
     assert modelled.err.splitlines()[0] == f"ibprof-layout: {MODELLED}"
@@ -82,7 +82,7 @@ def test_text_begins_with_the_source(links: str, tmp_path: Path, capsys: pytest.
     assert report.main([links, SHIFT]) == 0
     assert " ".join(capsys.readouterr().out.split()).startswith(first)
     assert place.main([links, SHIFT, "--time", "0.1"]) == 0
-    assert capsys.readouterr().out.splitlines()[1] == MODELLED  # the first line says what was left out
+    assert capsys.readouterr().out.splitlines()[1] == MODELLED  # the first line states the data that were left out
     assert layout.main(["--patterns", links, "--samples", "1"]) == 0
     assert capsys.readouterr().out.splitlines()[1] == MODELLED
     assert view.main([links, SHIFT, "-o", str(tmp_path / "view.html")]) == 0
@@ -103,7 +103,7 @@ def test_check_has_no_routes_to_choose(links: str, capsys: pytest.CaptureFixture
 
 
 def test_counters_need_no_routes(links: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Bytes that ports counted are loads of their links, whatever the routes: no output mentions a model or bounds."""
+    """Bytes that ports counted are loads for any routes, so no output mentions a model or bounds."""
     fabric = read_fabric(links)
     node, port = int(fabric.fabrics[0].link_node[0, 0]), int(fabric.fabrics[0].link_port[0, 0])
     counters = tmp_path / "counters.csv"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Generated fabrics have the sizes that their definitions state, and their routes have known properties."""
+"""Generated fabrics have the sizes of their definitions, and their routes have known properties."""
 
 from __future__ import annotations
 
@@ -53,7 +53,8 @@ SUPER_POD = {
     "scalable-unit:4:radix=144": (2304, 32, 18, 0),
     "scalable-unit:18:radix=144": (10368, 144, 72, 0),
 }
-"""Numbers of adapters, leaves, spines and cores in NVIDIA's tables: DGX B200, 64-port switches; DGX B300 XDR, 144."""
+"""Numbers of adapters, leaves, spines and cores in NVIDIA's tables for DGX B200 (64 ports a switch) and B300 XDR (144).
+"""
 
 
 def make(name: str) -> Subnet:
@@ -96,10 +97,7 @@ def test_scalable_units_have_the_switches_and_cables_of_the_reference_architectu
 
 @pytest.mark.parametrize("name", ["scalable-unit:6:radix=8:rails=2:hosts=21", "rail-optimised:15:radix=4:planes=2"])
 def test_rails_meet_above_the_leaves_only(name: str) -> None:
-    """Packets go up, then down.
-
-    A host's adapters have successive LIDs on different leaves. Packets change rails at level 3 only.
-    """
+    """Packets go up, then down, and change rails only at level 3; a host's adapters have successive LIDs."""
     subnet = make(name)
     fabric, levels = subnet.fabric, find_levels(subnet.fabric)
     lids = host_lids(fabric)
@@ -143,10 +141,7 @@ def switch_links(subnet: Subnet) -> npt.NDArray[np.bool_]:
 
 
 def test_a_fat_tree_is_loaded_as_opensm_loads_it() -> None:
-    """An all-to-all on the captured fabric, with OpenSM's ftree tables, has the same total.
-
-    Sorted by load, the loads of each level's links are the same.
-    """
+    """An all-to-all on the captured fabric, with OpenSM's ftree tables, has the same sorted loads on each level."""
     name = "xgft:3:18,18,4:1,18,2:1,1,9"
     synthetic, captured = make(name), load_sample("xgft3-1296", IBDIAGNET)
     per_level = []
@@ -175,7 +170,7 @@ def test_a_fat_tree_is_loaded_as_opensm_loads_it() -> None:
     ],
 )
 def test_shifts_block_nowhere_in_a_full_fat_tree(name: str) -> None:
-    """Source: Zahavi 2010: d-mod-k has no contention in any shift permutation."""
+    """Source: d-mod-k has no contention in any shift permutation (Zahavi 2010)."""
     subnet = make(name)
     lids = host_lids(subnet.fabric)
     for distance in range(1, len(lids)):
@@ -186,7 +181,7 @@ def test_shifts_block_nowhere_in_a_full_fat_tree(name: str) -> None:
 
 
 def shortest_hops(subnet: Subnet) -> int:
-    """Return the sum of shortest distances between the switches of all pairs of hosts, computed without tables."""
+    """Return the sum, over all pairs of hosts, of the shortest distance between their switches, without tables."""
     fabric = subnet.fabric
     neighbours: dict[int, set[int]] = {}
     for a, b in fabric.link_node.tolist():
@@ -231,7 +226,7 @@ def test_a_torus_is_routed_one_dimension_after_the_other() -> None:
 
 
 def test_the_fat_tree_of_codes_has_one_link_to_each_of_many_tops() -> None:
-    """CODES prints for 72 leaves of radix 36: 4 pods, 9 repetitions. `xgft` has 9 parallel cables instead."""
+    """For 72 leaves of radix 36, CODES prints 4 pods and 9 repetitions, where `xgft` has 9 parallel cables."""
     fabric = generate("codes:72,36").fabric
     kind = np.array([name[:3] for name in fabric.node_name])
     a, b = fabric.link_node.T
@@ -246,7 +241,7 @@ def test_the_fat_tree_of_codes_has_one_link_to_each_of_many_tops() -> None:
 
 
 def test_small_trees_of_codes_and_xgft_are_one_graph() -> None:
-    """If there are as many pods as ports in the radix, nothing repeats: CODES' tree is the 3-level k-ary tree."""
+    """If the number of pods equals the radix, CODES' tree is the k-ary tree of 3 levels."""
     codes, tree = generate("codes:8,4").fabric, generate("xgft:3:2,2,4:1,2,2").fabric
     graphs = [nx.Graph(fabric.link_node.tolist()) for fabric in (codes, tree)]
     assert nx.is_isomorphic(*graphs)

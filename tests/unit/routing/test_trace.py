@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How packets end that do not arrive. In testbed44, host01 has LID 1 and is on sw-a (LID 2); sw-b has LID 5."""
+"""Reasons why packets do not arrive. In testbed44, host01 has LID 1 and is on sw-a (LID 2); sw-b has LID 5."""
 
 from __future__ import annotations
 

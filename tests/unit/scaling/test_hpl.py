@@ -23,7 +23,7 @@ LINE = ("hpl", "--n", "11870208", "--grid", "288x306", "--rate", "116e9:124e9")
 
 @pytest.mark.parametrize(("n", "block", "rows", "columns"), [(1e4, 100, 2, 8), (1e6, 192, 64, 64), (5e4, 128, 4, 4)])
 def test_efficiency_is_that_of_the_page(n: float, block: float, rows: int, columns: int) -> None:
-    """HPL's web page divides the time on one process by the time on all, term by term."""
+    """HPL's web page divides each term of the time on one process by the time on all processes."""
     gamma, alpha, beta = 1e-10, 2e-6, 8 / 5e9
     times = time_hpl(HplRun(n, block, rows, columns), 1 / gamma, alpha, 8 / beta)
     both = rows * columns
@@ -34,7 +34,7 @@ def test_efficiency_is_that_of_the_page(n: float, block: float, rows: int, colum
 
 
 def test_published_results() -> None:
-    """Runs on processors without accelerators reach the model's efficiency; the slides' model is ten times too low."""
+    """Published runs without accelerators reach the model's efficiency; the slides' model is ten times too low."""
     printed = subprocess.run(
         [sys.executable, ROOT / "benchmarks" / "hpl_published.py"], capture_output=True, text=True, check=True
     ).stdout
@@ -62,10 +62,7 @@ def test_published_results() -> None:
 
 
 def test_sharing_slows_a_run_by_its_bytes() -> None:
-    """Compared with HPL's model, one process a node adds only pivot rows.
-
-    Two processes a node halve the adapter's bandwidth.
-    """
+    """One process a node adds only pivot rows to HPL's model; two processes a node halve the adapter's bandwidth."""
     run = HplRun(2e4, 80, 4, 4)
     page, one, two, slow = (
         time_hpl(run, 4e8, 2e-5, 1.32e8, sharing)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The analytic model: values on the slides, approximations against their exact formulas, fits, and `ibprof-scaling`."""
+"""The analytic model has the slides' values; approximations are near their exact formulas; fits; `ibprof-scaling`."""
 
 from __future__ import annotations
 
@@ -107,7 +107,7 @@ def test_the_optimum_is_one(kernel: Callable[[float, Cluster], AnalyticKernel]) 
 
 
 def test_closed_forms_solve_slide_12() -> None:
-    """p_1/2 solves y r(n, p) = p and p_max solves p^2 d'(p) = y c(n), if the closed form has no other approximation."""
+    """p_1/2 solves y r(n, p) = p, and p_max solves p^2 d'(p) = y c(n), unless the closed form approximates further."""
     scalar = scalar_product(1e7, BWGRID)
     solved = find_optimum(scalar.approximate, BWGRID)
     assert scalar.closed.p_half == pytest.approx(solved.p_half)
@@ -126,7 +126,7 @@ def test_closed_forms_solve_slide_12() -> None:
 
 
 def test_slide_21_leaves_out_a_factor() -> None:
-    """p_1/2 on the slide has 1 for r(p), its limit for p -> 1 / (3 alpha). With r(p), the exact p_1/2 is found."""
+    """The slide's p_1/2 replaces r(p) by 1, its limit for p -> 1 / (3 alpha); r(p) gives the exact p_1/2."""
     kernel = linpack(10000, BWGRID)
     p = find_optimum(kernel.exact, BWGRID).p_half
     assert kernel.closed.p_half * 2 / (1 + math.log2(p) / 12) == pytest.approx(p)
@@ -194,7 +194,7 @@ def test_what_cannot_be_distinguished_is_named() -> None:
 
 
 def test_the_interval_holds_what_it_promises() -> None:
-    """Points scatter around a known function: the 95% interval contains the true coefficient in about 95% of cases."""
+    """For points that scatter around a known function, about 95% of the 95% intervals contain the true coefficient."""
     random = np.random.default_rng(1)
     processes = [4, 8, 16, 32, 64, 128]
     covered = 0
@@ -311,10 +311,7 @@ def test_fit_command(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None
 
 
 def write_bulk(path: Path, **attributes: str) -> None:
-    """Write delays of three hosts with two processes each.
-
-    Between hosts, there are 5 us and 2 GB/s, or 1 GB/s with the last host.
-    """
+    """Write delays of three hosts with two processes each: 5 us and 2 GB/s between hosts, 1 GB/s for the last host."""
     hosts = ("a", "a", "b", "b", "c", "c")
     slow = np.array([0, 0, 0, 0, 1, 1])
     rate = np.where(slow[:, None] | slow, 1e9, 2e9)
@@ -326,7 +323,7 @@ def write_bulk(path: Path, **attributes: str) -> None:
 
 
 def test_the_bandwidth_can_be_measured(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
-    """The slowest process between hosts counts. Delays give its bandwidth without the latency, streams with it."""
+    """The slowest process between hosts counts. The latency is subtracted from delays, but not from streams."""
     write_bulk(tmp_path / "delays.nc")
     about = ("linpack", "--n", "1e4", "--l-peak", "8e9", "--delays")
     assert run_json(capsys, *about, str(tmp_path / "delays.nc"))["bandwidth"] == pytest.approx(1e9, rel=1e-3)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""In a small test tree, the lint scripts find each kind of fault; in a tree without faults, they find nothing."""
+"""The lint scripts find each kind of fault in a small tree, and nothing in a tree without faults."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Adaptive routing: packets take shortest paths by the least occupied port, or a random one of equal ports."""
+"""Adaptive routing: packets take shortest paths, by the least occupied port, or a random port if several are equal."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def make(name: str, **changes: float) -> SimulatedNetwork:
 
 
 def make_bad_tables(network: SimulatedNetwork) -> None:
-    """Change the tables: all packets that leave leaf 0 take one port."""
+    """Change the tables, so that all packets that leave leaf 0 take one port."""
     far = np.flatnonzero(network.host_leaf != network.host_leaf[0])
     network.egress[network.host_leaf[0], far] = network.egress[network.host_leaf[0], far[0]]
 
@@ -43,7 +43,7 @@ def bytes_up(simulation: Simulation) -> list[int]:
 
 @pytest.mark.parametrize(("adaptive", "links"), [(False, 1), (True, 4)])
 def test_packets_go_where_there_is_room(adaptive: bool, links: int) -> None:
-    """Four hosts send to four others. Bad tables use one of four links; adaptive routing uses all of them."""
+    """Four hosts send to four other hosts: bad tables use one of four links, adaptive routing uses all four."""
     network = make(TREE)
     make_bad_tables(network)
     clients = [Client(host, 0, [Step(host + 4, 1 << 20)]) for host in range(4)]
@@ -55,7 +55,7 @@ def test_packets_go_where_there_is_room(adaptive: bool, links: int) -> None:
 
 
 def test_a_tie_is_decided_by_lot() -> None:
-    """A packet that is alone finds four empty ports, which are equally likely."""
+    """A single packet finds four empty ports, and takes each with the same probability."""
     network = make(TREE)
     simulation = Simulation(
         network, [Job("one", interval=network.ticks(5000), limit=4000)], [Client(0, 0, [Step(7, 64)])], adaptive=True
@@ -63,7 +63,7 @@ def test_a_tie_is_decided_by_lot() -> None:
     simulation.run()
     taken = np.array(bytes_up(simulation)) / 64
     assert taken.sum() == 4000
-    # Chi-square with 3 degrees of freedom: above 16.3 once in 1,000 times, and the seed is fixed.
+    # Chi-square with 3 degrees of freedom exceeds 16.3 with probability 0.001; the seed is fixed.
     assert ((taken - 1000) ** 2 / 1000).sum() < 16.3
 
 
@@ -142,7 +142,7 @@ def test_a_torus_runs_with_its_tables() -> None:
 @pytest.mark.parametrize("name", ["torus:3x4:2", "dragonfly:4,2,2", "xgft:2:4,4:1,2:1,2", "xgft:2:62,2:1,70"])
 @pytest.mark.parametrize("cut", [False, True])
 def test_ports_on_shortest_paths_are_those_of_networkx(name: str, cut: bool) -> None:
-    """Also if all cables of a switch are cut, so that no path leads to it."""
+    """With `cut`, all cables of a switch are removed, so that no path leads to it."""
     network = make(name)
     port_end = network.port_end.copy()
     if cut:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Cells of a study: the settings that distinguish them, estimates of their time, their order, and their folders."""
+"""Cells of a study: their keys, estimates of their time, their order, and their folders."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ from ibprof_testing.samples.simulated_jobs import KIB, MIB, MS, SMALL, US, io, m
 
 def test_a_key_is_of_what_matters(tmp_path: Path) -> None:
     (first, disturbed), (other, _) = (make_cells(SMALL, [io(interval=each), mpi()], MPI, [1]) for each in (0.0, 1 * MS))
-    assert first.key == other.key != disturbed.key  # a baseline has the same key with any other job
+    assert first.key == other.key != disturbed.key  # a baseline has the same key for any other job in the study
     changed = [
         replace(first, seed=2),
         replace(first, setting=replace(SMALL, servers=5)),
@@ -63,7 +63,7 @@ def test_estimates_by_hand() -> None:
     # A real run has about as many packet hops as estimated.
     short = replace(cell, setting=replace(SMALL, effort=Effort(messages=20)))
     assert 0.2 < run_cell(short).packet_hops / estimate_hops(short) < 5
-    # If the interval does not end the run, all requested messages are simulated: 50 + 1,000 instead of 8.
+    # If the confidence interval does not end the run, all requested messages are simulated: 50 + 1,000 instead of 8.
     (alone, _) = make_cells(SMALL, [mpi()], MPI, [1])
     every, skipping = (
         replace(alone, setting=replace(SMALL, effort=each)) for each in (replace(FULL, steady=0.0), FULL)
@@ -84,7 +84,7 @@ def test_estimates_by_hand() -> None:
 def test_estimated_seconds_are_those_of_measured_cells(
     jobs: tuple[Workload, Workload], measured: str, seconds: float
 ) -> None:
-    """The cells are those of the survey whose simulation was measured to its end."""
+    """The cells are those of the survey whose simulations were timed completely."""
     setting = Setting("xgft:3:18,18,4:1,18,2:1,1,9@100", servers=72, effort=FULL)
     alone, together = make_cells(setting, jobs, measured, [1])
     cell = alone if seconds < 10 else together
@@ -92,7 +92,7 @@ def test_estimated_seconds_are_those_of_measured_cells(
 
 
 def test_a_hop_of_full_servers_takes_longer_than_one_of_pairs() -> None:
-    """The longest simulations must begin first; these are not the simulations with the most packet hops."""
+    """The longest simulations, which must begin first, are not those with the most packet hops."""
     setting = Setting("xgft:3:18,18,4:1,18,2:1,1,9@100", servers=72, effort=FULL)
     full, dense = (
         make_cells(setting, jobs, measured, [1])[1]
@@ -147,8 +147,7 @@ def test_a_folder_has_one_that_simulates_in_it(tmp_path: Path) -> None:
 
 
 def test_a_checkpoint_is_timed_whole() -> None:
-    # One client and one server: 40 writes take at least the time of their bytes. The time before the first start is
-    # left out.
+    # With one client and one server, 40 writes take at least the time of their bytes, counted from the first start.
     setting = Setting("xgft:1:4:1@100", servers=1, effort=QUICK)
     jobs = [io(512 * KIB, share=0.34, limit=40), mpi(4 * KIB, 50 * US, share=0.66)]
     (_, disturbed) = make_cells(setting, jobs, MPI, [1])

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The packet engine against stored results of CODES, with the same fabric, tables, jobs, starts and intervals."""
+"""The packet engine agrees with stored results of CODES for the same fabric, tables, jobs, starts and intervals."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from ibprof_testing.reference.codes import HARDWARE, SETTINGS, make_jobs
 from ibprof_testing.samples.fabrics import read_subnet
 
 LONG = ("checkpoint1024", "mpi4m")
-"""Each of these settings has some 20 million packet hops."""
+"""Settings with about 20 million packet hops each."""
 
 
 @pytest.mark.parametrize(
@@ -36,11 +36,10 @@ def test_codes_says_the_same(name: str) -> None:
         ns, said = measured["ticks"][of_job == number] * network.tick_ns, setting.said[job.name]
         assert len(ns) == pytest.approx(said.messages, rel=0.03)
         assert ns.mean() == pytest.approx(said.mean, rel=0.03)
-        # Short messages wait for whole packets of other messages, so quantiles differ in steps of a packet's time on a
-        # link.
+        # Short messages wait for whole packets of other messages, so quantiles differ by multiples of a packet's time.
         assert np.quantile(ns, 0.95) == pytest.approx(said.p95, rel=0.05, abs=HARDWARE.packet_bytes * 8 / 100)
     if setting.adaptive:
-        return  # packets' links depend on ties, and both simulators decide ties at random
+        return  # the simulators decide ties at random, so packets take different links
     ends = np.sort(network.port_end[network.port_end >= 0])
     carried = simulation.look_at_ends().bytes.sum(axis=1)[ends].astype("<u8")
     assert hashlib.sha256(carried.tobytes()).hexdigest() == setting.link_bytes

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Collectives message by message: which ranks have which data at the end, and the order in which the engine sends."""
+"""Messages of collectives: the data that each rank has at the end, and the order in which the engine sends."""
 
 from __future__ import annotations
 
@@ -29,11 +29,11 @@ from ibprof_testing.samples.fabrics import read_subnet
 
 SIZES = range(2, 18)
 Message = tuple[int, int, int]
-"""sender, receiver, and the receiver's slot for the message"""
+"""(sender, receiver, receiver's slot for the message)"""
 
 
 def play(parts: list[CollectivePart]) -> Iterator[Message]:
-    """Simulate a collective: a step is made when the slots that it awaits have arrived. Fail if no rank can go on."""
+    """Simulate a collective, where a step waits for the slots that it awaits; fail if no rank can continue."""
     came: list[set[int]] = [set() for _ in parts]
     position = [0] * len(parts)
     while any(at < len(part.steps) for at, part in zip(position, parts, strict=True)):
@@ -127,7 +127,7 @@ def test_the_engine_keeps_to_the_order(role: Role, ranks: int) -> None:
 @pytest.mark.parametrize("jitter", [0, 0.5])
 @pytest.mark.parametrize("seed", [1, 2, 3])
 def test_the_ranks_of_a_broadcast_do_not_lag_behind_each_other(seed: int, jitter: float) -> None:
-    """An operation takes as long as its deepest branch, for any interval, although the root receives no messages."""
+    """For any interval, an operation takes as long as its deepest branch, although the root receives no messages."""
     network = index_network(read_subnet("xgft:1:8:1@100"), Hardware())
     workload = Workload("job", Role.BROADCAST, 10_000, interval_ns=500_000, jitter=jitter)
     jobs, clients = make_clients(
@@ -154,9 +154,9 @@ def test_a_broadcast_to_one_rank_is_an_operation() -> None:
 @pytest.mark.parametrize("jitter", [0, 0.5])
 @pytest.mark.parametrize("at_a_time", [1_000, 33_333, 10_000_000])
 def test_an_operation_lasts_from_its_first_start_to_its_last_arrival(at_a_time: int, jitter: float) -> None:
-    """However its messages come in; a barrier of 16 ranks takes 4 turns, each a message's latency and a tick.
+    """A barrier of 16 ranks takes 4 rounds, each a message's latency and a tick, for any order of arrivals.
 
-    The time between operations varies for all ranks alike, so that none is late.
+    All ranks have the same random time between operations, so that no rank is late.
     """
     network = index_network(read_subnet("xgft:1:16:1@100"), Hardware())
     workload = Workload("job", Role.BARRIER, 1, interval_ns=2000, jitter=jitter)

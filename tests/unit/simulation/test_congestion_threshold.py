@@ -21,7 +21,7 @@ from ibprof_testing.samples.fabrics import find_sample
 from ibprof_testing.samples.simulated_jobs import KIB, SMALL, io, latency_of, mpi
 
 SWITCHES = (24 * 3 + 7 * 1) / 31
-"""Mean number of switches between a server and its 31 clients. 7 clients are on the server's leaf."""
+"""Mean number of switches between a server and its 31 clients, 7 of them on the server's leaf."""
 
 
 def test_the_threshold_lies_where_the_servers_are_full(capsys: pytest.CaptureFixture[str]) -> None:
@@ -39,7 +39,7 @@ def test_the_threshold_lies_where_the_servers_are_full(capsys: pytest.CaptureFix
 
 
 def test_reads_are_held_up_by_the_servers_own_links(capsys: pytest.CaptureFixture[str]) -> None:
-    """Reads move as many bytes as writes, from the server: the bound is the same. Each read adds a request's packet."""
+    """Reads move the same bytes as writes, from the server, and a packet for each request: the bound is the same."""
     machine = ["--fabric", "xgft:2:8,4:1,8@100", "--servers", "1", "--share", "1", "--json", "--workers", "1"]
     assert main(["threshold", *machine, "--size", "64KiB", "--io-reads", "256B", "--quick"]) == 0
     found = json.loads(capsys.readouterr().out)
@@ -52,7 +52,7 @@ def test_reads_are_held_up_by_the_servers_own_links(capsys: pytest.CaptureFixtur
 
 
 def test_servers_with_slower_links_set_the_pace(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """A hypercube at 32 Gb/s with 46 clients. The links of the two isolated servers have 8 Gb/s."""
+    """The fabric is a hypercube at 32 Gb/s with 46 clients; the two isolated servers have links of 8 Gb/s."""
     for name in ("ibdiagnet.lst", "ibdiagnet.fdbs"):
         (tmp_path / name).write_bytes(lzma.decompress(find_sample("hypercube-4", name).read_bytes()))
     lst = tmp_path / "ibdiagnet.lst"
@@ -95,10 +95,7 @@ T0, C = 100e3, 1000e3
 
 
 def closed_network(cells: Sequence[Cell]) -> dict[str, Outcome]:
-    """Return outcomes on the asymptotes of a closed network.
-
-    Seeds differ by 1%; seed 3 without a pause is never settled.
-    """
+    """Return outcomes on the asymptotes of a closed network; seeds differ by 1%, seed 3 without pause never settles."""
     off = {1: 0.99, 2: 1.01, 3: 1.0}
     outcomes = {}
     for cell in cells:
@@ -111,7 +108,7 @@ def closed_network(cells: Sequence[Cell]) -> dict[str, Outcome]:
 
 
 def test_a_threshold_is_as_sure_as_what_was_measured() -> None:
-    """At the threshold, the throughput is 90% of the largest: the cycle is C / 0.9, that is T0 plus the pause."""
+    """At the threshold, the throughput is 90% of the largest, so the cycle, T0 + pause, is C / 0.9."""
     true = C / NEAR - T0
     for seeds in ([1, 2], [1, 2, 3], [2]):
         found = find_threshold(SMALL, io(), seeds, closed_network)
@@ -126,10 +123,7 @@ def test_a_threshold_is_as_sure_as_what_was_measured() -> None:
 
 
 def test_few_slow_clients_hide_no_threshold() -> None:
-    """Without a pause, slow clients send few messages, so the mean over messages hides the congestion.
-
-    The mean by client shows it.
-    """
+    """Slow clients send few messages, so the mean over messages hides congestion; the mean over clients shows it."""
 
     def simulate(cells: Sequence[Cell]) -> dict[str, Outcome]:
         found = closed_network(cells)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The packet engine against theory: exact latencies, queueing theory, link loads by other code, deadlocks."""
+"""The packet engine agrees with exact latencies, queueing theory, link loads of other code, and known deadlocks."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def make(name: str, hardware: Hardware = EXACT) -> SimulatedNetwork:
 
 
 def count_hops(network: SimulatedNetwork, source: int, destination: int) -> int:
-    """Return the number of links on the path, followed hop by hop."""
+    """Return the number of links on the path, counted hop by hop."""
     end, hops = int(network.host_end[source]), 1
     while (node := int(network.end_to[end])) >= network.hosts:
         end = int(network.port_end[node - network.hosts, network.egress[node - network.hosts, destination]])
@@ -59,7 +59,7 @@ def test_a_packet_alone_takes_exactly_its_time_between_any_two_hosts() -> None:
 
 @pytest.mark.parametrize("packets", [2, 7, 100])
 def test_a_message_is_pipelined(packets: int) -> None:
-    """The first packet takes the latency of a packet. Each further packet arrives one transmission time later."""
+    """The first packet arrives after a packet's latency, each further packet one transmission time later."""
     network = make(TREE)
     job, step = Job("one", limit=1), Step(network.hosts - 1, packets * 4096)
     (sample,) = Simulation(network, [job], [Client(0, 0, [step])]).run()
@@ -69,7 +69,7 @@ def test_a_message_is_pipelined(packets: int) -> None:
 
 
 def test_a_host_pauses_between_packets() -> None:
-    """4 MiB in packets of 4 KiB: 1,023 pauses of 10 ns, whether the packets are one message or 1,024 messages."""
+    """4 MiB are 1,024 packets with 1,023 pauses of 10 ns between them, as one message or as 1,024 messages."""
     network = make(TREE, replace(EXACT, switch_ns=100, wire_ns=10, nic_gap_ns=10, tick_ns=0.02))
     to = network.hosts - 1
     hops, sending = count_hops(network, 0, to), 4096 * 8 / 100
@@ -83,7 +83,7 @@ def test_a_host_pauses_between_packets() -> None:
 
 
 def test_a_pause_delays_no_packet_of_a_slow_job() -> None:
-    """A packet that comes after the end of the pause is sent at once."""
+    """A packet that arrives after the pause is sent immediately."""
     network = make(TREE, replace(EXACT, nic_gap_ns=1000))
     job, step = Job("slow", interval=network.ticks(5000), limit=20), Step(network.hosts - 1, 1000)
     ticks = Simulation(network, [job], [Client(0, 0, [step])]).run()["ticks"]
@@ -99,18 +99,21 @@ def test_slow_links_take_their_time() -> None:
 
 @pytest.mark.parametrize(("fastest", "gbps"), [("100", "56.25"), ("400", "56"), ("56", "2.5"), ("100", "25")])
 def test_a_packet_takes_whole_ticks_of_which_the_last_has_begun(fastest: str, gbps: str) -> None:
-    """A packet of any size takes a whole number of ticks, rounded up. A tick is 64 bits on the fastest link."""
+    """A packet takes a whole number of ticks, rounded up; a tick is the time of 64 bits on the fastest link."""
     subnet = read_subnet("xgft:1:2:1@100")
     subnet = replace(subnet, fabric=replace(subnet.fabric, link_gbps=np.array([float(fastest), float(gbps)])))
     network = index_network(subnet, Hardware(switch_ns=0))
-    for size in (*range(1, 4097, 31), *range(504, 4097, 504)):  # 504 bytes are whole ticks at some of these speeds
+    for size in (
+        *range(1, 4097, 31),
+        *range(504, 4097, 504),
+    ):  # 504 bytes take a whole number of ticks at some of these speeds
         sample = Simulation(network, [Job("one", limit=1)], [Client(0, 0, [Step(1, size)])]).run()
         on_links = [math.ceil(Fraction(8 * size, 64) * Fraction(fastest) / Fraction(each)) for each in (fastest, gbps)]
         assert int(sample["ticks"][0]) == sum(on_links) + 2
 
 
 def test_poisson_arrivals_wait_as_in_m_d_1() -> None:
-    """Many hosts send packets to one at random times. Its link is an M/D/1 queue: mean wait rho s / (2 (1 - rho))."""
+    """Many hosts send to one at random times: its link is an M/D/1 queue with mean wait rho s / (2 (1 - rho))."""
     network = make("xgft:1:33:1@100", Hardware(packet_bytes=4096, lane_bytes=1 << 22, switch_ns=96, wire_ns=6.4))
     random = np.random.default_rng(7)
     service, rho, messages = 4096 * 8 / 100, 0.7, 60_000
@@ -150,7 +153,7 @@ def test_a_link_that_is_asked_for_more_carries_what_it_can() -> None:
 
 @pytest.mark.parametrize("name", ["testbed44", "hypercube-4"])
 def test_all_to_all_loads_links_as_the_tables_say(name: str, tmp_path: Path) -> None:
-    """Each link direction carries the bytes that `ibprof-layout` computes, by in-trees."""
+    """Each link direction carries the bytes that `ibprof-layout` computes with another algorithm."""
     sample = str(find_sample(name, OPENSM))
     assert layout.main([sample, "pattern:all-to-all:5000", "-o", str(tmp_path / "links.csv")]) == 0
     network = index_network(read_subnet(sample), EXACT)
@@ -174,7 +177,7 @@ def test_all_to_all_loads_links_as_the_tables_say(name: str, tmp_path: Path) -> 
 
 
 def test_only_machines_are_hosts() -> None:
-    """No job runs on a router, or on an aggregation node inside a switch."""
+    """Jobs run neither on routers nor on aggregation nodes inside switches."""
     names = index_network(read_subnet(str(find_sample("quirks-small", OPENSM))), EXACT).host_names
     assert len(names) == 14
     assert not [name for name in names if "router" in name]
@@ -280,7 +283,7 @@ def test_tables_with_a_cycle_are_reported() -> None:
 
 
 def test_a_long_cycle_is_found_at_once() -> None:
-    """The search must be short: following the whole path at each step would take several seconds."""
+    """A search that follows the whole path at each step would take several seconds."""
     ends = 40_000
     after = np.append(np.arange(1, ends), 7)
     network = cast("SimulatedNetwork", SimpleNamespace(end_to=np.zeros(ends)))
@@ -305,10 +308,7 @@ def test_a_ring_deadlocks_and_is_reported() -> None:
 
 
 def test_a_deadlock_is_reported_while_others_go_on() -> None:
-    """Six hosts on a ring deadlock.
-
-    The messages of two hosts on one switch of the ring do not cross the ring's links.
-    """
+    """Six hosts on a ring deadlock; the messages of two hosts on one switch of the ring do not cross its links."""
     network = make("torus:6:3@100", Hardware(packet_bytes=4096, lane_bytes=4096, switch_ns=96, wire_ns=6.4))
     of_switch = [np.flatnonzero(network.host_leaf == switch) for switch in range(6)]
     ring = [Client(int(of_switch[n][0]), 0, [Step(int(of_switch[(n + 2) % 6][0]), 1 << 20)]) for n in range(6)]
@@ -380,7 +380,7 @@ def test_a_table_that_leads_to_another_host_ends_it() -> None:
 
 
 def test_a_long_run_comes_back_for_interrupts_and_limits() -> None:
-    """The engine returns at regular ticks for them; this does not change the result."""
+    """The engine returns regularly to check for interrupts and limits, which does not change the result."""
     network = index_network(read_subnet("xgft:2:4,4:1,4@100"), Hardware())
     clients = [Client(host, 0, [Step((host + 5) % 16, 1 << 50)]) for host in range(16)]
     simulation = Simulation(network, [Job("j")], clients)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""GOAL files: times by hand, the operations for which others wait, and invalid files."""
+"""GOAL files: times by hand, dependencies between operations, and invalid files."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ pytestmark = pytest.mark.usefixtures("undrawn")
 MACHINE = Setting("xgft:2:4,4:1,4@100", effort=Effort(messages=20, background=0, warm_up=0))
 PACKET = 4096 * 8 / 100
 NEAR, FAR = 2 * PACKET + 90, 4 * PACKET + 3 * 90
-"""Latency of a packet within a leaf and between leaves, ns."""
+"""Latency of a packet within a leaf and between leaves, in ns."""
 
 
 def simulate(tmp_path: Path, text: str, hosts: tuple[int, ...], setting: Setting = MACHINE) -> Latency:
@@ -57,10 +57,7 @@ c requires b
 
 @pytest.mark.parametrize(("hosts", "way"), [((0, 1), NEAR), ((0, 4), FAR)])
 def test_a_job_takes_its_computation_and_its_messages(tmp_path: Path, hosts: tuple[int, int], way: float) -> None:
-    """The times agree to some ticks of 0.64 ns.
-
-    With other hosts, the same trace takes longer by its messages' latency.
-    """
+    """Times agree to some ticks of 0.64 ns; on other hosts, the trace takes longer by its messages' latency."""
     found = simulate(tmp_path, PING_PONG, hosts)
     assert found.operation_mean == pytest.approx(1000 + way + 2000 + way + 500, abs=10)
     assert found.mean == pytest.approx(way, abs=3)  # the mean over messages between hosts
@@ -68,7 +65,7 @@ def test_a_job_takes_its_computation_and_its_messages(tmp_path: Path, hosts: tup
 
 
 def test_what_does_not_wait_runs_on(tmp_path: Path) -> None:
-    """Rank 0 computes while its message and the answer travel: the longer of the two counts."""
+    """Rank 0 computes while its message and the answer travel: the longer time counts."""
     text = PING_PONG.replace("l4 requires l3\n", "l4 requires l2\n").replace("l4: calc 500", "l4: calc 50000")
     assert simulate(tmp_path, text, (0, 4)).operation_mean == pytest.approx(51000, abs=10)
 
@@ -91,7 +88,7 @@ def test_messages_of_a_tag_arrive_in_order(tmp_path: Path) -> None:
     assert sent["awaits"].tolist() == [1, 2, 3]
     assert sent["bytes"].tolist() == [1, 2, 3]
     assert sorted(sent["slot"].tolist()) == [0, 1, 2]
-    assert trace.arrivals == (1, 4, 3)  # the extra messages end both ranks together
+    assert trace.arrivals == (1, 4, 3)  # the additional messages make both ranks end at the same time
 
 
 def test_a_neighbour_makes_the_job_longer(tmp_path: Path) -> None:
@@ -153,7 +150,7 @@ SENDING = MIB * 8 / 100
 
 @pytest.mark.parametrize(("size", "order"), [(MIB, "c irequires s"), (32768, "c requires s")])
 def test_a_rank_waits_for_a_message_only_where_an_operation_requires_it(tmp_path: Path, size: int, order: str) -> None:
-    """Both ranks compute for 50 us while they exchange messages; no rank waits for a message before it computes."""
+    """Both ranks compute for 50 us while they exchange messages; neither waits for a message before it computes."""
     body = "s: send {0}b to {1}\nr: recv {0}b from {1}\nc: calc 50000\nw: calc 0\n{2}\nw requires r\nw requires c\n"
     text = "num_ranks 2\n" + "".join(f"rank {rank} {{\n{body.format(size, 1 - rank, order)}}}\n" for rank in (0, 1))
     expected = max(50_000, size * 8 / 100 + FAR)
@@ -182,7 +179,7 @@ w requires r
 
 
 def make_binomial(size: int) -> str:
-    """Return a broadcast to 8 ranks by blocking sends. A rank first sends to its largest subtree."""
+    """Return a broadcast to 8 ranks by blocking sends, where a rank first sends to its largest subtree."""
     sends = {0: (4, 2, 1), 4: (6, 5), 2: (3,), 6: (7,)}
     text = "num_ranks 8\n"
     for rank in range(8):
@@ -207,7 +204,7 @@ def test_large_blocking_sends_follow_each_other(tmp_path: Path) -> None:
 
 
 def test_any_source_and_tag_take_what_is_sent_first(tmp_path: Path) -> None:
-    """The senders' computing decides, not the file's order: 1 byte is sent after 1 us, 2 bytes after 2, 3 after 3."""
+    """Send times decide, not the order in the file: 1 byte is sent after 1 us, 2 bytes after 2 us, 3 after 3 us."""
     path = tmp_path / "trace.goal"
     path.write_text("""\
 num_ranks 4
@@ -280,7 +277,7 @@ def test_processors_and_adapters_that_are_not_simulated_are_noted(tmp_path: Path
 
 
 def test_reading_takes_a_time_in_proportion_to_the_lines(tmp_path: Path) -> None:
-    """The limit is a tenth of a millisecond a line. A search through all labels for each line took a minute."""
+    """The limit is 0.1 ms a line; a search through all labels for each line took a minute."""
     path, lines = tmp_path / "trace.goal", 40_000
     chain = "".join(f"r{n}: recv 8b from -1\n" + (f"r{n} requires r{n - 1}\n" if n else "") for n in range(lines))
     path.write_text("num_ranks 2\nrank 0 {\n" + "send 8b to 1\n" * lines + "}\nrank 1 {\n" + chain + "}\n")

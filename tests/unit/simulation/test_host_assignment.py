@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Hosts and roles of a simulation's jobs, and its mean values."""
+"""Hosts and roles of a simulation's jobs, and the simulation's mean values."""
 
 from __future__ import annotations
 

@@ -46,7 +46,7 @@ def test_messages_are_left_out_however_stationary_they_look() -> None:
 def test_a_job_that_ends_is_measured_from_its_beginning() -> None:
     latency = measure_messages([100_000], limit=45)
     assert latency.is_settled
-    assert latency.messages > 40  # all messages but the few that the test for a steady state leaves out
+    assert latency.messages > 40  # all messages, except for a few that the test for a steady state leaves out
 
 
 def test_what_runs_next_to_a_job_that_ended_is_no_result() -> None:
@@ -56,7 +56,7 @@ def test_what_runs_next_to_a_job_that_ended_is_no_result() -> None:
     of_measured = np.array([True, False])
     latency = measure(Simulation(network, jobs, clients), of_measured, Effort(background=5, least_warm_up=0))
     assert not latency.is_settled
-    # 5 MiB take 419 us, and packets of the measured job on the same link take another 33 us.
+    # 5 MiB take 419 us; packets of the measured job on the same link take 33 us more.
     assert latency.note.startswith("job short had sent all its messages after 453 µs, and ")
     longer = [jobs[0], Job("short", limit=500)]
     assert measure(Simulation(network, longer, clients), of_measured, Effort(background=5)).is_settled

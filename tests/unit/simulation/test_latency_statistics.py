@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Warm-ups and drifts are found; steady states are skipped if and only if the mean is known."""
+"""Warm-ups and drifts are found; steady states are skipped only if the mean is known well enough."""
 
 from __future__ import annotations
 
@@ -43,7 +43,9 @@ def test_a_drift_is_what_a_line_changes_by() -> None:
     assert rises.half == pytest.approx(0, abs=1e-3)
     assert rises.exceeds(0.05)
     assert find_drift(slices_of(np.linspace(110, 90, 40))).exceeds(0.05)
-    assert not find_drift(slices_of(np.linspace(99, 101, 40))).exceeds(0.05)  # a certain drift, but too small to matter
+    assert not find_drift(slices_of(np.linspace(99, 101, 40))).exceeds(
+        0.05
+    )  # the drift is certain, but too small to matter
     assert not find_drift([]).exceeds(0.05)
     assert not find_drift(slices_of(np.array([1.0, 2.0, 4.0]))).exceeds(0.05)  # too few slices to decide
 
@@ -57,7 +59,7 @@ def test_noise_is_no_drift() -> None:
 
 
 def autoregressive(lag: float, count: int, seed: int, spread: float = 0.1) -> npt.NDArray[np.float64]:
-    """Return a stationary series with mean 1, whose values depend on the values before them."""
+    """Return a stationary, autocorrelated series with mean 1."""
     random = np.random.default_rng(seed)
     noise = random.normal(0, spread * (1 - lag**2) ** 0.5, count)
     values = accumulate(noise.tolist(), lambda before, each: lag * before + each, initial=random.normal(0, spread))
@@ -66,7 +68,7 @@ def autoregressive(lag: float, count: int, seed: int, spread: float = 0.1) -> np
 
 @pytest.mark.parametrize("lag", [0.0, 0.9, 0.99])
 def test_intervals_cover_the_mean(lag: float) -> None:
-    """For 200 series, 95% of the intervals contain the mean, within three standard errors, for each correlation."""
+    """For each correlation, 95% of 200 intervals contain the mean, within three standard errors of that number."""
     series = [autoregressive(lag, 4000, seed) for seed in range(200)]
     covered = np.mean([abs(each.mean() - 1) <= find_half(each) for each in series])
     assert covered > 0.95 - 3 * (0.95 * 0.05 / 200) ** 0.5
@@ -74,10 +76,7 @@ def test_intervals_cover_the_mean(lag: float) -> None:
 
 @pytest.mark.parametrize("lag", [0.0, 0.9, 0.99])
 def test_a_mean_that_ends_a_measurement_is_known_within_1_percent(lag: float) -> None:
-    """The rule is applied repeatedly to the growing series, as in a measurement.
-
-    At most one of 50 means is off by more.
-    """
+    """The rule is applied repeatedly to growing series, as in a measurement; at most one of 50 means is off by more."""
     off = []
     for seed in range(50):
         values, state = autoregressive(lag, 200_000 if lag > 0.9 else 20_000, seed), SteadyState(0.005, 20, 1 << 40)
@@ -90,10 +89,7 @@ def test_a_mean_that_ends_a_measurement_is_known_within_1_percent(lag: float) ->
 
 @pytest.mark.parametrize("lag", [0.0, 0.9])
 def test_a_mean_that_ends_a_measurement_is_that_of_all_messages_within_1_percent(lag: float) -> None:
-    """There are 10,000 messages in total.
-
-    A sample of most of them is nearer to their mean than to the mean of infinitely many.
-    """
+    """A sample of most of 10,000 messages is nearer to their mean than to the mean of infinitely many messages."""
     off, part = [], []
     for seed in range(50):
         spread = 0.3 * ((1 - lag) / (1 + lag)) ** 0.5
@@ -109,7 +105,7 @@ def test_a_mean_that_ends_a_measurement_is_that_of_all_messages_within_1_percent
 
 
 def test_a_drift_is_no_steady_state() -> None:
-    """The last values are a tenth larger, so there is no steady state, although the mean's interval is narrow."""
+    """The last values are 10% larger, so there is no steady state, although the mean's interval is narrow."""
     values = autoregressive(0, 100_000, 1, 0.01) * np.linspace(1, 1.1, 100_000)
     assert not SteadyState(0.005, 1, 1 << 40).is_reached(values)
     assert SteadyState(0.005, 1, 1 << 40).is_reached(autoregressive(0, 100_000, 1, 0.01))
@@ -123,7 +119,7 @@ def test_few_messages_are_never_enough() -> None:
 
 
 def run_both(jobs: tuple[Workload, ...], measured: str) -> tuple[Outcome, Outcome]:
-    """Simulate the jobs with each message, and with skipped steady states."""
+    """Simulate the jobs twice: with all messages, and with skipped steady states."""
     names = tuple(each.name for each in jobs)
     settings = (replace(SMALL, effort=each) for each in (replace(FULL, steady=0.0), FULL))
     every, skipped = (run_cell(Cell(each, jobs, names, measured, 1)) for each in settings)
@@ -149,7 +145,7 @@ def test_a_mean_with_skipping_is_that_of_every_message(jobs: tuple[Workload, ...
 
 
 def test_what_is_not_steady_is_simulated_to_its_end() -> None:
-    """MPI of 4 KiB next to a checkpoint varies too much with 14 clients: nothing is skipped, and results are equal."""
+    """With 14 clients, MPI of 4 KiB next to a checkpoint varies too much: nothing is skipped, and results are equal."""
     every, skipped = run_both((io(256 * KIB), mpi(4 * KIB, 500 * US)), MPI)
     assert repr(skipped.latency) == repr(every.latency)  # since Python 3.13, nan is unequal in dataclasses
     assert skipped.packet_hops == every.packet_hops

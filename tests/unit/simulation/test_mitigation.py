@@ -68,7 +68,7 @@ def mean_of(values: BySeed) -> float:
 
 
 def test_a_rate_is_of_what_requests_and_their_windows_take() -> None:
-    """Half of the requests outlast the window, with any jitter: a cycle lasts neither their mean nor the window."""
+    """Half of the requests last longer than the window: a mean cycle is longer than the mean request and the window."""
     scenarios = list(list_scenarios(SMALL, io(), mpi()))
     name, _, jobs = next(each for each in scenarios if "apart" in each[0])
     window = jobs[0].window_ns
@@ -78,7 +78,7 @@ def test_a_rate_is_of_what_requests_and_their_windows_take() -> None:
     found = next(each for each in compare_scenarios(SMALL, io(), mpi(), [1, 2], outcomes) if each.name == name)
     # 14 clients write 4 MiB each in a mean cycle of (1 + 1.4) / 2 windows.
     assert mean_of(found.io_bytes_per_s) == pytest.approx(14 * 4 * MIB / (1.2 * window) * 1e9)
-    # All requests last as long as the window. The window's jitter of 5% makes a cycle 1.25% longer on average.
+    # All requests last as long as the window; the window's jitter of 5% makes cycles 1.25% longer on average.
     same = replace(latency, histogram=((0.9999 * window, 1.0001 * window, 200),))
     outcomes = {key: replace(outcome, latency=same) for key, outcome in outcomes.items()}
     found = next(each for each in compare_scenarios(SMALL, io(), mpi(), [1, 2], outcomes) if each.name == name)
@@ -86,7 +86,7 @@ def test_a_rate_is_of_what_requests_and_their_windows_take() -> None:
 
 
 def test_only_what_is_sure_is_recommended() -> None:
-    """Whole switches reduce message times by 40%. This is significant only if the seeds do not differ much."""
+    """Whole switches reduce message times by 40%, which is significant only if the seeds differ little."""
 
     def compare(*spread: float) -> tuple[str | None, tuple[UndecidedChange, ...]]:
         outcomes = {}
@@ -140,7 +140,7 @@ def test_links_of_jobs_that_end(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.parametrize("interval", [10 * US, 10 * MS, 10_000 * MS])
 def test_links_of_jobs_that_send_seldom(interval: float) -> None:
-    """The links are known once each client has sent to all its peers. MPI's share of an interval is its bytes' time."""
+    """The links are known when each client has sent to all its peers; MPI's share of an interval is its bytes' time."""
     cell = Cell(SMALL, (io(64 * KIB, interval), mpi(interval=interval)), (IO, MPI), MPI, 1)
     links, shared = find_shared_links(cell)
     simulation = set_up(cell).simulation
@@ -164,7 +164,7 @@ def test_advice_where_adaptive_routes_can_deadlock(capsys: pytest.CaptureFixture
 def test_a_job_that_sends_nothing_over_a_network_needs_no_longer_measurement(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """All messages are between ranks of one host. The run has two hosts with two ranks each."""
+    """The run has two hosts with two ranks each, and messages only between ranks of one host."""
     hosts = [make_host(name) for name in ("a", "b")]
     ranks = [make_rank(rank, rank // 2) for rank in range(4)]
     run = make_profile([Count(0, 1, 5000, messages=5), Count(2, 3, 5000, messages=5)], ranks, hosts)

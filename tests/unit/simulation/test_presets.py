@@ -31,7 +31,7 @@ def every_study(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_the_reduced_survey_shows_every_shape(every_study: Path) -> None:
-    """Section 5.4 on 72 hosts with 4 clients a server: N S/(n B) - S/B is 1.0 ms for 4 MiB and 0.13 ms for 512 KiB."""
+    """Section 5.4, 4 clients a server: the threshold N S/(n B) - S/B is 1.0 ms for 4 MiB, 0.13 ms for 512 KiB."""
     means = read_means([every_study / "interference" / "means.csv"])
 
     def find(column: str, measured: str, io_pattern: tuple[int, float], mpi_pattern: tuple[int, float] | None) -> float:
@@ -42,7 +42,7 @@ def test_the_reduced_survey_shows_every_shape(every_study: Path) -> None:
         (row,) = (row for row in means if row["run"] == run and all(row[key] == value for key, value in wanted.items()))
         return float(row[column])
 
-    # At intervals below the threshold, requests take longer. Requests of 4 KiB have no threshold.
+    # At intervals below the threshold, requests take longer; requests of 4 KiB have no threshold.
     alone = {
         size: find("mean_us", IO, pattern, None) for size, pattern in {4: (4 * MIB, 5000), 1: (512 * KIB, 500)}.items()
     }
@@ -53,7 +53,7 @@ def test_the_reduced_survey_shows_every_shape(every_study: Path) -> None:
     disturbed = [find("slowdown", MPI, (4 * MIB, 100), (4 * KIB, interval)) for interval in (500, 1)]
     assert disturbed[0] > disturbed[1] > 1.5
     assert find("slowdown", IO, (4 * KIB, 500), (4 * MIB, 100)) > 1.1
-    # If I/O is beyond its threshold, MPI does not slow it.
+    # MPI does not slow congested I/O further.
     assert find("slowdown", IO, (4 * MIB, 100), (4 * MIB, 5000)) == pytest.approx(1, abs=0.15)
 
 
@@ -67,7 +67,7 @@ def test_every_study_says_what_it_found(every_study: Path) -> None:
         whole = [row for row in csv.DictReader(file) if (row["window_us"], row["run"]) == ("3000.0", "interference")]
     requests = -(-4_300_000_000 // (4 * MIB)) // 20
     assert len(whole) == 32
-    # The requests take this number of windows and one request, with jitter.
+    # The requests take this number of windows and one request's time, with jitter.
     assert all(float(row["whole_ms"]) == pytest.approx((requests - 1) * 3, rel=0.02) for row in whole)
 
 
@@ -114,7 +114,7 @@ def test_what_has_no_chart_is_reported(tmp_path: Path, capsys: pytest.CaptureFix
 
 
 def test_jobs_of_any_name_have_charts(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Names that are no file names or formulas, and two jobs whose tables would have the same file name."""
+    """The names are invalid as file names and formulas, and the tables of two jobs would have the same file name."""
     name = "../_$\\frac{ \u4e2d"
     cells = make_cells(SMALL, [io(), replace(mpi(), name=name)], name, [1])
     outcomes = {cell.key: Outcome(cell.key, latency_of(5e3), 1, 0.1, {}) for cell in cells}
@@ -130,7 +130,7 @@ def test_jobs_of_any_name_have_charts(tmp_path: Path, capsys: pytest.CaptureFixt
 @pytest.mark.usefixtures("undrawn")
 @pytest.mark.parametrize(("placement", "shared"), [("random-node", range(2, 9)), ("random-switch", range(2))])
 def test_the_run_that_is_shown_is_as_the_command_says(tmp_path: Path, placement: str, shared: range) -> None:
-    """The command's placement is shown, although the study has two. `shared`: leaves on which both jobs have hosts."""
+    """The command's placement is shown, although the study has two; `shared`: leaves with hosts of both jobs."""
     assert main(["study", "placement", *MACHINE, "--job-placement", placement, "-o", str(tmp_path)]) == 0
     leaves: dict[str, set[int]] = {"io": set(), "mpi": set()}
     with (tmp_path / "clients.csv").open(newline="") as file:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Clients in a closed loop against queueing theory, and the threshold of I/O congestion."""
+"""Clients in a closed loop agree with queueing theory, and so does the threshold of I/O congestion."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ SIZE = 1 << 18
 
 
 def load_of_servers(part_of_threshold: float) -> tuple[float, float]:
-    """Return the servers' links' utilisation and the load that clients offer, both as fractions."""
+    """Return the utilisation of the servers' links, and the load that clients offer, both as fractions."""
     network = make("xgft:2:8,8:1,8@100")
     threshold_ns = CLIENTS * SIZE / (SERVERS * BYTES_A_NS) - SIZE / BYTES_A_NS
     interval_ns = part_of_threshold * threshold_ns

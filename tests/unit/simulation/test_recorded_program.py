@@ -13,13 +13,13 @@ from ibprof_lab.simulation.workload.recorded_program import make_program
 from ibprof_testing.samples.timed_runs import MS, make_timed_run
 
 BYTE_NS = 80.0
-"""Time of a byte at 100 Mbit/s, ns."""
+"""Time of a byte at 100 Mbit/s, in ns."""
 
 
 EXCHANGE = make_timed_run(
     [(0, 1, 500_000, 3), (1, 0, 500_000, 3)], [[0, 0, 0, 5, 10, 10, 10, 8, 0]] * 2, ("host01", "host05")
 )
-"""35 ms of computing; 40 ms at 100 Mbit/s in each direction, and 3 ms more in MPI; then 12 ms of computing."""
+"""35 ms of computing; 43 ms in MPI, 40 ms of them for bytes in each direction at 100 Mbit/s; 12 ms of computing."""
 
 
 def test_a_rank_computes_sends_and_waits() -> None:
@@ -29,13 +29,16 @@ def test_a_rank_computes_sends_and_waits() -> None:
     begin, send, wait, end = made.program.steps[0][:4]
     assert begin["pause"] == 0
     assert (send["awaits"], send["pause"]) == (0, 35 * MS)
-    assert (wait["awaits"], wait["pause"]) == (2, 0)  # it also awaits the end of its own message, a rendezvous
+    assert (wait["awaits"], wait["pause"]) == (
+        2,
+        0,
+    )  # the rank also awaits the end of its own message, which is a rendezvous
     assert end["pause"] == 12 * MS
 
 
 @pytest.mark.parametrize(("waits_late", "awaited"), [(False, 1), (True, 0)])
 def test_what_is_sent_on_waits_for_what_can_have_come(waits_late: bool, awaited: int) -> None:
-    """Rank 1 is always inside MPI, so it may send on the message that it received."""
+    """Rank 1 is always inside MPI, so it may forward the message that it received."""
     run = make_timed_run([(0, 1, 50_000, 0), (1, 2, 50_000, 2)], [[10] * 5] * 3, ("a", "b", "c"))
     program = make_program(run, "run", BYTE_NS, waits_late).program
     assert program.steps[1]["awaits"][1] == awaited

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A recorded run as a simulated job: it has the same partners, bytes and times."""
+"""A recorded run as a simulated job has the same partners, bytes and times."""
 
 from __future__ import annotations
 
@@ -93,8 +93,7 @@ def test_messages_begin_within_their_intervals() -> None:
     messages = lay_out_messages(make_run(LINE), "run", with_times=True)
     begin, source, destination = messages.begin_ns + 1_000_000, messages.source, messages.destination
     of_first = begin[(source == 0) & (destination == 1)]
-    # The intervals' bytes show that 3 messages of 101 bytes were in the first interval, and the large one in the
-    # second.
+    # The intervals' bytes show that 3 messages of 101 bytes were in the first interval, and the large message later.
     assert ((of_first >= 1_000_000) & (of_first <= 1_100_000)).sum() == 3
     assert ((of_first >= 5_000_000) & (of_first <= 5_200_000)).sum() == 7
     (alone,) = begin[(source == 0) & (destination == 2)]
@@ -187,7 +186,7 @@ def test_a_profile_runs_by_its_time_line(network: SimulatedNetwork, tmp_path: Pa
 
 
 def test_ranks_of_a_time_line_do_not_drift_apart(network: SimulatedNetwork, tmp_path: Path) -> None:
-    """In its tenth round, each message begins at the same time of the round as in the first, with jitter too."""
+    """Also with jitter, each message begins at the same time of the tenth round as of the first round."""
     apart = [Count(rank, 3 - rank, 4000, messages=4) for rank in range(4)]
     line = make_line([(rank, 1_000_000, 9_000_000, 0, 3, 4000, 4) for rank in range(4)])
     ranks = [make_rank(rank, rank) for rank in range(4)]
@@ -206,10 +205,7 @@ def test_ranks_of_a_time_line_do_not_drift_apart(network: SimulatedNetwork, tmp_
 
 
 def test_what_was_late_is_not_so_in_the_next_round(network: SimulatedNetwork, tmp_path: Path) -> None:
-    """Three ranks send to one at once, more bytes than its link carries in this time.
-
-    They repeat this after a pause.
-    """
+    """Three ranks send to one at the same time, more than its link carries, and repeat this after a pause."""
     counts = [Count(rank, 0, 10 << 20, messages=10) for rank in (1, 2, 3)]
     rows = [(rank, 1_000_000 * rank, 1_000_000 * rank + 300_000, 0, 0, 10 << 20, 10) for rank in (1, 2, 3)]
     line = make_line([*rows, (0, 1_000_000, 9_000_000, 1, 1, 64, 1)])
@@ -226,7 +222,7 @@ def test_what_was_late_is_not_so_in_the_next_round(network: SimulatedNetwork, tm
         own = samples[samples["client"] == client]
         start_ms = own["start"].reshape(5, 10) * network.tick_ns / 1e6
         assert start_ms[:, 0] == pytest.approx(client - 1 + 0.015 + 8 * np.arange(5), abs=1e-3)
-        assert (start_ms[:, -1] - start_ms[:, 0] > 0.5).all()  # in the recorded run, they took 0.27 ms
+        assert (start_ms[:, -1] - start_ms[:, 0] > 0.5).all()  # in the recorded run, these messages took 0.27 ms
 
 
 def test_a_profile_runs_at_an_interval(network: SimulatedNetwork, tmp_path: Path) -> None:
@@ -237,7 +233,7 @@ def test_a_profile_runs_at_an_interval(network: SimulatedNetwork, tmp_path: Path
         gaps = own["start"][1:] - (own["start"] + own["ticks"])[:-1]
         assert gaps.tolist() == [network.ticks(100_000)] * len(gaps)
         assert len(gaps) > 20
-    # The job's size is the recorded run's, whatever its share.
+    # The job has the recorded run's number of hosts, for any share.
     assert np.array_equal(simulate(network, tmp_path / "profile.otf2", 100_000, share=1 / 16), samples)
 
 

@@ -32,7 +32,7 @@ def network() -> SimulatedNetwork:
 
 
 def in_two_phases(network: SimulatedNetwork, host: int, job: int = 0) -> Client:
-    """Return a client with many small messages in the first half of a round, and few large ones just before its end."""
+    """Return a client that sends many small messages in the first half of a round, and few large ones at its end."""
     at = [*np.linspace(0, ROUND_NS / 2, EARLY), *np.linspace(0.99, 0.999, LATE) * ROUND_NS]
     sizes = [64] * EARLY + [200_000] * LATE
     to = (host + 4) % 16
@@ -51,7 +51,7 @@ def measure_run(network: SimulatedNetwork, effort: Effort | None = None, limit: 
 
 
 def test_the_late_phase_of_a_run_is_measured(network: SimulatedNetwork) -> None:
-    """The last messages of a round arrive late, but count in their round."""
+    """The last messages of a round arrive after its end, but count in this round."""
     latency = measure_run(network)
     assert latency.is_settled
     assert latency.note == "2 whole rounds of the recorded run"
@@ -90,10 +90,7 @@ def test_a_round_begins_when_the_background_has_passed(network: SimulatedNetwork
 
 @pytest.mark.parametrize("interval_ns", [10_000.0, 100_000.0])
 def test_another_job_is_measured_in_whole_rounds_too(network: SimulatedNetwork, interval_ns: float) -> None:
-    """The measurement ends when the mean is known well enough.
-
-    One round of a recorded run next to it suffices as warm-up.
-    """
+    """The measurement ends when the mean is known well enough; one round of the recorded run suffices as warm-up."""
     latency = other_job(network, Effort(precision=1e-6), 1, interval_ns)
     assert latency.is_settled
     rounds = latency.measured_ns / ROUND_NS
@@ -173,7 +170,7 @@ def test_a_profile_by_its_time_line_is_measured_to_its_end(tmp_path: Path) -> No
 
 @pytest.mark.parametrize("small", [15, 2000])
 def test_a_profile_at_intervals_is_not_measured_by_its_first_messages_alone(tmp_path: Path, small: int) -> None:
-    """The whole list is measured if the effort allows its number of messages; otherwise, the allowed number."""
+    """The whole list is measured if the effort allows this number of messages; otherwise, the allowed number is."""
     ring = [(rank, (rank + 1) % (RANKS - 1)) for rank in range(RANKS - 1)]
     counts = [Count(*pair, 64 * small, messages=small, operation=0) for pair in ring]
     counts += [Count(*pair, 1 << 20, operation=1) for pair in ring]

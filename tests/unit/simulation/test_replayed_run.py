@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Predicted times of a recorded run, by hand: on other hosts, with other tables, and next to another job."""
+"""Predicted times of a recorded run on other hosts, with other tables, and next to another job equal times by hand."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ from ibprof_testing.samples.profiles import make_port
 from ibprof_testing.samples.timed_runs import make_timed_run
 
 FABRIC = "xgft:2:4,4:1,1@0.1"
-"""100 Mbit/s, and one uplink for the four hosts of a leaf switch."""
+"""Links have 100 Mbit/s; the four hosts of a leaf switch share one uplink."""
 
 SENDING = 0.04
-"""Time of 500 kB at 100 Mbit/s, s."""
+"""Time of 500 kB at 100 Mbit/s, in seconds."""
 
 COMPUTING = 0.047
 HOSTS = ("host01", "host02", "host05", "host06")
@@ -53,10 +53,7 @@ def test_as_recorded_it_takes_the_measured_time(tmp_path: Path, capsys: pytest.C
 
 
 def test_on_other_hosts_pairs_share_an_uplink(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Each direction of the uplink has two messages instead of none.
-
-    The network does not explain 3 ms of the time in MPI.
-    """
+    """Each direction of the uplink has two messages instead of none; 3 ms in MPI are no network time."""
     found = predict(tmp_path, capsys, NEAR, "--to-hosts", "host01,host05,host02,host06")
     assert found["predicted_s"]["waits_early"] == pytest.approx(COMPUTING + 2 * SENDING, rel=0.02)
     assert found["seconds"] == pytest.approx(COMPUTING + 2 * SENDING + 0.003, rel=0.02)
@@ -69,7 +66,7 @@ def test_on_another_fabric_there_are_more_uplinks(tmp_path: Path, capsys: pytest
 
 
 def test_a_neighbour_makes_it_longer(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """The other job always sends a message, which takes half of the pair's uplink."""
+    """The other job sends all the time, and takes half of the pair's uplink."""
     far = replace(
         make_timed_run([(0, 1, 500_000, 3), (1, 0, 500_000, 3)], [[0, 0, 0, 5, 10, 10, 10, 8, 0]] * 2,
                        ("host01", "host05"))
@@ -84,7 +81,7 @@ def test_a_neighbour_makes_it_longer(tmp_path: Path, capsys: pytest.CaptureFixtu
 
 
 def test_a_replay_that_is_far_from_the_run_predicts_nothing(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """On links of 20 Mbit/s, messages take 0.2 s; the recorded run was much shorter."""
+    """On links of 20 Mbit/s, messages take 0.2 s, which is much longer than the recorded run."""
     write_archive(NEAR, tmp_path / "profile.otf2")
     assert main(["replay", str(tmp_path / "profile.otf2"), "--fabric", "xgft:2:4,4:1,1@0.02", "--workers", "1"]) == 5
     assert "nothing is predicted" in capsys.readouterr().err

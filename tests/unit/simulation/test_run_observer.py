@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""An observed simulation has all messages in each of its views; observing it does not change it."""
+"""Each view of an observed simulation has all messages, and observing does not change the simulation."""
 
 from __future__ import annotations
 
@@ -159,9 +159,9 @@ def test_bins_of_tiny_latencies_have_two_edges() -> None:
 
 
 def test_an_end_is_busy_by_what_it_has_sent() -> None:
-    """Two hosts saturate the link to a third host: bytes that they sent have arrived, or are in the switch's buffers.
+    """Two hosts saturate the link to a third: bytes that they sent have arrived, or are in the switch's buffers.
 
-    A buffer's megabyte takes 8 ms to send. A packet counts when it was sent; packets that are being sent may differ.
+    A buffer's megabyte takes 8 ms to send. A packet counts after it was sent.
     """
     network = index_network(read_subnet("xgft:1:3:1@1"), Hardware(lane_bytes=1_000_000))
     jobs = [Job("one"), Job("two")]
@@ -177,8 +177,7 @@ def test_an_end_is_busy_by_what_it_has_sent() -> None:
         lies = float(ends.queued[to_last]) * 8  # ns
         assert network.to_ns(sent.sum() - busy[to_last].sum()) == pytest.approx(lies, abs=3 * packet)
     assert describe_links(Watch(simulation))[0][1].max() <= 1 + 1e-12
-    # The hosts also sent a megabyte that is in the switch, and each has one that waits for a buffer: 3 x 8 ms on top of
-    # 400 ms.
+    # A megabyte of the hosts is in the switch, and a megabyte of each waits for a buffer: 400 ms + 3 x 8 ms.
     assert network.to_ns(sent.sum(axis=1).min()) == pytest.approx((400e6 + 24e6) / 2, rel=0.01)
 
 

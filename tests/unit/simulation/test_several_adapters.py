@@ -28,10 +28,7 @@ MESSAGES = 10
 
 
 def write_run(folder: Path, hosts: Sequence[str] = ("gpu1", "gpu2"), chosen: str = "") -> None:
-    """Write a run of 20 ranks on two hosts.
-
-    Rank r sends to rank r + 10 on the other host, and to a rank on its host.
-    """
+    """Write a run of 20 ranks on two hosts, where rank r sends to rank r + 10 and to a rank on its host."""
     counts = [Count(rank, (rank + 10) % 20, 10_000 + 10 * rank, messages=MESSAGES) for rank in range(20)]
     counts += [Count(rank, rank // 10 * 10 + (rank + 1) % 10, 7_000, messages=MESSAGES) for rank in range(20)]
     choices = (AdapterChoice("UCX_NET_DEVICES", f"{chosen}:1"),) if chosen else ()
@@ -73,7 +70,7 @@ def sent_by_adapter(study: StudyPlan) -> dict[str, int]:
 
 
 def by_turn(hosts: Sequence[str]) -> dict[str, int]:
-    """Return the bytes between the hosts by sending adapter. Rank n of a host's ten sends from adapter n modulo 8."""
+    """Return sending adapter -> bytes between the hosts, if rank n of a host sends from adapter n modulo 8."""
     sums: dict[str, int] = {}
     for rank in range(20):
         name = f"{hosts[rank // 10]} {NATURAL[rank % 10 % 8]}"

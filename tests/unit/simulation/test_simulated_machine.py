@@ -42,7 +42,7 @@ WRITES = {"name": "io", "role": "io", "bytes": "64 KiB", "interval": "50 us"}
 SHORT = {"messages": 4, "warm_up": 1, "least_warm_up": 1, "background": 1, "precision": 0}
 
 RAN_ON = ("host07", "host02", "host30")
-"""Hosts of ranks 0 and 3, of rank 1, and of rank 2 of the recorded run."""
+"""Hosts of the recorded run: of ranks 0 and 3, of rank 1, of rank 2."""
 
 
 def write_run(folder: Path, names: Collection[str] = RAN_ON, recorded: int = 4) -> str:
@@ -101,7 +101,7 @@ def test_servers_and_jobs_are_on_the_hosts_that_are_named(tmp_path: Path) -> Non
 def test_what_is_drawn_is_drawn_of_the_other_hosts(servers: ServerPlacement, jobs: JobPlacement) -> None:
     setting = Setting(FABRIC, servers=5)
     network = load_network(NetworkSource(FABRIC), Hardware())
-    # Without names, isolated and spread servers would be on these hosts.
+    # Without named hosts, isolated and spread servers would be on these hosts.
     kept = tuple(int(leaf[-1]) for leaf in order_leaves(network)) + tuple(order_leaves(network)[-1][:3].tolist())
     own = allocate_hosts(setting, mpi(), kept[:10])
     assigned = assign_hosts(network, [io(share=17 / 27), own], 5, servers, jobs, np.random.default_rng(1))
@@ -116,7 +116,7 @@ def test_what_is_drawn_is_drawn_of_the_other_hosts(servers: ServerPlacement, job
 
 
 def test_jobs_without_a_share_have_what_named_ones_leave(tmp_path: Path) -> None:
-    """A job with named hosts takes them away. Other jobs get at most the share that they have without named hosts."""
+    """Other jobs get the hosts that are not named, but at most the share that they have without named hosts."""
     few, many = (
         read_study(write_study(tmp_path, WRITES, {**PAIRS, "hosts": hosts}, servers=2)).cells[0].workloads
         for hosts in ("host[01-04]", "host[01-20]")
@@ -146,7 +146,7 @@ def test_a_recorded_run_stays_on_its_hosts(tmp_path: Path, capsys: pytest.Captur
 
 
 def test_a_recorded_host_is_known_by_its_port(tmp_path: Path) -> None:
-    """Its host has another name in the fabric, as `ibprof-view` allows."""
+    """The recorded host has another name in the fabric, as `ibprof-view` allows."""
     network = load_network(NetworkSource(FABRIC), Hardware())
     fabric, port = network.subnet.fabric, int(network.host_port[20])
     hosts = [make_host("old-name", make_port(999, int(fabric.port_guid[port]))), make_host("host01")]
@@ -177,7 +177,7 @@ def test_a_run_that_cannot_be_where_it_was_is_drawn_and_that_is_said_once(
     results = run_study(tmp_path, job, WRITES, servers=servers, measured="mpi", seeds=2)
     assert capsys.readouterr().err.count(f"profile.otf2: its hosts are sampled: {said}") == 1
     busy = find_busy_hosts(results, "mpi")
-    assert len(busy) == 3  # two of four ranks share a host, or one was not recorded
+    assert len(busy) == 3  # two of four ranks share a host, or a rank was not recorded
     assert busy != set(RAN_ON)
 
 
@@ -191,7 +191,7 @@ def test_of_two_runs_on_the_same_hosts_one_stays(tmp_path: Path, capsys: pytest.
 
 
 def test_a_study_says_where_a_recorded_run_is(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Named hosts are taken in the order of first ranks. With `drawn`, hosts are sampled without a message."""
+    """Named hosts are taken in the order of first ranks; with `drawn`, hosts are sampled without a message."""
     chosen = ["host10", "host20", "host31"]
     (cell,) = read_study(write_study(tmp_path, replayed(tmp_path, hosts=chosen))).cells[:1]
     steps = {client.host: client.steps for client in set_up(cell).clients}
@@ -205,7 +205,7 @@ def test_a_study_says_where_a_recorded_run_is(tmp_path: Path, capsys: pytest.Cap
 
 
 def test_hosts_are_in_the_order_of_first_ranks(tmp_path: Path) -> None:
-    """The recording lists its hosts in another order. Without named hosts, each rank is on its recorded host."""
+    """The recording lists its hosts in another order; without named hosts, each rank is on its recorded host."""
     ranks = [make_rank(rank, host) for rank, host in enumerate((2, 0, 1))]
     counts = [Count(rank, (rank + 1) % 3, 10) for rank in range(3)]
     write_archive(make_profile(counts, ranks, [make_host(f"host{n}") for n in (21, 22, 23)]), tmp_path / "profile.otf2")
@@ -302,7 +302,7 @@ def test_shares_with_hosts_that_leave_less(tmp_path: Path) -> None:
 
 
 def test_a_key_is_of_the_hosts(tmp_path: Path) -> None:
-    """Hosts of jobs that do not run count too: the hosts of other jobs are sampled among the rest."""
+    """Named hosts of jobs that do not run count too: hosts of other jobs are sampled among the remaining hosts."""
     study = write_study(tmp_path, WRITES, PAIRS, servers=8)
     plain = read_study(study).cells[0]
     keys = {plain.key}
@@ -326,7 +326,7 @@ def test_stored_results_are_of_the_same_hosts(tmp_path: Path) -> None:
 
 
 def test_named_servers_set_the_pace(tmp_path: Path) -> None:
-    """In a hypercube at 32 Gb/s, an isolated server is on hc-n046. The adjacent host hc-n047 has 8 Gb/s."""
+    """In a hypercube at 32 Gb/s, an isolated server is on hc-n046; the next host, hc-n047, has 8 Gb/s."""
     for name in ("ibdiagnet.lst", "ibdiagnet.fdbs"):
         (tmp_path / name).write_bytes(lzma.decompress(find_sample("hypercube-4", name).read_bytes()))
     lst = tmp_path / "ibdiagnet.lst"
@@ -336,7 +336,7 @@ def test_named_servers_set_the_pace(tmp_path: Path) -> None:
     first, slow = (NamedHosts(setting).number([name], UsageError) for name in ("hc-n046", "hc-n047"))
 
     def find_pace(server_hosts: tuple[int, ...], *others: int) -> float:
-        """Return the time of a byte, ns."""
+        """Return the time of a byte, in ns."""
         writes = allocate_hosts(setting, io(64 * KIB), (0, 1, *others))
         changed = replace(setting, server_hosts=server_hosts)
         return find_bottleneck_ns(Cell(changed, (writes, mpi()), (IO,), IO, 1), writes) / len(writes.hosts) / 64 / KIB

@@ -22,11 +22,11 @@ from ibprof_testing.samples.fabrics import read_subnet
 from ibprof_testing.samples.simulated_jobs import KIB, SMALL, US, io, mpi
 
 FINE = Hardware(gbps=100.0, tick_ns=0.0001)
-"""Ticks are so short that two events rarely share one; the order of events in one tick is undefined."""
+"""Ticks are so short that they rarely have two events, whose order would be undefined."""
 
 
 def make(name: str = "xgft:2:8,8:1,8@100", nic_gap_ns: float = 0.0) -> SimulatedNetwork:
-    """Return a fabric whose link directions have different delays: packets do not arrive in the same tick."""
+    """Return a fabric whose link directions have different delays, so that packets arrive in different ticks."""
     network = index_network(read_subnet(name), replace(FINE, nic_gap_ns=nic_gap_ns))
     more = np.random.default_rng(1).integers(network.ticks(20), size=len(network.end_delay))
     return replace(network, end_delay=(network.end_delay + more).astype(np.uint32))
@@ -66,7 +66,7 @@ def test_every_message_is_as_with_every_hop(jobs: tuple[Workload, ...], skipped:
 @pytest.mark.parametrize("second", [(0, 60), (1, 60), (9, 63), (20, 63), (0, 3)])
 @pytest.mark.parametrize(("packets", "gap_ns"), [(1, 0), (5, 0), (40, 0), (1, 5000), (5, 70)])
 def test_a_message_that_comes_later_is_met_where_it_is(second: tuple[int, int], packets: int, gap_ns: float) -> None:
-    """It shares a host, the leaf's link, the destination's links or nothing with the first; it begins at any time."""
+    """The second message shares a host, the leaf's link, the destination's links or no link with the first message."""
     network, (source, destination) = make(nic_gap_ns=gap_ns), second
     jobs = [Job("jobs", limit=2)]
     for after_ns in np.linspace(0, 16_000, 41):

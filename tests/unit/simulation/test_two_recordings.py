@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Advice for two recorded jobs that share uplinks, and the hosts that the advice names."""
+"""Advice for two recorded jobs that share uplinks holds on the hosts that the advice names."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ ONE_SPINE = ["--fabric", "xgft:2:4,2:1,1@100", "--workers", "1", "--quick"]
 
 
 def write_run(path: Path, hosts: tuple[int, ...], size: int) -> str:
-    """Write a run in which each rank of the first half exchanges messages with one of the second half."""
+    """Write a run in which each rank of the first half exchanges messages with a rank of the second half."""
     half = len(hosts) // 2
     counts = [Count(rank, (rank + half) % len(hosts), 1000 * size, 1000) for rank in range(len(hosts))]
     ranks = [make_rank(rank, host=rank) for rank in range(len(hosts))]
@@ -28,7 +28,7 @@ def write_run(path: Path, hosts: tuple[int, ...], size: int) -> str:
 def test_the_advice_for_two_jobs_that_share_an_uplink_holds_on_the_hosts_that_it_names(
     capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
-    """At present, both jobs cross the uplinks. On the advised hosts, the first job is as much faster as predicted."""
+    """At first, both jobs cross the uplinks; on the advised hosts, the first job is as fast as predicted."""
     one = write_run(tmp_path / "one.otf2", (1, 2, 5, 6), 4096)
     other = write_run(tmp_path / "other.otf2", (3, 7), 1 << 20)
     line = ["advise", *ONE_SPINE, "--mpi", f"{one}@10us", "--io", f"{other}@1us"]
@@ -53,10 +53,7 @@ def test_the_advice_for_two_jobs_that_share_an_uplink_holds_on_the_hosts_that_it
 
 
 def test_a_quick_answer_that_is_not_sure_is_none(capsys: pytest.CaptureFixture[str]) -> None:
-    """One sample of hosts has no interval over samples.
-
-    Advice then requires that the sample's own interval is narrow.
-    """
+    """A single sample of hosts has no interval over samples: advice then requires a narrow interval of this sample."""
     line = ["advise", *ONE_SPINE, "--servers", "2", "--mpi", "4KiB@50us", "--io", "64KiB", "--seeds", "2", "--json"]
     assert main(line) == 0
     found = json.loads(capsys.readouterr().out)

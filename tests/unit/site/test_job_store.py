@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The store has each job once, whatever several writers do at a time, and names errors in its inputs."""
+"""The store has each job once, even with several writers at a time, and names errors in its inputs."""
 
 from __future__ import annotations
 
@@ -142,7 +142,7 @@ def test_an_ingest_that_is_killed_at_any_step_loses_nothing_and_stores_nothing_t
     expected = str([(each["key"], True) for each in whole])
     assert [line for line in lines if expected not in line] == []
     assert lines[-1] == f"0 {expected} []"
-    assert len(lines) > 12  # the trace stops at many steps
+    assert len(lines) > 12  # the trace has many steps at which ingest is stopped
     assert {line.split()[0] for line in lines[:-1]} == {str(int(signal.SIGKILL))}
 
 
@@ -152,7 +152,10 @@ def test_several_ingests_at_once_store_each_job_once(tmp_path: Path) -> None:
         write(path, *(job(number) for number in range(first, first + 20)))
     store = tmp_path / "store"
     command = [sys.executable, "-c", AT_ONCE, str(store), *map(str, parts)]
-    buffered = {**os.environ, "PYTHONUNBUFFERED": ""}  # otherwise Python writes a line and its line end separately
+    buffered = {
+        **os.environ,
+        "PYTHONUNBUFFERED": "",
+    }  # unbuffered, Python would write a line and its line end separately
     printed = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True, env=buffered).stdout.splitlines()
     assert len(printed) == 4
     assert keys(store) == [f"{number:016x}" for number in range(23)]
@@ -170,7 +173,7 @@ def test_a_file_that_another_ingest_stored_and_removed_is_no_error(
 
 
 def test_the_sums_of_an_ingest_wait_for_another_one(tmp_path: Path) -> None:
-    """Otherwise, one ingest would remove the sums that the other is about to read."""
+    """Without waiting, one ingest would remove the sums that another ingest is about to read."""
     assert ingest(tmp_path / "store", write(tmp_path / "a.jsonl", job(0))) == 0
     store = JobStore(tmp_path / "store")
     waiting = Thread(target=SiteQueries(store).keep_sums)
@@ -184,7 +187,7 @@ def test_the_sums_of_an_ingest_wait_for_another_one(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("failures", [1, 100])
 def test_a_day_that_changes_while_it_is_read_is_read_again(tmp_path: Path, failures: int) -> None:
-    """DuckDB opens a file twice, and an ingest may replace the file in between. The test imitates this moment."""
+    """DuckDB opens a file twice; the test replaces the file in between, as an ingest may do."""
     assert ingest(tmp_path / "store", write(tmp_path / "a.jsonl", job(0))) == 0
     questions = SiteQueries(JobStore(tmp_path / "store"))
 

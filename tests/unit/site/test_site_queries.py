@@ -45,7 +45,7 @@ def site(folder: Path) -> SiteQueries:
 
 @pytest.fixture(scope="module")
 def frames(folder: Path) -> tuple[pl.DataFrame, pl.DataFrame]:
-    """Read the same files with Polars: return jobs, and a row for each job and link direction."""
+    """Read the store's files with Polars: return jobs, and a row for each job and link direction."""
     jobs = pl.read_parquet(sorted((folder / "jobs").glob("*.parquet")))
     links = jobs.select("key", "job", "user", "began", "ended", "fabric", "links", "link_bytes", "bin_s", "bin_bytes")
     return jobs, links.explode("links", "link_bytes").rename({"links": "link"})
@@ -108,10 +108,7 @@ def test_jobs_that_shared_links_are_those_of_polars(site: SiteQueries, frames: t
 
 
 def test_jobs_on_all_links_share_them(tmp_path: Path, folder: Path) -> None:
-    """Two tasks of a job array, a day apart, and other jobs.
-
-    Comparing all pairs of links of all jobs would take minutes.
-    """
+    """Comparing all pairs of links of all jobs would take minutes."""
     store = JobStore(Path(copytree(folder, tmp_path / "copy", ignore=lambda *_: {"jobs", "sums"})), make=True)
     store.path_of(FIRST).parent.mkdir()
     links = pq.read_table(list_tables(folder)[0])
@@ -283,7 +280,7 @@ def test_a_job_is_on_the_fabric_of_its_day(tmp_path: Path, capsys: pytest.Captur
     assert main(["changes", "--store", str(store), "--json"]) == 0
     changes = json.loads(capsys.readouterr().out)
     removed = [each for each in changes if each["what"] == "removed" and each["since"] == "2026-03-05"]
-    assert len(removed) > 4  # both directions of the second tree's uplinks are among them
+    assert len(removed) > 4  # these include both directions of the second tree's uplinks
     assert {each["what"] for each in changes} == {"added", "removed", "changed"} - (
         set() if any(each["what"] == "changed" for each in changes) else {"changed"}
     )

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Debug information in separate files: lines equal those of binutils' addr2line on the program before the split."""
+"""Lines from debug information in separate files equal those of binutils' addr2line on the unsplit program."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def test_in_a_folder_of_the_system(build: Build, tmp_path: Path) -> None:
     build_id = build_id_of(program)
     debug = tmp_path / "debug" / ".build-id" / build_id[:2] / f"{build_id[2:]}.debug"
     split(program, debug)
-    # With the program, and after the program was removed.
+    # First with the program, then after removing the program.
     for each in debug_information.open_program(str(program), "")[0], None:
         (file,) = find_debug_files(each, build_id, [str(tmp_path / "debug")])
         assert (file.path, file.has_lines) == (str(debug), True)
@@ -112,7 +112,7 @@ def test_a_debuginfod_without_the_file(build: Build, server: Path) -> None:
 
 
 def test_a_debuginfod_that_does_not_answer(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The mock of debuginfod-find never answers: only the first program waits for it."""
+    """The mock of debuginfod-find never answers, so ibprof waits for it only once."""
     mock = tmp_path / "debuginfod-find"
     mock.write_text(f"#!/bin/sh\necho asked >> {tmp_path}/asked\nexec sleep 600\n")
     mock.chmod(0o755)

@@ -66,10 +66,7 @@ def test_whole_program_optimization(build: Build) -> None:
 
 @pytest.mark.parametrize("is_packed", [False, True])
 def test_split_debug_information(is_packed: bool, build: Build) -> None:
-    """The program itself has the lines.
-
-    Files .dwo and .dwp have the inlined functions, and ibprof does not read them.
-    """
+    """The program has the lines; files .dwo and .dwp, which ibprof does not read, have the inlined functions."""
     program = build("-g", "-O2", "-gsplit-dwarf", "-gdwarf-4")
     if is_packed:
         run("dwp", "-e", program, "-o", f"{program}.dwp")
@@ -153,7 +150,7 @@ def test_code_without_debug_information_among_other_code(build: Build) -> None:
 
 
 def test_lines_above_the_largest_are_unknown(build: Build, monkeypatch: pytest.MonkeyPatch) -> None:
-    """libbacktrace's lines are of type int: these become negative, and an archive cannot have negative lines."""
+    """libbacktrace's lines are of type int, so large lines become negative, which an archive cannot store."""
     monkeypatch.setitem(SOURCES, "exchange.c", f'# 3000000000 "exchange.c"\n{SOURCES["exchange.c"]}')
     found, addresses = resolve_calls(build("-g", "-O2"))
     assert all(each.line >= 0 for frames in found.frames for each in frames)
@@ -214,7 +211,7 @@ def test_limits_do_not_end_the_caller(build: Build) -> None:
 
 
 def test_paths_of_sources_are_whole(build: Build, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """The compiler got a relative path, as from build systems; ibprof adds the folder in which the compiler ran."""
+    """Build systems give the compiler relative paths; ibprof adds the folder in which the compiler ran."""
     program = build("-g")
     (tmp_path / "near").mkdir()
     monkeypatch.chdir(tmp_path / "near")
@@ -226,7 +223,7 @@ def test_paths_of_sources_are_whole(build: Build, monkeypatch: pytest.MonkeyPatc
 
 
 def test_lines_of_a_large_library() -> None:
-    """Addresses all over an optimised library of 23 MB have the lines that addr2line finds."""
+    """For addresses throughout an optimised library of 23 MB, ibprof finds the lines that addr2line finds."""
     library = Path(sysconfig.get_config_var("LIBDIR"), sysconfig.get_config_var("INSTSONAME"))
     rows = [line.split() for line in run("nm", "--defined-only", "-S", library).splitlines()]
     ranges = [(int(row[0], 16), int(row[1], 16)) for row in rows if len(row) == 4 and row[2] in "Tt"]
@@ -238,7 +235,7 @@ def test_lines_of_a_large_library() -> None:
 
 
 def mock_reader(folder: Path, monkeypatch: pytest.MonkeyPatch, statements: str = "") -> None:
-    """Make the reading process load a mock library with these statements; without statements, it finds no library."""
+    """Make the reading process load a mock library with these statements; without statements, there is no library."""
     (folder / "lib").mkdir(parents=True)
     if statements:
         (folder / "mock.c").write_text(

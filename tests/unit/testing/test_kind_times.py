@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Times of each kind of test include processes that tests start, on pytest-xdist's workers and in other commands."""
+"""The time of each kind of test includes the processes that tests start, on pytest-xdist's workers and elsewhere."""
 
 from __future__ import annotations
 

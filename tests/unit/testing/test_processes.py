@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""No process that a test's command started outlives its timeout, even outside the command's process group."""
+"""No process that a test's command started outlives the command's timeout, even in another process group."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import pytest
 
 from ibprof_testing import processes
 
-# As with launchers, each process leads its own process group. The last process that ends also has its own session.
+# As with launchers, each process leads a process group. The last process to end also leads a session.
 LAUNCHER = """
 import os, sys, time
 from pathlib import Path
@@ -29,7 +29,7 @@ def started(folder: Path) -> list[int]:
 
 
 def test_all_processes_end_at_the_timeout(tmp_path: Path) -> None:
-    for seconds in (1, 4, 16, 64):  # the first of these times in which all processes start
+    for seconds in (1, 4, 16, 64):  # stop at the first of these times that suffices to start all processes
         with pytest.raises(subprocess.TimeoutExpired):
             processes.run([sys.executable, "-c", LAUNCHER, tmp_path], timeout=seconds)
         assert not any(map(processes.is_running, started(tmp_path)))

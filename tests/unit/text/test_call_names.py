@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Names of MPI calls, MPIs and call sites fit into a line."""
+"""Names of MPI calls, MPI libraries and call sites fit into a line."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Quantities for readers: three digits, and a unit with which they are short."""
+"""Quantities are printed with three digits and the unit that makes them shortest."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`ibprof-topology compare` on switches that form cycles: each link is reported, and colours follow real routes."""
+"""`ibprof-topology compare` on switches in cycles reports each link, and colours links by real routes."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def by_hops(reference: Reference) -> Delays:
 
 @pytest.mark.parametrize("sample", CIRCLES)
 def test_colours_are_of_the_paths_that_ibtracert_took(sample: str) -> None:
-    """Formula (4) is calculated from the paths in ibtracert's dumps."""
+    """The test calculates formula (4) from the paths in ibtracert's dumps."""
     reference = read_reference(str(FABRICS / sample))
     assert reference.fabric is not None
     assert reference.host_lid is not None
@@ -81,7 +81,7 @@ def test_nothing_is_named_where_nothing_is_wrong(sample: str) -> None:
 
 
 def spoilt() -> Made:
-    """Return a fabric in which a cable between switches is plugged in elsewhere."""
+    """Return a fabric where a cable between switches is misplaced."""
     made = switched_torus(4, 4)
     made.graph.remove_edge("t00", "t01")
     made.graph.add_edge("t00", "t22", us=1.0)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Direct links that are as long as the path are found by filling the path; without such a link, none is found."""
+"""A direct link with the delay of the path is found by saturating the path, and only if there is such a link."""
 
 from __future__ import annotations
 
@@ -24,10 +24,7 @@ def infer_made(made: Made) -> InferredTopology:
 
 
 def add_link(made: Made, one: object, other: object, gbps: float) -> None:
-    """Add a link as long as the path, so that delays do not show it.
-
-    It is a trifle shorter, so that messages take it.
-    """
+    """Add a link slightly shorter than the path, so that messages take it, but delays do not show it."""
     length = nx.shortest_path_length(made.graph, one, other, weight="us")
     made.graph.add_edge(one, other, us=length * (1 - 1e-6), gbps=gbps)
 
@@ -46,7 +43,7 @@ def find(results: tuple[BlockedRates, ...], made: Made) -> dict[frozenset[str], 
 
 
 def test_a_hidden_link_between_two_ends_of_a_line_is_found() -> None:
-    """The switches are in a row, with trunks as fast as hosts' links: only the two ends have a second path."""
+    """The switches are in a row, with trunks as fast as hosts' links; only the two end switches have a second path."""
     made = with_rates(line(16), 10.0, 10.0)
     topology = infer_made(made)
     add_link(made, "s0", "s3", 10.0)
@@ -75,7 +72,7 @@ def test_without_hidden_links_none_is_found(made: Made) -> None:
 
 
 def test_links_that_carry_all_of_them_do_not_show_it_but_a_known_throughput_does() -> None:
-    """Three pairs fill 25 of a trunk's 30 Gb/s. The two hosts' 10 Gb/s do not fit in addition, if the 25 are known."""
+    """Three pairs fill 25 of a trunk's 30 Gb/s; if this is known, 10 Gb/s of two more hosts show the link."""
     made = with_rates(tree(2, 2, 4), 10.0, 30.0)
     topology = infer_made(made)
     for one, other in (("s.0", "s.0.0"), ("s.0", "s.0.1"), ("s.1", "s.1.0"), ("s.1", "s.1.1")):
@@ -91,7 +88,7 @@ def test_links_that_carry_all_of_them_do_not_show_it_but_a_known_throughput_does
 
 
 def test_hosts_that_are_their_own_switches() -> None:
-    """A ring of hosts without switches, with all links and without one: Bufe's figures 2.4 and 2.5."""
+    """A ring of hosts without switches, with all links and without one link, as in Bufe's figures 2.4 and 2.5."""
     graph = nx.path_graph(4)
     nx.set_edge_attributes(graph, 1.0, "us")
     made = with_rates(Made(4, graph), 10.0, 10.0)

@@ -255,10 +255,7 @@ def test_some_slower_links_make_no_switch(hosts: int, slow: int, us: float) -> N
     [(0.0, 1.0, 0.0), (0.01, 1.0, 0.0), (0.01, 1.5, 0.0), (0.01, 1.5, 0.05), (0.003, 1.0, 0.5)],
 )
 def test_a_torus_of_many_hosts_is_recognised_with_its_sizes(noise: float, overhead: float, lost: float) -> None:
-    """A link is 6% of a delay.
-
-    With errors of 1%, some pairs two links apart have shorter delays than some neighbours.
-    """
+    """A link is 6% of a delay: with errors of 1%, some hosts two links apart have shorter delays than neighbours."""
     place = np.stack(np.unravel_index(np.arange(576), (8, 8, 9)), axis=1)
     apart = np.abs(place[:, None] - place)
     hops = np.minimum(apart, np.array([8, 8, 9]) - apart).sum(axis=2)
@@ -275,7 +272,7 @@ def test_a_torus_of_many_hosts_is_recognised_with_its_sizes(noise: float, overhe
 
 @pytest.mark.filterwarnings("error")
 def test_few_measured_pairs_are_no_regular_network() -> None:
-    """Most hosts have fewer measured delays than the number of neighbours in a regular network."""
+    """Most hosts have fewer measured delays than a host of a regular network has neighbours."""
     delays = disturb(star(300).delays(), 0.05, 1)
     unmeasured = np.triu(np.random.default_rng(1).random(delays.shape) < 0.97, 1)
     known = (delays > 0) & ~(unmeasured | unmeasured.T)
@@ -284,7 +281,7 @@ def test_few_measured_pairs_are_no_regular_network() -> None:
 
 
 def test_pairs_are_judged_only_until_there_are_too_many_links(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Hosts of one switch have similar delays, so each of their unmeasured pairs could be a link."""
+    """Hosts of one switch have similar delays, so each unmeasured pair of them could be a link."""
     asked = []
 
     def judge(*arguments: Any) -> npt.NDArray[np.bool_]:
@@ -372,7 +369,7 @@ def test_networks_with_more_neighbours_than_any_grid_cost_no_memory() -> None:
 
 @pytest.mark.parametrize("noise", [0.0, 0.002, 0.005, 0.01])
 def test_processors_of_a_blizzard_node_are_switches(noise: float) -> None:
-    """Bufe's figure 3.2: four meshed blocks of four processors. A processor has two links to others, and two cores."""
+    """Bufe's figure 3.2: four meshed blocks of four processors, which have two cores and two links to others."""
     graph = nx.Graph()
     for processor in range(16):
         block, place = divmod(processor, 4)

@@ -44,10 +44,7 @@ def test_three_hosts_on_a_switch() -> None:
 
 
 def test_an_even_ring_of_pairs_determines_no_link() -> None:
-    """Equation 2.6: n hosts on a switch are measured in a ring.
-
-    The matrix is singular for even n, regular for odd n.
-    """
+    """Equation 2.6: if n hosts of a switch are measured in a ring, the matrix is singular for even n only."""
     for hosts in (4, 5, 6, 7):
         ring = paths_of(*([k, (k + 1) % hosts] for k in range(hosts)))
         found = regress(ring, np.full(hosts, 2.0), hosts)
@@ -102,7 +99,7 @@ def test_latencies_of_a_tree_come_back(made: Made, capsys: pytest.CaptureFixture
 
 def test_time_of_the_bytes_is_taken_off(capsys: pytest.CaptureFixture[str]) -> None:
     made = three_levels(16)
-    matrix = made.delays() + 1250 * 8 / 10e9  # time of the bytes on the slowest link
+    matrix = made.delays() + 1250 * 8 / 10e9  # plus the time of the bytes on the slowest link
     np.fill_diagonal(matrix, 0)
     names = tuple(f"n{host}" for host in range(16))
     write_delays("delays.nc", Delays(names, np.array([1250]), matrix[None].astype(np.float32)))

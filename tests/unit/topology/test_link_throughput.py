@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Throughputs of links are found in a network with fair sharing; pairs that are measured at once share no link."""
+"""Throughputs of links are found in a network with fair sharing; pairs that are measured together share no link."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ def test_every_link_has_its_capacity_or_a_bound(made: Made) -> None:
 
 
 def test_a_wide_link_is_a_bound() -> None:
-    """Four hosts at 10 Gb/s cannot fill an uplink of 100 Gb/s, so its result is a lower bound."""
+    """Four hosts at 10 Gb/s cannot saturate an uplink of 100 Gb/s, so the uplink's result is a lower bound."""
     topology, throughput, _ = measure(with_rates(tree(4, 4), 10.0, 100.0))
     between = (topology.edge >= len(topology.hosts)).all(axis=1)
     assert between.sum() == 4
@@ -131,7 +131,7 @@ def test_links_of_a_direct_network_are_each_measured() -> None:
 
 @pytest.mark.parametrize(("ring", "rounds"), [(True, 2), (False, 2)])
 def test_a_ring_and_a_line_of_hosts_take_two_rounds(ring: bool, rounds: int) -> None:
-    """Bufe's figure 2.17: such a network takes O(1) rounds. One host linked with n others takes n (figure 2.18)."""
+    """A ring or line of hosts takes O(1) rounds, a host linked with n hosts takes n (Bufe, figures 2.17, 2.18)."""
     count = 10
     edges = np.array([(host, host + 1) for host in range(count - 1)] + ([(0, count - 1)] if ring else []), np.int32)
     assert len(pair_neighbours(InferredRoutes(direct(count, edges)))) == rounds
@@ -169,7 +169,7 @@ def test_each_host_has_the_first_rank_on_it() -> None:
 
 
 def test_without_pairs_nothing_is_known() -> None:
-    """The measurement is stopped at once, or no link connects the hosts."""
+    """The measurement is stopped before its first round, or no link connects the hosts."""
     made = thin_trunk()
     network = FairNetwork(made.graph)
     network.stopped = True

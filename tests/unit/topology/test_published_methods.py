@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The published methods give their authors' graphs, and the kernels agree with scipy and plain loops."""
+"""The published methods give the published graphs, and the kernels agree with scipy and plain loops."""
 
 from __future__ import annotations
 
@@ -163,7 +163,7 @@ class TestBufe:
 
 def test_models_are_joined_by_the_external_vertex() -> None:
     outer = infer_bufe(np.array([[0, 12, 12], [12, 0, 12], [12, 12, 0.0]]), ["h1", "h2", "h3"], 0.01)
-    # Two sockets with two cores each. The node's exit is at the first socket; the way out takes 5.
+    # Two sockets with two cores each; the node's exit, with a delay of 5, is at the first socket.
     inner = np.array([[0, 2, 4, 4, 6], [2, 0, 4, 4, 6], [4, 4, 0, 2, 8], [4, 4, 2, 0, 8], [6, 6, 8, 8, 0.0]])
     joined = join_models(outer, infer_bufe(inner, ["c0", "c1", "c2", "c3", "far"], 0.01), "far")
     assert joined.hosts[:5] == ("h1/c0", "h1/c1", "h1/c2", "h1/c3", "h2/c0")
@@ -258,7 +258,7 @@ class TestKernels:
             assert detour[a, b] == pytest.approx(min(matrix[a, k] + matrix[k, b] for k in others), rel=1e-6)
 
     def test_pruning_keeps_what_gains_more_than_it_costs(self) -> None:
-        # Leaves 0 and 1 are clearly nearer, 2 and 3 hardly. A node gains weight / 2 * gap squared / variance / 2.
+        # Leaves 0 and 1 are clearly nearer to each other, 2 and 3 hardly. A node gains weight * gap^2 / (4 * variance).
         child = np.array([[0, 1], [2, 3], [4, 5]], np.int32)
         tree = BinaryTree(4, child, np.array([10.0, 10.0, 40.0]), np.array([1.0, 1.95, 2.0]))
         pruned = prune(tree, 0.01, 60)

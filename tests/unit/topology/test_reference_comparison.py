@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`ibprof-topology compare` names planted faults, and nothing without a fault. The paper's formulas are tested too."""
+"""`ibprof-topology compare` names planted faults, and nothing without a fault; the paper's formulas."""
 
 from __future__ import annotations
 
@@ -114,7 +114,7 @@ class TestPaper:
         )
         comparison = compare_with_reference(found, read_reference("plan.dot"), None).comparison
         assert comparison.kind == REGULAR
-        # One of the four links has 0.75, the larger value of its two arcs; one has 1, and two have 0. n1 - n3 is no
+        # Of the four links, one has 0.75 (the larger value of its two arcs), one has 1, and two have 0. n1 - n3 is no
         # link.
         assert comparison.similarity == pytest.approx(1.75 / 4)
         assert comparison.missing == (("n1", "n4"), ("n3", "n4"))
@@ -133,7 +133,7 @@ class TestPaper:
     def test_formula_3_is_the_mean_over_processes(self) -> None:
         matrix = np.array([[0, 9, 1, 2], [9, 0, 3, np.nan], [1, 3, 0, 7], [2, 4, 7, 0]], float)
         joined = average_processes(matrix, [[0, 1], [2], [3]])
-        assert joined[0].tolist() == [0, 2, 2]  # nothing was measured from 1 to 3
+        assert joined[0].tolist() == [0, 2, 2]  # no delay was measured from 1 to 3
         assert joined[2].tolist() == [3, 7, 0]
 
     def test_formula_4_spreads_inversely_to_speed_and_takes_the_mean(self) -> None:
@@ -240,7 +240,7 @@ class TestFaultsThatWerePutIn:
         assert compared.comparison.separated == ()
 
     def test_a_slow_uplink_is_no_wrong_cable(self) -> None:
-        """Hosts behind the slow uplink are farther from all other hosts than usual hosts of different pods."""
+        """Hosts behind the slow uplink have longer delays to other hosts than hosts of different pods usually have."""
         plan, made = tree(2, 2, 4), tree(2, 2, 4)
         made.graph.edges["s.0", "s.0.1"]["us"] = 6.0
         compared = compare_made(made, read_reference(write_plan(plan)))
@@ -253,7 +253,11 @@ class TestFaultsThatWerePutIn:
         made.graph.edges["s", "s.0"]["us"] = 9.0
         compared = compare_made(made, reference)
         slow = {reference.names[end] for each in compared.slow for end in reference.link[each.link].tolist()}
-        assert slow == {"s", "s.0", "s.1"}  # both halves of the trunk: each path over one half also takes the other
+        assert slow == {
+            "s",
+            "s.0",
+            "s.1",
+        }  # both halves of the trunk: each path over one half also passes the other half
 
     def test_an_uplink_in_another_pod(self) -> None:
         plan, made = tree(3, 3, 4), tree(3, 3, 4)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Few pairs suffice to measure all links: their delays alone give the latencies, and doubtful links are found."""
+"""The delays of few pairs determine the latencies of all links, and doubtful links are found."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Inference with errors that are not independent: on processors, on two rails, behind queues."""
+"""Inference from delays whose errors are not independent: on processors, on two rails, behind queues."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ def test_no_factors_are_found_in_independent_errors() -> None:
     ("effect", "seed"), [("nothing else", 3), ("a slow core", 2), ("a slow core", 3), ("5% missing", 1)]
 )
 def test_slow_cores_of_clusters_are_no_switch_and_make_none_of_fast_ones(effect: str, seed: int) -> None:
-    """Slow cores are farther from one another than from fast cores; nested switches cannot explain this."""
+    """Slow cores have longer delays to each other than to fast cores, which nested switches cannot explain."""
     sample = measure("fast and slow cores", effect, seed)
     inferred = infer_sample(sample)
     assert find_splits(inferred) == sample.splits
@@ -112,7 +112,7 @@ def test_a_host_whose_pairs_all_take_the_slower_rail_has_no_switch(is_costly: bo
 
 
 def measure_in_steps(delays: Matrix, step: float, seed: int) -> Matrix:
-    """Return delays as a clock with coarse steps shows them: the step below or above, more often the nearer one."""
+    """Return delays as a coarse clock shows them: rounded to the step below or above, more often to the nearer step."""
     phase = np.triu(np.random.default_rng(seed).random(delays.shape), 1)
     measured: Matrix = step * np.floor(delays / step + phase + phase.T)
     np.fill_diagonal(measured, 0)
@@ -120,7 +120,7 @@ def measure_in_steps(delays: Matrix, step: float, seed: int) -> Matrix:
 
 
 def processor_by_a_coarse_clock(seed: int) -> Sample:
-    """Return delays of 16 cores with two threads each, in two complexes: about 8, 17 and 71 ns, in steps of 5.2 ns."""
+    """Return delays of 16 cores with two threads each in two complexes: about 8, 17 and 71 ns, in steps of 5.2 ns."""
     thread = np.arange(32)
     delays = np.where(np.equal.outer(thread // 16, thread // 16), 16.5, 71.0)
     delays[np.equal.outer(thread // 2, thread // 2)] = 7.6
@@ -130,7 +130,7 @@ def processor_by_a_coarse_clock(seed: int) -> Sample:
     return Sample(measure_in_steps(delays, 5.2, seed) * 1e-9, splits | {first, frozenset(range(16, 32))})
 
 
-# Other seeds, here and below, give other samples of the same machine.
+# Each seed gives another sample of the same machine.
 @pytest.mark.parametrize("seed", [0, *(pytest.param(seed, marks=pytest.mark.full) for seed in range(1, 5)), 5])
 def test_links_within_steps_of_the_clock_are_refused(seed: int) -> None:
     sample = processor_by_a_coarse_clock(seed)
@@ -217,7 +217,7 @@ def test_opposite_sockets_of_a_ring_are_no_rail(seed: int) -> None:
 
 @pytest.mark.parametrize("seed", [5, 11])
 def test_pairs_that_look_wrong_are_switches_like_others(seed: int) -> None:
-    """Large errors hide cores that share a cache: some of these pairs gain too little to form a switch."""
+    """Large errors hide cores that share a cache: some of these pairs are too weak to become a switch."""
     draw = np.random.default_rng(seed)
     core, socket = np.arange(24) // 2, np.arange(24) // 6
     delays = np.where(np.equal.outer(socket, socket), 63.0, 181.0)
@@ -257,7 +257,7 @@ def test_a_weak_answer_ends_with_status_5(tmp_path: Path, capsys: pytest.Capture
 
 @pytest.mark.parametrize("is_slow", [True, False])
 def test_the_others_of_a_slow_core_are_no_group(is_slow: bool) -> None:
-    """One core is slow with all cores, or only with the cores of its socket. Hops on a mesh hide a switch."""
+    """One core is slow with all cores, or only with the cores of its socket; hops on a mesh hide a switch."""
     core = np.arange(32)
     place = core % 16
     hops = abs(place % 6 - place[:, None] % 6) + abs(place // 6 - place[:, None] // 6)
@@ -283,7 +283,7 @@ def test_slower_links_of_levels_are_found_again_in_resampled_matrices() -> None:
 
 @pytest.mark.parametrize(("kind", "seed"), [("Xeon Phi", 1), ("Zen 5", 2), ("sub-NUMA clusters", 2)])
 def test_outliers_hide_no_switches(kind: str, seed: int) -> None:
-    """Delays of switches that outliers hide would form a pattern in the errors."""
+    """If outliers hid switches, the switches' delays would form a pattern in the errors."""
     sample = measure(kind, "2% outliers", seed)
     assert find_splits(infer_sample(sample)) == sample.splits
 
@@ -311,7 +311,7 @@ def test_a_wrong_delay_sets_no_host_apart() -> None:
     ],
 )  # fmt: skip
 def test_errors_of_a_coarse_clock_are_no_share_of_a_delay(kind: str, effect: str) -> None:
-    """A clock's step is a larger fraction of a short delay, which looks like switches with two hosts."""
+    """A clock's step is a larger fraction of short delays, which then look like switches with two hosts."""
     sample = measure(kind, effect, 0)
     inferred = infer_sample(sample, InferenceEffort(replicates=10))
     assert find_splits(inferred) == sample.splits
@@ -327,7 +327,7 @@ def test_steps_of_a_clock_are_no_links() -> None:
 
 
 def test_slower_links_of_many_hosts_are_no_factors() -> None:
-    """The errors of an additive tree have a pattern by chance; factors would need more switches."""
+    """The errors of a tree have a pattern by chance, but factors for slow links would need more switches."""
     made = SHAPES["mixed speeds"](64)
     sample = Sample(disturb(made.delays(), 0.08, 23), made.splits())
     inferred = infer_sample(sample)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Files of an inferred topology: a file name's suffix selects the format, and positions are searched only once."""
+"""Files of an inferred topology: the suffix selects the format, and positions are computed only once."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ STAR = InferredTopology(
 
 @pytest.fixture
 def searches(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, float]]:
-    """Return the list of searches for positions, each with its method and gamma."""
+    """Return the list to which each search for positions appends its method and gamma."""
     made: list[tuple[str, float]] = []
 
     def search(topology: InferredTopology, method: str, gamma: float) -> VertexPositions:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Positions in space: the stress agrees with its formula, possible lengths are kept, and unusual graphs work."""
+"""Positions in space: the stress agrees with its formula, feasible lengths are reached, and unusual graphs work."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def topology_of(vertices: int, edges: list[tuple[int, int]], latency: list[float
 
 
 def stress_by_formula(place: Floats, wanted: EdgeLengths, gamma: float) -> tuple[float, float]:
-    """Return f1 and f2 by the printed formulas, as sums over ordered pairs."""
+    """Return f1 and f2 by the published formulas, as sums over ordered pairs."""
     squared = ((place[:, None] - place[None]) ** 2).sum(axis=-1)
     length = np.zeros(squared.shape)
     a, b = wanted.edge.T
@@ -54,7 +54,7 @@ def test_the_stress_is_the_published_one_and_has_its_slope(
     expected = stress_by_formula(place, wanted, 0.7)
     scale = max(expected) + 1
     assert f1 == pytest.approx(expected[0], abs=1e-9 * scale)
-    # The kernel subtracts the close neighbours' share again, so its rounding error is relative to all close pairs.
+    # The kernel subtracts the share of close neighbours, so its rounding error is relative to the sum of close pairs.
     assert f2 == pytest.approx(expected[1], rel=1e-6, abs=1e-6 * scale)
     # No pair has a distance of exactly 1, where f has a step.
     squared = ((place[a] - place[b]) ** 2).sum(axis=1)

@@ -82,7 +82,7 @@ def test_ends_are_all_ports_of_hosts_and_no_others() -> None:
 
 
 HOSTS_OF_RANKS = [*["gpu1"] * 8, *["gpu2"] * 8, *["gpu3"] * 3, "storage1"]
-"""Hosts with as many ranks as adapters and with fewer ranks, and a host with one adapter."""
+"""gpu1 and gpu2 have as many ranks as adapters, gpu3 has fewer ranks; storage1 has one adapter."""
 
 PAIRS = [
     (source, destination, 1000 + 17 * source + destination)
@@ -226,7 +226,7 @@ def test_large_all_to_all_as_a_matrix_is_that_of_the_flows(
         policy = ["--nic", nic] if nic else []
         assert report.main([str(links), "pattern:all-to-all:7", "--json", "--adaptive", *policy]) == 0
         documents.append(json.loads(capsys.readouterr().out))
-        # Traffic between ports has no ranks, so it has no accounts of reading and placing.
+        # Traffic between ports has no ranks, so there are no accounts of the stages that read and place ranks.
         documents[-1]["routed"] = documents[-1]["coverage"].pop("accounts")[-1]
     for name in ("hotspots", "adaptive", "bytes_routed", "max_link", "nic", "coverage", "routed"):
         assert documents[0][name] == documents[1][name], name
@@ -252,11 +252,11 @@ def test_a_recorded_run_has_the_ports_that_it_had(dump: Dump) -> None:
 
 
 DEVICES = ("mlx5_10", "mlx5_2", "mlx5_3", "mlx5_7")
-"""Devices of each of the run's two hosts, in sysfs's order. The last two are near other cores than the first two."""
+"""Devices of both hosts of the run, in sysfs's order; the last two are near other cores than the first two."""
 
 
 def recorded(choices: list[tuple[AdapterChoice, ...]], **of_ports: str) -> Profile:
-    """Make a run of eight ranks on two hosts. Each rank sends to the rank with the same position on the other host."""
+    """Make a run of eight ranks on two hosts, where rank i of a host sends to rank i of the other host."""
     near = {"mlx5_10": "0-3", "mlx5_2": "0-3", "mlx5_3": "4-7", "mlx5_7": "4-7"}
     hosts = [
         make_host(

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A matrix with equal entries gives the loads of all-to-all flows."""
+"""The loads of a matrix with equal entries equal the loads of separate all-to-all flows."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ DUALRAIL = ("dualrail/rail1", "dualrail/rail2")
 
 
 def faulty(subnet: Subnet) -> Subnet:
-    """Remove routes: those to one LID on all switches, and half of one switch's table."""
+    """Remove the routes to one LID on all switches, and half of one switch's table."""
     port = subnet.tables.port.copy()
     port[:, 30] = UNREACHABLE
     port[3, ::2] = UNREACHABLE

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Port counters by real tools equal the values set in the simulator, and are compared with predictions."""
+"""Port counters in output of real tools equal the simulator's values, and are compared with predictions."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ SAMPLE = "counters-small"
 LEAF1 = 0x0002C90200400000
 NODE01, NODE02 = 0x0002C903000A0000, 0x0002C903000A0010
 SET = 5_000_000_000
-"""Number of 4-byte words that the simulator showed as sent by port 1 of leaf1. It added some kilobytes of datagrams."""
+"""Number of 4-byte words that the simulator was set to show as sent by port 1 of leaf1, plus some kB of datagrams."""
 
 
 def fabric() -> Fabric:
@@ -49,7 +49,7 @@ def read(tmp_path: Path, name: str) -> dict[tuple[int, int], int]:
 
 
 def test_every_tool_says_what_was_set_in_bytes(tmp_path: Path) -> None:
-    """A word is 4 bytes. In ibqueryerrors' output, 5000008856 words are `18.626GB`."""
+    """A word is 4 bytes; ibqueryerrors prints 5000008856 words as `18.626GB`."""
     for name in ("perfquery.out", "ibqueryerrors-counters.out", "ibqueryerrors-data.out"):
         counters = read(tmp_path, name)
         assert 0 <= counters[LEAF1, 1] - 4 * SET < 200_000, name
@@ -75,7 +75,7 @@ def test_db_csv_counts_too(tmp_path: Path) -> None:
 
 
 def test_a_pm_file_counts_by_lid_and_port(tmp_path: Path) -> None:
-    """As public parsers read the file: a section for each port; ports of a switch have the switch's LID."""
+    """The file has a section for each port, and ports of a switch have the switch's LID, as in public parsers."""
     of = fabric()
     node, port = (int(of.link_node[0, 0]), int(of.link_port[0, 0]))
     lid = int(of.port_lid[of.port_node == node][0])
@@ -170,7 +170,7 @@ def test_counters_are_columns_of_links_csv(tmp_path: Path, capsys: pytest.Captur
     counted = {line.split(",")[2]: line.split(",")[-2:] for line in lines}
     assert int(counted["node01 HCA-1"][1]) > 4 * SET
     assert counted["node04 HCA-1"] == ["", ""]
-    assert layout.main([lst, str(path)]) == 0  # the counters alone are a load too
+    assert layout.main([lst, str(path)]) == 0  # a file of counters is also valid traffic
     assert layout.main([lst, str(path), "--counters", str(path)]) == 2
     assert layout.main([lst, "pattern:all-to-all", "--counters", lst]) != 0
 
@@ -184,6 +184,6 @@ def test_agreement_over_nothing_is_no_agreement() -> None:
 
 
 def test_numbers_of_a_pm_that_lost_their_prefix_are_decimal() -> None:
-    """A lost `0x` leaves numbers with leading zeros, which Python's int(text, 0) refuses."""
+    """Without their `0x`, numbers have leading zeros, which Python's int(text, 0) refuses."""
     assert port_counters._read_number(b"0000000000000009") == 9
     assert port_counters._read_number(b"0x000000000000001F") == 31

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""An adapter with two ports in one subnet, which share a node GUID; two leaf switches, and two LIDs for each port."""
+"""Adapters with two ports in one subnet, a node GUID for both, and two LIDs for each port; two leaf switches."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import pytest
 from ibprof_converter.cli import layout
 
 LEAVES = {0x100: 1, 0x200: 2}
-"""LID of each leaf switch, by its GUID. Port 36 of each leads to the other."""
+"""GUID -> LID of the leaf switches, whose ports 36 are connected with each other."""
 
 ADAPTERS = {
     ("n1 mlx4_0", 0x10): ((0x100, 1, 4), (0x200, 1, 6)),
@@ -20,7 +20,7 @@ ADAPTERS = {
     ("n1 mlx5_10", 0x30): ((0x100, 3, 12),),
     ("n1 mlx5_2", 0x40): ((0x200, 3, 14),),
 }
-"""By host name and node GUID: for each port, its leaf, the leaf's port, and the first of the port's two LIDs."""
+"""(host name, node GUID) -> for each port, its leaf, the leaf's port, and the first of the port's two LIDs."""
 
 
 def write_links(folder: Path) -> str:
@@ -57,7 +57,7 @@ def write_links(folder: Path) -> str:
 
 
 def test_ports_of_one_adapter_are_ports_of_their_host(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """By hand: rank a sends 1000 + 10 a + b bytes to rank b. Ranks 0 to 3 are on n1, ranks 4 and 5 on n2."""
+    """Rank a sends 1000 + 10 a + b bytes to rank b; ranks 0 to 3 are on n1, ranks 4 and 5 on n2."""
     links = write_links(tmp_path)
     assert layout.main(["--check", links]) == 0
     counted = "1 host with 3 adapters, 1 host with 1 adapter; 1 host with 4 active ports, 1 host with 2 active ports"

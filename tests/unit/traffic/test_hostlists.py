@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Host lists of schedulers and launchers: each rank gets the host on which they would start it."""
+"""For host lists of schedulers and launchers, each rank gets the host on which these would start it."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def test_ranks_are_dealt_out_in_blocks() -> None:
             ["node01", "node02"],
         ),
         ("NODELIST NODES PARTITION STATE\nnode01 1 batch* idle\nnode02 1 batch* mix\n", 2, ["node01", "node02"]),
-        (  # squeue: a job name with two words, and pending jobs
+        (  # squeue prints a job name with two words, and pending jobs
             "JOBID PARTITION NAME USER ST TIME NODES NODELIST(REASON)\n12 q my job a R 1:00 2 node[01-02]\n"
             "13 q x a PD 0:00 4 (Priority)\n14 q x a PD 0:00 1 (ReqNodeNotAvail, UnavailableNodes:node[07-08])\n",
             2,
@@ -94,7 +94,7 @@ def test_instances_of_topograph_keep_their_lines(tmp_path: Path) -> None:
 
 
 def test_lists_of_topograph_take_time_by_their_length(tmp_path: Path) -> None:
-    """Searching each host from the beginning would take 10 s; storing all ends of 20,000 switches, 1.6 GB."""
+    """Searching each host from the beginning would take 10 s; storing all ends of 20,000 switches would take 1.6 GB."""
     path = tmp_path / "hosts"
     many = [{"id": f"n{number:05}", "network_layers": [f"leaf{number % 512}", "core"]} for number in range(10_000)]
     path.write_text(json.dumps({"instances": [*many, {"id": "deep", "network_layers": [*map(str, range(20_000))]}]}))

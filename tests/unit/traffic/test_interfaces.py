@@ -131,7 +131,7 @@ def test_two_adapters_at_one_leaf_switch_are_for_storage() -> None:
         names[fabric.node_name.index(f"gpu5 mlx5_{leaf}")] = f"spare{leaf} mlx5_0"
     found, choice = choose(replace(fabric, node_name=tuple(names)))
     pairs = {f"gpu{host} {device}" for host in (1, 2, 3, 4) for device in STORAGE_ADAPTERS}
-    assert found == pairs  # other machines' adapters on these leaf switches are not in `pairs`: they may run jobs
+    assert found == pairs  # `pairs` has no adapters of other machines on these leaf switches, which may run jobs
     assert choice is not None
     assert choice.by == "wiring"
 

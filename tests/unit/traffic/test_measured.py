@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Measured rails on a fabric: each byte is on the rail that carried it, no byte is lost, and a model is labelled."""
+"""With measured rails, each byte is on the rail that carried it, no byte is lost, and modelled bytes are labelled."""
 
 from __future__ import annotations
 
@@ -201,7 +201,7 @@ def test_chosen_calls_keep_their_share_of_measured_bytes() -> None:
     assert chosen.bytes.tolist() == [10, 5]
     placed = map_to_lids(chosen, hosts, fabrics, None, None)
     assert placed.rail_source == MEASURED_RAILS
-    assert placed.bytes.tolist() == [100, 50, 70]  # a tenth of what went from rank 0 to 1, all of what came back
+    assert placed.bytes.tolist() == [100, 50, 70]  # a tenth of the bytes from rank 0 to 1, and all bytes from 1 to 0
     assert (placed.unmapped, placed.on_host_bytes) == ({}, 0)
     assert LEFT_OUT in placed.notes
     assert placed.origin.startswith(f"{whole.origin}, only --operation BCAST")

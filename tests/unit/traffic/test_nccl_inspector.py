@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Files of NCCL Inspector as modelled traffic. The lines have the forms that its sources write (v4.0 to v4.4)."""
+"""Files of NCCL Inspector as modelled traffic, with lines as its sources v4.0 to v4.4 write them."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def test_each_rank_of_a_ring_sends_what_the_formulas_say(function: str, each: in
 
 
 def write_dumps(paths: list[Path], form: str, **stats: int) -> None:
-    """Rewrite files of v4.0: a `dump` line states the communicator and process of the lines after it."""
+    """Rewrite files of v4.0 so that a `dump` line states the communicator and process of the following lines."""
     for path in paths:
         lines = [json.loads(text) for text in path.read_text().splitlines()]
         counts = {
@@ -107,10 +107,7 @@ def test_a_line_without_a_dump_before_it_is_an_error(tmp_path: Path) -> None:
 
 
 def test_an_all_reduce_takes_nccls_trees_where_the_file_states_a_tree(tmp_path: Path) -> None:
-    """NCCL's two trees of four hosts, by hand: 0-2, 2-1, 2-3, and mirrored 3-1, 1-2, 1-0.
-
-    Each carries half of the bytes.
-    """
+    """NCCL's two trees of four hosts (0-2, 2-1, 2-3, and mirrored 3-1, 1-2, 1-0) carry half of the bytes each."""
     paths = write(tmp_path, "AllReduce", on_host=1, count=2)
     for path in paths:
         first, second = path.read_text().splitlines()
@@ -199,7 +196,7 @@ def test_spellings_of_a_host_are_one_host(tmp_path: Path) -> None:
 
 
 def test_a_collective_counts_once_whoever_states_it(tmp_path: Path) -> None:
-    """A rank that overwrote its list of completed collectives lacks some of them."""
+    """Some collectives are missing in the file of a rank that overwrote its list of completed collectives."""
     paths = write(tmp_path, "AllReduce")
     paths[0].write_text(paths[0].read_text().splitlines()[0] + "\n")
     (tmp_path / "whole").mkdir()

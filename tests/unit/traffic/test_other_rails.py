@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Other rails of a run than the analysed rail, known from measured bytes or from ports of the run's hosts."""
+"""Rails of a run that are not in the fabric are known from measured bytes or from ports of the run's hosts."""
 
 from __future__ import annotations
 
@@ -28,10 +28,7 @@ GUIDS, LIDS = FABRIC.port_guid[ADAPTERS].tolist(), FABRIC.port_lid[ADAPTERS].tol
 
 
 def make_run(*posted: Posted, second: bool = True) -> Profile:
-    """Return a run of two ranks on the fabric's first hosts.
-
-    These have a second adapter on another rail, up or down.
-    """
+    """Return a run of two ranks on the fabric's first hosts, which have a second adapter on another rail."""
 
     def ports(host: int) -> tuple[Port, Port]:
         other = make_port(100 + host, 0xABC00 + host, device="mlx5_1", gids=("fe80::2",))

@@ -58,7 +58,7 @@ def test_neighbours_send_to_one_another_and_to_no_more_than_the_grid_has(name: s
     assert len(set(sent.values())) == 1
     assert max(sent.values()) <= most
     if name == "2dnn":
-        assert sent[0] == most  # the grid of seed 2 is wider than two in both directions
+        assert sent[0] == most  # with seed 2, both sides of the grid are longer than 2
 
 
 def test_random_patterns_stay_within_their_bounds() -> None:

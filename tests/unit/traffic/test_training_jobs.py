@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A training job sends the bytes of its collectives, carried out step by step within Megatron's groups."""
+"""A training job sends the bytes of its collectives, which the test executes step by step in Megatron's groups."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def sent(text: str, region: str | None = None) -> Counter[tuple[int, int]]:
 
 
 def carry_out_ring(order: list[int], amount: int) -> Counter[tuple[int, int]]:
-    """All-reduce numbers along a ring by the textbook algorithm; return the bytes of each pair of ranks."""
+    """All-reduce numbers on a ring by the textbook algorithm; return the bytes of each pair of ranks."""
     ranks = len(order)
     data = {rank: [rank + 100 * chunk for chunk in range(ranks)] for rank in order}
     wanted = [sum(data[rank][chunk] for rank in order) for chunk in range(ranks)]
@@ -66,7 +66,7 @@ def test_rings_of_hosts_enter_and_leave_at_each_rank() -> None:
     [[[0]], [[0, 1, 2]], *([[n, n + 100][:each] for n in range(c)] for c, each in product((2, 3, 13, 14), (1, 2)))],
 )
 def test_trees_reduce_and_broadcast_every_byte(hosts: list[list[int]]) -> None:
-    """In each tree, the root gets the sum of all ranks' values, and the sum gets back to each rank."""
+    """In each tree, the root gets the sum of all ranks' values, and each rank gets the sum from the root."""
     ranks = [rank for own in hosts for rank in own]
     shares = 0
     for sources, destinations, size in tree_edges(hosts, 1001):
@@ -148,7 +148,7 @@ def test_gradients_are_all_parameters() -> None:
 
 @pytest.mark.parametrize("sizes", ["tp=2,pp=4,dp=2,ep=2", "pp=3,dp=2,ep=2,experts=6", "tp=2,dp=4,ep=8,etp=1"])
 def test_gradients_of_stages_and_experts_are_all_parameters(sizes: str) -> None:
-    """Each parameter is reduced once, in a ring of its d replicas: 2(d - 1) times its bytes, on whichever ranks."""
+    """Each parameter is reduced once, in a ring of its d replicas, which sends 2(d - 1) times its bytes."""
     job = read_job(f"pattern:nccl-ring:{sizes},{SMALL}")
     dense = 8 * (4 * 16**2 + 13 * 16) + (10 + 6) * 16
     experts = 8 * 8 * 16**2 * job.expert_count

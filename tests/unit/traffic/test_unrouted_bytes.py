@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Bytes without a route are named first, at whichever stage they are lost, and change the exit status."""
+"""Outputs name bytes without a route first, and the exit status shows them, for each stage that loses them."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def test_the_verdict_has_the_share_and_the_pairs(capsys: pytest.CaptureFixture[s
 def test_pairs_are_named_from_one_pass(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Flows are followed only once. With two rails, each keeps the result of its own flows."""
+    """Flows are followed only once, and each of two rails keeps the result of its flows."""
     calls = []
     monkeypatch.setattr("ibprof_converter.traffic.unrouted_bytes.spread", lambda *_: calls.append(1))
     shift = "pattern:shift:13:1000000"
@@ -127,13 +127,13 @@ def test_a_check_names_hosts_without_a_lid(capsys: pytest.CaptureFixture[str]) -
 
 
 def test_a_plan_without_lids_is_routed_by_a_model(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """The same fabric without LIDs: all 24 hosts are included, as if a subnet manager had run."""
+    """In the fabric without LIDs, all 24 hosts are included, as if a subnet manager had assigned LIDs."""
     plan = tmp_path / "plan.txt"
     plan.write_text(re.sub(r"lid \d+", "lid 0", Path(LEAF_WITHOUT_LID).read_text()))
     assert report.main([str(plan), ALL_TO_ALL]) == 0
     text = " ".join(capsys.readouterr().out.split())
     assert text.startswith("No port of plan.txt has a LID: LIDs are synthetic. Routes: modelled:")
-    assert "Nothing is left out" not in text  # the LIDs are left out
+    assert "Nothing is left out" not in text  # the report states that LIDs are missing
     assert place.main([str(plan), "pattern:shift:1", "-o", str(tmp_path / "p.csv"), "--time", "0.1"]) == 0
     assert capsys.readouterr().out.startswith("No port of plan.txt has a LID")
     assert len((tmp_path / "p.csv").read_text().splitlines()) == 25
@@ -178,7 +178,7 @@ def test_ranks_that_fit_into_one_part_are_placed_there(tmp_path: Path, capsys: p
 
 
 def test_the_rails_that_nothing_joins_are_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Two subnets have different hosts, as if joined by a router, so no rail is common to all hosts."""
+    """Two subnets, as if joined by a router, have different hosts, so that no host is on both rails."""
     text = re.sub("([SH]-000000000)0", r"\g<1>1", Path(ISLANDS).read_text())
     other = re.sub(r"(guid=0x|\(|\"gh|\"sw)", r"\g<1>1", text)
     (tmp_path / "other.txt").write_text(other)

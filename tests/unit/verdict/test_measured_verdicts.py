@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Verdicts on runs with sampled calls: waiting and transfer decide, not the time that the model does not explain."""
+"""Verdicts on runs with sampled calls depend on waiting and transfer, not on time that the model does not explain."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from ibprof_testing.waits.synthetic_traces import MS, SyntheticRun
 
 
 def run_rounds(late: dict[int, int], transfer_ns: int, rounds: int = 60) -> SyntheticRun:
-    """Return a run of 4 ranks. late: rank -> longer computing, ns, before each collective, which takes transfer_ns."""
+    """Return a run of 4 ranks. late: rank -> additional computing before each collective, in ns."""
     run = SyntheticRun(4, seed=8)
     for number in range(rounds):
         run.compute({(rank + number * (rank < 0)) % 4: time for rank, time in late.items()})
@@ -42,7 +42,7 @@ def test_ranks_that_are_late_in_turn_are_noise() -> None:
 
 def test_transfer_that_nothing_explains_is_slow_and_not_waiting() -> None:
     run = derive_profile(run_rounds({}, 20 * MS).traces())
-    # Each rank sends 60 messages of 64 KiB within its host: copying takes 16 ms, latency 6 ms.
+    # Each rank sends 60 messages of 64 KiB within its host, which need 16 ms for copying and 6 ms for latency.
     sent = [Count(rank, (rank + 1) % 4, 60 << 16, messages=60) for rank in range(4)]
     counters = make_profile(sent, [make_rank(rank, 0) for rank in range(4)], [make_host("n0")]).counters
     verdict = judge_run(replace(run, counters=counters))
@@ -63,7 +63,7 @@ def test_the_parts_sum_to_the_time_in_mpi() -> None:
 
 
 def test_times_of_threads_that_overlap_share_the_time_in_mpi() -> None:
-    """Before a mend, the parts of 10 threads added up to 312% of the time in MPI."""
+    """Without this, the parts of 10 threads added up to 312% of the time in MPI."""
     run = derive_profile(run_rounds({1: 3 * MS}, 2 * MS).traces(), level=1)
     alone = judge_run(run)
     half = tuple(replace(rank, overlap_ns=int((alone.mpi_s or 0) * 5e8)) for rank in run.ranks)

@@ -22,7 +22,7 @@ SECOND = 10**9
 def make_run(
     cores: Sequence[str], lacked: float = 0.5, hosts: Sequence[int] | None = None, boots: Sequence[int] | None = None
 ) -> Profile:
-    """Return a run of one second, with the cores of each rank and the fraction of time for which it lacked one."""
+    """Return a run of 1 s. cores: those of each rank; lacked: fraction of the run in which ranks wait for a core."""
     ranks = [
         make_rank(
             number,
@@ -66,7 +66,7 @@ def test_ranks_without_a_core_are_named(run: Profile, evidence: str, advice: str
     [
         make_run(["0-3"] * 4, lacked=0.1),
         make_run(["0-1"] * 4, hosts=[0, 0, 1, 1], lacked=0.1),
-        # Ranks that sleep while they wait do not each need a core.
+        # Ranks that sleep while they wait can share cores.
         make_run(["0-1"] * 4, lacked=0.05),
         make_run(["0", "1", "2", "3"], lacked=0.0),
         make_run([""] * 4, lacked=0.0),
@@ -83,7 +83,7 @@ def test_without_the_kernels_count_the_time_without_a_core_is_the_rest_of_the_cp
     found = find_shared_cores(uncounted)
     assert found is not None
     assert found.lacked_s == 0.5
-    # Of a killed run, only the ranks' cores are known.
+    # For a killed run, only the ranks' cores are known, not their waiting.
     killed = replace(run, ranks=tuple(replace(rank, stop_ns=None, cpu_ns=0, no_core_ns=0) for rank in run.ranks))
     found = find_shared_cores(killed)
     assert found is not None
@@ -91,7 +91,7 @@ def test_without_the_kernels_count_the_time_without_a_core_is_the_rest_of_the_cp
 
 
 def timed_run(transfer_ns: int, late_ns: int = 0, lacked: float = 0.75) -> Profile:
-    """Return a run of 60 collectives of 4 ranks on one core. The ranks compute longer by turns."""
+    """Return a run of 60 collectives of 4 ranks on one core, where a different rank computes longer each time."""
     made = SyntheticRun(4, seed=8)
     for number in range(60):
         made.compute({number % 4: late_ns})
@@ -134,6 +134,6 @@ def test_what_shares_the_cores_of_ranks_that_poll_a_network_is_said_but_not_the_
 def test_ranks_that_are_late_in_turn_since_they_share_a_core() -> None:
     verdict = judge_run(timed_run(20_000, late_ns=5 * MS))
     assert (verdict.kind, verdict.cause) == (VerdictKind.WAITING, SHARED_CORES)
-    # Polling ranks also wait for cores, so shared cores need not be the reason why ranks come late.
+    # Polling ranks wait for cores too, so shared cores need not be the reason why ranks come late.
     assert judge_run(timed_run(20_000, late_ns=5 * MS, lacked=0.5)).cause == "noise"
     assert NO_PROBLEM in verdict.text

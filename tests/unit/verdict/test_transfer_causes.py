@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Causes of slow transfer: the tests write the hosts' adapters, counters and connections."""
+"""Causes of slow transfer, for synthetic adapters, counters and connections of the hosts."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def make_interface(name: str = "eth0", speed_mbps: int | None = 1000, **changes:
 
 
 def make_adapter(rate: float = 100.0, sent: int = 0, device: str = "mlx5_0", **changes: Any) -> Port:
-    """Return an InfiniBand port that sent some bytes."""
+    """Return an InfiniBand port that sent `sent` bytes."""
     counters = changes.pop("counters", {})
     hardware = grow(port_xmit_data=sent // 4, port_rcv_data=sent // 4, **counters)
     return make_port(1, rate_gbps=rate, device=device, hardware=hardware, **{"width": 4, **changes})
@@ -144,7 +144,7 @@ def test_the_advice_is_for_the_mpi_in_use(mpi: str, library: str, setting: str) 
         ([IDLE_ADAPTER, ([make_adapter(state=1)], [make_interface()])], {"eth0": EACH}),
         # Another job keeps the adapter busy.
         ([([make_adapter(sent=9 * EACH)], [make_interface()])] * 2, {"eth0": EACH}),
-        # The Ethernet interface is as fast as the adapter, and is not one of the adapter's ports.
+        # The Ethernet interface is as fast as the adapter, but is no port of the adapter.
         ([([make_adapter()], [make_interface(speed_mbps=100_000)])] * 2, {"eth0": EACH}),
         ([([], [make_interface()])] * 2, {"eth0": EACH}),
         ([([], [])] * 2, {}),
@@ -182,7 +182,7 @@ def test_tcp_within_a_host_is_the_wrong_transport() -> None:
     assert "TCP over the loopback carries 1.2 GB between ranks of n0" in cause.evidence
     assert "vader" in cause.advice
     assert find(make_run([([], [])], {"lo": 5000})) == ["memory-bound"]
-    # A launcher's connections carry more bytes than the messages of a job that hardly sends.
+    # The launcher's connections carry more bytes than the few messages of the job.
     assert find(replace(run, counters=replace(run.counters, bytes=run.counters.bytes // 1_000_000))) == []
 
 
@@ -239,7 +239,7 @@ def test_counters_that_were_reset_or_not_read_again_say_nothing() -> None:
 
 
 def test_other_traffic_is_what_the_job_did_not_send_or_receive() -> None:
-    # A host has 2 ranks. Each rank sends 300 MB to the other host: together 600 MB.
+    # Each of a host's 2 ranks sends 300 MB to the other host, 600 MB together.
     own, header = 2 * EACH, 20 * MB
     quiet = make_interface(hardware=grow(tx_bytes=own + header, rx_bytes=own + header))
     assert find(make_run([([], [quiet])] * 2, {"eth0": EACH})) == []
@@ -265,7 +265,7 @@ def test_copies_within_a_host_bound_transfer_where_ranks_have_cores() -> None:
     cause = first(run)
     assert (cause.name, "at 120 MB/s" in cause.evidence) == ("memory-bound", True)
     assert find(make_run([([], [])], choices=[AdapterChoice("cores", "0-1")])) == []
-    # Copies do not slow small messages, and a waiting run does not need a cause of slow transfer.
+    # Copies do not slow small messages, and a run that waits needs no cause of slow transfer.
     assert find(make_run([([], [])], messages=1 << 20)) == []
     assert find_transfer_causes(run, 1.0, 11.0) == ()
 

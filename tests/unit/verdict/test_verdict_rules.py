@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Verdicts on runs with known times, and on links with known times."""
+"""Verdicts on runs and links with known times."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ OPERATIONS = ("ALLREDUCE", "RECV", "FILE_WRITE_ALL")
 def make_run(
     seconds: list[tuple[int, float]], sent: list[Count], run_s: float = 10, hosts: tuple[int, ...] = (0, 1)
 ) -> Profile:
-    """Make a run: `seconds` has each rank's operation and time inside MPI."""
+    """Make a run: Return a run. seconds: operation of each rank, and its time inside MPI."""
     count = len(seconds)
     ranks = [
         replace(make_rank(rank, hosts[rank % len(hosts)]), has_times=True, start_ns=0, stop_ns=round(run_s * S))
@@ -68,7 +68,7 @@ def test_little_time_in_mpi() -> None:
 
 
 def test_waiting_for_a_rank_that_computes_longer() -> None:
-    """Rank 1 is outside MPI for 10 s, rank 0 for 2 s. So rank 0 waits, in its collective."""
+    """Rank 1 is outside MPI for 10 s, rank 0 for 2 s: rank 0 waits in its collective."""
     verdict = judge_run(make_run([(0, 8), (0, 0.0)], BULK))
     assert verdict.kind is VerdictKind.WAITING
     assert verdict.wait_s == pytest.approx(4)
@@ -106,7 +106,7 @@ def test_a_remedy_that_is_not_worth_it() -> None:
 
 @pytest.mark.parametrize(("gain_s", "is_worth_it"), [(0.06, False), (0.2, True)])
 def test_a_run_elsewhere_does_not_show_what_a_remedy_is_worth(gain_s: float, is_worth_it: bool) -> None:
-    """The demo ran on one host. The report places its ranks on a captured fabric."""
+    """The demo ran on one host, and the report places its ranks on a captured fabric."""
     busiest = link(3.1, cause="placement", advice="place the ranks", gain_s=gain_s)
     run = make_run([(1, 5), (1, 5)], BULK)
     assert judge_run(run, busiest).is_worth_it is is_worth_it
@@ -124,7 +124,7 @@ def test_ranks_behind_a_slow_link_make_others_wait() -> None:
 
 
 def test_ranks_that_are_late_in_turn() -> None:
-    """Each rank waits equally long in a collective, even the quickest; its few bytes do not explain the time."""
+    """Each rank waits equally long in a collective, whose few bytes do not explain the time."""
     few = [Count(0, 1, 640, 80), Count(1, 0, 640, 80)]
     verdict = judge_run(make_run([(0, 7), (0, 7)], few, hosts=(0,)))
     assert verdict.kind is VerdictKind.WAITING, verdict.text
@@ -144,7 +144,7 @@ def test_time_of_files_is_neither_waiting_nor_on_the_host() -> None:
 
 @pytest.mark.parametrize("times", [5, 10])
 def test_traffic_of_other_jobs_is_not_taken_for_waiting(times: int) -> None:
-    """The ranks are equal. Messages take a multiple of the time that the link needs: other jobs slow them."""
+    """The ranks are equal. Messages take a multiple of the time that their link needs, since other jobs slow them."""
     run = make_run([(1, 5.0)] * 8, [Count(rank, rank ^ 1, 10**6, 10) for rank in range(8)])
     verdict = judge_run(run, link(5 / times))
     assert verdict.kind is VerdictKind.UNKNOWN, verdict.text
@@ -160,13 +160,13 @@ def test_many_small_messages() -> None:
     assert verdict.kind is VerdictKind.SMALL_MESSAGES
     assert "1,000,000 messages of 64 B" in verdict.text
     assert NO_FABRIC in verdict.missing
-    # Few messages with the same time: the senders come late.
+    # Fewer messages in the same time mean that the senders come late.
     few = [Count(0, 1, 64, 10), Count(1, 0, 64, 10)]
     assert judge_run(make_run([(1, 8), (1, 8)], few)).kind is VerdictKind.WAITING
 
 
 def test_without_a_fabric_the_link_of_a_host_may_take_the_time() -> None:
-    """Four ranks share a host's link. 50 MB from each take 16 s at 100 Mb/s, and the ranks are equal."""
+    """Four equal ranks share a host's link: 50 MB from each take 16 s at 100 Mb/s."""
     sent = [Count(rank, rank ^ 1, 50_000_000, 10) for rank in range(8)]
     shared = (0, 1, 0, 1, 0, 1, 0, 1)
     assert judge_run(make_run([(1, 20)] * 8, sent, 20.1, shared)).kind is VerdictKind.UNKNOWN
@@ -174,7 +174,7 @@ def test_without_a_fabric_the_link_of_a_host_may_take_the_time() -> None:
 
 
 def test_small_messages_that_take_a_little_longer_than_latency_explains() -> None:
-    """On a busy host, a message takes 120 us: 20 us are waiting for a core, and copying bytes takes some time too."""
+    """On a busy host, a message takes 120 us, of these 20 us waiting for a core and some time for copying."""
     small = [Count(0, 1, 32 * 10**5, 10**5), Count(1, 0, 32 * 10**5, 10**5)]
     run = make_run([(1, 12), (1, 12)], small, run_s=12.1)
     for links in (None, link(0.05)):
@@ -187,7 +187,7 @@ def test_bytes_within_a_host() -> None:
     verdict = judge_run(make_run([(1, 8), (1, 8)], much, hosts=(0,)))
     assert verdict.kind is VerdictKind.ON_HOST
     assert judge_run(make_run([(1, 8), (1, 8)], much)).kind is VerdictKind.UNKNOWN
-    # On a fabric, bytes within hosts count too, and so does their time for a copy through memory.
+    # On a fabric, bytes within hosts count too, with their time for a copy through memory.
     few = [Count(0, 1, 4 * 10**9, 10), Count(1, 0, 4 * 10**9, 10)]
     assert judge_run(make_run([(1, 8), (1, 8)], few), link(0.0, on_host_share=1.0)).kind is VerdictKind.ON_HOST
 
@@ -203,7 +203,7 @@ def test_bytes_within_a_host_need_no_times() -> None:
 
 
 def test_messages_within_a_host_that_are_not_seen() -> None:
-    """These messages' time is not waiting. On one host there are no other messages; on two, it is unknown."""
+    """The time of messages within a host is not waiting; on two hosts, it is unknown which messages there are."""
     for hosts, seen, kind in (
         ((0,), False, VerdictKind.ON_HOST),
         ((0,), True, VerdictKind.WAITING),
@@ -235,7 +235,7 @@ GROUP = PARTNER_GROUP | 4 << 40 | 1
 def test_what_calls_asked_for_takes_the_place_of_messages_not_seen(
     asked: list[tuple[int, int, int]], hosts: tuple[int, ...], kind: VerdictKind
 ) -> None:
-    """The ranks are equal for 9.9 s of 10 s: they wait by turns, unless bytes that calls ask for explain the time."""
+    """Equal ranks are in MPI for 9.9 s of 10 s: they wait in turn, unless requested bytes explain the time."""
     run = make_run([(0, 9.9)] * 4, [], hosts=hosts)
     ranks = tuple(replace(rank, source=Source.UCX, sees_host=False, has_demands=True) for rank in run.ranks)
     rows = [(rank, *each) for rank in range(4) for each in asked]
@@ -253,14 +253,14 @@ def test_what_calls_asked_for_takes_the_place_of_messages_not_seen(
 
 
 def test_bytes_between_hosts_do_not_pass_memory_alone() -> None:
-    """A link of 100 Gb/s explains 1.28 s of 3.5 s. At memory's rate, the bytes would take 2 s."""
+    """A link of 100 Gb/s explains 1.28 s of 3.5 s; through memory, the bytes would take 2 s."""
     run = make_run([(1, 3.5), (1, 3.5)], BULK)
     assert judge_run(run, link(0.08)).kind is VerdictKind.WAITING
     assert judge_run(run, link(0.12)).kind is VerdictKind.UNKNOWN
 
 
 def test_ranks_wait_at_the_end_for_one_that_ends_late() -> None:
-    """Three ranks are in MPI_Finalize after 1 s; the other one computes for 9 s more. The mean time in it is 6.75 s."""
+    """Three ranks are in MPI_Finalize after 1 s, the fourth after 10 s: the mean time in MPI_Finalize is 6.75 s."""
     run = make_run([(0, 0.1)] * 4, [Count(0, 1, 32, 4)])
     ends = [10, 1, 1, 1]
     late = tuple(replace(rank, stop_ns=end * S) for rank, end in zip(run.ranks, ends, strict=True))
@@ -273,7 +273,7 @@ def test_ranks_wait_at_the_end_for_one_that_ends_late() -> None:
 
 
 def test_where_ranks_wait_for_one_that_is_late() -> None:
-    """Rank 2 is outside MPI for 9.5 s, the others for 2 s. The others wait for it in messages."""
+    """Rank 2 is outside MPI for 9.5 s, the other ranks for 2 s: they wait for rank 2 in messages."""
     run = make_run([(1, 8), (1, 8), (1, 0.5), (1, 8)], BULK)
     verdict = judge_run(run, link(0.1))
     assert verdict.kind is VerdictKind.WAITING, verdict.text
@@ -283,7 +283,7 @@ def test_where_ranks_wait_for_one_that_is_late() -> None:
 
 
 def test_ranks_that_wait_in_three_places_alike() -> None:
-    """The others wait for rank 3 in a collective, a message and a write; none of these has most of the waiting."""
+    """Ranks wait for rank 3 in a collective, a message and a write; none of the three has most of the waiting."""
     run = make_run([(0, 8), (1, 8), (2, 8), (1, 0.5)], BULK)
     text = judge_run(run, link(0.1)).text
     assert "most of it for rank 3, which spends most time outside of MPI" in text

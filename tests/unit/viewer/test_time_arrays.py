@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The regions of ranks over time; the tests write the marks and intervals."""
+"""The regions of ranks over time, from synthetic marks and intervals."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def test_no_region_is_visited_while_recording_is_off_nor_after_the_last_mark() -
         (MarkKind.ON, 8, MAIN),
         (MarkKind.END, 9, HALO),
     )
-    assert visits_of(run) == [(HALO, 1, 4), (HALO, 8, 9)]  # no visit has the first second
+    assert visits_of(run) == [(HALO, 1, 4), (HALO, 8, 9)]  # no visit includes the first second
 
 
 def test_the_shortest_of_too_many_visits_are_left_out(monkeypatch: pytest.MonkeyPatch) -> None:

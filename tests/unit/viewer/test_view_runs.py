@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""All runs in a view file number regions, operations, jobs and ranks alike; intervals of several jobs form one list."""
+"""All runs of a view use the same indices of names and ranks; intervals of several jobs form one list."""
 
 from __future__ import annotations
 
@@ -101,7 +101,7 @@ def make_intervals(begin: float, end: float, peer: int) -> Intervals:
 
 @pytest.mark.parametrize(
     ("second", "begins"),
-    [(15, [0, 5]), (100, [0, 0])],  # the second run starts during the first; and long after it
+    [(15, [0, 5]), (100, [0, 0])],  # the second run starts during the first run, or long after it
 )
 def test_jobs_recorded_at_one_time_stay_where_they_were(second: int, begins: list[int]) -> None:
     times = merge_times([make_timed(10, 20, 1), None, make_timed(second, second + 9, 1)], (0, 4, 6))
@@ -132,7 +132,7 @@ def test_a_traffic_between_lids_has_no_ranks_and_links_have_values_of_their_own(
     counted = ViewRun("", no_counters("made"), loads, run.coverage)
     value = LinkValue("sender", "", sender.astype(float))
     made = encode_document("", subnets, lay_out(fabrics), find_hosts(fabrics), [counted], link_values=[value])
-    # Each link direction has its value, whatever the order of directions in the page.
+    # Each link direction has its value, for any order of directions in the page.
     (length,) = struct.unpack_from("<I", made)
     arrays = {each["name"]: each for each in json.loads(made[4 : 4 + length])["arrays"]}
     begin = -(-(4 + length) // 8) * 8

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Waiting in synthetic runs whose waits are known: exact clocks, shifted clocks, samples, and missing records."""
+"""Waiting in synthetic runs with known waits: with exact clocks, shifted clocks, samples, and missing records."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def random_clock(seed: int, ranks: int) -> Clock:
 
 
 def late_in_turn(ranks: int = 4, rounds: int = 300) -> SyntheticRun:
-    """Return a run whose ranks come late by turns, by up to 3 ms, to an Allreduce that takes 20 us."""
+    """Return a run whose ranks in turn come up to 3 ms late to an Allreduce that takes 20 us."""
     run = SyntheticRun(ranks, seed=3)
     for number in range(rounds):
         run.compute({number % ranks: int(run.generator.uniform(0.5, 3) * MS)})
@@ -42,10 +42,7 @@ def late_in_turn(ranks: int = 4, rounds: int = 300) -> SyntheticRun:
 
 
 def halo_with_a_slow_rank(ranks: int = 5, rounds: int = 200) -> SyntheticRun:
-    """Return a run in which a rank is slow, except in each eighth round.
-
-    Without these rounds, clocks cannot be compared.
-    """
+    """Return a run where a rank is slow, except in each eighth round, without which clocks cannot be compared."""
     run = SyntheticRun(ranks, seed=4)
     for number in range(rounds):
         run.compute({2: 2 * MS if number % 8 else 0})
@@ -120,7 +117,7 @@ def test_the_error_of_samples_covers_the_truth() -> None:
             traces = late_in_turn(rounds=240 + salt).traces()
             total = measure(traces, level=level).total()
             inside += abs(total.wait_s - true_wait(traces)) <= 2 * total.error_s
-    assert inside >= 28  # of 30 intervals of two standard errors
+    assert inside >= 28  # of 30 intervals of two standard errors contain the truth
 
 
 def test_the_error_covers_the_truth_where_calls_have_some_of_their_messages() -> None:
@@ -142,7 +139,7 @@ def test_the_error_covers_the_truth_where_calls_have_some_of_their_messages() ->
 
 
 def with_a_long_delay(seed: int, late: int = 1234, rounds: int = 4000) -> SyntheticRun:
-    """Return a run of short collectives; a rank comes 400 ms late to one of them."""
+    """Return a run of short collectives, where a rank comes 400 ms late to one collective."""
     run = SyntheticRun(4, seed=seed)
     for number in range(rounds):
         run.compute({2: 400 * MS} if number == late else {number % 4: 20_000})
@@ -159,7 +156,7 @@ def test_a_rare_long_call_is_split_though_the_hash_does_not_choose_it(seed: int)
     assert abs(total.wait_s - truth) < 0.01 * whole
     assert total.unsplit_s < 0.01 * whole
     assert abs(total.wait_s - truth) <= 2 * total.error_s + total.unsplit_s
-    # Without this sample, most of the delay is in no sample, and its time is not split.
+    # Without this sample, most of the delay is in no sample, so its time is not split.
     assert 0.3 * whole < without.unsplit_s
     assert abs(without.wait_s - truth) <= 2 * without.error_s + without.unsplit_s
 
@@ -189,7 +186,7 @@ def test_messages_that_are_long_at_one_end_alone_are_no_sample() -> None:
 
 
 def test_a_sampled_rare_call_does_not_stand_for_others() -> None:
-    """One of four successive calls is sampled. In one of these runs, it is the long one."""
+    """One of four successive calls is sampled: in one of the runs, the long call."""
     for late in range(232, 236):
         traces = with_a_long_delay(0, late, rounds=1000).traces()
         total = measure(traces, level=2).total()
@@ -204,7 +201,7 @@ def test_a_call_that_is_long_for_some_members_alone_is_not_taken_for_a_sample() 
     short = rows.is_long & ~((rows.rank == 2) & (rows.number == rows.number[stay.argmax()]))
     found = measure_waiting(replace(profile, collective_samples=replace(rows, is_long=short)))
     assert found is not None
-    # The hash did not choose the delayed call, so the call stands for no other calls.
+    # The hash did not select the delayed call, so this sample stands for no other calls.
     assert stay.max() not in found.calls.stay_ns
     assert not found.calls.is_long.any()
 
@@ -255,7 +252,7 @@ def test_a_call_that_waits_for_a_notifier_needs_no_message() -> None:
     assert found is not None
     assert found.messages == 0
     assert found.total().wait_s == pytest.approx(true_wait(traces), rel=1e-9)
-    # A waiting receiver whose message has no sample of its sender is not split.
+    # The time of a waiting receiver is not split if its sender's message was not sampled.
     alone = take_rows(replace(rows, side=side), (side == Side.WAITER) | (rows.number % 2 == 0))
     missing = measure_waiting(replace(profile, message_samples=alone, ranks=profile.ranks[1:]))
     assert missing is not None
@@ -267,7 +264,7 @@ def test_neighbours_wait_for_the_last_of_their_sources_alone() -> None:
     profile = derive_profile(run.traces())
     rows = profile.collective_samples
     names = tuple("NEIGHBOR_ALLGATHER" if name == "ALLREDUCE" else name for name in profile.operations)
-    # Each rank receives from the rank before it. The last source of each rank is the rank itself.
+    # Each rank receives from the rank before it; the last source is the rank itself.
     ends = [(rank, peer) for rank in range(4) for peer in (rank - 1, rank) if peer >= 0]
     columns = {name: np.zeros(len(ends), column) for name, column in MessageSamples.column_types().items()}
     columns["communicator"][:] = rows.communicator[0]
@@ -291,12 +288,12 @@ def test_neighbours_wait_for_the_last_of_their_sources_alone() -> None:
 
 @pytest.mark.parametrize(("name", "waiting"), [("Bcast", {0, 2, 3}), ("Reduce", {1})])
 def test_a_rooted_collective_waits_for_those_it_needs(name: str, waiting: set[int]) -> None:
-    """In every other round, the rank that others need is late: the root of a Bcast, or a sender in a Reduce."""
+    """In every other round, the rank for which others wait is late: the root of a Bcast, or a sender of a Reduce."""
     run = SyntheticRun(4, seed=6)
     for number in range(100):
         is_root = number % 2 == 0
         run.compute({1 if is_root == (name == "Bcast") else 2: 3 * MS})
-        run.collective(name, 8, 8 * MS, root=1)  # the transfer is longer than any rank is late
+        run.collective(name, 8, 8 * MS, root=1)  # the transfer takes longer than the delay of any rank
         run.collective("Barrier", 0, 20_000)
     found = measure(run.traces())
     calls = found.calls
@@ -310,7 +307,7 @@ def test_a_delay_is_traced_back_to_the_rank_that_came_late() -> None:
     found = measure(pipeline().traces())
     assert {late.rank for late in found.late if late.wait_s > 0.01 * found.total().wait_s} == {0}
     first = found.late[0]
-    assert first.passed_on_s == pytest.approx(0.8 * first.wait_s, rel=0.05)  # four of the five others
+    assert first.passed_on_s == pytest.approx(0.8 * first.wait_s, rel=0.05)  # four of the five other ranks
     assert first.late_s == pytest.approx(2e-3, rel=0.05)
     assert first.outside_s == pytest.approx(0.3, rel=0.05)
     assert first.others_outside_s is not None

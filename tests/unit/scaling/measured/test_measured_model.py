@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Predicted run times from delays, calls and forwarding tables; each part is compared with values by hand."""
+"""Run times predicted from delays, calls and forwarding tables; each part equals values by hand."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class Line:
     """A network with a latency of 2 us and 1 GB/s."""
 
     def times(self, length: float) -> tuple[float, float]:
-        """Return latency and transfer time of a message, s."""
+        """Return latency and transfer time of a message, in seconds."""
         return START, PER_BYTE * length
 
 
@@ -130,7 +130,7 @@ TREE = "xgft:2:4,4:1,2"
     ("pattern", "ranks", "share"),
     [
         (RING, 16, 1.0),
-        # Two rounds stay within leaf switches. In the other two, four hosts' messages share two uplinks.
+        # Two rounds stay within leaf switches; in two rounds, the messages of four hosts share two uplinks.
         (DOUBLING, 16, (1 + 1 + 2 + 2) / 4),
         (DOUBLING, 4, 1.0),
         # Each host sends 12 of its 15 messages to other leaves; four hosts share two uplinks.
@@ -186,7 +186,7 @@ def test_weak_scaling_keeps_the_operations_of_a_process() -> None:
 
 
 def test_the_interval_contains_what_happens() -> None:
-    """The noise is 5%. Of 200 series, about 95% have the next noisy time inside the 95% interval."""
+    """The noise is 5%. For about 95% of 200 series, the next noisy time is inside the 95% interval."""
     generator = np.random.default_rng(1)
     inside = 0
     for _ in range(200):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`ibprof-scaling predict` finds the rule by which the times of profiles grow, and continues it beyond the profiles."""
+"""`ibprof-scaling predict` finds the law by which the times of profiles grow, and extrapolates it."""
 
 from __future__ import annotations
 
@@ -132,7 +132,7 @@ def test_a_run_of_one_process_is_the_base_of_speed_up(
 
 
 def test_delays_of_another_unit(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
-    """Delays in ns from a numpy file give the same prediction; commands of kernels take their bandwidth from it."""
+    """Delays in ns from a numpy file give the same prediction, and the bandwidth for commands of kernels."""
     line = [*write_inputs(tmp_path), "--processes", "16", "--json"]
     cube = np.broadcast_to((1e4 + LENGTHS)[:, None, None] * (1 - np.eye(2)), (5, 2, 2))
     np.savez(tmp_path / "d.npz", delays=cube, hosts=np.array(["a", "b"]), lengths=LENGTHS)
@@ -147,10 +147,7 @@ def test_delays_of_another_unit(capsys: pytest.CaptureFixture[str], tmp_path: Pa
 
 
 def test_tables_slow_what_leaves_a_leaf_switch(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
-    """The runs are on hosts of one leaf switch and share no links.
-
-    On 16 hosts, an all-to-all moves data 1.6 times as long.
-    """
+    """The runs on one leaf switch share no links; on 16 hosts, an all-to-all transfers 1.6 times as long."""
     line = [*write_inputs(tmp_path, (2, 3, 4)), "--processes", "16", "--json"]
     assert main(line) == 0
     plain = json.loads(capsys.readouterr().out)["curve"][0]["operations"]

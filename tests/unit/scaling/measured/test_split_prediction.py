@@ -26,7 +26,7 @@ Law = Callable[[int], tuple[float, ...]]
 
 
 def strong(p: int) -> tuple[float, ...]:
-    """Return seconds of computing, a sum in a tree, and messages to all ranks. The latter stop scaling at 13 ranks."""
+    """Return seconds of computing, of a sum in a tree, and of messages to all ranks, which stop scaling at 13 ranks."""
     return 2 / p, 0.004 * np.log2(p), 0.012 * (p - 1)
 
 
@@ -198,7 +198,7 @@ def test_ranks_that_were_not_recorded_are_named(capsys: pytest.CaptureFixture[st
 
 @pytest.mark.parametrize(("fitted", "held_out"), [((1, 4), 16), ((1, 4, 16), 64), ((4, 16, 64), 256)])
 def test_published_times_of_linpack_lie_inside(fitted: tuple[int, ...], held_out: int) -> None:
-    """An AlphaServer SC with the same matrix for all numbers of processes: netlib.org/benchmark/hpl/results.html."""
+    """HPL on an AlphaServer SC, with one matrix for all numbers of processes: netlib.org/benchmark/hpl/results.html."""
     seconds: dict[int, float] = {}
     with (ROOT / "benchmarks" / "data" / "hpl_shared.csv").open(newline="") as file:
         for row in csv.DictReader(file):
