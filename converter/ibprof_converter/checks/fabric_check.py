@@ -260,8 +260,8 @@ def check_rails_alike(fabrics: Sequence[Fabric], hosts: Hosts) -> Iterator[Fabri
 def _check_adapters(fabrics: Sequence[Fabric], hosts: Hosts) -> Iterator[FabricFinding]:
     """Find hosts with fewer adapters on a rail than on others, and hosts with the adapters of two rails swapped.
 
-    Hosts with the same numbers of adapters on each rail as a quarter of all hosts are no finding: a fabric can have
-    several kinds of hosts. Swapped adapters are searched among hosts with equal names of adapters.
+    If a quarter of all hosts have the same numbers of adapters on the rails, these hosts are no finding: a fabric can
+    have several kinds of hosts. Swapped adapters are searched among hosts with equal names of adapters.
     """
     names: list[list[set[str]]] = []
     for fabric, of_node in zip(fabrics, hosts.of_node, strict=True):

@@ -33,7 +33,8 @@ class LinkReport:
     Attributes:
         bytes_total, bytes_routed, bytes_on_host, bytes_unrouted: totals, as in `Loads`.
         ranked_by: one of `RANKINGS`.
-        load_basis: loads by which links are sorted and causes found: `static`, or `estimate` for adaptive routing.
+        load_basis: `static` if links are sorted and causes found by loads along the tables, `estimate` with adaptive
+            routing.
         heat: largest and mean load.
         hotspots: the most loaded link directions.
         switch_hotspots: the most loaded link directions between switches, whose load depends on the placement.

@@ -111,7 +111,7 @@ def _are_spines(fabric: Fabric, level: npt.NDArray[np.int32], nodes: npt.NDArray
 
 
 _ALIKE = 0.5
-"""Two switches are similar if common neighbours / neighbours of either is at least this (Jaccard's index)."""
+"""Two switches are similar if common neighbours / all their neighbours is at least this (Jaccard's index)."""
 
 
 def lower_hostless(fabric: Fabric, level: npt.NDArray[np.int32]) -> npt.NDArray[np.int32]:
@@ -151,8 +151,8 @@ def _are_alike(
 ) -> npt.NDArray[np.bool_]:
     """Return True for each `far` switch that is cabled like a `known` switch.
 
-    Common neighbours above / neighbours above of either is at least `_ALIKE`. Some `known` switch must have at least as
-    many links up as the `far` switch.
+    Common neighbours above / all neighbours above of two similar switches is at least `_ALIKE`. Some `known` switch
+    must have at least as many links up as the `far` switch.
 
     Args:
         pairs: int [edge, 2], the two switches of each link, listed in both orders.
@@ -331,7 +331,7 @@ def find_few_links(fabric: Fabric, level: npt.NDArray[np.int32]) -> Iterator[Few
 
 
 def find_usual_count(counts: npt.NDArray[np.int64]) -> int:
-    """Return the largest value that occurs twice and in 25% of `counts`, or more often; else the most common value."""
+    """Return the largest value that at least two, and at least 25%, of `counts` have; else the most common value."""
     number, having = np.unique(counts, return_counts=True)
     shared = number[having >= max(2, len(counts) / 4)]
     return int(shared[-1] if len(shared) else number[::-1][having[::-1].argmax()])

@@ -52,7 +52,7 @@ _BULGES = tuple(np.arange(4, 19) / 20)
 """Candidates for height / half width of a group's arc."""
 
 _MEASURED = 1500
-"""If there are more links, only the links of group 0 are checked for their distance from switches."""
+"""With more links than this, only the links of group 0 are checked for their distance from switches."""
 
 _PIVOTS = 64
 _STRESS_LIMIT = 600
@@ -249,7 +249,7 @@ def position_in_groups(graph: list[set[int]]) -> Points | None:
 
 
 def _find_closest(points: Points, pairs: npt.NDArray[np.intp]) -> float:
-    """Return the smallest distance between a link and a switch that is no end of the link. pairs: the links."""
+    """Return the smallest distance between one of the links `pairs` and a switch that is no end of the link."""
     least = np.inf
     for pair in pairs:
         start, along = points[pair[0]], points[pair[1]] - points[pair[0]]

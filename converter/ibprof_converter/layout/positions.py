@@ -251,7 +251,7 @@ class LevelTree:
         return x
 
     def _lead(self, part: npt.NDArray[np.int64], key: Positions) -> Positions:
-        """Return for each node the least key of the level-0 nodes in its block; the largest keys if there are none."""
+        """Return for each node the least key of the level-0 nodes in its block; a very large key if there are none."""
         least = np.full(self.fabric.nodes, np.inf)
         bottom = self.level == 0
         np.minimum.at(least, part[bottom], key[bottom])

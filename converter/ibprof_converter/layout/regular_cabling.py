@@ -27,7 +27,7 @@ _SWAPPED = 4
 """Number of extra and missing cables that a fabric of any size may have if cables were swapped."""
 
 _ALIKE = 0.5
-"""Two switches are similarly cabled if common neighbours / neighbours of either exceeds this."""
+"""Two switches are similarly cabled if common neighbours / all their neighbours exceeds this."""
 
 _FEWEST = 3
 """Least number of similarly cabled switches that define a usual cabling."""
@@ -183,7 +183,7 @@ def _fit_level(
 
 
 def _expect(count: Counts, has_other_end: npt.NDArray[np.bool_]) -> Counts | None:
-    """Return the number of cables that each pair of switches should have: as most similarly cabled switches have.
+    """Return the number of cables that each pair of switches should have: the number of most similarly cabled switches.
 
     Args:
         count: int64 [lower, upper], number of cables between two switches of successive levels.
@@ -354,7 +354,7 @@ def _fit_torus(nodes: int, edges: npt.NDArray[np.integer]) -> Misfits | None:
     if completed is None:
         return None
     sides, added = completed
-    # A cable still fits if it is a side of no square only because other cables of its squares are missing.
+    # A cable whose squares lack other cables is a side of no square, but still fits.
     pairs = [tuple(sorted(pair)) for pair in added]
     fits = [link for link in wrong.tolist() if tuple(sorted(edges[link].tolist())) in pairs]
     for link in fits:

@@ -44,7 +44,7 @@ def bound_kept_together(problem: PlacementProblem, known: float) -> float:
         return 0.0
     fastest = float(paths.seconds_per_byte[own].min())
     owner, other = neighbours.owner().astype(np.int64), neighbours.rank.astype(np.int64)
-    sent = neighbours.sent.min(axis=1)  # [neighbour, rail], least bytes, whatever the common rails
+    sent = neighbours.sent.min(axis=1)  # [neighbour, rail], bytes on the rail for any set of common rails
     joined = (sent * fastest >= known).any(axis=1)
     pairs = np.column_stack([owner[joined], other[joined]])
     _, of_rank = np.unique(find_parts(problem.ranks, pairs), return_inverse=True)
@@ -72,8 +72,8 @@ def bound_host_seconds(problem: PlacementProblem) -> float:
     """Return a lower bound, for any placement, on the largest time of a host's link direction.
 
     Let c be the largest number of slots of a host. A rank shares its host with at most c - 1 ranks, at best with those
-    that exchange most bytes with it. Its bytes to all other ranks pass the link of its port. At best, these bytes of
-    all ranks are spread evenly over the ports.
+    that exchange most bytes with it. The rank's bytes to all other ranks pass the link of its port. At best, all ranks
+    together load the ports evenly.
     """
     slots, neighbours, paths = problem.slots, problem.neighbours, problem.paths
     most_slots = int(np.bincount(slots.host_of_slot).max(initial=0))
@@ -98,8 +98,7 @@ def bound_max_seconds(problem: PlacementProblem) -> float:
     pass no link between switches. All other bytes pass such links:
 
     * The bytes that a rank receives pass the last link directions of the paths to its port, which the tables determine.
-    * If all other leaves have too few slots for the ranks, some ranks are behind this leaf. Their bytes pass its
-      uplinks.
+    * If all other leaves have too few slots, some ranks are behind this leaf, and their bytes pass the leaf's uplinks.
 
     Returns:
         Seconds; 0 if all ranks fit behind one leaf.
@@ -109,7 +108,7 @@ def bound_max_seconds(problem: PlacementProblem) -> float:
 
 def _bound_of_rail(problem: PlacementProblem, rail: int) -> float:
     paths, slots, neighbours = problem.paths, problem.slots, problem.neighbours
-    # The rails of a pair of ranks depend on their ports. At least these bytes take this rail, whatever the ports.
+    # The rails of a pair of ranks depend on their ports. These bytes take this rail for any choice of ports.
     sent, received = (amount[:, :, rail].min(axis=1) for amount in (neighbours.sent, neighbours.received))
     leaf_of_slot = paths.leaf_of_port[rail][slots.port_of_slot]
     slots_of_leaf = np.bincount(leaf_of_slot, minlength=paths.leaves)

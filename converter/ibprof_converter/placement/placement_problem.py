@@ -20,7 +20,7 @@ _PATHS_LIMIT = 1 << 22
 """Largest number of paths that are kept in memory. The paths of 4,096 hosts on 256 leaf switches need about 30 MB."""
 
 SlotOfRank = npt.NDArray[np.uint32]
-"""The slot of each rank: uint32 [rank], all different."""
+"""The slot of each rank: uint32 [rank]. No two ranks have the same slot."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,7 +92,7 @@ def find_neighbours(demand: RankTraffic, policy: str, sets_of_rails: npt.NDArray
     amounts = np.zeros((len(pairs), 2, len(sets), rails), np.int64)
     for row, number in enumerate(sets):
         row_of_rails[number] = row
-        # Without a common rail, bytes go to rail 0. Rail 0 or the other rails then have no path for them.
+        # Bytes between ports without a common rail go to rail 0, where one of the two ports has no path.
         usable = np.array([number >> rail & 1 for rail in range(rails)], np.bool_) if number else np.arange(rails) == 0
         shares = share_out(
             policy,

@@ -114,7 +114,10 @@ class RankSlots:
 
     @property
     def is_numbered(self) -> npt.NDArray[np.uint8]:
-        """1 for hosts whose slots have different ports: uint8 [host]. Their ranks take the slots in rank order."""
+        """1 for hosts whose slots have different ports: uint8 [host].
+
+        Ranks on such a host take its slots in rank order.
+        """
         first = self.first_slot_of_host
         ports = self.port_of_slot
         changes = np.append(ports[1:] != ports[:-1], False)

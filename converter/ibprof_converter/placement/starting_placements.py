@@ -34,10 +34,13 @@ Arguments: the ranks (int64 [rank]), the number of ranks in the first part, and 
 """
 
 BISECTIONS = 16
-"""Largest number of placements from divisions by traffic, each with another seed. Their times differ by up to 25%."""
+"""Largest number of placements from divisions by traffic, each with another seed.
+
+Link times of these placements differ by up to 25%.
+"""
 
 _ENTRIES = 1 << 20
-"""If `Neighbours` has many entries, there are fewer divisions: they read at most this number of entries in total."""
+"""Largest number of entries of `Neighbours` that all divisions read; with many entries, there are fewer divisions."""
 
 
 def packed_slots(slots: RankSlots, ranks: int) -> SlotOfRank:

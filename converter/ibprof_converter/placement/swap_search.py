@@ -58,7 +58,7 @@ class Energy:
     Attributes:
         unit: float64 [end], weight of the link direction's bytes; 0 for link directions that do not count.
         limit: int64 [end], largest number of bytes that a swap or move may put on the link direction.
-        doublings: exponent of 2 in the formula. The larger it is, the more weight the most loaded link directions have.
+        doublings: exponent of 2 in the formula. A larger exponent gives the most loaded link directions more weight.
     """
 
     unit: npt.NDArray[np.float64]
@@ -318,7 +318,7 @@ def search(
 def _plan(
     problem: PlacementProblem, scored: Sequence[tuple[PlacementScore, SlotOfRank]], seed: int, seconds: float
 ) -> list[_Chain]:
-    """Return the chains. Their number does not depend on the machine, so results are reproducible."""
+    """Return the chains, the same number on each machine, so that results are reproducible."""
     plan = [(0, COLD), (0, WARM), (1, COLD), (2, COLD)]
     begins = [(*scored[min(index, len(scored) - 1)], heat) for index, heat in plan]
     if problem.ranks <= _FEW_RANKS:
@@ -392,7 +392,7 @@ def _is_reached(goal: Goal, problem: PlacementProblem, score: PlacementScore, bo
     if score.lost:
         return False
     if goal is Goal.BOTTLENECK:
-        # If hosts are alike, every placement has the same time of hosts' links: minimise that between switches instead.
+        # If hosts are alike, hosts' links have the same time in every placement: minimise the time between switches.
         return problem.hosts_are_alike or score.bottleneck_seconds <= bounds.bottleneck_seconds
     if goal is Goal.SWITCHES:
         is_same = not problem.hosts_are_alike and score.max_seconds >= score.bottleneck_seconds

@@ -25,7 +25,7 @@ NO_LEAF = 0
 """Index of the leaf that stands for ports that are not on the rail; its paths carry no bytes."""
 
 _NO_ROUTE_FACTOR = 1e3
-"""Cost of a byte without a route / cost of a byte on the slowest link; a search so prefers paths that exist."""
+"""Cost of a byte without a route / cost of a byte on the slowest link, so that a search avoids missing routes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,7 +126,8 @@ def find_switch_paths(subnets: Sequence[Subnet], lid: npt.NDArray[np.int32]) -> 
     """Return the paths between ports of hosts along the forwarding tables.
 
     Args:
-        subnets: subnet of each column of `lid`. If hosts have several adapters in a subnet, it is listed several times.
+        subnets: subnet of each column of `lid`. If hosts have several adapters in a subnet, the subnet is listed
+            several times.
         lid: int32 [port, rail], LIDs of the ports; `NO_LID` if a port is not on a rail.
     """
     by_rail = np.ascontiguousarray(lid.T)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Parts of a measurement, without an MPI: schedules, message lengths, statistics, and pairs that are measured again."""
+"""Parts of the delay measurement that need no MPI: schedules, message lengths, statistics, pairs to measure again."""
 
 from __future__ import annotations
 

@@ -101,7 +101,7 @@ def test_an_operation_with_a_call_that_failed_is_left_out() -> None:
 def test_nonblocking_collectives_that_may_be_counted_for_one_another_are_compared_together() -> None:
     note = "some nonblocking collectives may be counted under the operation of an earlier one"
     apart = job("IALLREDUCE", ALL_100, 10)
-    other = replace(apart, operations=("IALLREDUCE", "IBCAST"))  # the loop counts about 390 bytes as IBCAST
+    other = replace(apart, operations=("IALLREDUCE", "IBCAST"))  # IBCAST gets `whole` bytes
     for whole, noted in ((390, True), (389, True), (390, False)):
         counters = replace(other.counters, bytes=np.array([10, whole], np.uint64))
         ranks = tuple(replace(rank, notes=(note,) if noted else ()) for rank in other.ranks)

@@ -152,10 +152,7 @@ def test_several_ingests_at_once_store_each_job_once(tmp_path: Path) -> None:
         write(path, *(job(number) for number in range(first, first + 20)))
     store = tmp_path / "store"
     command = [sys.executable, "-c", AT_ONCE, str(store), *map(str, parts)]
-    buffered = {
-        **os.environ,
-        "PYTHONUNBUFFERED": "",
-    }  # unbuffered, Python would write a line and its line end separately
+    buffered = {**os.environ, "PYTHONUNBUFFERED": ""}  # so that Python writes whole lines
     printed = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True, env=buffered).stdout.splitlines()
     assert len(printed) == 4
     assert keys(store) == [f"{number:016x}" for number in range(23)]

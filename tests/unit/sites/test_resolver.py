@@ -103,7 +103,7 @@ def test_names_of_sources(name: str, build: Build, monkeypatch: pytest.MonkeyPat
 
 
 def test_functions(build: Build) -> None:
-    """Names are written as in the source."""
+    """Names of functions are written as in the source."""
     found, _ = resolve_calls(build("-g", "-O2", source="exchange.cpp"))
     assert {tuple(function_names(frames)) for frames in found.frames} == {
         (f"halo::Box<{kind}>::send({kind})",) for kind in ("int", "long")

@@ -127,7 +127,7 @@ def test_of_a_torus_pairs_with_one_way_alone_count(capsys: pytest.CaptureFixture
 
 
 def test_a_fabrics_links_by_guid_and_port(capsys: pytest.CaptureFixture[str]) -> None:
-    # Two leaves and two spines: the tables decide to which links a delay belongs.
+    # With two spines, the forwarding tables determine the links that a delay includes.
     fabric = "xgft:2:4,4:1,2"
     names = tuple(f"host{host:02}" for host in range(1, 17))
     matrix = np.where(np.arange(16)[:, None] // 4 == np.arange(16) // 4, 2e-6, 4e-6)

@@ -76,7 +76,7 @@ class Diagnosis:
         ideal_routing_s: lower bound for any routing of this traffic: the larger of `max_host_link_s` and the cut's
             time.
         causes: the causes, in the order found; empty if no network problem is found.
-        load_basis: loads from which times are computed: `static` (forwarding tables) or `estimate` (adaptive routing).
+        load_basis: `static` if times are from loads along forwarding tables, `estimate` with adaptive routing.
         tried: all considered changes; a change that is no remedy has the reason.
         loaded_by: ranks, call, line and region that load the busiest link direction most; None if unknown.
         busiest_at: rail, link and end of the busiest link direction; None if unknown.
@@ -180,7 +180,7 @@ def _find_causes(situation: Situation, progress: Progress) -> tuple[list[LoadCau
 
 
 def _find_fault(situation: Situation, maker: TableMaker, before: int, tried: list[TriedChange]) -> LoadCause | None:
-    """Find the fault whose repair lowers the largest time most; prefer few repairs to a further gain below 5%.
+    """Find the fault whose repair lowers the largest time most. Of repairs within 5% of the best, choose the fewest.
 
     Forwarding tables after a repair are computed by the rule of the present tables. If no repair helps with this rule,
     the fabrics with and without the fault are compared under each of ibprof's own rules.
@@ -208,7 +208,7 @@ def _find_fault(situation: Situation, maker: TableMaker, before: int, tried: lis
             elif after.max_seconds > SMALL_GAIN * situation.max_seconds:
                 why_not = "costs this job less than 5%"
             else:
-                why_not = "another repair comes first" if best else "new tables alone leave about as little"
+                why_not = "another repair comes first" if best else "new tables alone gain about as much"
             is_best = best == (trials, some)
             seconds = None if splits else after.max_seconds
             tried.append(TriedChange(what, REPAIR, before, seconds, None if is_best else why_not))
@@ -312,7 +312,7 @@ class _RepairTrials:
         return math.inf if after.lost_bytes > self._situation.lost_bytes else after.max_seconds
 
     def _fewest(self, repairs: Repairs) -> Repairs:
-        """Return the fewest of the first repairs whose largest time is within 5% of the time after all repairs."""
+        """Return one repair, or the fewest first ones, within 5% of the time after all repairs; else all repairs."""
         enough = NEAR_BEST * self._seconds(repairs)
         if len(repairs) == 1 or not self._helps(repairs):
             return repairs

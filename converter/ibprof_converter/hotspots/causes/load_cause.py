@@ -61,7 +61,7 @@ class Change:
     """A change in the model.
 
     Attributes:
-        cause: the cause that the change removes: `SLOW_LINK`, `MISSING_UPLINK`, ... or `PLACEMENT`.
+        cause: the cause that the change removes, from `SLOW_LINK` to `PLACEMENT` above.
         kind: one of `KINDS`.
         what: text that describes the change.
         after: the situation with the change; None if the change was not tried or is impossible.
@@ -87,7 +87,7 @@ class LoadCause:
     """A cause of the largest time of a link direction.
 
     Attributes:
-        cause: `SLOW_LINK`, `MISSING_UPLINK`, ... or `PLACEMENT`.
+        cause: a constant from `SLOW_LINK` to `PLACEMENT` above.
         kind: the remedy's kind, one of `KINDS`.
         at: names of the affected switches, links or hosts.
         evidence: sentences with facts that show the cause.

@@ -28,7 +28,7 @@ _CLEARLY = 1.01
 
 
 _BUSY = 0.9
-"""More links are not tried if the largest time of a host's own link / that between switches is above 0.9."""
+"""More links are not tried if the largest time of hosts' links / of links between switches exceeds 0.9."""
 
 SWITCHES_LIMIT = 1200
 """Largest number of switches of a fabric whose bisections are searched."""
@@ -162,7 +162,7 @@ def _list_moves(situation: Situation, cut: SwitchCut) -> list[str]:
 
 
 def try_links(situation: Situation) -> Iterator[Change]:
-    """Try faster links across all cuts like the narrowest, up to the speed of the hosts' links inside it."""
+    """Try faster links across all cuts like the narrowest, up to the speed of the hosts' links inside the cut."""
     if situation.max_host_seconds > _BUSY * situation.max_switch_seconds:
         return
     cut = narrowest_cut(situation)
@@ -223,7 +223,7 @@ def _find_room(situation: Situation, cut: SwitchCut) -> float:
 
 
 def join_choices(choices: Sequence[str]) -> str:
-    """Return choices as a list in words: `a, b, or c`."""
+    """Return choices as text, such as "a, b, or c"."""
     return f"{', '.join(choices[:-1])}, or {choices[-1]}" if len(choices) > 1 else choices[0]
 
 
@@ -239,7 +239,7 @@ def _widen(situation: Situation, cut: SwitchCut, factor: float) -> Situation:
 
 
 def _find_wide(fabric: Fabric, level: npt.NDArray[np.int32], cut: SwitchCut) -> npt.NDArray[np.bool_]:
-    """Mark the links between switches that lead above the cut's level, or all if its level is 0: bool [link]."""
+    """Return the links between switches above the cut's level, or all if the level is 0: bool [link]."""
     upper = np.maximum(level[fabric.link_node[:, 0]], level[fabric.link_node[:, 1]])
     between: npt.NDArray[np.bool_] = (fabric.node_kind[fabric.link_node] == NodeKind.SWITCH).all(axis=1)
     return between & (upper > cut.level) if cut.level else between

@@ -36,7 +36,7 @@ _SEED = 1
 _RANDOM_SEEDS = 5
 
 PAIRS_LIMIT = 1_000_000
-"""Largest number of pairs of hosts: a search with more takes too long for a report."""
+"""Largest number of pairs of ranks or hosts with traffic, since a search with more takes too long for a report."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +75,7 @@ def try_placements(situation: Situation) -> Iterator[Change]:
 
 
 def _is_network_busier(situation: Situation) -> bool:
-    """Return true if hosts' own links need at most 80% of the largest time of links between switches."""
+    """Return true if the largest time of hosts' own links is at most 80% of that between switches."""
     return situation.max_host_seconds <= GAIN * situation.max_switch_seconds
 
 

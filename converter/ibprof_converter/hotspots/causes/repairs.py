@@ -37,7 +37,7 @@ _CABLES_ADVISED = 1
 """Number of cables that the advice on a switch names; the change names all."""
 
 _LOCAL = 1.25
-"""A switch is an outlier if its speed of host links / uplinks exceeds 1.25 times the median of its level's leaves."""
+"""A switch is an outlier if its speed of host links / speed of uplinks exceeds 1.25 times the median of its level."""
 
 _OF_LINKS = ("link_node", "link_port", "link_gbps", "link_lanes", "link_half", "link_unequal")
 
@@ -101,7 +101,7 @@ def find_repairs(situation: Situation) -> list[Repair]:
         fitted = fit_regular_cabling(subnet.fabric)
         moved = _find_misfits(situation, rail, fitted) if fitted else []
         found += moved
-        # `_find_misfits` already compared all switches with a regular fabric.
+        # If there are misfits, all switches were already compared with a regular fabric.
         if not moved:
             found += [*_find_few_uplinks(situation, rail)] or _find_few_links(situation, rail)
     return sorted(found, key=lambda repair: -repair.heat)
@@ -248,8 +248,8 @@ def _describe_missing(
 def _find_few_uplinks(situation: Situation, rail: int) -> Iterator[Repair]:
     """Find switches with too few uplinks, at the most loaded link direction between switches.
 
-    A leaf that lacks more than a quarter of its uplinks is oversubscribed; otherwise the uplinks are missing. At the
-    top level, links within the level count as uplinks.
+    A leaf that lacks over a quarter of the usual uplinks gets the cause OVERSUBSCRIPTION, any other MISSING_UPLINK. At
+    the top level, links within the level count as uplinks.
     """
     busiest = situation.most_loaded_between_switches()
     if busiest is None or busiest.rail != rail:
@@ -261,7 +261,7 @@ def _find_few_uplinks(situation: Situation, rail: int) -> Iterator[Repair]:
     uplinks = np.bincount(fabric.link_node[upward], minlength=fabric.nodes)
     at_hosts = np.broadcast_to(~is_switch[fabric.link_node].all(axis=1)[:, np.newaxis], upward.shape)
     hosts = np.bincount(fabric.link_node[at_hosts], minlength=fabric.nodes)
-    # Links of a slow switch count at their usual speed: the repair of slow links is not more links.
+    # Count links of a slow switch at their usual speed, since more links are no repair of slow links.
     speed = np.nan_to_num(fabric.link_gbps)
     for switch in find_slow_switches(fabric, level):
         speed[switch.links] = switch.usual
@@ -309,7 +309,7 @@ def _find_few_uplinks(situation: Situation, rail: int) -> Iterator[Repair]:
 
 
 def _plan_uplinks(fabric: Fabric, level: npt.NDArray[np.int32], node: int, count: int) -> list[Cable]:
-    """Plan cables from a switch to switches of the next level, first to those with the fewest links to it.
+    """Plan cables from a switch to switches of the next level, first to those with the fewest links to the switch.
 
     Switches that are cabled to the switch's siblings are preferred. At the top level, cables lead to the same level.
     """
@@ -351,7 +351,7 @@ def _find_few_links(situation: Situation, rail: int) -> Iterator[Repair]:
 def _plan_evenly(
     fabric: Fabric, node: int, candidates: npt.NDArray[np.integer], count: int, ports: FreePorts
 ) -> list[Cable]:
-    """Plan cables from a switch, each to the candidate with the fewest links to it; empty if too few ports are free."""
+    """Plan cables from `node`, each to the candidate with the fewest links to `node`; empty if no port is free."""
     is_switch = fabric.node_kind == NodeKind.SWITCH
     near, far = np.concatenate([fabric.link_node, fabric.link_node[:, ::-1]]).T
     links = {each: int((far[near == node] == each).sum()) for each in candidates.tolist()}
@@ -498,8 +498,8 @@ class FreePorts:
         """Return the node's free port whose number its peers use for links to switch `far`; None if the peers disagree.
 
         Peers are the switches with links to `far` and to another neighbour of the node. Leaves, for example, share
-        their spines; switches of different groups of a dragonfly share no neighbour. All peers that use the port must
-        use it for `far`, and at least two peers, or the only peer.
+        their spines; switches of different groups of a dragonfly share no neighbour. The port is returned if all peers
+        with a link at it use it for `far`, and if these are two peers, or the only one.
         """
         neighbours = set(self._far[node].values()) - {far}
         others = [self._far[each] for each in set(self._far[far].values()) - {node}]

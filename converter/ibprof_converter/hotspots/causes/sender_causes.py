@@ -188,7 +188,7 @@ def _unchanged(flows: PairBytes, rows: npt.NDArray[np.intp]) -> tuple[npt.NDArra
 
 
 def try_partners(situation: Situation) -> Iterator[Change]:
-    """Try more receivers if many hosts send to few on the most loaded link direction, and more senders if few send."""
+    """Try more receivers if many hosts send to few over the most loaded link direction; more senders if few send."""
     source, destination = situation.flow_hosts
     known = (source != NO_HOST) & (destination != NO_HOST)
     for cause, one, other in ((MANY_TO_FEW, destination, source), (FEW_TO_MANY, source, destination)):

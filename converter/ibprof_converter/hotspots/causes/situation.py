@@ -64,7 +64,7 @@ class Situation:
 
     @cached_property
     def adaptive_paths(self) -> tuple[AdaptivePaths, ...]:
-        """Link directions that the switches of each rail may choose."""
+        """Link directions among which the adaptive switches of each rail choose."""
         from ibprof_converter.routing.adaptive_paths import AdaptivePaths  # noqa: PLC0415  (few switches route adaptively)
 
         return tuple(AdaptivePaths(subnet.routes.network, subnet.adaptive) for subnet in self.subnets)
@@ -274,8 +274,8 @@ class RankFlows:
     def on_network(self, rails: int) -> PairBytes:
         """Return the bytes that leave their host, from LID to LID.
 
-        If the slots have several adapters on a flow's rail, the flow is divided evenly over them. If one of its ranks
-        has no port on that rail, the flow takes the first rail on which both have a port.
+        If the slots have several adapters on a flow's rail, the flow is divided evenly over them. If one of the flow's
+        ranks has no port on this rail, the flow takes the first rail on which both ranks have a port.
         """
         slots, at = self.slots, self.slot_of_rank
         apart = np.flatnonzero(slots.host_of_slot[at[self.source]] != slots.host_of_slot[at[self.destination]])
