@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The state in the address: what is written is read again, and what is out of range is ignored.
+// The state in the address: written states are read back, and parameters out of range are ignored.
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { readState, writeState } from "../src/address";

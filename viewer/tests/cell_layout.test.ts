@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The picture of cells beyond the plain fat-tree: order within blocks, folds, several rails, links within a level.
+// The picture of cells for other fabrics than the small fat-tree: order in blocks, folds, rails, links within a level.
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { Model } from "../src/data/model";
@@ -30,7 +30,7 @@ test("a block is named by its levels and by what its columns are", () => {
 });
 
 test("columns and the cells in them are from left to right as the nodes are", () => {
-  // Leaf 1 is left of leaf 0, host 1 left of host 0.
+  // Leaf 1 is to the left of leaf 0, and host 1 to the left of host 0.
   const nodeX = Float32Array.of(4, 3, 2, 1, 3.5, 1.5, 2.5);
   const { x, y } = new CellLayout(makeModel({ nodeX }));
   assert.ok(x[4] < x[0]);
@@ -83,7 +83,7 @@ test("rails follow one another", () => {
 
 test("a block of more than 1,000 columns is folded", () => {
   const [leaves, links] = [1501, 3002];
-  // Node 0 is the spine; each leaf has two links to it, one after the other.
+  // Node 0 is the spine; each leaf has two successive links to the spine.
   const model = makeModel({
     nodes: leaves + 1,
     links,
@@ -96,7 +96,7 @@ test("a block of more than 1,000 columns is folded", () => {
   });
   const { blocks, x, y, cellHeight } = new CellLayout(model);
   assert.deepEqual([blocks[0].columns, blocks[0].rows, blocks[0].folds], [751, 2, 2]);
-  // Leaf 751 is below leaf 0, leaf 752 next to it.
+  // Leaf 751 is below leaf 0, and leaf 752 is next to leaf 751.
   assert.deepEqual([x[4 * 751], y[4 * 751] - y[0]], [x[0], 2 * cellHeight]);
   assert.equal(x[4 * 752], x[4]);
   const cells = new Set(Array.from(x, (left, end) => `${left} ${y[end]}`));

@@ -69,7 +69,7 @@ test("with port counters there are no changes by sender", () => {
 
 test("ranks are compared where both runs know them, hosts in any case", () => {
   const flows = { ...makeFlows([{ from: 0, to: 2, bytes: 500 }]), sourceRank: Int32Array.of(-1) };
-  // More ranks than hosts, as in a run with two ranks on a host.
+  // There are more ranks than hosts, as in a run with two ranks on a host.
   const names = { rank_names: ["0", "1", "2", "3", "4", "5"] };
   const before = makeRun({ flows: BEFORE.model.flows }, names);
   const unranked = makeRun({ flows }, names);
@@ -94,7 +94,7 @@ test("there may be more ranks than hosts", () => {
       { from: 0, to: 2, bytes: 6 },
       { from: 0, to: 2, bytes: 7 },
     ]),
-    // With numbers below four, as many as there are hosts, both pairs would be the same.
+    // If ranks were numbered by the four hosts, both pairs would be the same.
     sourceRank: Int32Array.of(0, 1),
     destinationRank: Int32Array.of(5, 1),
   };
@@ -124,7 +124,7 @@ test("a selection applies to both runs", () => {
 
 test("a list of changes leaves out what is not included", () => {
   const { comparison, before, after } = compare();
-  // Link directions 0 and 3 change most, by 360 and 300.
+  // Link directions 0 and 3 have the largest changes, 360 and 300 bytes.
   const { first, count } = comparison.list(before, after, 1, (end) => end !== 0);
   assert.deepEqual(
     first.map(({ key }) => key),
@@ -162,7 +162,7 @@ test("as shares, each amount is a part of its own run", () => {
   assert.equal(SHARES.format(Number(shares.exact(3))), "50%");
   const { comparison } = compare(SHARES);
   const [change] = comparison.find({}, "rankPair", 1).first;
-  // From 300 of 400 to 360 of 800.
+  // The change is from 300 of 400 bytes to 360 of 800 bytes.
   assert.deepEqual([change.before, change.after], [750_000_000_000n, 450_000_000_000n]);
   assert.equal(SHARES.formatChange(Number(change.after - change.before)), "−30 points");
   assert.equal(BYTES.convert(shares, AFTER.model), shares);

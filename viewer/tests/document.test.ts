@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The document: a small one packed by hand, and one that Python packed, whose loads are those of links.csv.
+// Decoding a document packed by hand, and a document packed by Python, whose loads equal links.csv.
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
@@ -8,7 +8,7 @@ import { decode, readDocument } from "../src/data/document";
 import { LoadTable } from "../src/data/load_table";
 import type { Selection } from "../src/state";
 
-/** The folder `data`, which test.mjs fills in. */
+/** The path of the folder `data`, which test.mjs inserts. */
 declare const TEST_DATA: string;
 
 const FABRIC: [name: string, type: string, values: number[]][] = [
@@ -107,7 +107,7 @@ test("each array of a run goes to its place", () => {
     ["rank_parts", "rankParts"],
   ];
   const all = [...flows, ...intervals, ...ranks];
-  // The array at place n holds n alone.
+  // The n-th array has the single element n.
   const arrays = all.map(([name], at): (typeof FABRIC)[0] => [`1.${name}`, "i4", [at]]);
   const runs = [
     { name: "counted", bytes_routed: "70007" },

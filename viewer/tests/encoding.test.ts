@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Visual encodings on the small fabric: which link directions are drawn, in which colours.
+// Visual encodings on the small fabric: the drawn link directions and their colours.
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { Amounts } from "../src/data/amounts";
@@ -36,12 +36,12 @@ function encode(state: State): { steps: number[]; first: number[] } {
 
 test("loads get colours on a linear scale, unused links none", () => {
   const { steps, first } = encode({});
-  // Link direction 0 has 84 bytes, 3 has 63, the route to host 2 has 21: a quarter of 63 colours.
+  // Link direction 0 has 84 bytes, 3 has 63 bytes, and those on the route to host 2 have 21: a quarter of 63 colours.
   assert.deepEqual(steps, [STEPS, 0, 0, 1 + Math.round(0.75 * 63), 0, 17, 0, 0, 17, 0, 0, 17]);
-  // Among equals, a host's own link first.
+  // If loads are equal, a host's own link comes first.
   assert.deepEqual(first, [0, 3, 5, 8, 11]);
   const { groups } = encodeLoads(RUN, {}, THEMES.light, RUN.table.loadOfEnds({}));
-  // 63 is not alike to 84; both directions between switches need as long, but lead up and down.
+  // 63 and 84 bytes are not alike. The directions between switches have equal times, but one leads up, one down.
   assert.deepEqual(
     groups.map(({ end, count }) => [end, count]),
     [
@@ -77,7 +77,7 @@ test("colours are by the measure, others share their scale", () => {
 });
 
 test("emphasis is time at line rate, on one scale with the other run", () => {
-  // Link 0 is twice as fast as link 1, and link 5, of unknown speed, counts as the fastest.
+  // Link 0 is twice as fast as link 1; link 5, whose speed is unknown, counts as fast as the fastest link.
   const linkGbps = Float64Array.of(200, 100, 100, 100, 100, Number.NaN);
   const run = makeRun({ linkGbps, flows: RUN.model.flows });
   const loads = run.table.loadOfEnds({});
@@ -119,7 +119,7 @@ test("the filter by rail hides the link directions and nodes of other rails", ()
   const encoding = encodeLoads(run, { rail: 1 }, THEMES.light, run.table.loadOfEnds({}));
   const shown = Array.from(encoding.steps.keys()).filter((end) => encoding.steps[end] !== HIDDEN);
   assert.deepEqual(shown, [4, 5, 6, 7, 10]);
-  // Of the 84 bytes of the other rail the scale knows nothing.
+  // The scale does not include the 84 bytes on the other rail.
   assert.equal(encoding.scale.most, 21);
   assert.deepEqual([isNodeShown(encoding, 2), isNodeShown(encoding, 0)], [true, false]);
   assert.equal(isNodeShown({ ...encoding, state: {} }, 0), true);
@@ -178,7 +178,7 @@ test("a property of links colours both directions, and lists a link once unless 
   const run = makeRun({ linkValues: [delay] });
   const encoding = encodeValue(run, {}, THEMES.light, run.table.loadOfEnds({}), delay);
   assert.deepEqual(encoding.ranking, { first: [8, 10, 3, 5, 2, 0], used: 6, least: 1, most: 5 });
-  // Hidden links do not stretch the scale; a range leaves out what is above it too.
+  // Hidden links do not extend the scale, and values above the selected range are hidden too.
   const lower = encodeValue(run, { level: 1, load: [2, 3] }, THEMES.light, run.table.loadOfEnds({}), delay);
   assert.deepEqual([lower.scale.least, lower.scale.most], [1, 4]);
   assert.deepEqual(lower.ranking.first, [5, 2]);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Keys of flows on the small fabric: what their bytes are summed by.
+// Keys by which the bytes of flows are summed, on the small fabric.
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { type FlowKey, FlowKeys, renumberPairs } from "../src/data/flow_keys";

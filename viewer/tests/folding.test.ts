@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Parts without traffic as stubs: which nodes are folded, and where the others are.
+// Folding of nodes without traffic to stubs: the folded nodes, and the positions of all nodes.
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { Header, Model } from "../src/data/model";
@@ -13,7 +13,7 @@ const HOSTS = 8;
 const LEAVES = 4;
 const PODS = 4;
 
-/** Return the nodes of one rail by their levels, each of level 0 a host of its own, and the links between pairs of ends. */
+/** Return a rail with nodes of the given levels (each node of level 0 is a separate host) and links between `ends`. */
 function describeNodes(level: number[], x: number[], y: number[], ends: number[]): Partial<Model> {
   const nodes = level.length;
   return {
@@ -57,7 +57,7 @@ function makeTree(changes: Partial<Model> = {}, header: Partial<Header> = {}): M
   return makeModel({ ...describeNodes(level, x, level, ends), ...changes }, header);
 }
 
-/** Leaf switches, switches of pods, and of the top. */
+/** First leaf switch, first switch of a pod, and first top switch. */
 const LEAF = 128;
 const POD = 144;
 const TOP = 152;
@@ -68,7 +68,7 @@ function use(model: Model, ...nodes: number[]): Uint8Array {
   return used;
 }
 
-/** Hosts 0 to 5 on the first leaf, host 8 on the second, by switch 0 of the pod. */
+/** Hosts 0 to 5 of the first leaf, host 8 of the second leaf, and switch 0 of the pod have traffic. */
 function useOnePod(model: Model): Uint8Array {
   return use(model, 0, 1, 2, 3, 4, 5, 8, LEAF, LEAF + 1, POD);
 }
@@ -87,9 +87,9 @@ test("hosts of a leaf switch, leaf switches, pods and the top become stubs", () 
   const folding = foldIdle(model, useOnePod(model), []);
   assert.ok(folding);
   assert.deepEqual(describe(folding), [
-    // Hosts 9 to 15 of the second leaf; the two idle hosts of the first leaf are too few.
+    // Hosts 9 to 15 of the second leaf are folded; the two idle hosts of the first leaf are too few.
     [9, 7, 0],
-    // The two other leaf switches of the pod with their hosts, and the three other pods.
+    // The two other leaf switches of the pod are folded with their hosts, and so are the three other pods.
     [16, 2, 1],
     [16, 16, 0],
     [32, 6, 1],
@@ -134,9 +134,9 @@ test("what is shown keeps its order, apart from its neighbours, and hosts are un
     }
   }
   assert.ok(x[0] < x[LEAF] && x[LEAF] < x[7]);
-  // The rows of the idle pods are above one another.
+  // The rows of the idle pods are stacked.
   assert.deepEqual([x[LEAF + 4], x[POD + 2]], [x[32], x[32]]);
-  // 128 columns became fewer than a quarter.
+  // Of 128 columns, fewer than a quarter remain.
   assert.ok(Math.max(...x) < 32);
 });
 
@@ -177,7 +177,7 @@ test("a rail that no bytes cross becomes one stub in one row, though its adapter
     layout.rows.map(({ name }) => name),
     ["level 3a", "level 2a", "level 1a", "hosts", "1b 2b 3b"],
   );
-  // Every node in use is where it was, and no link leads to the stub.
+  // Every node with traffic keeps its position, and no link leads to the stub.
   for (let node = 0; node < half; node++) assert.equal(folding.stubOf[node], -1);
   assert.equal(layout.drawn?.subarray(model.links / 2).includes(1), false);
   assert.equal(layout.drawn?.subarray(0, model.links / 2).includes(0), false);
@@ -231,12 +231,12 @@ function makeCells(cells: number): Model {
 test("idle cells whose top switches are connected to one another become stubs", () => {
   const model = makeCells(6);
   const [leaf, top] = [192, 192 + 24];
-  // Two hosts of the first cell and one of the third, by a top switch of each.
+  // Two hosts of the first cell, one host of the third cell, and a top switch of both cells have traffic.
   const used = use(model, 0, 8, 64, leaf, leaf + 1, leaf + 8, top, top + 4);
   const folding = foldIdle(model, used, []);
   assert.ok(folding);
   const groups = new Map(folding.stubs.map(({ group, hosts, switches }) => [group, `${hosts} ${switches}`]));
-  // The second cell; the last three as one.
+  // The second cell is a group, and the last three cells are one group.
   assert.equal(groups.get(32), "32 6");
   assert.equal(groups.get(96), "96 18");
   assert.equal(folding.stubOf[top + 2], folding.stubOf[top + 3]);
@@ -274,7 +274,7 @@ function makeGroups(groups: number): Model {
 test("idle groups of a dragonfly become stubs of a smaller ring, and hosts stay at their switch", () => {
   const model = makeGroups(16);
   const hostsOf = (at: number): number[] => [64 + 2 * at, 65 + 2 * at];
-  // Switches of the second and of the fifth group.
+  // Hosts and switches of the second and of the fifth group have traffic.
   const used = use(model, 4, 5, 16, ...hostsOf(4), ...hostsOf(5), ...hostsOf(16));
   const folding = foldIdleGroups(model, used, []);
   assert.ok(folding);
@@ -293,7 +293,7 @@ test("idle groups of a dragonfly become stubs of a smaller ring, and hosts stay 
       assert.equal(stubOf[host], -1);
       assert.ok(Math.abs(x[host] - x[at] - (model.nodeX[host] - model.nodeX[at])) < 1e-4);
     }
-  // No switch in use is at the place of another, or of a stub.
+  // No switch with traffic is at the position of another switch or of a stub.
   const places = [4, 5, 6, 7, 16, 17, 18, 19, ...folding.stubs.map(({ nodes }) => nodes[0])];
   for (const one of places)
     for (const other of places)
@@ -369,7 +369,7 @@ test("links of stubs are drawn once, those of idle switches to each switch above
     return sum;
   };
   const isLeaf = (node: number): boolean => node >= LEAF && node < POD;
-  // Six hosts with traffic and two without on the first leaf, one and a stub on the second, two stubs on stubs.
+  // The first leaf has 6 + 2 hosts, the second leaf a host and a stub; two links join stubs of hosts and leaves.
   assert.equal(
     count((node) => node < LEAF, isLeaf),
     8 + 2 + 2,

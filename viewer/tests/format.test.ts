@@ -52,7 +52,7 @@ test("shares are exact for amounts that doubles cannot hold", () => {
   assert.equal(format.formatShare(5n, 0n), "0.0%");
   assert.equal(format.formatShare(0n, 9n), "0.0%");
   assert.equal(format.formatShare(1n, 9999n), "<0.1%");
-  // As doubles both are 2^62: 100.0%.
+  // Rounded to doubles, both amounts are 2^62, which would be 100.0%.
   assert.equal(format.formatShare(2n ** 62n - 2n ** 54n, 2n ** 62n), "99.6%");
   assert.equal(format.formatCount(1234567n), "1,234,567");
   assert.equal(format.formatCount(123n), "123");

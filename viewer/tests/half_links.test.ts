@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which half of a link a pointer is at.
+// The half link at a pointer's position.
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { DrawingContext } from "../src/pictures/drawing_context";
@@ -11,7 +11,7 @@ import { makeFlows, makeRun } from "./small_fabric";
 
 const RUN = makeRun({ flows: makeFlows([{ from: 0, to: 1, bytes: 8 }]) });
 
-/** Nodes 0 to 3 at y 0, leaf 0 at (100, 100), all else far away; the middle of a link is half way. */
+/** Nodes 0 to 3 are at y = 0, leaf 0 is at (100, 100), other nodes are far away; middles of links are halfway. */
 const POINTS: LinkPoints = {
   x: Float64Array.of(0, 200, 900, 900, 100, 900, 900),
   y: Float64Array.of(0, 0, 900, 900, 100, 900, 900),
@@ -34,7 +34,7 @@ test("the nearest half within reach is found", () => {
   assert.equal(LINKS.find(encode(), 24, 26, 5), 0);
   assert.equal(LINKS.find(encode(), 126, 74, 5), 3);
   assert.equal(LINKS.find(encode(), 30, 60, 5), undefined);
-  // Beyond its end a half is as far as its last point.
+  // Beyond the end of a half link, the distance to its last point counts.
   assert.equal(LINKS.find(encode(), -3, -3, 5), 0);
   assert.equal(LINKS.find(encode(), -4, -4, 5), undefined);
   assert.equal(LINKS.find(encode({ used: true }), 153, 47, 5), 3);
@@ -48,7 +48,7 @@ test("a coloured half is preferred to an idle one, a hidden one is not found", (
   assert.equal(LINKS.find(encode(), 76, 76, 6), 1);
 });
 
-/** Return the lines that unused routes are stroked as. */
+/** Return the lines that are drawn for unused routes. */
 function strokeRoutes(points: LinkPoints, unusedRoutes: number[]): number[][] {
   const lines: number[][] = [];
   let from: number[] = [];
@@ -68,7 +68,7 @@ function strokeRoutes(points: LinkPoints, unusedRoutes: number[]): number[][] {
 
 test("a route without traffic reaches the stub that its next node is folded to, and has no part within it", () => {
   assert.deepEqual(strokeRoutes(POINTS, [0]), [[0, 0, 50, 50]]);
-  // Link 0 leads to a stub, link 4 joins two nodes of it.
+  // Link 0 leads to a stub; link 4 joins two nodes of the stub.
   const drawn = Uint8Array.of(0, 1, 1, 1, 0, 1);
   const x = POINTS.x.slice();
   const y = POINTS.y.slice();

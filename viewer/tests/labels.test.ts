@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Names on a picture: which have space.
+// Placement of names on a picture: the names for which there is space.
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { shorten } from "../src/pictures/drawing";

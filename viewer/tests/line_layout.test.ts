@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The picture of lines beyond the plain fat-tree: parallel links, links within a level, planes, several rails.
+// The picture of lines for other fabrics than the small fat-tree: parallel links, links within a level, planes, rails.
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { Header, Model } from "../src/data/model";
@@ -62,12 +62,12 @@ test("what is above the first row moves all rows down", () => {
 
 test("a plane keeps its proportions within limits, and its rows have no names", () => {
   const tall = { nodeY: Float32Array.of(0, 0, 0, 0, 10, 10, 20) };
-  // As levels the rows would be 3 * 0.62 / 20 apart.
+  // With levels, the distance of rows would be 3 * 0.62 / 20.
   near(layOutNodes(makeModel(tall)).y[0], 3 * 0.62);
   const plane = layOutNodes(makeModel(tall, { rails: [PLANE] }));
   near(plane.y[0], 20 * 0.2);
   assert.deepEqual(plane.rows, []);
-  // One rail without levels makes the whole picture a plane.
+  // If one rail has no levels, the whole picture is drawn without levels.
   near(layOutNodes(makeModel(tall, { rails: [RAIL, PLANE] })).y[0], 20 * 0.2);
 });
 

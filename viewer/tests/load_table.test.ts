@@ -65,7 +65,7 @@ test("the index of flows by link direction changes no load", () => {
   table.prepare();
   assert.deepEqual(loadsOf(table, { end: 0 }), before);
   assert.deepEqual(loadsOf(table, { end: 7 }), new Array(12).fill(0));
-  // The flow on it is the last one.
+  // The flow on link direction 6 is the last flow.
   assert.equal(loadsOf(table, { end: 6 })[6], LARGE);
 });
 

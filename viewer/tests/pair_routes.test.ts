@@ -21,13 +21,13 @@ test("half a pair has no route", () => {
 });
 
 test("a pair of ranks has a route on each rail on which both have an address", () => {
-  // Two rails; ranks have addresses on the first.
+  // There are two rails; ranks have addresses only on the first rail.
   const rankAddress = Int32Array.of(0, -1, 1, -1, 2, -1, 3, -1);
   assert.deepEqual(routesOf({ source: 0, destination: 2 }, { rankAddress }, 2), [[0, 8, 11, 5], []]);
   assert.deepEqual(routesOf({ source: 3, destination: 2 }, { rankAddress }, 2), [[6, 5], []]);
 });
 
-/** Host 2 has a second address, 4, which the forwarding tables take for one of host 3. */
+/** Host 2 has a second address, 4; the forwarding tables send its packets to host 3. */
 const TWO_ADDRESSES = {
   addressNode: Int32Array.of(0, 1, 2, 3, 2),
   addressEnd: Int32Array.of(0, 2, 4, 6, 4),

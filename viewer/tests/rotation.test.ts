@@ -35,7 +35,7 @@ test("a quaternion of no length is no rotation", () => {
 });
 
 test("a drag rotates by twice its angle on the ball (Shoemake)", () => {
-  // From the front of the ball 30 degrees to the right.
+  // The drag is from the front of the ball 30 degrees to the right.
   const [x, y, z, w] = arcball([0, 0], [0.5, 0]);
   near([x, y, z], [0, Math.sin(Math.PI / 6), 0]);
   near([w], [Math.cos(Math.PI / 6)]);
@@ -44,7 +44,7 @@ test("a drag rotates by twice its angle on the ball (Shoemake)", () => {
 });
 
 test("points are centred, and near ones enlarged", () => {
-  // Two nodes on the line of sight, at distance 1 from the centre; the eye is at distance 4.
+  // Two nodes are on the line of sight, at distance 1 from the centre; the eye is at distance 4.
   const projection = new Projection([0, 0, 1, 0, 0, 3], 2, [0, 1]);
   projection.rotate(IDENTITY);
   near(projection.near, [-1, 1, 0]);

@@ -36,7 +36,7 @@ test("a node, a port or a table that is unknown ends a route", () => {
 });
 
 test("no table leads to an address without a column, and no table ends a route", () => {
-  // The entry in front of leaf 1's would lead to host 3.
+  // The table entry before those of leaf 1 would lead to host 3.
   const table = Uint8Array.of(1, 2, 3, 2, 3, 3, 1, 2, 1, 1, 2, 2);
   const noColumn = { ...makeFlows(), table, addressColumn: Int32Array.of(0, 1, 2, -1) };
   assert.deepEqual(new Router(makeModel(), noColumn).route(2, 3), []);
@@ -57,7 +57,7 @@ test("a route to a switch ends there", () => {
 });
 
 test("hosts may be cabled to each other", () => {
-  // Host 0 to host 1, host 2 to host 3: no switch in between.
+  // Hosts 0 and 1, and hosts 2 and 3, are linked without a switch.
   const cabled = makeModel({ endNode: Uint32Array.of(0, 1, 2, 3, 4, 5, 4, 5, 4, 6, 5, 6) });
   const flows = { ...makeFlows(), addressEnd: Int32Array.of(0, 1, 2, 3) };
   const router = new Router(cabled, flows);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Items of a row, moved apart as little as possible.
+// Items of a row are moved apart as little as possible.
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { separate } from "../src/pictures/row_spacing";

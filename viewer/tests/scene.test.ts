@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a state shows: one run, two side by side, their difference, or a property of links.
+// The scene of a state: one run, two runs side by side, their difference, or a property of links.
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { BYTES, SHARES } from "../src/data/measure";
@@ -78,10 +78,10 @@ test("the difference is what the second run sends more than the first", () => {
   const [{ encoding }] = scene.panes;
   assert.equal(encoding.isChange, true);
   assert.deepEqual([encoding.amounts.exact(0), encoding.amounts.exact(4)], [300n, 50n]);
-  // Lists show the first run, whatever is drawn.
+  // Lists show the first run, also if the picture shows the difference.
   assert.equal(scene.listed.isChange, false);
   assert.equal(scene.listed.run, BEFORE);
-  // Link direction 4 has traffic in the second run alone, 10 in neither.
+  // Link direction 4 has traffic only in the second run, link direction 10 in neither run.
   assert.notEqual(encoding.steps[4], IDLE);
   assert.equal(encoding.steps[10], IDLE);
 });

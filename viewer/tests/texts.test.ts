@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Names in words, and the senders on a link.
+// Names, and text on the senders on a link.
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { makeGrid, membersOf, rangeOf } from "../src/data/attributes";
@@ -41,7 +41,7 @@ test("names of what has none", () => {
   assert.equal(makeRun({}, { rank_names: ["0:0", "0:1"] }).names.rank(1), "0:1");
   const all = makeRun({}, { regions: ["*"], operations: ["*"] }).names;
   assert.deepEqual([all.region(0), all.operation(0), all.job(0)], ["all regions", "all operations", "all jobs"]);
-  // An inferred link has no ports.
+  // Links that were inferred from delays have no ports.
   assert.equal(makeRun({ endPort: new Uint8Array(12) }).names.end(8), "leaf0 to spine");
 });
 

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Ranks as rows over time, computed by hand.
+// The grid of ranks and times, compared with values by hand.
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { axisTicks, hourTicks, NO_REGION, TimeGrid } from "../src/data/time_grid";
 import { Timeline } from "../src/data/timeline";
 
-/** Rank 0 sends 60 bytes in the first 2 s of 4, rank 1 sends 30 in the last 2 s. */
+/** Rank 0 sends 60 bytes in the first 2 of 4 s, rank 1 sends 30 bytes in the last 2 s. */
 const SENT = {
   rank: Int32Array.of(0, 1),
   begin: Float64Array.of(0, 2),
@@ -44,7 +44,7 @@ test("consecutive ranks share a row if there are many", () => {
   const grid = new TimeGrid({ ...SENT, inside: INSIDE, visits: VISITS }, 4, 2, 2, 1);
   assert.deepEqual([grid.rows, grid.ranksOf(0)], [1, [0, 1]]);
   assert.deepEqual([...grid.bytes()], [60, 30]);
-  // Half a second of two ranks' two seconds, then one.
+  // Ranks are inside MPI for 0.5 s and then 1 s of two seconds of two ranks.
   assert.deepEqual([...(grid.insideParts() ?? [])], [0.125, 0.25]);
   assert.deepEqual([...(grid.regions()?.at ?? [])], [1, 0]);
   assert.deepEqual(new TimeGrid(SENT, 4, 5, 2, 2).ranksOf(1), [3, 4]);

@@ -85,7 +85,7 @@ test("a time range loads links with rounded parts of the flows", () => {
   assert.equal(loadsOf(table, { time: [0, 1] })[0], 50);
   assert.equal(loadsOf(table, { time: [3, 4] })[0], 500);
   assert.equal(loadsOf(table, { time: [0, 4] })[6], 2 ** 33 + 1);
-  // A third of 2 s: 33.5 bytes of 100.
+  // The time range is a third of 2 s, so 33.5 of 100 bytes are in it.
   assert.equal(loadsOf(table, { time: [0, 0.67] })[3], 34);
 });
 

@@ -8,7 +8,7 @@ const MARGIN = { left: 60, right: 20, top: 10, bottom: 10 };
 const CANVAS = { width: 1080, height: 420 };
 
 test("a picture is fitted into the margins and centred", () => {
-  // 1000 x 400 pixels are free: the height decides.
+  // 1000 x 400 pixels are free, so the height limits the scale.
   assert.deepEqual(fitPicture({ width: 50, height: 40 }, CANVAS, MARGIN), { scale: 10, x: 60 + 250, y: 10 });
   assert.deepEqual(fitPicture({ width: 500, height: 40 }, CANVAS, MARGIN), { scale: 2, x: 60, y: 10 + 160 });
 });
@@ -22,7 +22,7 @@ test("a zoom keeps the point that it is about", () => {
   const fitted = { scale: 10, x: 310, y: 10 };
   const zoomed = zoomAbout(fitted, fitted, 3, [400, 100]);
   assert.equal(zoomed.scale, 30);
-  // The point of the picture at (400, 100): (9, 9).
+  // The point (9, 9) of the picture stays at pixel (400, 100).
   assert.deepEqual([zoomed.x + 9 * 30, zoomed.y + 9 * 30], [400, 100]);
 });
 
