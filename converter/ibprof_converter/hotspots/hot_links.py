@@ -355,7 +355,10 @@ class LinkDirections:
         return np.stack([rail, link, end], axis=1)
 
     def _collect_flows(self, traffic: Traffic, indices: Sequence[int]) -> None:
-        """Find the flows on the given link directions. Each flow is followed only once, since this is slow."""
+        """Find the flows on the given link directions.
+
+        Each flow is followed only once, since following flows is slow.
+        """
         taken: dict[int, list[Traffic]] = {index: [] for index in indices}
         for part in traffic.parts():
             for rail, subnet in enumerate(self._subnets):

@@ -23,7 +23,7 @@ from ibprof_converter.traffic.traffic_data import PortCounters, RankTraffic, Tra
 from ibprof_converter.traffic.unrouted_bytes import UnroutedBytes, find_unrouted
 
 DIAGNOSED_FLOWS = 5_000_000
-"""Largest number of flows for which a report tries remedies, which takes too long for more flows."""
+"""A report tries remedies for at most this number of flows. With more flows, the trials take too long."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -28,7 +28,7 @@ from ibprof_testing.samples.fabrics import OPENSM, find_sample, read_subnet
 TREE = "xgft:2:4,4:1,2@100"
 RING = "torus:6:1@100"
 EXACT = Hardware(packet_bytes=4096, lane_bytes=65536, switch_ns=96.0, wire_ns=6.4, gbps=100)
-"""Each of these times is a multiple of the tick, 0.64 ns."""
+"""All times of this hardware are multiples of the tick, 0.64 ns."""
 
 
 def make(name: str, hardware: Hardware = EXACT) -> SimulatedNetwork:

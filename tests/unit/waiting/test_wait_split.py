@@ -288,7 +288,7 @@ def test_neighbours_wait_for_the_last_of_their_sources_alone() -> None:
 
 @pytest.mark.parametrize(("name", "waiting"), [("Bcast", {0, 2, 3}), ("Reduce", {1})])
 def test_a_rooted_collective_waits_for_those_it_needs(name: str, waiting: set[int]) -> None:
-    """In every other round, the rank for which others wait is late: the root of a Bcast, or a sender of a Reduce."""
+    """In every other round, the root of a Bcast, or a sender of a Reduce, is late, and other ranks wait for it."""
     run = SyntheticRun(4, seed=6)
     for number in range(100):
         is_root = number % 2 == 0

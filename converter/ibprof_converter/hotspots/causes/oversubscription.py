@@ -37,7 +37,7 @@ _SMALLEST_GROWTH = 0.05
 """Cables at free ports are advised if they speed up the cut's links by at least 5%."""
 
 _HALVES = 96
-"""Largest number of links for which `_halve` computes bisections."""
+"""Largest number of links from which `_halve` computes bisections."""
 
 _EIGENVECTORS = 4
 

@@ -37,7 +37,7 @@ HOSTS_LIMIT = 3000
 """Largest number of hosts of a rail: computing tables for more takes too long for a report."""
 
 OPENSM_HOSTS_LIMIT = 600
-"""Largest number of hosts for which OpenSM is run. It needs 1 s for 150 hosts and 20 s for 1,500 hosts."""
+"""Largest number of hosts in a run of OpenSM, which needs 1 s for 150 hosts and 20 s for 1,500 hosts."""
 
 
 _ALIKE = math.log(1.02)
