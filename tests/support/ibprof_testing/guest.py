@@ -36,18 +36,17 @@ MODULES = (
     *("virtio_pci", "9pnet_virtio", "9p", "overlay"),
     *("crc32c_generic", "crc32_generic", "veth", "ib_uverbs", "rdma_ucm", "rdma_rxe"),
 )
-"""Modules that the kernel needs; built-in modules have no files."""
+"""Kernel modules to load, unless they are built into the kernel."""
 
 _MEGABYTES = 2048
 _PROCESSORS = 1
-"""Number of the guest's processors. Each occupies a processor of this machine. More of them would mostly wait for
-changes of each other's page tables."""
+"""Number of the guest's processors. Two processors would mostly wait for changes of each other's page tables."""
 _KERNEL_LINE = " ".join(
     (
         *("console=ttyS0", "quiet", "panic=-1", "mitigations=off", "random.trust_cpu=on", "rdinit=/init"),
         # On a busy machine an interpreted timer is so late that the kernel considers it broken and panics.
         "no_timer_check",
-        # Less work for qemu: the kernel clears pages only once, and does not compare clocks.
+        # Save qemu work: the kernel clears pages only once, and does not compare clocks.
         *("init_on_alloc=0", "tsc=reliable"),
     )
 )
@@ -70,7 +69,7 @@ for folder in proc sys dev; do busybox mount -o move /$folder /root/$folder; don
 exec busybox switch_root /root /bin/bash "$(busybox cat /where)/guest/setup"
 """
 
-# The two wires. One kernel owns both ends of each wire. By default it would not use the wire to send to itself.
+# The two wires. One kernel owns both ends of each wire, and by default it delivers packets to itself without a wire.
 _SETUP = """
 export PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin
 here=$1
@@ -129,8 +128,8 @@ def run_in_guest(command: Sequence[str], folder: Path, seconds: float = 600, mod
 
     Args:
         command: the command and its arguments.
-        folder: working folder of the command, and the only folder that it can write to. If it contains a folder
-            `share`, the guest can also mount `share` by the 9P tag `share`, with other options.
+        folder: working folder of the command, and the only folder that it can write to. If `folder` contains a folder
+            `share`, the command can mount it a second time, with other options, by the 9P tag `share`.
         seconds: time limit of the guest.
         modules: additional kernel modules that the command needs.
 

@@ -29,7 +29,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def pytest_collection_finish(session: pytest.Session) -> None:
-    """Stop counting time as collection, so that the first test's time does not include it."""
+    """Reset the clock, so that the first test's time does not include the collection of tests."""
     session.config.stash[_LAST] = count_core_seconds()
 
 

@@ -11,7 +11,7 @@ import shutil
 
 
 class MissingError(Exception):
-    """The machine lacks a requirement of a test or lab. The message names it and the remedy."""
+    """The machine lacks a requirement of a test or lab. The error message names the requirement and the remedy."""
 
 
 def find_program(*names: str, package: str, path: str | None = None) -> str:

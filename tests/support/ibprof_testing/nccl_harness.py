@@ -49,7 +49,7 @@ def build_harness(folder: Path) -> Path:
 
 
 def build_next(folder: Path, version: int) -> Path:
-    """Compile another plug-in, of one version of the interface. It counts events."""
+    """Compile a plug-in that counts events, for one version of NCCL's interface."""
     return _compile("counting_plugin.c", folder / "libnext.so", "-shared", "-fPIC", f"-DVERSION={version}")
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Paths of the checkout. The package is always installed editable, so they follow from the path of this file."""
+"""Paths of the checkout, derived from the path of this file: the package is always installed editable."""
 
 from __future__ import annotations
 

@@ -15,7 +15,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 _END_S = 10
-"""Time to wait for the end of a killed process, in seconds. A blocked disk can delay its end for ever."""
+"""Time to wait for the end of a killed process, in seconds. A process that waits for a disk may never end."""
 
 
 def run(
@@ -68,7 +68,7 @@ def is_running(pid: int) -> bool:
 
 
 def _read_stat(pid: int) -> list[str]:
-    """Return state, parent, group and session of a process."""
+    """Return state, parent, process group and session of a process."""
     # These fields follow the process's name in brackets. The name may contain any character, even a bracket.
     return Path("/proc", str(pid), "stat").read_text(errors="replace").rpartition(")")[2].split()[:4]
 

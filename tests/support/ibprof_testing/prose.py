@@ -16,7 +16,7 @@ DOCSTRING, COMMENT, STRING, HELP, PAGE = "docstring", "comment", "string", "help
 SUFFIXES = (".py", ".c", ".h", ".def", ".ts", ".mjs", ".sh", ".yaml", ".txt")
 
 _HELP_ARGUMENTS = {"help", "description", "epilog"}
-"""Arguments of argparse whose texts users read. Even short texts of these are read."""
+"""Arguments of argparse whose texts users read. They are passages even if they are short."""
 
 _SUMMARY = re.compile(r"^summary: (.*)", re.MULTILINE)
 """The line of a study file that the help of `ibprof-sim study` shows."""
@@ -94,7 +94,7 @@ def read_markdown(text: str) -> Iterator[Passage]:
 
 
 def _keep_lines(match: re.Match[str]) -> str:
-    """Return a mark in place of code, with as many lines, so that later lines keep their numbers."""
+    """Replace code by a mark with the same number of lines, so that later lines keep their numbers."""
     return "`x`" * match[0].startswith("`") * (not match[0].startswith("```")) + "\n" * match[0].count("\n")
 
 
@@ -203,7 +203,7 @@ def _blocks(lines: Iterator[tuple[int, bool, str]]) -> Iterator[Passage]:
 
 
 def _clean(text: str) -> str:
-    """Remove the indentation, and replace code by empty lines. Code is indented by four more, after an empty line."""
+    """Remove the indentation, and replace code (after an empty line, four more spaces) by empty lines."""
     first, _, rest = text.partition("\n")
     lines = rest.split("\n")
     indent = min((len(line) - len(line.lstrip()) for line in lines if line.strip()), default=0)

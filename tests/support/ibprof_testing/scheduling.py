@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Plugin of pytest that decides which tests run at the same time, and repeats some failed tests.
 
-It is for `pytest -n 2 --dist loadgroup --no-loadscope-reorder`.
+The plugin needs `pytest -n 2 --dist loadgroup --no-loadscope-reorder`.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ LAUNCHED = ("mpi/", "vm/")
 A failed test of these folders is repeated once, and reported as repeated (docs/decisions/0023)."""
 
 MOST_REPEATED = 3
-"""Maximum number of repeated tests. If more tests were repeated, the run fails, because this is not chance."""
+"""Maximum number of repeated tests. If more tests were repeated, the run fails."""
 
 _QUEUE, _MACHINE = (os.open(path, os.O_RDONLY) for path in (__file__, TESTS))
 
@@ -97,7 +97,7 @@ def find_group(name: str) -> str | None:
 
 
 def start_order(name: str) -> int:
-    """Return the rank of a test in the order of starts, from its folder. Tests of `ALONE` have the highest."""
+    """Return the place of a test in the order of starts, from its folder. Tests of `ALONE` start last."""
     folders = (*IN_TURN, *LONG)
     if name in ALONE:
         return len(folders) + 1
@@ -105,7 +105,7 @@ def start_order(name: str) -> int:
 
 
 def name_of(item: pytest.Item) -> str:
-    """Return `FILE::TEST` without parameters. FILE is relative to the folder `tests`, or else the repository's root."""
+    """Return `FILE::TEST` without parameters. FILE is relative to the folder `tests` or, outside of it, to the root."""
     return f"{_shorten(item.path)}::{getattr(item, 'originalname', item.name)}"
 
 
@@ -116,7 +116,7 @@ def _shorten(path: Path) -> Path:
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object]:
-    """Run a test of `ALONE` while no other test runs. Such a test runs before other waiting tests."""
+    """Run a test of `ALONE` while no other test runs. While it waits, no other test starts."""
     fcntl.flock(_QUEUE, fcntl.LOCK_EX)
     fcntl.flock(_MACHINE, fcntl.LOCK_EX if name_of(item) in ALONE else fcntl.LOCK_SH)
     fcntl.flock(_QUEUE, fcntl.LOCK_UN)

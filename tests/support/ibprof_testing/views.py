@@ -15,7 +15,7 @@ from ibprof_converter.cli import layout
 
 
 def wait_for_address(page: Page, part: str) -> None:
-    """Wait until the page's URL contains `part` and the last move. The page updates its URL some time after a move."""
+    """Wait until the page's URL contains `part` and has stopped changing. The page updates its URL with a delay."""
     page.wait_for_function("part => location.hash.includes(part)", arg=part)
     page.evaluate("""async () => {
         for (let last = ""; last !== location.hash; await new Promise((then) => setTimeout(then, 1000)))

@@ -49,7 +49,7 @@ def apply(cause: dict[str, Any], setting: Setting, healthy: Sequence[LabRail], f
     Args:
         cause: a cause from the report.
         setting: setting of the reported run.
-        healthy: the rails without the planted cause. A repair must name exactly the cables that differ from them.
+        healthy: the rails without the planted cause. A repair must name all cables that differ from these rails.
         files: the dumps, then the profile.
 
     Raises:
@@ -85,7 +85,7 @@ def _route(change: str, rail: LabRail, folder: Path) -> LabRail:
 
 
 def _repair(change: str, setting: Setting, healthy: Sequence[LabRail]) -> list[LabRail]:
-    """Return the repaired rails. The change must name all cables that differ from the healthy fabric."""
+    """Return the repaired rails; raise AdviceError unless the change names all cables that differ from `healthy`."""
     repaired = []
     for rail, good in zip(setting.rails, healthy, strict=True):
         broken = _cables(good) ^ _cables(rail)

@@ -12,7 +12,7 @@ SWITCH_PORTS = 24
 
 
 class Cabling:
-    """A fabric that is being put together.
+    """A fabric under construction.
 
     Attributes:
         first_host: the name of the first host, on which OpenSM is to run.

@@ -42,7 +42,7 @@ _ROUNDS = 5
 """Maximum number of repeated measurements of doubtful pairs."""
 
 _NOISY = 0.05
-"""Deviation of measured delays from the inferred network. Above this limit all pairs are measured again."""
+"""Largest relative deviation of measured delays from the inferred network. Above it, all pairs are measured again."""
 
 
 class Cluster:
@@ -66,7 +66,7 @@ class Cluster:
         """Run a command with one rank on each host; return its output.
 
         Raises:
-            RuntimeError: the command failed. The message contains its output.
+            RuntimeError: the command failed. The error message contains the command's output.
         """
         # Idle ranks yield, because there are more ranks than processors.
         chosen: dict[str, str | int] = {"pml": "ob1", "btl": "tcp,self", "mpi_yield_when_idle": 1, **parameters}
@@ -90,7 +90,7 @@ class Cluster:
         for _ in range(_ROUNDS):
             document = self.look()
             if document["noise"] > _NOISY:
-                # No network explains such delays, so all of them are doubtful.
+                # No network explains these delays, so all pairs are doubtful.
                 pairs = "".join(f"{one},{other}\n" for one, other in combinations(self.hosts.names, 2))
                 (self.folder / "again.csv").write_text(pairs)
             elif not document["again"]:

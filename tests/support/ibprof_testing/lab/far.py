@@ -20,7 +20,7 @@ class FarForm:
     Attributes:
         blanks: text between the ports of a group.
         cut: first port that is in sub-group 1; None if all ports of a group are in sub-group 0.
-        private: number of private tables after table 0. They contain other ports.
+        private: number of private tables after table 0. Private tables contain other ports than table 0.
         states: routing states, assigned in turn to the LIDs with several ports.
         line_end: end of each line.
     """

@@ -192,7 +192,7 @@ def _lay_long(hosts: Hosts, cables: Sequence[Cable]) -> Iterator[None]:
     program = hosts.folder / "cables"
     subprocess.run(["cc", "-O2", "-o", program, Path(__file__).with_name("cables.c")], check=True)
     words = [word for cable in cables for end in _ends(hosts, cable) for word in end]
-    # Each cable has four words and its delay.
+    # For each cable, the program expects namespace and device of both ends, and the delay.
     lines = [[*words[4 * row : 4 * row + 4], str(cable.microseconds)] for row, cable in enumerate(cables)]
     line = [str(program), *(word for each in lines for word in each)]
     # The process ends when its input is closed, even if this process is killed.

@@ -14,7 +14,7 @@ from ibprof_converter.routing.synthetic.spec import generate
 from ibprof_converter.routing.tables import ForwardingTables
 
 TREE = "xgft:2:4,4:1,2"
-"""16 hosts on four leaf switches. Each leaf has one uplink to each of two spines, half of its hosts' bandwidth."""
+"""16 hosts on four leaf switches. Each leaf has four hosts and one uplink to each of two spines."""
 
 SMALL = "xgft:2:2,2:1,2"
 """4 hosts on two leaf switches, two spines."""
@@ -48,8 +48,8 @@ def make_rail(
         slow: first words of the names of two nodes -> data rate of the cable between them, Mb/s.
         gone: missing cables.
         host_mbit: data rate of hosts' links, if it differs, Mb/s.
-        engine: OpenSM's routing engine, which computes the tables. Without it the generator computes them; then no
-            cable may be missing.
+        engine: OpenSM's routing engine, which computes the tables. If empty, the generator of the fabric computes the
+            tables, and no cable may be missing.
     """
     made = generate(spec, number)
     fabric = replace(made.fabric, link_gbps=np.full(made.fabric.links, mbit / 1000))
@@ -67,7 +67,7 @@ def make_rail(
 
 
 def find_cable(fabric: Fabric, one: str, other: str) -> int:
-    """Return the link between two nodes, which are named by the first words of their names."""
+    """Return the link between two nodes, given the first word of each node's name."""
     names = [name.split()[0] for name in fabric.node_name]
     wanted = {names.index(one), names.index(other)}
     (found,) = [link for link, ends in enumerate(fabric.link_node.tolist()) if set(ends) == wanted]

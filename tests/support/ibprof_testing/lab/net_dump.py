@@ -31,12 +31,12 @@ def label_as_number(port: int) -> str:
 
 
 def label_as_cage(port: int) -> str:
-    """Return the label of a port on the case of an NDR switch: ASIC, cage and port, numbered from the far end."""
+    """Return the label of a port on the case of an NDR switch, ASIC/cage/port: port 64 is the first port of cage 1."""
     return f"1/{(64 - port) // 2 + 1}/{(64 - port) % 2 + 1}"
 
 
 def write_net_dump(fabric: Fabric, label: Callable[[int], str] = label_as_number) -> str:
-    """Return the file's text, with a line for each port of each switch, in order.
+    """Return the file's text: a line for each port of each switch, sorted by port.
 
     Args:
         fabric: the fabric to write.

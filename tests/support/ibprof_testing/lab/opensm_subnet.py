@@ -81,7 +81,7 @@ def simulate(net: str, first_host: str, folder: Path, how: str, console: int | N
         first_host: name of the host on which OpenSM runs.
         folder: folder for its dumps.
         how: OpenSM's options.
-        console: a descriptor from which ibsim reads commands, such as `Unlink "S-0002c90200400000"[7]`; None if none.
+        console: descriptor from which ibsim reads commands (`Unlink "S-0002c90200400000"[7]`); None for no commands.
 
     Yields:
         The environment of programs that are to see the subnet.
@@ -97,7 +97,7 @@ def simulate(net: str, first_host: str, folder: Path, how: str, console: int | N
         "OSM_CACHE_DIR": f"{folder}/",
     }
     simulated = environment | {"LD_PRELOAD": find_simulator()}
-    # -D 0x43 adds the dumps of links and tables; -d 2 flushes the log, for which the test waits.
+    # -D 0x43 adds the dumps of links and tables; -d 2 flushes the log, so that `start` sees its lines at once.
     manage = f"opensm -f osm.log -e -s 0 -D 0x43 -d 2 -n 32 -t 2000 {how} --dump_files_dir ."
     sim = f"ibsim -s {'-n ' if console is None else ''}-N 2000 -S 500 -P 20000 fabric.net"
     with (
@@ -155,7 +155,7 @@ def search_path() -> str:
 def start(
     command: str, folder: Path, environment: dict[str, str], log: str, ready: str, stdin: int | None = None
 ) -> Iterator[None]:
-    """Run a program until the block ends; the block begins when `ready` is in its log."""
+    """Start a program, wait until `ready` is in the program's log, and end the program when the block ends."""
     with (folder / f"{command.split(maxsplit=1)[0]}.log").open("w") as output:
         process = subprocess.Popen(
             command.split(),

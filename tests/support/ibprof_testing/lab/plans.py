@@ -14,7 +14,7 @@ class Cable(NamedTuple):
     """A cable between two nodes.
 
     Attributes:
-        a, b: names of the nodes. In a host's cable, the host comes first.
+        a, b: names of the nodes. In a host's cable, `a` is the host.
         microseconds: delay of each frame on the cable; 0 for a plain cable.
         mbit: rate limit of each direction, Mb/s; 0 for no limit.
     """
@@ -83,8 +83,8 @@ class Plan:
 
 
 HOST_US, HOST_MBIT = 200.0, 200.0
-"""Delay in µs and rate in Mb/s of hosts' cables. The delay is longer than the delay that the kernel and one busy
-processor add, and shorter than the delay that two processors cause."""
+"""Delay in µs and rate in Mb/s of hosts' cables. A cable delays a frame longer than the kernel and one busy processor
+do, but not as long as two busy processors."""
 
 
 def make_plan(leaves: Mapping[str, int], between: Iterable[Cable]) -> Plan:

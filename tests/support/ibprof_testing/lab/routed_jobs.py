@@ -37,7 +37,7 @@ CONNECTION = 750
 
 
 class JobError(Exception):
-    """A job failed. The message contains its output."""
+    """A job failed. The error message contains the job's output."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,8 +139,7 @@ def launch_by_open_mpi(
         "oob_tcp_if_include": "eth0",
         "btl_tcp_if_include": ",".join(f"rail{rail}" for rail in rails),
         "btl": "tcp,vader,self",
-        # Send and receive only. Remote writes alternate with the returning traffic, so they halve the rate if both
-        # directions are busy.
+        # Use send and receive only: remote writes halve the rate if both directions are busy.
         "btl_tcp_flags": 1,
         "pml": "ob1",
         "mpi_yield_when_idle": 1,

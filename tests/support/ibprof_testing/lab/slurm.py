@@ -38,7 +38,7 @@ ACCOUNTING = {
 }
 SEARCH_PATH = f"{os.environ['PATH']}:/usr/sbin:/sbin"
 PROCESSORS, MEMORY_MB = 4, 4000
-"""Processors and memory of each node in the configuration."""
+"""Processors and memory that the configuration gives each node."""
 READY_S = 60.0
 
 
@@ -51,7 +51,7 @@ class Cluster:
     """A running cluster.
 
     Attributes:
-        nodes: names of the nodes. Each node's host name is the same.
+        nodes: names of the nodes, which are also their host names.
         folder: folder that contains the configuration, logs and the nodes' temporary files.
     """
 
@@ -73,13 +73,13 @@ class Cluster:
 
 @contextmanager
 def up(nodes: int, folder: Path, settings: Sequence[str] = (), *, with_accounts: bool = False) -> Iterator[Cluster]:
-    """Start a cluster. All its processes end with the block.
+    """Start a cluster, and end all its processes when the block ends.
 
     Args:
         nodes: number of nodes.
         folder: an empty folder, or a folder with only files that the settings name.
         settings: additional lines of slurm.conf.
-        with_accounts: true to keep accounts of jobs for sacct. This needs the programs of `ACCOUNTING`.
+        with_accounts: true to keep accounts of jobs for sacct, by the programs of `ACCOUNTING`.
 
     Raises:
         MissingError: this machine lacks a program, or the user is not root.

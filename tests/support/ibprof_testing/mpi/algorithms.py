@@ -21,10 +21,10 @@ _VALUES_OF_INTEL = 25
 _NAME = re.compile(r"^(\w+) *- Force", re.MULTILINE)
 _FOR_TWO_RANKS = "two_proc"
 _WRONG = "sparbit"
-"""A broken algorithm: Open MPI 5.0.11 does not pass on the data of MPI_IN_PLACE with it, even without ibprof."""
+"""A broken algorithm of Open MPI 5.0.11: even without ibprof, it does not pass on the data of MPI_IN_PLACE."""
 
 FORCED = {"coll_tuned_use_dynamic_rules": "1"}
-"""Open MPI ignores the other settings without this one."""
+"""Without this setting, Open MPI ignores the settings that choose algorithms."""
 
 
 def list_algorithms(mpi: Mpi, ranks: int) -> dict[str, list[str]]:

@@ -65,7 +65,7 @@ _BY_CM = {"OMPI_MCA_pml": "cm", "OMPI_MCA_mtl": "ofi", "OMPI_MCA_mtl_ofi_provide
 _OFI = mpis.THROUGH_NETWORK | {"MPIR_CVAR_CH4_NETMOD": "ofi"}
 _UCX = mpis.THROUGH_NETWORK | {"MPIR_CVAR_CH4_NETMOD": "ucx"}
 
-_OLD_WORDS = {"MPIR_CVAR_BARRIER_INTRA_ALGORITHM": "dissemination"}  # as MPICH 4.0 names it
+_OLD_WORDS = {"MPIR_CVAR_BARRIER_INTRA_ALGORITHM": "dissemination"}  # the name in MPICH 4.0
 
 TARGETS = (
     Target(mpis.SYSTEM, "ob1", "OPENMPI", {}, quick=True),
@@ -117,7 +117,7 @@ def _exchange(target: Target) -> dict[str, Matrix]:
 def _agreed(target: Target) -> dict[str, Matrix]:
     """Return the traffic of programs/agreed.c: one block for each rank.
 
-    If the blocks of an operation differ, each is 8 bytes smaller than the block before.
+    If the blocks of an operation differ in size, each rank's block is 8 bytes smaller than the previous rank's.
     """
     ring, tree = patterns.ring(RANKS), patterns.binomial_blocks(RANKS)
     uneven = [BYTES - 8 * rank for rank in range(RANKS)]
@@ -315,7 +315,7 @@ def record(target: Target, kind: Kind, build: mpis.Build, folder: Path) -> tuple
 
 
 def _of_network(target: Target, kind: Kind, books: dict[str, Matrix]) -> dict[str, Matrix]:
-    """Leave out messages of a rank to itself, unless Open MPI's PML counts them, because they use no network.
+    """Leave out messages of a rank to itself, which use no network. Keep them if Open MPI's PML counts them.
 
     One-sided calls of a rank to itself stay, because ibprof counts them from their arguments.
     """
@@ -338,7 +338,7 @@ def found(profile: Profile, expected: dict[str, Matrix]) -> dict[str, Matrix]:
 
 
 def _without_agreement(matrix: Matrix) -> Matrix:
-    """Subtract 8 bytes that Intel MPI broadcasts, on some processors, before it gathers blocks of different sizes."""
+    """Subtract the broadcast of 8 bytes by which Intel MPI begins gathers of unequal blocks, on some processors."""
     tree = patterns.binomial_tree_of_mpich(RANKS)
     if matrix.get((2, 3)) != (8, 1):
         return matrix

@@ -63,7 +63,7 @@ def operations_sent(profile: Profile) -> set[str]:
 
 
 def read_tally(folder: Path) -> dict[str, Matrix]:
-    """Return the traffic that a program wrote about itself with programs/tally.h, by operation."""
+    """Return operation -> traffic, from the files that a program wrote with programs/tally.h."""
     rows: dict[str, list[tuple[int, int, int, int]]] = {}
     for file in folder.iterdir():
         for line in file.read_text().splitlines():
@@ -74,7 +74,7 @@ def read_tally(folder: Path) -> dict[str, Matrix]:
 
 
 def load_complete(recording: Path, ranks: int) -> Profile:
-    """Load a profile, and check that each rank reached MPI_Finalize and nothing was lost."""
+    """Load a profile, and check that each rank reached MPI_Finalize and lost no bytes."""
     profile = load_profile(recording)
     assert profile.world_size == ranks
     assert [rank.rank for rank in profile.ranks] == list(range(ranks))

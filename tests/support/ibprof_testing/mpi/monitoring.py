@@ -34,7 +34,7 @@ def run_monitored(
 
     Args:
         folder: a new folder for the monitoring's files.
-        recording: folder for ibprof's recording of the same run, for programs whose runs differ.
+        recording: folder for ibprof's recording of the same run, for programs whose traffic differs between runs.
         mca: additional MCA parameters.
     """
     folder.mkdir()

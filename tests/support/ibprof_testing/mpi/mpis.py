@@ -177,7 +177,7 @@ def library() -> Path:
     """Return the library under test: the installed library, or the library that IBPROF_LIBRARY names.
 
     Raises:
-        MissingError: it does not exist.
+        MissingError: the library does not exist.
     """
     path = Path(os.environ.get("IBPROF_LIBRARY") or str(files("ibprof") / "lib" / "libibprof.so"))
     if not path.exists():
@@ -273,8 +273,7 @@ def build(mpi: Mpi, source: str, folder: Path, *options: str) -> Path:
     suffix = Path(source).suffix
     command: list[str | Path] = [*compiler(mpi, COMPILERS[suffix]), "-O1"]
     if suffix in STANDARDS:
-        # Ignored warnings: gcc considers MPI_UNWEIGHTED of Open MPI 4 and MPICH an empty array. Open MPI 4 casts
-        # functions.
+        # Ignored warnings: MPI_UNWEIGHTED is an empty array for gcc, and Open MPI 4 casts functions.
         command += [
             STANDARDS[suffix],
             "-Wall",

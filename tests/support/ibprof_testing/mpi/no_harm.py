@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Run a command with and without ibprof, under the same conditions. Only one line on stderr may differ."""
+"""Run a command with and without ibprof, under the same conditions. ibprof may add only one line to stderr."""
 
 from __future__ import annotations
 
@@ -119,12 +119,12 @@ def ibprof_lines(stderr: str) -> list[str]:
 
 
 def _comparable(stderr: str) -> list[str]:
-    """Return all other lines without numbers of processes. They are sorted, because the order of ranks varies."""
+    """Return the sorted words of all lines except ibprof's, without numbers. The order of ranks and numbers vary."""
     others = [line for line in stderr.splitlines() if line.strip() and not line.startswith("ibprof: ")]
     return sorted(re.sub(r"0x[0-9a-f]+|[0-9]+", "N", " ".join(others)).split())
 
 
 def check_complete(profile: Profile, ranks: int) -> None:
-    """Check that all ranks were recorded and reached their end."""
+    """Check that all ranks were recorded, reached MPI_Finalize and lost no bytes."""
     assert [rank.rank for rank in profile.ranks] == list(range(ranks))
     assert all(rank.finalized and not rank.lost_bytes for rank in profile.ranks)

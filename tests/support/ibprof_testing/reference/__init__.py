@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Slow, plain implementations in Python of the C kernels, which tests compare the kernels with."""
+"""Slow, plain Python implementations of the C kernels. Tests compare the kernels with them."""

@@ -30,9 +30,9 @@ class Dump:
 
     Attributes:
         far: the port at the other end of each port's cable.
-        tables: egress port, by GUID of the switch and destination LID.
-        lid: LID of each adapter, by the adapter's description.
-        at: GUID and port of each adapter, by the adapter's LID.
+        tables: GUID of the switch -> destination LID -> egress port.
+        lid: description of the adapter -> its LID.
+        at: LID of the adapter -> its GUID and port.
     """
 
     far: dict[Port, Port] = field(default_factory=dict)

@@ -46,8 +46,8 @@ class Setting:
     Attributes:
         radix: ports of a switch. Each leaf has radix/2 hosts, each pod has radix/2 leaves, and half of a switch's
             ports lead up.
-        servers: number of I/O servers. They fill the last leaf of each of some equal parts of the machine.
-        io, mpi: the jobs. Each has half of the other hosts; without an I/O job, the MPI job has all of them.
+        servers: number of I/O servers. The machine has equal parts; the last leaf of each part has servers.
+        io, mpi: the jobs. Each job has half of the hosts without servers, and a single job has all of them.
         begin_ns, end_ns: messages that begin between these times are measured.
         said: CODES' results for each job.
         link_bytes: SHA-256 of the bytes that each transmit port of each switch carried, as little-endian uint64,
@@ -141,7 +141,7 @@ SETTINGS = {
 
 
 def make_jobs(setting: Setting, network: SimulatedNetwork) -> tuple[list[Job], list[Client]]:
-    """Draw the jobs' hosts, starts and messages. All starts and intervals equal those of the runs with CODES."""
+    """Draw the jobs' hosts, starts and messages. Starts and intervals are the same as in the runs with CODES."""
     random = np.random.default_rng(1)
     servers = _place_servers(setting, network.hosts)
     free = random.permutation(np.setdiff1d(np.arange(network.hosts), servers))

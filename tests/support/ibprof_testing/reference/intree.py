@@ -21,7 +21,7 @@ from ibprof_converter.routing.tables import UNREACHABLE
 class InTrees:
     """The next hops of all switches to some destinations.
 
-    A place is a switch (0 .. switches - 1), or an outcome: the end of a path (switches + reason).
+    A place is an int: 0 .. switches - 1 for a switch; switches + reason for the outcome at the end of a path.
 
     Attributes:
         end: int32 [place, destination], the link direction on which the switch sends; `NONE` if it does not send.
@@ -37,7 +37,7 @@ class InTrees:
 
     @classmethod
     def grow(cls, network: IndexedNetwork, destination_lid: npt.NDArray[np.integer]) -> InTrees:
-        """Follow the tables to some LIDs of the fabric."""
+        """Compute the next hops from all switches to some LIDs of the fabric."""
         end, to = _step(network, destination_lid)
         switches = len(network.switch_node)
         outcomes = np.arange(switches, switches + len(Reason), dtype=np.int32)
@@ -83,7 +83,7 @@ def _step(
 def arrive(
     network: IndexedNetwork, end: npt.NDArray[np.int32], destination: npt.NDArray[np.int32]
 ) -> npt.NDArray[np.int32]:
-    """Return the places to which packets get on link directions.
+    """Return the place at the receiving end of each link direction.
 
     Args:
         end: int32, link directions. For `NONE`, the returned place is undefined.

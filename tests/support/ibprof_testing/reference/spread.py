@@ -83,7 +83,7 @@ class _Flows:
         destination_lid: int [flow].
         end: int32 [flow], the source's link direction; `NONE` if the source is a switch or cannot send.
         place: int32 [flow], the place in the in-tree to which this link direction leads.
-        reason: uint8 [flow], a `Reason`. It is final after `finish`.
+        reason: uint8 [flow], a `Reason`, which is final after `finish`.
     """
 
     destination_lid: Integers
@@ -118,7 +118,7 @@ def _grow_in_batches(
     """Grow the trees of all destinations, in batches that fit into `_CELLS`.
 
     Yields:
-        The trees of a batch of destinations; for each flow to them, the column of its tree; the flows' numbers.
+        The trees of a batch of destinations; for each flow to these destinations, the column of its tree; its index.
     """
     switches = len(network.switch_node)
     travelling = np.flatnonzero((flows.place < switches) | (flows.reason == Reason.DELIVERED))
@@ -149,7 +149,7 @@ def _flow_down(
     """Move bytes along the trees to the roots, and add them to each link direction on their path.
 
     Args:
-        trees: in-trees. All of the flows reach their destinations.
+        trees: in-trees, on which all flows reach their destinations.
         tree, place, group, bytes: [flow]: column of its tree, place where it enters the tree, group, bytes.
         groups: number of groups.
         loads: uint64 [link direction * groups + group], to which the bytes are added.

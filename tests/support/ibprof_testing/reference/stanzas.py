@@ -72,7 +72,7 @@ def fill_tables(
         left_out: numbers (from 1) of other unused lines.
 
     Returns:
-        The tables, and the numbers of all unused lines. These include entries before the first header, and entries
+        The tables, and the numbers of all unused lines. Unused are also entries before the first header, and entries
         that contradict each other.
 
     Raises:

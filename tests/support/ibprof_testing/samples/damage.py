@@ -240,7 +240,7 @@ def damage_fabric(right: ListedFabric) -> Iterator[DamagedFabric]:
 
 
 def _with(right: ListedFabric, change: Callable[[ListedLink], ListedLink | None]) -> ListedFabric:
-    """Return a fabric with each link replaced by `change(link)`, or removed if this is None."""
+    """Return a fabric with each link replaced by `change(link)`, or removed if `change` returns None."""
     return replace(right, links=tuple(kept for link in right.links if (kept := change(link)) is not None))
 
 
@@ -294,7 +294,7 @@ def _count_alike(right: ListedFabric, trunk: ListedLink) -> int:
 
 
 def _exchange(right: ListedFabric, changed: Mapping[int, ListedLink | None]) -> ListedFabric:
-    """Return the fabric with some links replaced, or removed if None: id of the link -> new link."""
+    """Return the fabric with changed links (id of the old link -> new link; None to remove the link)."""
     return _with(right, lambda each: changed.get(id(each), each))
 
 
@@ -472,7 +472,7 @@ def _damage_names(right: ListedFabric) -> Iterator[DamagedFabric]:
         free = replace(place, port=39)
         moved: dict[int, ListedLink | None] = {id(link): replace(link, a=end, b=free)}
         if right.tables is not None:
-            # Without tables, the changed fabric is also a valid fabric.
+            # Without tables, nothing in the dumps shows that hosts were swapped or moved.
             yield DamagedFabric("two hosts swapped", names, _exchange(right, both))
             yield DamagedFabric("host moved to another leaf", names, _exchange(right, moved))
         yield DamagedFabric("port listed twice", names, _exchange(right, {id(link): replace(link, a=end, b=place)}))
@@ -503,7 +503,7 @@ def _damage_whole(right: ListedFabric) -> Iterator[DamagedFabric]:
         if file == "opensm.fdbs" and right.tables is None:
             continue
         for kind, spoil in spoil_text():
-            # The two lines of a link follow each other. So without tables, lost links leave no trace.
+            # Whole lines may be both lines of a link. Without tables, nothing shows that this link is missing.
             if right.tables is not None or kind not in WHOLE_LINES:
                 yield DamagedFabric(f"{text} {kind}", (*everywhere, file), replace(right, spoil=(file, spoil)))
     switches = np.flatnonzero(right.fabric.node_kind == NodeKind.SWITCH).tolist()
@@ -519,7 +519,7 @@ def _damage_whole(right: ListedFabric) -> Iterator[DamagedFabric]:
         def crosses(link: ListedLink, inside: set[int] = inside) -> bool:
             return is_trunk(right, link) and (link.a.node in inside) != (link.b.node in inside)
 
-        # A part without leaves is only a spine without cables: nothing is lost.
+        # Both parts need leaves: a part without leaves is a spine without cables, and no traffic is lost.
         if leaves & inside and leaves - inside:
             split = _with(right, lambda link: None if crosses(link) else link)
             yield DamagedFabric("fabric split", everywhere, split)
@@ -616,7 +616,7 @@ _NO_TRACE = ("cable removed", "switch removed", "list of links cut")
 
 
 def _without_name(answer: Answer, odd: str, name: str) -> Answer:
-    """Return an answer with a node renamed, and without numbers of ranks, because they depend on hosts' names."""
+    """Return an answer with a node renamed and rank numbers removed. Rank numbers depend on hosts' names."""
 
     def change(text: str) -> str:
         return re.sub(r"rank \d+", "a rank", text.replace(printable(odd), name))
@@ -628,7 +628,7 @@ def _without_name(answer: Answer, odd: str, name: str) -> Answer:
 def judge_answer(right: Answer, found: Answer, damage: DamagedFabric | DamagedRun) -> str:
     """Return NAMED, UNCHANGED or SILENT for an output.
 
-    To be NAMED, the first lines must report bytes without a route if they are more than 1%, and omitted hosts.
+    NAMED: new lines contain one of `damage.names`, and the head reports missing hosts and lost bytes (over 1%).
     """
     for odd, name in damage.renamed.items():
         right, found = _without_name(right, name, name), _without_name(found, odd, name)
@@ -670,11 +670,11 @@ _FLAGS = sum(_CONSTANTS[f"IBP_PROCESS_{name}"] for name in ("FINALIZED", "SEES_H
 PAGES_OF_HOST = 11
 """Number of pages of the file of a host of `record_run`."""
 _GROUP = 16
-"""Number of the group of all ranks, in the demands of the synthetic run."""
+"""Number of the communicator of all ranks, in the demands of the synthetic run."""
 
 
 def record_run(hosts: Sequence[str]) -> dict[str, list[Process]]:
-    """Return a run with two ranks on each host: host -> processes. Each rank sends to the next, and all exchange."""
+    """Return host -> processes, with two ranks on each host. Each rank sends to the next, and all call MPI_Alltoall."""
     ranks = RANKS_A_HOST * len(hosts)
     everyone = ranks << _CONSTANTS["IBP_PARTNER_SIZE_SHIFT"] | _GROUP | _CONSTANTS["IBP_PARTNER_GROUP"]
     alltoall, send = OPERATIONS.index("ALLTOALL"), OPERATIONS.index("SEND")

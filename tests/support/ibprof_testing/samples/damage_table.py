@@ -57,7 +57,7 @@ class Subject:
     ask: Callable[[DamagedFabric | DamagedRun, Path], Answer]
 
     def judge(self, number: int, folder: Path) -> str:
-        """Return the outcome of a case. The case is written to a folder and removed afterwards."""
+        """Return the outcome of case `number`. Its files are written to a folder, which is removed afterwards."""
         case = self.cases[number]
         try:
             return judge_answer(self.right, self.ask(case, folder), case)
@@ -65,7 +65,7 @@ class Subject:
             shutil.rmtree(folder)
 
     def choose(self, most: int, seed: int = 1) -> list[int]:
-        """Return the numbers of random cases, at most `most` of each kind of damage."""
+        """Return the indices of random cases, at most `most` of each kind of damage."""
         kinds: dict[str, list[int]] = {}
         for number, case in enumerate(self.cases):
             kinds.setdefault(case.kind, []).append(number)

@@ -9,12 +9,12 @@ from ibprof_lab.latency.model.delays import Delays, clear_diagonal
 
 HOSTS_PER_LEAF = 8
 STEP_OF_ALL, STEP_OF_FAR = 3000, 7000
-"""From the first message length on, the delays of all pairs are longer. From the second on, delays between leaves are
-still longer."""
+"""Message lengths, bytes. From the first on, the delays of all pairs are longer; from the second on, delays between
+leaves are longer again."""
 
 
 def make_delays(hosts: int = 32, lengths: int = 100, noise: float = 0.005, seed: int = 0, peaks: int = 0) -> Delays:
-    """Return delays with two kinds of pairs: within a leaf and between leaves. `peaks` random values are raised."""
+    """Return delays of pairs within a leaf and of pairs between leaves. `peaks` random delays are 3 µs longer."""
     rng = np.random.default_rng(seed)
     bytes_ = np.arange(lengths) * 100
     leaf = np.arange(hosts) // HOSTS_PER_LEAF

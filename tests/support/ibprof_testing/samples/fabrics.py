@@ -67,7 +67,7 @@ def load_sample(sample: str, lst: str) -> Subnet:
 class TracedHop:
     """A line of ibtracert: egress port of the previous node, then GUID and port of the node that the packet enters.
 
-    For a switch it is the node GUID, for a CA the port GUID.
+    `port_guid` is the node GUID of a switch, but the port GUID of a CA.
     """
 
     egress_port: int

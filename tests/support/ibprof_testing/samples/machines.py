@@ -35,7 +35,7 @@ class Machine:
 
     @property
     def alone(self) -> npt.NDArray[np.bool_]:
-        """Return the pairs of threads that form a group of two. No other pair is evidence of such a group."""
+        """Return the pairs of threads that form a group of two: only this pair's delay shows the group."""
         pairs = np.zeros(self.delays.shape, bool)
         for one, other in (sorted(group) for group in self.groups if len(group) == 2):
             pairs[one, other] = pairs[other, one] = True
@@ -46,8 +46,8 @@ def nested(*levels: tuple[int | tuple[int, ...], Range], hops: Range = (0.0, 0.0
     """Return a function that draws a machine of nested levels, such as sockets, clusters, and threads of a core.
 
     Args:
-        levels: levels from the outermost to the threads of a core. Each has the number of units in a unit of the level
-            above (or several numbers to draw from), and the range of the delay between these units, ns.
+        levels: levels from the outermost to the threads of a core. Each level has a number of units in a unit of the
+            level above (or several numbers to draw from), and a range of the delay between these units, ns.
         hops: range of the additional delay for each hop on the grid of cores of an outermost unit, ns.
     """
 
@@ -204,7 +204,7 @@ EFFECTS: dict[str, Callable[[Machine, Source], None]] = {
 
 
 def measure(kind: str, effect: str, seed: int) -> Sample:
-    """Return measured delays of a machine of `KINDS` under one of `EFFECTS`. Its threads have random numbers."""
+    """Return measured delays of a machine of `KINDS` under one of `EFFECTS`, with threads in random order."""
     draw = np.random.default_rng([seed, list(KINDS).index(kind), list(EFFECTS).index(effect)])
     machine = KINDS[kind](draw)
     machine.noise = float(draw.choice([0.003, 0.01, 0.02, 0.03]))

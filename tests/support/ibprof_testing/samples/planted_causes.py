@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Fabrics and traffic with one planted cause, or none, on several shapes. They use no code of the diagnosis."""
+"""Fabrics and traffic with one planted cause, or none, on several shapes. The cases use no code of the diagnosis."""
 
 from __future__ import annotations
 

@@ -81,7 +81,7 @@ def make_recording(
     """Write the file of one host.
 
     Args:
-        gap_pages: number of empty pages before each segment. A process leaves them if it is killed too early.
+        gap_pages: number of empty pages before each segment, as a killed process can leave them.
         header_fields: changed fields of the file's header, for example to damage it.
     """
     ffi = header()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Fabrics with one or two faults, or none, routed by OpenSM. They use no code of the diagnosis."""
+"""Fabrics with one or two faults, or none, routed by OpenSM. The cases use no code of the diagnosis."""
 
 from __future__ import annotations
 
@@ -239,7 +239,7 @@ def on_first(count: int) -> Callable[[int], Pairs]:
 def far_apart(hosts: int) -> Pairs:
     """Return pairs from two hosts of each leaf switch (of 8 hosts) to two hosts of the next leaf switch.
 
-    The job could use hosts that are nearer to each other.
+    The pairs could be on hosts that are nearer to each other.
     """
     first = np.concatenate([np.arange(0, hosts, 8), np.arange(1, hosts, 8)])
     return all_to_all(np.sort(first))

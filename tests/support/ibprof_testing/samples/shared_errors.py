@@ -11,7 +11,7 @@ import numpy as np
 from ibprof_testing.samples.topologies import Made, Matrix, tree
 
 MESSAGE_US, HOP = 1.0, 0.1
-"""Delay in µs of a message and of each link, as in a real cluster. In the other samples, a link takes 1 µs."""
+"""Delay in µs of a message and of each link if `is_costly`, as in a real cluster. Otherwise, a link takes 1 µs."""
 
 
 @dataclass(frozen=True)
@@ -26,7 +26,7 @@ def processor(seed: int) -> Sample:
     """Return delays between the hardware threads of synthetic processors with sockets, complexes, cores and threads.
 
     The delay of a level is 1.7 to 4.5 times as short as the delay of the level above. Within a level, delays differ by
-    up to 3 to 30% with the distance of cores on a grid, and also by the core. Clocks round the delays.
+    3 to 30% with the distance of cores on a grid, and also from core to core. Clocks round the delays.
     """
     draw = np.random.default_rng(seed)
     sockets, complexes = int(draw.choice([1, 1, 2, 2, 4])), int(draw.choice([1, 1, 2, 4, 8]))
@@ -97,7 +97,7 @@ def over_two_rails(seed: int, is_costly: bool, how: str, ratio: float) -> Sample
 
 
 def with_errors(kind: str, seed: int, is_costly: bool) -> Sample:
-    """Return delays with errors of a kind of `KINDS`: 0.3 µs and more if links take 1 µs, otherwise a fifth of it."""
+    """Return delays with errors of a kind of `KINDS`. If `is_costly`, most kinds have errors a fifth as large."""
     made, delays = cluster(seed, is_costly)
     errors = KINDS[kind](delays, np.random.default_rng(seed), 0.2 if is_costly else 1.0)
     errors = np.where(np.eye(len(delays), dtype=bool), 0.0, errors)
@@ -129,7 +129,7 @@ def _asymmetry(delays: Matrix, draw: np.random.Generator, _: float) -> Matrix:
 
 
 def _queues(delays: Matrix, draw: np.random.Generator, scale: float) -> Matrix:
-    """Add waiting: pairs between two leaf switches wait in the same queue, some longer than others."""
+    """Add waiting: all pairs between two leaf switches wait in the same queue, for 0.5 to 1.5 times its mean time."""
     leaf = np.arange(len(delays)) // 8
     wait = draw.exponential(0.1 * scale, (6, 6))
     of_pair = (wait + wait.T)[np.ix_(leaf, leaf)] * draw.uniform(0.5, 1.5, delays.shape)

@@ -19,7 +19,7 @@ def mpi(size: int = 4 * KIB, interval: float = 500 * US, share: float = 0.5) -> 
 
 
 def io(size: int = 4 * MIB, interval: float = 0.0, share: float = 0.5, window: float = 0.0, limit: int = 0) -> Workload:
-    """Return an I/O job. If `interval` is 0, it writes a checkpoint."""
+    """Return an I/O job. With `interval` 0, the job writes a checkpoint."""
     return Workload(IO, Role.IO, size, interval_ns=interval, window_ns=window, share=share, limit=limit)
 
 

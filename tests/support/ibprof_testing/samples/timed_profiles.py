@@ -37,8 +37,8 @@ def write_timed_profile(folder: Path) -> str:
 def write_regions_profile(folder: Path, ranks: int, steps: int = 10) -> str:
     """Write a profile with one rank on each host. Marks divide each step of 100 ms into `solve` and then `halo`.
 
-    `halo` is the last 40 ms of a step. In it, each rank sends 1000 bytes to the next rank, and is inside MPI for 20 ms.
-    The last rank is inside MPI for all 40 ms.
+    `halo` is the last 40 ms of a step. In `halo`, each rank sends 1000 bytes to the next rank, and is inside MPI for 20
+    ms. The last rank is inside MPI for all 40 ms.
     """
     ms = 1_000_000
     marks, rows, inside = [], [], []

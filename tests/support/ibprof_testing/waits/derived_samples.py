@@ -40,7 +40,7 @@ def mix(value: int) -> int:
 
 
 def is_kept(level: int, *key: int) -> bool:
-    """Return whether a collective or message is sampled. At a level, one in 2^level is sampled."""
+    """Return whether a collective or message is sampled, on average one in 2^level."""
     value = 0
     for each in key:
         value = mix((value ^ each) + 0x9E3779B97F4A7C15)
@@ -185,7 +185,7 @@ def _messages(
         number = seen[envelope]
         seen[envelope] += 1
         call = int(row["call"])
-        # All messages of a call are late if one is.
+        # A pause before one message of a call also counts for the call's later messages.
         late[call] = max(late[call], int(row["post"]) - last if last else 0)
         last = int(row["post"])
         score = max(late[call], int(trace.calls["exit"][call] - trace.calls["enter"][call]))
@@ -213,7 +213,7 @@ def _messages(
         )
     others.sort(key=lambda row: -row["score"])
     kept = others[:longest]
-    # Without other samples, the limit is 0: none is long.
+    # Without other samples, no message is long.
     limit = kept[-1]["score"] - 1 if kept else math.inf
     return [{**row, "is_long": row["score"] > limit} for row in (*found, *kept)]
 

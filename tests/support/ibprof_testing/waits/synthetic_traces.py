@@ -39,7 +39,7 @@ class SyntheticRun:
         self._now[rank] = leave
 
     def collective(self, name: str, size: int, nanoseconds: int, root: int = -1) -> None:
-        """Let all ranks call a collective. A rank returns this time after all ranks that it needs have entered.
+        """Let all ranks call a collective; each returns `nanoseconds` after the last rank that it needs has entered.
 
         Without a root, each rank needs all others. In a Bcast, each rank needs the root. In a Reduce, the root needs
         all others.

@@ -44,7 +44,7 @@ OVER_TCP = {
 
 @dataclass(frozen=True, slots=True)
 class WaitPlant:
-    """A program of waits.c, and the network that it runs on.
+    """A program of waits.c with a known wait, and the network that it runs on.
 
     Attributes:
         name: the program's name.
@@ -157,11 +157,11 @@ def run_traced(
     recording: Path | None = None,
     variables: Mapping[str, str] | None = None,
 ) -> list[Trace]:
-    """Run a plant under the tracer.
+    """Run a program with a known wait under the tracer.
 
     Args:
         mpi: the MPI.
-        plant: the plant to run.
+        plant: the program and its network.
         folder: an empty folder for the traces.
         programs: folder of compiled programs, with one folder for each MPI.
         recording: folder of ibprof's recording of the same run; None for no recording.
@@ -195,7 +195,7 @@ _MPICH_BETWEEN_HOSTS = {
 def _launch_on_hosts(
     mpi: mpis.Mpi, plant: WaitPlant, command: list[str | Path], settings: Mapping[str, str], folder: Path
 ) -> None:
-    """Run a plant on hosts in network namespaces, with cables of limited rates."""
+    """Run a program on hosts in network namespaces, with cables of limited rates."""
     names = tuple(f"node{number}" for number in range(1, len(plant.host_mbit) + 1))
     rates = [0 if plant.is_lossy else rate for rate in plant.host_mbit]
     cables = tuple(Cable(name, "switch", mbit=rate) for name, rate in zip(names, rates, strict=True))

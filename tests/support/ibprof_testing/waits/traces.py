@@ -52,8 +52,8 @@ class Trace:
     Attributes:
         host: name of the rank's host.
         calls: name, enter and exit time (ns) of each call.
-        instances: collective operations, with the number of the call that completed each.
-        messages: sent and received messages, with the number of the call that completed each.
+        instances: collective operations, each with the index in `calls` of the call that completed it.
+        messages: sent and received messages, each with the index in `calls` of the call that completed it.
     """
 
     host: str
@@ -98,8 +98,8 @@ def find_waits(traces: Sequence[Trace]) -> list[np.ndarray]:
     """Return the waiting inside each call, ns: one array for each rank, in the order of the rank's calls.
 
     A call waits until the last event that it needs. A receive needs the start of its message (late sender). A send that
-    blocks needs the start of its receive (late receiver). A collective needs the start of its last member (wait at
-    N x N, at barrier, early reduce, for a prefix), or of its root (late broadcast). A wait cannot exceed its call.
+    blocks needs the start of its receive (late receiver). A collective needs the start of its last member (wait at N x
+    N or at barrier, early reduce, early scan), or of its root (late broadcast). A wait is never longer than its call.
     """
     waits = [np.zeros(len(trace.calls), np.int64) for trace in traces]
 
