@@ -24,15 +24,12 @@ EACH_MPI = {
     "test_every_mpi_measures_every_pair",
     "test_what_it_says_is_what_happens",
 }
-"""These tests check how ibprof treats each MPI, so each of their cases runs on each MPI."""
+"""Tests of how ibprof treats each MPI. Each case of these tests runs on each MPI."""
 
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Run each case of other tests on one MPI, by turns. The long form runs each case on each MPI.
-
-    In most cases, the recorder does the same on each MPI.
-    """
+    """Run each case of a test outside `EACH_MPI` on one MPI, by turns. The long form runs each case on each MPI."""
     folder = Path(__file__).parent
     tests: defaultdict[Path, defaultdict[Hashable, list[pytest.Item]]] = defaultdict(lambda: defaultdict(list))
     for item in items:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A recording has each rank's cores and its variables that choose adapters, and the NUMA place of each adapter."""
+"""A recording has each rank's cores and variables that choose adapters, and the NUMA node of each adapter."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ UCX_NET_DEVICES=tcp,mlx5_$rank:1 FI_VERBS_DEVICE_NAME=mlx5_$rank exec "$@"
 
 
 def make_devices(folder: Path) -> Path:
-    """Write sysfs's files of two adapters; only one of them has a known place."""
+    """Write sysfs's files of two adapters; only one adapter has a known NUMA node."""
     devices = folder / "infiniband"
     for number in range(RANKS):
         port = devices / f"mlx5_{number}" / "ports" / "1"

@@ -49,7 +49,7 @@ def test_point_to_point(mpi: Mpi, build: Build, ranks: int, seed: int, tmp_path:
 
 @pytest.mark.parametrize("ranks", FEW_AND_5)
 def test_persistent_point_to_point(mpi: Mpi, build: Build, ranks: int, tmp_path: Path) -> None:
-    """Open MPI's monitoring misses these messages, so the program's notes and receivers' records are the measure."""
+    """The reference are the program's notes and receivers' records: Open MPI's monitoring misses persistent sends."""
     profile, books = record_with_books(mpi, ranks, [build(mpi, "persistent.c")], tmp_path)
     assert set(books) == {"SEND_INIT", "SSEND_INIT", "BSEND_INIT", "RSEND_INIT"}
     assert recorded_as_in(books, profile) == books
@@ -58,7 +58,7 @@ def test_persistent_point_to_point(mpi: Mpi, build: Build, ranks: int, tmp_path:
 
 @pytest.mark.parametrize("monitored", [0, 1], ids=["", "monitored"])
 def test_starts_that_another_tool_passes_on(system_mpi: Mpi, build: Build, monitored: int, tmp_path: Path) -> None:
-    """MPI_Startall is counted; PMPI_Startall, which the tool calls inside it, is not: bytes, calls, message numbers.
+    """Bytes, calls and messages of MPI_Startall count once, although another tool calls PMPI_Startall inside it.
 
     With Open MPI's monitoring, requests are not hooked, so the wrappers count their bytes.
     """
@@ -88,7 +88,7 @@ def test_requests_that_count_their_starts(
 ) -> None:
     """Each start is counted. Requests that are freed, or that outlive the recording, keep no hook of ibprof.
 
-    With Open MPI's monitoring, requests are started by another function than the table's, and are not hooked.
+    Open MPI's monitoring starts requests by a function that is not in Open MPI's table, so ibprof does not hook them.
     """
     command: list[str | Path] = [build(mpi, "started_requests.c"), *(["threads"] if threads else [])]
     profile, books = record_with_books(mpi, 3, command, tmp_path, {"pml_monitoring_enable": monitored})

@@ -74,7 +74,7 @@ MOVES_DATA = (*ONE_SIDED, *(f"R{name}" for name in ONE_SIDED))
 
 @pytest.mark.parametrize("how", ["create", "allocate", "shared", "dynamic"])
 def test_what_windows_send_in_addition_to_their_data(how: str, build: Build, tmp_path: Path) -> None:
-    """Windows' data moves below the functions that the monitoring counts, so both tools see only the other messages."""
+    """Both tools count only windows' control messages, because windows' data moves below the counted functions."""
     mpi = find_mpi("5.0.11")
     command: list[str | Path] = [build(mpi, "onesided.c"), how]
     monitored = run_monitored(mpi, 3, command, tmp_path / "monitoring", tmp_path / "recording")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Cases in which ibprof could miss calls or processes: they are recorded, or a line says what is missing."""
+"""Cases in which ibprof could miss calls or processes: ibprof records these, or prints that they are missing."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def test_a_plugin_calls_mpi(how: str, name: str, build: Build, tmp_path: Path) -
 def test_an_mpi_in_a_namespace_of_its_own(build: Build, tmp_path: Path) -> None:
     """The linker preloads nothing into a namespace that dlmopen creates.
 
-    Open MPI cannot run there, even without ibprof.
+    The test uses MPICH, because Open MPI cannot run in such a namespace, even without ibprof.
     """
     said = run_plugin(find(MPICH_SYSTEM), "namespace", build, tmp_path)
     assert "none called MPI_Init through libibprof.so" in said
@@ -90,7 +90,7 @@ def test_an_environment_that_the_command_empties(build: Build, tmp_path: Path) -
 
 
 def test_another_preload_in_a_file_of_the_launcher(build: Build, tmp_path: Path) -> None:
-    """Options in this file have precedence over options of Hydra's command line."""
+    """Options in a file of `-configfile` have precedence over options of Hydra's command line."""
     mpi = find(MPICH_SYSTEM)
     (tmp_path / "words").write_text(f"-n 1 {' '.join(OTHER_PRELOAD)} {build(mpi, 'commands.c')}\n")
     done = run(tmp_path, mpi.program("mpirun"), "-configfile", "words")

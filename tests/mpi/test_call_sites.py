@@ -89,7 +89,7 @@ def record(
 @pytest.mark.parametrize("options", [("-O0",), ("-O2",), ("-O2", "-no-pie", "-fno-pie")], ids=" ".join)
 def test_lines_of_c(name: str, options: tuple[str, ...], build: Build, tmp_path: Path) -> None:
     expected = expected_lines("call_sites.c")
-    if name == INTEL:  # whose persistent collectives' tags are not those of MPICH
+    if name == INTEL:  # its persistent collectives have other tags than MPICH's
         options += ("-DNO_PERSISTENT_COLLECTIVES",)
         expected = {key: count for key, count in expected.items() if key[0] != "BCAST_INIT"}
     run = record(name, "call_sites.c", build, tmp_path, options)
@@ -114,7 +114,7 @@ def test_lines_of_c(name: str, options: tuple[str, ...], build: Build, tmp_path:
 )
 @pytest.mark.parametrize("callers", ["0", "2"])
 def test_lines_of_fortran(name: str, source: str, callers: str, build: Build, tmp_path: Path) -> None:
-    """The line is the program's, not the Fortran binding's. With callers, gfortran's main() is the outermost one."""
+    """The line is the program's, not the Fortran binding's. With callers, the outermost caller is gfortran's main()."""
     run = record(name, source, build, tmp_path, env={"IBPROF_CALLERS": callers} | THROUGH_NETWORK)
     assert any(site.callers for site in run.sites) == (callers != "0")
     for lines in (recorded_lines(run), named_lines(run, source)):
@@ -163,7 +163,7 @@ def test_sites_of_a_program_without_debug_information(
 @pytest.mark.parametrize("name", [SYSTEM, MPICH_SYSTEM])
 @pytest.mark.parametrize("options", [("-O0",), ("-O2",)], ids=" ".join)
 def test_lines_of_cpp(name: str, options: tuple[str, ...], build: Build, tmp_path: Path) -> None:
-    """Templates, a lambda, a destructor that an exception runs, and a library opened late. The program calls exec."""
+    """Calls are in templates, a lambda, a destructor that an exception runs, and a library opened late."""
     mpi = find_mpich_like(name) if name in MPICH_LIKE else find_mpi(name)
     late = build(mpi, "call_sites_late.c", "-g", "-shared", "-fPIC")
     program = build(mpi, "call_sites.cpp", "-g", "-std=gnu++17", *options)

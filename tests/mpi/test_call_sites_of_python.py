@@ -76,7 +76,7 @@ def test_every_version_of_python(tmp_path: Path) -> None:
 
 
 def test_text_that_is_compiled_without_end(tmp_path: Path) -> None:
-    """The program compiles more code objects than ibprof can store; their calls still have the same one line."""
+    """The program compiles more code objects than ibprof can store. Calls still count for the line of the text."""
     mpi = find_mpi(FROM_PYPI[0])
     text = (
         "from mpi4py.MPI import COMM_WORLD as w, BYTE as b\n"
@@ -93,7 +93,7 @@ def test_text_that_is_compiled_without_end(tmp_path: Path) -> None:
 
 
 def test_more_lines_than_sites(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Bytes of sites beyond the limit are counted together and reported, on receivers too, where calls are timed."""
+    """Bytes of sites beyond the limit are counted together and reported, on senders and on receivers."""
     mpi, limit, lines = find_mpi(FROM_PYPI[0]), 4096, 4200
     text = (
         "from mpi4py.MPI import COMM_WORLD as w, BYTE as b\n"

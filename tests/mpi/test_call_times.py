@@ -64,9 +64,8 @@ def test_ranks_come_late(name: str, level: str, build: Build, tmp_path: Path) ->
     assert {key for key in own if key[1] != "TEST"} <= seconds.keys()
     for key, expected in own.items():
         assert seconds[key] <= 1.03 * expected + 0.002, key
-        # Another process may run between the program's clock and the call, or during a short call, which may be
-        # sampled.
-        # In a loop of MPI_Test, the program's clock takes most of the time.
+        # Another process may run between the program's clock and the call, or during a short call that is not timed. In
+        # a loop of MPI_Test, the program's clock takes most of the time.
         if key[1] != "TEST" and expected >= ROUNDS * LATE_S / 2:
             assert seconds[key] >= 0.97 * expected - SLICE_S, key
     waited = {operation for (rank, operation, _), time_s in own.items() if rank and time_s >= ROUNDS * LATE_S / 2}
@@ -118,7 +117,7 @@ def test_messages_that_came_early(name: str, small: int, build: Build, tmp_path:
 
 @pytest.mark.parametrize("name", [SYSTEM, MPICH_SYSTEM])
 def test_rare_copies(name: str, build: Build, tmp_path: Path) -> None:
-    """Rare large messages of one item among quick calls: MPI copies them outside its progress loop."""
+    """Rare large messages among quick calls have their time, although MPI copies them outside its progress loop."""
     mpi = find_any(name)
     program = build(mpi, "rare_copies.c", "-g", "-O1")
     ran = run_mpi(mpi, 2, [program], recording=tmp_path, env=ON)
@@ -140,7 +139,7 @@ def test_rare_copies(name: str, build: Build, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", [SYSTEM, MPICH_SYSTEM])
 def test_a_rare_wait_and_files(name: str, build: Build, tmp_path: Path) -> None:
-    """One long wait among 200,000 quick calls is always timed, not by chance. Messages within MPI-IO have no time."""
+    """One long wait among 200,000 quick calls is always timed. Messages that MPI-IO sends have no time."""
     late_s, mpi = 0.5, find_any(name)
     program = build(mpi, "waits_and_files.c", "-O2")
     command = [str(program), str(late_s), str(tmp_path / "file")]
@@ -167,7 +166,7 @@ def test_a_rare_wait_and_files(name: str, build: Build, tmp_path: Path) -> None:
 
 
 def test_a_large_datatype_with_the_handle_of_a_small_one(system_mpi: Mpi, build: Build, tmp_path: Path) -> None:
-    """Messages of the large datatype are timed as large messages, although their calls look like those before."""
+    """Messages of a large datatype are timed as large messages, even if its handle was a small datatype's before."""
     ran = run_mpi(system_mpi, 1, [build(system_mpi, "reused_type.c", "-O2")], recording=tmp_path, env={})
     own_s, is_same = ran.stdout.split()
     assert is_same == "1"

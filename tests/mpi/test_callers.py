@@ -101,7 +101,7 @@ def test_callers_on_every_mpi(name: str, build: Build, tmp_path: Path) -> None:
         ("-O0",),
         ("-O2", "-fomit-frame-pointer"),
         ("-O2", "-fno-omit-frame-pointer"),
-        # Without unwind tables, there are only frame pointers.
+        # Without unwind tables, ibprof must use frame pointers.
         ("-O1", "-fno-omit-frame-pointer", "-fno-asynchronous-unwind-tables", "-fno-unwind-tables"),
         ("-O2", "-no-pie", "-fno-pie"),
     ],
@@ -121,7 +121,7 @@ def test_callers_however_compiled(options: tuple[str, ...], build: Build, tmp_pa
 
 @pytest.mark.parametrize("callers", [1, 2, 3])
 def test_as_many_callers_as_were_asked_for(callers: int, build: Build, tmp_path: Path) -> None:
-    """Chains are cut to this number of callers. Functions that the compiler inlined are added to it."""
+    """Chains have at most the requested number of callers, not counting functions that the compiler inlined."""
     expected = Counter[tuple[str, str]]()
     for (operation, chain), count in EXPECTED.items():
         parts = chain.split(" < ")
@@ -192,7 +192,7 @@ def test_callers_of_fortran(name: str, build: Build, tmp_path: Path) -> None:
 
 
 def test_callers_of_python(build: Build, tmp_path: Path) -> None:
-    """Lines of functions that call each other, also if a C library calls MPI for them, and in a thread."""
+    """Callers are lines of Python functions, also if a C library calls MPI for them, and in a thread."""
     mpi = find_mpi(FROM_PYPI[0])
     library = build(mpi, "callers_library.c", "-g", "-shared", "-fPIC", "-O2")
     program: list[str | Path] = [mpi.python, PROGRAMS / "callers.py", library]
@@ -208,7 +208,7 @@ def test_callers_of_python(build: Build, tmp_path: Path) -> None:
 
 
 def test_a_tool_in_between(build: Build, tmp_path: Path) -> None:
-    """A tool whose file is named like MPI's library is a usual library: its calls have the program's callers."""
+    """A tool whose file is named like MPI's library is not taken for MPI: its calls have the program's callers."""
     mpi, tool = find_mpi(SYSTEM), tmp_path / "libmpiTool.so"
     shutil.copy(build(mpi, "other_tool.c", "-g", "-shared", "-fPIC"), tool)
     program = build(mpi, "figure36.c", "-g")
@@ -235,7 +235,7 @@ def test_no_harm(name: str, build: Build, tmp_path: Path) -> None:
 
 
 def test_more_chains_than_sites(build: Build, tmp_path: Path) -> None:
-    """Chains beyond the limit keep the innermost line, and their bytes are counted together. No byte is lost."""
+    """Bytes of chains beyond the limit are counted together, for the innermost line. No byte is lost."""
     mpi = find_mpi(SYSTEM)
     program = build(mpi, "many_chains.c", "-g", "-O1")
     run_mpi(mpi, 2, [program], recording=tmp_path, env={"IBPROF_CALLERS": "16"})

@@ -28,7 +28,7 @@ QUICK = [
     ("mpich-5.0.2", "collectives.c all 20000", "nonblocking", 5),
 ]
 ALL = [
-    QUICK[2],  # of one size, on MPI_COMM_WORLD alone: on few cores, MPICH's ranks wait long for each other
+    QUICK[2],  # one size, on MPI_COMM_WORLD only, because many ranks of MPICH are slow on few cores
     *itertools.product((*mpis.NAMES, *mpis.MPICH_FROM_PYPI), PROGRAMS, STYLES, (2, 4, 5, 6)),
     *itertools.product([mpis.INTEL], PROGRAMS, STYLES, [5]),
 ]
@@ -67,7 +67,7 @@ def test_each_algorithm(name: str, program: str, style: str, ranks: int, build: 
     mpi = mpis.find_mpi(name) if name in mpis.NAMES else mpis.find_mpich_like(name)
     source, *words = program.split()
     matrices = record_rounds(mpi, ranks, [build(mpi, source), style, *words], tmp_path)
-    # The settings must have an effect. On two ranks, many algorithms send the same; Intel MPI has few for some calls.
+    # The settings must change messages. On two ranks, many algorithms send the same; Intel MPI has few algorithms.
     least = len(matrices) // 2 if ranks > 2 and name != mpis.INTEL else 2
     assert source != "collectives.c" or len({tuple(matrix.items()) for matrix in matrices}) > least
 
@@ -88,8 +88,8 @@ def test_open_mpi_next_to_its_monitoring(
 
 @pytest.mark.parametrize("name", mpis.in_every_run(*mpis.MPICH_FROM_PYPI))
 def test_persistent_ones_after_communicators_are_made(name: str, build: Build, tmp_path: Path) -> None:
-    """With `nb`, calls that make communicators allocate tags of their parent, which shifts the tags of its later
-    requests."""
+    """With the algorithm `nb`, calls that make communicators allocate tags of the parent, so its next requests have
+    later tags."""
     mpi = mpis.find_mpich_like(name)
     nonblocking = {f"MPIR_CVAR_{call}_INTRA_ALGORITHM": "nb" for call in ("ALLREDUCE", "ALLGATHER", "BCAST")}
     runs = []

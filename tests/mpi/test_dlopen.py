@@ -67,10 +67,7 @@ def test_a_program_without_mpi_that_posts_for_openshmem_is_said_to_be_one(tmp_pa
 
 
 def test_who_asks_decides_what_is_found(tmp_path: Path) -> None:
-    """RTLD_NEXT, and a library in the folder of the library that opens it.
-
-    Without ibprof, the results must be the same.
-    """
+    """dlsym with RTLD_NEXT, and dlopen of a library in the caller's folder, have the same results as without ibprof."""
     mock_verbs(tmp_path)
     source = mpis.PROGRAMS / "opens_library.c"
     compile_c(tmp_path / "own" / "libopened.so", source, "-shared", "-fPIC", "-DOPENED")

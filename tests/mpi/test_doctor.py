@@ -73,7 +73,7 @@ def test_what_it_says_is_what_happens(name: str, build: Build, tmp_path: Path) -
 
 
 def test_intel_mpi_opens_a_network_between_hosts_alone(build: Build, tmp_path: Path) -> None:
-    """By default, Intel MPI's messages within one host are not recorded. The doctor says so, and names the remedy."""
+    """The doctor reports that Intel MPI's messages within a host are not recorded by default, and how to change it."""
     mpi = find_mpich_like(INTEL)
     command: list[str | Path] = [
         mpi.program("mpirun"),
@@ -189,9 +189,9 @@ def test_a_batch_systems_launcher_alone(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", [*FROM_PYPI, *MPICH_FROM_PYPI])
 def test_an_environment_of_pypis_mpi_alone(name: str, tmp_path: Path) -> None:
-    """Only the launcher is known.
+    """The doctor gets no program, only a PATH with the launcher.
 
-    The library in its environment belongs to it, even next to a text file of that name.
+    It finds the MPI library in the launcher's environment, even next to a text file of the library's name.
     """
     mpi = find_mpi(name) if name in FROM_PYPI else find_mpich_like(name)
     status, said = examine(tmp_path, PATH=f"{mpi.folder}:/usr/bin:/bin")

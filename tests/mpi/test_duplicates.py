@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""MPI_Comm_idup creates communicators while other calls are pending: each message keeps its operation.
+"""While MPI_Comm_idup creates communicators, messages of other pending calls keep their operation.
 
-A run with MPI_Comm_dup, in which no call is pending, shows the messages of the other calls.
+The expected messages are from a run with MPI_Comm_dup, in which no call is pending.
 """
 
 from __future__ import annotations

@@ -31,7 +31,7 @@ MOCK = PROGRAMS / "mock_mpi"
 OPENS = "-DINNER={inner} -DHOW=RTLD_LOCAL|RTLD_DEEPBIND"
 IS_LINKED = "-DINNER=NULL -DHOW=0 -Wl,--no-as-needed {path}"
 REPLACES = "-DINNER={inner} -DHOW=RTLD_GLOBAL"
-"""Open MPI's components open the library by the file name that the layer took, and search symbols in all libraries."""
+"""RTLD_GLOBAL, because Open MPI's components open the layer by MPI's file name, and need symbols of MPI's library."""
 LAYERS = {
     "opens it": ("libtranslates.so", OPENS),
     "opens it, without PMPI names": ("libtranslates.so", f"{OPENS} -DWITHOUT_PMPI"),
@@ -128,7 +128,7 @@ def test_what_is_linked_with_an_unknown_mpi_keeps_its_status(tmp_path: Path) -> 
 
 
 def test_the_standard_abi_without_pmpi_names(build: Build, tmp_path: Path) -> None:
-    """MPICH 5's library of the standard ABI, in which the PMPI names cannot be found."""
+    """The doctor examines MPICH 5's library of the standard ABI after all its PMPI names were changed."""
     mpi = find_mpich_like(STANDARD_ABI)
     folder = mpi.folder.parent / "lib"
     shipped = (folder / "libmpi_abi.so.1").read_bytes()

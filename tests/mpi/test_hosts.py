@@ -27,7 +27,7 @@ HOSTS, RANKS_A_HOST = 3, 2
 RANKS = HOSTS * RANKS_A_HOST
 BYTES = 1 << 20
 ODD = "it's; $HOME"
-"""Name of a folder. Agents and shells on other hosts must not interpret its characters."""
+"""Name of a folder. Agents and shells on other hosts must not interpret the name's characters."""
 
 
 @pytest.fixture(scope="module")
@@ -86,7 +86,7 @@ def test_ibprof_run(hosts: lab.Hosts, line: list[str], system_mpi: Mpi, tmp_path
 
 
 def test_what_open_mpi_5_spawns_on_other_hosts(hosts: lab.Hosts, build: Build, tmp_path: Path) -> None:
-    """An agent starts a daemon there with an empty environment; the daemon sets the variables of spawned ranks."""
+    """On other hosts, a daemon that an agent started with an empty environment sets the variables of spawned ranks."""
     mpi = mpis.find_mpi(mpis.FROM_PYPI[-1])
     words: dict[str, str | Path] = {"plm_ssh_agent": hosts.agent, "prte_if_include": lab.SUBNET}
     line: list[str | Path] = [mpi.program("mpirun"), "-n", "1", "--host", ",".join(map(hosts.address, hosts.names))]
@@ -124,9 +124,9 @@ def test_inner_form(hosts: lab.Hosts, line: list[str], system_mpi: Mpi, tmp_path
 
 
 def test_hosts_that_are_missing_are_named(hosts: lab.Hosts, line: list[str], system_mpi: Mpi, tmp_path: Path) -> None:
-    """The recordings of a node are lost.
+    """One node's recordings and the host file are lost.
 
-    The other recordings name the job's hosts, although the host file is gone too.
+    The recordings of other nodes still name the job's hosts.
     """
     shell = with_commands(system_mpi)
     (tmp_path / "nodes").write_text("".join(f"{host} slots={RANKS_A_HOST}\n" for host in hosts.names))

@@ -71,10 +71,7 @@ def test_interface_counters(hosts: lab.Hosts, build: Build, name: str, tmp_path:
 
 
 def test_hydra_on_the_hosts_of_pbs(hosts: lab.Hosts, build: Build, tmp_path: Path) -> None:
-    """The batch system lists the hosts.
-
-    An agent starts Hydra's proxies there, instead of the batch system's daemons.
-    """
+    """PBS lists the hosts, on which an agent starts Hydra's proxies instead of PBS's daemons."""
     mpi = mpis.find_mpich_like(mpis.MPICH_FROM_PYPI[0])
     (tmp_path / "nodes").write_text("".join(f"{hosts.address(host)}\n" for host in hosts.names))
     batch = {"PBS_ENVIRONMENT": "PBS_BATCH", "PBS_JOBID": "815.server", "PBS_NODEFILE": str(tmp_path / "nodes")}
@@ -107,7 +104,7 @@ def test_a_spawned_job_is_a_run_of_its_own(build: Build, tmp_path: Path) -> None
 def test_messages_within_a_host_between_those_of_the_network(
     hosts: lab.Hosts, build: Build, how: str, tmp_path: Path
 ) -> None:
-    """Messages within a host are not seen. Network messages in between must not be taken for them."""
+    """ibprof cannot see messages within a host, and must not count network messages sent meanwhile in their place."""
     mpi = mpis.find_mpich_like("mpich-5.0.2")
     places = ",".join(hosts.address(host) for host in hosts.names[:2])
     line: list[str | Path] = [mpi.program("mpirun"), "-launcher", "ssh", "-launcher-exec", hosts.agent]

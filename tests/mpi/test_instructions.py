@@ -18,8 +18,7 @@ sys.path.insert(0, str(ROOT / "benchmarks" / "overhead"))
 from bench import MONITORED, WITH, Bench
 from cases import GOALS, count_added, count_instructions
 
-# Valgrind takes 4 core-seconds for each case. Other communicators and persistent requests take World's path in the
-# code.
+# Only the long form has these cases: each takes 4 core-seconds, and ibprof runs the same code as for World.
 LONG = [pytest.param(case, marks=pytest.mark.full) for case in ("Dup", "Persistent")]
 
 

@@ -17,7 +17,7 @@ from ibprof_testing.mpi.mpis import INTEL, MPICH_FROM_PYPI, THROUGH_NETWORK, Bui
 
 RANKS = 3
 SILENCE_S = 0.3
-"""Shorter than the program's pause between its messages."""
+"""A time that is shorter than the program's pause between its messages."""
 
 
 def record(mpi: Mpi, build: Build, how: str, folder: Path, interval: str = "50", time: str = "1") -> Profile:
@@ -28,7 +28,7 @@ def record(mpi: Mpi, build: Build, how: str, folder: Path, interval: str = "50",
 
 
 def check_exact(profile: Profile) -> None:
-    """Check sums by rank and peer: with three ranks, each peer is a separate group."""
+    """Check that intervals and counters have equal sums for each rank and peer."""
     over_time: dict[tuple[int, int], tuple[int, int]] = {}
     rows = profile.intervals
     for rank, first, last, size, messages in zip(
@@ -89,7 +89,7 @@ def inside(profile: Profile, rank: int, begin_s: float, end_s: float) -> float:
 
 @pytest.mark.parametrize("how", ["end", "kill"])
 def test_time_inside_calls_lies_where_ranks_waited(how: str, system_mpi: Mpi, build: Build, tmp_path: Path) -> None:
-    """The program's own clock is the measure. The 20 ms intervals at both ends of a wait may be inexact."""
+    """The reference is the program's own clock. The 20 ms intervals at both ends of a wait may be inexact."""
     wait_s, border_s = 0.4, 0.04
     command: list[str | Path] = [build(system_mpi, "waits_over_time.c"), str(wait_s), how]
     env = {"IBPROF_INTERVAL": "20", "IBPROF_TIME": "1"}

@@ -47,7 +47,7 @@ def within(matrix: Matrix) -> Matrix:
 
 
 def load_side(recording: Path, is_child: bool) -> Profile:
-    """Return the run of the spawned program, or the run of the other program."""
+    """Return the spawned program's run if `is_child`, and the spawning program's run otherwise."""
     runs = [merge_run(recording, run) for run in list_runs(recording)]
     (found,) = (run for run in runs if run.command.endswith(" child") == is_child)
     return found

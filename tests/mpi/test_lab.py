@@ -30,7 +30,7 @@ def cluster_of(plan: Plan, mpi: Mpi, folder: Path) -> Iterator[Cluster]:
     (folder / "hosts").mkdir()
     with lab.up(plan, folder / "hosts") as hosts:
         yield Cluster(hosts, folder, mpi.program("mpirun"))
-    # None of these namespaces is left. Other processes may have others.
+    # None of this cluster's namespaces is left. Other clusters on this machine may have namespaces.
     assert not [name for name in lab.namespaces() if name.startswith(hosts.namespace(""))]
 
 
@@ -38,7 +38,7 @@ def cluster_of(plan: Plan, mpi: Mpi, folder: Path) -> Iterator[Cluster]:
 def test_a_tree_with_a_wrong_cable_and_a_slow_uplink(system_mpi: Mpi, tmp_path: Path) -> None:
     """The built topology is inferred, and the comparison with the plan names both faults and their kinds.
 
-    On a busy machine, hosts of one switch may not all have equally short delays.
+    On a busy machine, inference may split the hosts of one switch, because their delays differ.
     """
     built = TREE.plug("node3", "leaf4").slow("leaf1", "pod1", 900)
     with cluster_of(built, system_mpi, tmp_path) as cluster:
@@ -100,7 +100,7 @@ def check_recorded_loads(cluster: Cluster, program: Path) -> None:
         is_trunk = "switch" in row["a_name"] and "switch" in row["b_name"]
         expected = (half * half if is_trunk else hosts - 1) * BYTES
         assert (int(row["a_bytes"]), int(row["b_bytes"])) == (expected, expected), row
-        # The measured rate is the trunk's.
+        # gbps is the trunk's measured rate.
         assert 0 < float(row["gbps"]) < 1
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`ibprof-latency measure` on real MPIs: each mode measures each pair once; killed, resumed, without space to write."""
+"""`ibprof-latency measure` on real MPIs: all modes and pairs, a kill, a resumed measurement, a full disk."""
 
 from __future__ import annotations
 
@@ -259,7 +259,7 @@ def test_the_wrong_mpi_is_named(system_mpi: Mpi, tmp_path: Path) -> None:
 
 @pytest.mark.full
 def test_few_pairs_of_a_real_job(tmp_path: Path) -> None:
-    """Of 20 processes, 16 measure all pairs; the others are placed with fewer pairs, each in one direction."""
+    """16 of 20 processes measure all their pairs. The other 4 measure fewer pairs, in one direction only."""
     done = measure(find_mpi("system"), 20, "--few-pairs", *QUICK, "-o", "few.nc", folder=tmp_path)
     delays = read_delays(tmp_path / "few.nc")
     found = int((delays.measured[0] | delays.measured[0].T).sum()) // 2

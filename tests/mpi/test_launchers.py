@@ -2,7 +2,7 @@
 """With each launcher, one job is one run, with a file on each host; two launches are two runs.
 
 Launchers that cannot be installed here are simulated: MPICH's process manager `mpiexec.gforker` starts real ranks under
-the name of their daemon, and sets the variables that they set (csrc/preload/recording/job_name.c names the sources).
+the name of the launcher's daemon, with the launcher's variables (csrc/preload/recording/job_name.c has the sources).
 """
 
 from __future__ import annotations
@@ -89,7 +89,7 @@ def check_one_job(output: Path, files: int = 1) -> None:
 
 @pytest.mark.parametrize("name", mpis.MPICH_FROM_PYPI)
 def test_gforker(name: str, build: Build, tmp_path: Path) -> None:
-    """Its ranks have only a parent process in common; two launches are two runs."""
+    """Ranks that gforker starts have only a parent process in common; two launches are two runs."""
     mpi = mpis.find_mpich_like(name)
     for launches in (1, 2):
         start(mpi, mpi.program("mpiexec.gforker"), build(mpi, "copied.c"), tmp_path / "rec")
@@ -138,10 +138,7 @@ exec env -i PATH="$PATH" HOME="$HOME" "{launcher}" -n "$ranks" env $settings "$@
 
 
 def test_mpirun_rsh(mpich: Mpi, build: Build, tmp_path: Path) -> None:
-    """The original launcher cannot be installed here.
-
-    The test's launcher does what the manual says, with real ranks.
-    """
+    """A mock of mpirun_rsh, which cannot be installed here, starts real ranks as the manual says."""
     launcher = tmp_path / "mpirun_rsh"
     launcher.write_text(MPIRUN_RSH.format(launcher=mpich.program("mpiexec.gforker")))
     launcher.chmod(0o755)
@@ -170,7 +167,7 @@ def test_mpirun_rsh(mpich: Mpi, build: Build, tmp_path: Path) -> None:
     ids=["openmpi-under-hydra", "mpich-under-openmpi"],
 )
 def test_a_launcher_of_another_mpi(launcher: str, of_program: str, build: Build, tmp_path: Path) -> None:
-    """Each process is then a separate job, and the report says so in these words."""
+    """The report says that each process is a separate job."""
     found = {
         name: find(name) for name, find in ((mpis.SYSTEM, mpis.find_mpi), (mpis.MPICH_SYSTEM, mpis.find_mpich_like))
     }
@@ -197,9 +194,9 @@ def test_launchers_that_name_their_jobs(daemon: str, mpich: Mpi, build: Build, t
 
 
 def test_an_unknown_launcher(mpich: Mpi, build: Build, tmp_path: Path) -> None:
-    """Each rank has a separate shell as parent, so each has a file.
+    """Each rank has a separate shell as parent, so each rank has a file.
 
-    They are combined in one run, and a line says so.
+    The files are combined in one run, and a message says so.
     """
     for _ in range(2):
         start(mpich, named(mpich, "launch-it", tmp_path), build(mpich, "copied.c"), tmp_path / "rec")
@@ -219,7 +216,7 @@ def test_two_launches_in_one_slurm_step(launcher: str, mpich: Mpi, build: Build,
 
 
 def test_hydra_where_another_launcher_left_its_variables(mpich: Mpi, build: Build, tmp_path: Path) -> None:
-    """The variables are those of a shell that `srun --mpi=pmix` started."""
+    """Hydra starts in a shell of `srun --mpi=pmix`, which sets PMIX and Slurm variables."""
     around = {"PMIX_NAMESPACE": "slurm.pmix.4711.0", "PMIX_RANK": "0", **STEP}
     for launches in (1, 2):
         start(mpich, mpich.program("mpiexec.hydra"), build(mpich, "copied.c"), tmp_path / "rec", around=around)
@@ -227,7 +224,7 @@ def test_hydra_where_another_launcher_left_its_variables(mpich: Mpi, build: Buil
 
 
 def test_open_mpi_within_hydra(system_mpi: Mpi, mpich: Mpi, build: Build, tmp_path: Path) -> None:
-    """A rank of one launcher starts the other launcher. The inner launcher names the job."""
+    """A rank of one launcher starts the other launcher. The job has the inner launcher's name."""
     program = build(system_mpi, "copied.c")
     line: Sequence[str | Path] = [
         mpich.program("mpiexec.hydra"),

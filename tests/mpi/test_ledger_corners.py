@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""No complete operation is reported as lacking bytes: special cases of calls, collectives by levels, two groups."""
+"""ibprof reports no missing bytes for complete operations: special cases of calls, coll/han, inter-communicators."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ STYLES = ("blocking", "nonblocking", "persistent")
 OF_STYLE = {"blocking": "ALLTOALLW", "nonblocking": "IALLTOALLW", "persistent": "ALLTOALLW_INIT"}
 PROGRAMS = ("ledger_corners.c", "intercomms.c", "collectives.c")
 
-# Each program in each style; without ibprof too, MPICH 4.0.2 ends two of them with "Invalid communicator".
+# MPICH 4.0.2 ends two of these cases with "Invalid communicator", even without ibprof.
 OF_MPICH = [
     (name, program, style)
     for name in mpis.MPICH_LIKE
@@ -112,9 +112,9 @@ IN_MEMORY = {f"coll_han_{call}_low_module": 1 for call in ("bcast", "reduce", "a
 
 
 def test_collectives_by_levels_of_hosts(system_mpi: Mpi, build: Build, tmp_path: Path) -> None:
-    """coll/han sends within hosts and between their leaders; with coll/sm, what stays on hosts is missing, and named.
+    """coll/han sends within hosts and between hosts. With coll/sm, ibprof reports the bytes within hosts as missing.
 
-    All of collectives.c crashes coll/han, without ibprof too.
+    coll/han crashes if collectives.c makes all its calls, even without ibprof.
     """
     folders = [str(Path(sys.executable).parent), str(system_mpi.folder), os.environ["PATH"]]
     around = mpis.environment({"PATH": ":".join(folders)})

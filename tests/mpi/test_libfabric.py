@@ -105,7 +105,7 @@ def test_messages_over_a_narrow_provider(setting: str, build: Build, tmp_path: P
 
 
 def check(recording: Path, books: Path) -> None:
-    """Compare a recording with the books of the program."""
+    """Compare a recording with the messages that the program noted in `books`."""
     profile = load_complete(recording, 3)
     wanted = read_tally(books)
     assert {operation: recorded(profile, operation=operation) for operation in wanted} == wanted

@@ -170,9 +170,9 @@ def test_unruly_programs(system_mpi: Mpi, build: Build, network: Path, node: Pat
 
 @pytest.mark.parametrize("brought", [False, True])
 def test_one_node_is_lost(brought: bool, system_mpi: Mpi, build: Build, network: Path, tmp_path: Path) -> None:
-    """Two hosts were killed, and one is lost. The other's rank is exact; the lost rank's counters are of the last copy.
+    """Two hosts were killed. One host's recording is exact. The other host is lost: its counters are of the last copy.
 
-    If the lost host's recording was fetched before, it is exact too.
+    If the lost host's recording was fetched before, its counters are exact too.
     """
     output = network / "rec"
     folder = tmp_path / "hosts"

@@ -42,7 +42,7 @@ def test_programs_without_mpi(command: list[str], now: dict[str, str], tmp_path:
 @pytest.mark.parametrize("now", [{}, {"LD_BIND_NOW": "1"}], ids=["lazy", "bind-now"])
 @pytest.mark.parametrize("name", every_mpi_but_quick(*FAMILIES))
 def test_launcher_and_its_ranks(name: str, build: Build, now: dict[str, str], tmp_path: Path) -> None:
-    """If the variable is set before the launcher's command, the launcher is preloaded too."""
+    """LD_PRELOAD in the launcher's environment preloads ibprof into the launcher too."""
     mpi = find_any(name)
     line = [str(mpi.program("mpirun")), "-n", "2", str(build(mpi, "regions.c")), "nested"]
     env = environment(now | {"LD_PRELOAD": str(library())})
@@ -75,7 +75,7 @@ def test_children(mpi: Mpi, build: Build, how: str, tmp_path: Path) -> None:
 
 
 def test_another_tool(mpi: Mpi, build: Build, tmp_path: Path) -> None:
-    """A tool of MPI's profiling interface counts the same calls as alone. ibprof counts each call once."""
+    """A tool of MPI's profiling interface counts the same calls as without ibprof. ibprof counts each call once."""
     tool = build(mpi, "other_tool.c", "-shared", "-fPIC")
     command: list[str | Path] = [build(mpi, "figure36.c")]
     for order in ([library(), tool], [tool, library()]):
@@ -122,7 +122,7 @@ def test_an_mpi_without_the_source_that_is_asked_for(build: Build, tmp_path: Pat
 
 
 def test_what_dlsym_finds_without_mpi(tmp_path: Path) -> None:
-    """docs/no-harm.md: the only change that a program without MPI may notice is a call that fails."""
+    """A program without MPI finds MPI_Init in ibprof by dlsym, but the call fails (docs/no-harm.md)."""
     line = "import ctypes; own = ctypes.CDLL(None); print(hasattr(own, 'MPI_Init') and own.MPI_Init(None, None))"
 
     def run(extra: dict[str, str]) -> str:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Next to other preloaded libraries, runs and readers of its recording, a program behaves as without ibprof."""
+"""A program behaves as without ibprof, next to other preloaded libraries, other runs, and readers of its recording."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def find_jemalloc() -> Path:
 
 @pytest.mark.parametrize("name", every_mpi_but_quick(*FAMILIES))
 def test_other_preloads(name: str, build: Build, tmp_path: Path) -> None:
-    """Another allocator and a tool of MPI's profiling interface, preloaded before or after ibprof."""
+    """Another allocator and a tool of MPI's profiling interface are preloaded before or after ibprof."""
     mpi = find_any(name)
     program = build(mpi, "unruly.c", "-pthread")
     others = [find_jemalloc(), build(mpi, "other_tool.c", "-shared", "-fPIC")]

@@ -22,7 +22,7 @@ from ibprof_testing.mpi.no_harm import (
 
 RANKS = 2
 ENTERED = 600
-# After these, a process cannot open files, or cannot open the recording's.
+# Cases that come last, because afterwards a process can open no files, or no files of the recording.
 LAST = ("seized", "jailed", "filtered")
 TOGETHER = ("cancelled", "small", "timed", "bare", "locked", "forked", "vforked", "elsewhere")
 RESULTS = {
@@ -118,7 +118,7 @@ def test_odd_names_of_hosts(host: str, name: str, build: Build, tmp_path: Path) 
 
 
 def test_a_lone_rank_of_mpich_says_that_nothing_was_proved(build: Build, tmp_path: Path) -> None:
-    """ibprof needs a message from another rank to check its source, and there is no other rank."""
+    """To check that it counts right, ibprof needs a message from another rank, and there is no other rank."""
     mpi = find_any(MPICH)
     check_no_harm(mpi, 1, [build(mpi, "corners.c", "-pthread"), "forked"], tmp_path)
     (rank,) = load_profile(tmp_path).ranks

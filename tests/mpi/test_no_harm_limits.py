@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """With little memory, disk or files, or no writable folder, a program behaves as without ibprof.
 
-A disk quota needs a kernel with quotas: tests/vm/test_file_systems.py.
+Disk quotas need a kernel with quotas, so tests/vm/test_file_systems.py tests them.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ def shell(script: str) -> Words:
 
 
 def over_tcp(mpi: Mpi) -> dict[str, str]:
-    """Return settings without shared memory, which needs a file: MPI alone would fail if files must be empty."""
+    """Return settings without shared memory. If files must be empty, MPI cannot create the file of shared memory."""
     if mpi.name == MPICH:
         return {"MPIR_CVAR_NOLOCAL": "1", "UCX_TLS": "tcp,self"}
     return {"OMPI_MCA_btl": "tcp,self"}
@@ -87,7 +87,7 @@ def test_a_folder_that_may_not_be_written_in(name: str, unruly: Build, open_fold
 
 @pytest.mark.parametrize("name", FAMILIES)
 def test_where_nothing_can_lie(name: str, unruly: Build, tmp_path: Path) -> None:
-    """Read-only or full file systems, or without free inodes; no folder; a folder that does not exist yet."""
+    """File systems are read-only, full or without inodes; the path is no folder; the folder does not exist."""
     mpi = find_any(name)
     command: list[str | Path] = [unruly(mpi), "names"]
     for options in ("ro", "size=4k", "nr_inodes=1"):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Programs in which MPI starts or ends outside main, or that other tools watch meanwhile."""
+"""Programs in which MPI starts or ends outside main, and programs that other tools watch."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The same programs with a libibprof.so built with sanitizers; the sanitizers find no error in it."""
+"""The programs of the other no-harm tests, with a libibprof.so built with sanitizers, which find no error in it."""
 
 from __future__ import annotations
 

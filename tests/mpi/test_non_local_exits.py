@@ -30,7 +30,7 @@ def sent(folder: Path) -> dict[str, Matrix]:
 
 @pytest.fixture(scope="module")
 def returned(build: Build, tmp_path_factory: pytest.TempPathFactory) -> Callable[[str, str], Returned]:
-    """For each program and MPI, make all wrong calls once with returned errors: return the output and the messages."""
+    """Return a function that makes all wrong calls of a program, with errors returned: its output and its messages."""
 
     @functools.cache
     def run(source: str, name: str) -> Returned:

@@ -131,7 +131,7 @@ def test_another_user_while_running(system_mpi: Mpi, build: Build, tmp_path: Pat
     require_root("to become another user")
     tmp_path.chmod(0o755)
     command: list[str | Path] = [build(system_mpi, "unruly.c", "-pthread"), "user", "names", "regions"]
-    # Open MPI cannot remove its shared memory then, and prints so at any time.
+    # As another user, Open MPI could not remove its shared memory, and would print this at any time.
     without_files = {"OMPI_MCA_btl": "tcp,self"}
     done = check_no_harm(system_mpi, RANKS, command, tmp_path / "profile.ibprof", variables=without_files)
     (line,) = ibprof_lines(done.stderr)
@@ -149,7 +149,7 @@ def test_no_folder_can_be_there(mpi: Mpi, build: Build, output: str, tmp_path: P
 
 
 def test_a_limit_on_the_size_of_files(mpi: Mpi, build: Build, tmp_path: Path) -> None:
-    """SIGXFSZ would end the program. Open MPI runs without shared memory, which needs a file too."""
+    """ibprof keeps the limit: SIGXFSZ would end the program. Open MPI runs without the file of its shared memory."""
     limited: list[str | Path] = ["sh", "-c", 'ulimit -f 0; exec "$0" nested', build(mpi, "regions.c")]
     output = tmp_path / "profile.ibprof"
     done = run_mpi(mpi, RANKS, limited, recording=output, mca={"btl": "tcp,self"})

@@ -2,7 +2,7 @@
 """Nonblocking collectives keep their bytes: between groups, on a communicator that is freed while they send, and among
 persistent ones.
 
-A run in which each call is completed at once shows the call's messages; in the long form, a run of the call alone.
+The expected messages are from a run that completes each call at once; in the long form, from one run for each call.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ def by_operation(run: Profile) -> dict[str, Matrix]:
 
 @pytest.fixture(params=["in turn", pytest.param("alone", marks=pytest.mark.full)])
 def known(request: pytest.FixtureRequest) -> str:
-    """Return how the calls with known messages are run: all in one run, or each in a separate run."""
+    """Return "in turn" for expected messages from one run with all calls; "alone" for one run for each call."""
     return str(request.param)
 
 
@@ -64,7 +64,7 @@ def test_between_groups(mpi: Mpi, build: Build, known: str, tmp_path: Path) -> N
 
 
 def with_long(names: Sequence[str], long: Sequence[str]) -> list[object]:
-    """Return parameters. Only the long form runs `long`: other MPIs count tags as one of these does."""
+    """Return pytest parameters. Only the long form runs `long`: these MPIs allocate tags as one of `names` does."""
     return [*names, *(pytest.param(name, marks=pytest.mark.full) for name in long)]
 
 
@@ -91,8 +91,8 @@ def test_after_calls_that_fail(name: str, build: Build, known: str, tmp_path: Pa
     "name", with_long([mpis.SYSTEM, mpis.MPICH_SYSTEM], [*mpis.MPICH_FROM_PYPI, mpis.STANDARD_ABI, mpis.INTEL])
 )
 def test_before_neighbourhood_collectives(name: str, build: Build, known: str, tmp_path: Path) -> None:
-    """MPICH makes them of nonblocking ones, whose tags are those of calls on other communicators: on MPI_COMM_SELF, and
-    a broadcast of which some ranks pass nothing on."""
+    """MPICH implements neighbourhood collectives by nonblocking ones. Two pending calls on other communicators have the
+    same tag, and some ranks send nothing for them."""
     mpi = mpis.find_mpi(name) if name in mpis.NAMES else mpis.find_mpich_like(name)
     program = build(mpi, "pending_collectives.c")
     check_pending(mpi, program, "neighbours", ("Ibcast", "Neighbor_allgather"), tmp_path, known)
@@ -101,7 +101,7 @@ def test_before_neighbourhood_collectives(name: str, build: Build, known: str, t
 @pytest.mark.parametrize("algorithm", ["auto", "nb"])
 @pytest.mark.parametrize("name", mpis.in_every_run(mpis.MPICH_SYSTEM, *mpis.MPICH_FROM_PYPI))
 def test_among_blocking_collectives(name: str, algorithm: str, build: Build, known: str, tmp_path: Path) -> None:
-    """With `nb`, MPICH implements blocking collectives by nonblocking ones."""
+    """With the algorithm `nb`, MPICH implements blocking collectives by nonblocking ones."""
     mpi = mpis.find_mpich_like(name)
     blocking = ("Bcast", "Alltoall", "Allreduce", "Allgather")
     forced = {f"MPIR_CVAR_{call.upper()}_INTRA_ALGORITHM": algorithm for call in blocking}
@@ -117,8 +117,8 @@ def test_among_blocking_collectives(name: str, algorithm: str, build: Build, kno
     ],
 )
 def test_mpich(name: str, how: str, build: Build, known: str, tmp_path: Path) -> None:
-    """Open MPI crashes on a communicator that is freed so early, without ibprof too. Intel MPI's persistent collectives
-    allocate a tag at each start."""
+    """Open MPI is not tested: it crashes if a communicator is freed while calls are pending, even without ibprof. Intel
+    MPI's persistent collectives allocate a tag at each start."""
     mpi = mpis.find_mpich_like(name)
     calls = (*CALLS, "Iscan") if how == "freed" else PERSISTENT if how.endswith("persistent") else CALLS
     check_pending(mpi, build(mpi, "pending_collectives.c"), how, calls, tmp_path, known)
@@ -126,8 +126,8 @@ def test_mpich(name: str, how: str, build: Build, known: str, tmp_path: Path) ->
 
 @pytest.mark.parametrize("call", PERSISTENT)
 def test_starts_on_a_freed_communicator_of_intel_mpi(call: str, build: Build, tmp_path: Path) -> None:
-    """Each start allocates a tag there, which is unknown once the communicator is freed: what leaves after the call is
-    UNATTRIBUTED, and nothing counts under another call."""
+    """In Intel MPI each start allocates a tag, which ibprof does not know once the communicator is freed. Later
+    messages are UNATTRIBUTED, and none counts for another call."""
     mpi = mpis.find_mpich_like(mpis.INTEL)
     command: list[str | Path] = [build(mpi, "pending_collectives.c"), "freed-persistent", call]
     run_mpi(mpi, RANKS, command, recording=tmp_path, env=THROUGH_NETWORK)

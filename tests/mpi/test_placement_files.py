@@ -13,7 +13,7 @@ from ibprof_testing.lab import hosts as lab
 from ibprof_testing.mpi.mpis import FROM_PYPI, MPICH, MPICH_SYSTEM, SYSTEM, Mpi, environment, find_mpi, find_mpich_like
 
 WANTED = ("node3", "node1", "node2", "node3", "node2")
-"""Host of each rank. A rank file binds each rank to a core, so a host has at most the smallest test machine's cores."""
+"""Host of each rank. A rank file binds each rank to a core, and a test machine may have only two cores."""
 
 OMP_4, OMP_5 = FROM_PYPI
 
@@ -69,7 +69,7 @@ def test_open_mpi_5(hosts: lab.Hosts, by: str, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", [SYSTEM, OMP_5])
 def test_ranks_with_threads_get_several_cores(hosts: lab.Hosts, name: str, tmp_path: Path) -> None:
-    """A rank on each host gets as many cores as the smallest test machine has."""
+    """A rank on each host gets two cores, as many as the smallest test machine has."""
     names = ("node3", "node1", "node2")
     (tmp_path / "two_cores").write_text(launchers.open_mpi_rankfile(names, cores=2))
     (tmp_path / "slots").write_text("".join(f"{host} slots=2\n" for host in names))

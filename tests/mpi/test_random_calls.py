@@ -14,7 +14,7 @@ from ibprof_testing.mpi.mpis import THROUGH_NETWORK, Build, Mpi, run_mpi
 
 RANKS = 5
 SEED = 12
-"""With some other seeds, the run fails or hangs, even without ibprof; the MPI or the program may be the reason."""
+"""With some other seeds, the run fails or hangs even without ibprof, because of the MPI or the program."""
 CALLS = 300
 SENDS = ("SENDRECV", "ISSEND", "SSEND_INIT", "ISEND")
 
@@ -44,6 +44,6 @@ def test_open_mpi(mpi: Mpi, build: Build, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", mpis.in_every_run(*mpis.MPICH_FROM_PYPI))
 def test_mpich(name: str, build: Build, tmp_path: Path) -> None:
-    """Its source drops messages that a rank sends to itself."""
+    """Messages of a rank to itself are not expected, because ibprof does not count them in MPICH."""
     mpi = mpis.find_mpich_like(name)
     check_random_calls(mpi, build(mpi, "random_calls.c"), tmp_path, to_oneself=False)

@@ -115,7 +115,7 @@ def test_a_marked_program_runs_without_preload(mpi: Mpi, build: Build, linked: b
 
 
 def test_two_broadcasts_and_their_marks(mpi: Mpi, build: Build, tmp_path: Path) -> None:
-    """Source: K. A. Brown, figure 3.6: totals since the start at each mark. The third mark is MPI_Finalize."""
+    """Each mark has totals since the start (K. A. Brown, figure 3.6). The third mark is MPI_Finalize."""
     run_mpi(mpi, 2, [build(mpi, "figure36.c")], recording=tmp_path)
     profile = load_complete(tmp_path, 2)
     names = [line_of_mark("figure36.c", 0), line_of_mark("figure36.c", 1), "MPI_Finalize"]

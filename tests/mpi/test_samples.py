@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Samples of collectives and messages: all ranks that take part sample the same ones, as counted in known programs."""
+"""In programs with known numbers of calls, all ranks sample the same collectives and messages."""
 
 from __future__ import annotations
 
@@ -112,7 +112,7 @@ def test_what_finds_no_space_is_counted(build: Build, tmp_path: Path) -> None:
 
 
 def test_memory_is_bounded(build: Build, tmp_path: Path) -> None:
-    """There are 10,000 communicators and far more calls than fit into memory: estimates are still possible."""
+    """With 10,000 communicators and more calls than ibprof can store, samples still allow estimates."""
     rounds, duplicates = 3000, 10_000
     run = record(SYSTEM, "sampled_collectives.c", RANKS, [rounds, duplicates], build, tmp_path / "recording")
     samples, weighted = run.collective_samples, Counter[str]()
@@ -134,7 +134,7 @@ def test_both_ends_sample_the_same_messages(name: str, build: Build, tmp_path: P
     run = record(name, "sampled_messages.c", ranks, [rounds], build, tmp_path / "recording")
     operations = check_causes(run)
     assert not run.message_samples.level.any()
-    assert operations["ISEND"] == 3 * ranks * rounds  # MPI_Mprobe receives a third of them
+    assert operations["ISEND"] == 3 * ranks * rounds  # a third of these messages is received by MPI_Mprobe
     assert operations["SENDRECV"] == operations["STARTALL"] == ranks * rounds
     assert operations["SEND"] == 3 * (ranks - 1) * rounds
     for rank in run.ranks:
@@ -214,7 +214,7 @@ def test_cancelled_receives_with_wildcards_take_no_number(build: Build, tmp_path
 
 
 def test_partitioned_messages_do_not_match_wildcards(build: Build, tmp_path: Path) -> None:
-    """While a receive with wildcards is pending, a partitioned receive takes no number of other messages."""
+    """While a receive with wildcards is pending, partitioned and other messages are numbered separately."""
     messages, tag = 10, 7
     run = record("mpich-5.0.2", "partitions_and_wildcards.c", 2, [messages], build, tmp_path / "run")
     found = find_messages(run)

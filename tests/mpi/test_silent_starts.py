@@ -59,11 +59,11 @@ def test_partitions_are_counted_when_they_start(mpi: Mpi, build: Build, tmp_path
     profile = load_complete(tmp_path, 2)
     pair = all_the_same(patterns.from_root(2), ITEMS * ITEM, ROUNDS) if mpi.name.startswith("5") else {}
     assert recorded(profile, operation="PSEND_INIT") == pair
-    # Open MPI itself sends the messages that set them up; they are not the program's.
+    # Open MPI itself sends messages to set up partitioned requests. They must not count as the program's ISEND.
     assert "ISEND" not in operations_sent(profile)
     if pair:
         assert recorded(profile, operation="PSEND_INIT", kinds=[Kind.CONTROL]).keys() == {(0, 1), (1, 0)}
-        # Also on the receiver: it learns the addresses of the parts when both sides have created their requests.
+        # The receiver counts control messages too: they bring the addresses of the partitions.
         asked = recorded(profile, operation="PRECV_INIT", kinds=[Kind.CONTROL], directions=[Direction.RECEIVED])
         assert asked.keys() == {(0, 1)}
     assert not recorded(profile, operation="RECV", kinds=Kind, directions=[Direction.RECEIVED])

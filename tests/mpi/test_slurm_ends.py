@@ -163,7 +163,7 @@ def test_time_limit(accounted: Jobs) -> None:
 
 @pytest.mark.full
 def test_out_of_memory(accounted: Jobs) -> None:
-    """The recording has what the killed ranks did."""
+    """The recording has the traffic of the killed ranks."""
     if not CGROUPS.is_dir():
         raise MissingError(f"no {CGROUPS}: Slurm 22.05 without systemd limits memory by cgroups of version 1 alone")
     numbers = {form: accounted.submit(form, "memory 1000") for form in FORMS}
@@ -175,7 +175,7 @@ def test_out_of_memory(accounted: Jobs) -> None:
 
 @pytest.mark.full
 def test_requeued(accounted: Jobs) -> None:
-    """Both runs of the job are recorded: what the killed ranks did, and the whole second run."""
+    """Both runs of the job are recorded: the first up to the kill, and the whole second run."""
     numbers = {}
     for form in FORMS:
         numbers[form] = job = accounted.submit(form, "sleep 8", "--requeue")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Ranks end with the test that started them, also at its timeout, although no killed launcher ends them."""
+"""Ranks end with the test that started them, even after a timeout, when the killed launcher cannot end them."""
 
 from __future__ import annotations
 

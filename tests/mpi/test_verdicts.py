@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Verdicts on real runs that spend their time in a planted way."""
+"""Verdicts on real runs of a program that spends its time in a known way."""
 
 from __future__ import annotations
 
@@ -30,8 +30,8 @@ PLANTED = {
 }
 
 
-# MPICH may not see messages within a host, and Intel MPI cannot see them. Their ranks spin on their cores, so plants of
-# that plants of two busy ones are left to benchmarks/verdicts.py, which keeps other work off them.
+# With MPICH, ibprof may miss messages within a host; with Intel MPI, it misses them. Waiting ranks of both occupy their
+# cores, so benchmarks/verdicts.py tests cases with two busy ranks, on otherwise idle cores.
 RESTS = [plant for plant, kind in PLANTED.items() if kind in (VerdictKind.NOT_MPI, VerdictKind.WAITING)]
 CASES = [
     *((mpis.SYSTEM, plant) for plant in PLANTED),
@@ -45,7 +45,7 @@ def test_time_goes_where_it_was_planted(build: Build, tmp_path: Path, name: str,
     yields = name == mpis.SYSTEM
     mpi = mpis.find_mpi(name) if yields else mpis.find_mpich_like(name)
     program = build(mpi, "verdicts.c", "-O1", "-g")
-    # More ranks than cores would wait for a core, so there are two.
+    # Two ranks, because more ranks than cores would wait for a core.
     ranks = 2 if plant in ("small", "bulk") else 4
     run_mpi(mpi, ranks, [program, plant, "0.6"], recording=tmp_path, env=ON)
     verdict = judge_run(load_profile(tmp_path))
@@ -63,9 +63,9 @@ def test_time_goes_where_it_was_planted(build: Build, tmp_path: Path, name: str,
 
 
 def test_a_run_ends_with_the_verdict_on_its_links(system_mpi: Mpi, build: Build, tmp_path: Path) -> None:
-    """The fabric's report gives the verdict.
+    """The verdict is from the report on the fabric.
 
-    If there is no such fabric, its error and the profile's verdict are printed.
+    If the fabric cannot be read, the error and the verdict from the profile alone are printed.
     """
     program = build(system_mpi, "verdicts.c", "-O1", "-g")
     for fabric, error in ((["xgft:1:4:1"], ""), (["nofile"], "ibprof-report: nofile: expected a readable file")):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The tracer with which ibprof's waiting is compared: it records all calls, and shows the planted waiting."""
+"""The tracer, which is the reference for ibprof's waiting, records all calls and shows known waits."""
 
 from __future__ import annotations
 
@@ -148,7 +148,7 @@ def check_waiting(mpi: mpis.Mpi, plant: WaitPlant, build: mpis.Build, tmp_path: 
 def measure(
     mpi: mpis.Mpi, plant: WaitPlant, build: mpis.Build, folder: Path
 ) -> tuple[MeasuredWaiting, dict[str, tuple[float, float]]]:
-    """Return the waiting that ibprof measures in a plant, and the tracer's (time, waiting) by operation."""
+    """Return the waiting that ibprof measures, and the tracer's (time, waiting) of each operation, in s."""
     programs = build(mpi, "waits.c", "-g").parent
     traces = run_traced(mpi, plant, folder, programs, folder / "recording", {"IBPROF_TIME": "1"})
     measured = measure_waiting(load_profile(folder / "recording"))
