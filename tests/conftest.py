@@ -14,8 +14,8 @@ if not importlib.util.find_spec("ibprof_testing"):
     install = f"{sys.executable} -m pip install --no-deps --no-build-isolation --editable tests/support"
     pytest.exit(f"the tests' helpers are not installed: try again after\n    {install}", 4)
 
-# Before numpy is imported, also by started commands: tests keep all processors busy, and further threads of its BLAS
-# would spin while they wait for one.
+# Set before numpy is imported, also for started commands. Tests keep all processors busy, so additional threads of
+# numpy's BLAS would only spin.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 pytest_plugins = [
@@ -25,25 +25,25 @@ pytest_plugins = [
     "ibprof_testing.shared_demo",
 ]
 
-# Asserts in helpers show values, as those in tests do.
+# Show values of failed asserts in helpers, as in tests.
 pytest.register_assert_rewrite("ibprof_testing")
 
-# Machines differ, and CI is shared: how long an example takes proves nothing.
+# No deadline for examples, because machines differ in speed, and machines of CI are shared.
 settings.register_profile("full", deadline=None, print_blob=True, max_examples=100)
 settings.register_profile("short", settings.get_profile("full"), max_examples=25)
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Try fewer examples where the long forms of tests are left out."""
+    """Try fewer examples if the long forms of tests are left out."""
     settings.load_profile("short" if config.option.markexpr == "not full" else "full")
 
 
 @pytest.fixture(autouse=True)
 def no_width_of_a_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let the output of commands have its width in a pipe; workers of pytest-xdist get one of 80 columns."""
+    """Give commands' output the width that it has in a pipe: pytest-xdist sets COLUMNS to 80 for its workers."""
     monkeypatch.delenv("COLUMNS", raising=False)
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """Add the option that writes golden files anew."""
+    """Add the option that replaces golden files."""
     parser.addoption("--update", action="store_true", help="write the golden files anew instead of comparing with them")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""docs/api.md lists each public function as it is, its examples run, and `import` alone loads no heavy libraries."""
+"""docs/api.md has the signature of each public function, its examples run, and `import` loads no heavy libraries."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Each block marked ```sh run``` in the how-tos is run as printed, page by page, and has the printed result.
 
-Blocks marked ```sh run full``` take long. Smaller forms of their commands are run by other blocks and tests.
+Blocks marked ```sh run full``` take long. Other blocks and tests run smaller forms of these commands.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ PAGES = sorted(page for page in (ROOT / "docs").rglob("*.md") if RUN_BLOCK.searc
 
 
 SMALL = {"RANKS": "8", "CLIENTS": "40", "SECONDS_A_SEARCH": "1"}
-"""A small form of the case studies; with the printed values, they take the time that the pages state."""
+"""Variables for a short run of the case studies. With the printed values, runs take the time that the pages state."""
 
 SMALLER = {
     "xgft:2:8,8:1,8@100": "xgft:2:4,4:1,4@100",
@@ -33,7 +33,7 @@ SMALLER = {
     "servers: 8\n": "servers: 4\n",
     " --quick\n": " --quick --seeds 1\n",
 }
-"""Words that `make test` replaces on the page of simulations, whose time grows with the number of hosts."""
+"""Words that `make test` replaces on the page of simulations, so that simulations have fewer hosts and end sooner."""
 
 
 def test_there_are_pages_to_run() -> None:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""docs/no-harm.md names existing tests only, and each file of such tests."""
+"""All tests that docs/no-harm.md names exist, and the page names each file of no-harm tests."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Code and pages keep to the English of tests/data/words.yaml: its words, openings of sentences, and sentence lengths.
+"""Code and pages keep the rules of tests/data/words.yaml: allowed words, openings of sentences, sentence lengths.
 
-Names of functions, variables and files keep to its words too. Some general names of files are forbidden, since they
-do not show what the file contains.
+Names of functions, variables and files keep these rules too. Some general names of files are forbidden, since they do
+not show what the file contains.
 
 One room or page alone, such as `ibprof/mpi` or `docs/api.md`:
 
@@ -50,7 +50,7 @@ HOUSES = {
 ROOMS_ALONE = ("benchmarks", "examples", "scripts", "studies", "viewer")
 NOT_SOURCE = {"__pycache__", "node_modules", "build"}
 UNITS = {"us"}
-"""Phrases that a name may have."""
+"""Listed phrases that names may contain nevertheless."""
 JSON_KEYS = {"pairs_in_all"}
 """Fields whose names are keys of JSON documents, which must not change for their readers."""
 FOLDERS_OF_NAMES = (

@@ -45,7 +45,7 @@ def run_json(main: Callable[[list[str]], int], arguments: list[str], capsys: pyt
 
 
 def test_the_estimate_ranks_and_judges(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """With static routes, the report advises another placement, 5.6 to 0.8 ms. Adaptive routes take 0.8 ms already."""
+    """For static routes (5.6 ms), the report advises another placement. Adaptive routes take only 0.8 ms."""
     arguments = [SPREAD, str(write_collisions(tmp_path)), "--json"]
     static = run_json(report.main, arguments, capsys)
     assert static["load_basis"] == static["diagnosis"]["load_basis"] == "static"
@@ -114,7 +114,8 @@ def test_a_far_alone_makes_the_estimate_judge(tmp_path: Path, capsys: pytest.Cap
 
 
 def test_placements_are_judged_by_the_estimate(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Eight ranks on one leaf send to eight on another. With any placement, adaptive routes share the uplinks."""
+    """Eight ranks on one leaf send to eight on another. Adaptive routes share the uplinks, so no placement is
+    better."""
     traffic = tmp_path / "ranks.csv"
     traffic.write_text("src,dst,bytes,messages\n" + "".join(f"{n},{8 + n},8000000,1\n" for n in range(8)))
     hosts = tmp_path / "hosts"
@@ -132,7 +133,7 @@ def test_placements_are_judged_by_the_estimate(tmp_path: Path, capsys: pytest.Ca
 
 
 CASES = [(shape, cut) for shape in ("xgft:2:6,6:1,6", "xgft:3:4,4,3:1,4,2") for cut in (None, 5)]
-"""The estimate was calibrated by the benchmark, which has none of these fabrics."""
+"""Fabrics that the benchmark does not have, because the estimate was calibrated on the benchmark's fabrics."""
 
 
 @pytest.mark.parametrize(("shape", "cut"), CASES)
@@ -149,9 +150,9 @@ def test_the_error_of_the_estimate_is_that_of_the_docs(shape: str, cut: int | No
 
 
 def test_ports_that_are_equally_full_but_lead_to_unequal_ones() -> None:
-    """A switch of the middle level lost three of four uplinks. Below it, all ports are equally full at first.
+    """A switch of the middle level lost three of four uplinks. Ports of leaf switches do not show this at first.
 
-    If shared evenly, 6 flows would take its only uplink; packets lead to 3.1.
+    Evenly shared, 6 flows would take the switch's only uplink; in the packet engine, 3.1 flows do.
     """
     subnet = without_cables(read_subnet("xgft:3:4,4,4:1,4,4"), 3)
     hosts = index_network(subnet, Hardware()).hosts

@@ -145,7 +145,7 @@ def test_lists_and_numbers_of_guids_are_read_back(tables: Path) -> None:
     assert [rank for some in ranks for rank in some] == list(range(8))
     assert pl.read_csv(path)["ranks"].str.json_decode(pl.List(pl.Int64)).to_list() == ranks
     assert [row[0] for row in query(f"SELECT ranks::INT[] FROM '{path}'").fetchall()] == ranks
-    # As the page states for DuckDB, a GUID is a number, and the right one.
+    # As docs/formats/links.md states, DuckDB reads a GUID as a number, which equals the hexadecimal text.
     guids = [row[0] for row in query(f"SELECT guid FROM '{path}'").fetchall()]
     assert guids == [int(guid, 16) for guid in frame["guid"]]
     quoted = path.with_name("quoted.txt")

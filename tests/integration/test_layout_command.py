@@ -296,7 +296,7 @@ def test_hosts_of_the_recording_are_not_spoken_of_when_ranks_are_put_elsewhere(
     write_archive(run, tmp_path / "profile.otf2")
     documents = []
     for options in ([], ["--placement", "spread"]):
-        # The profile's folder can replace the profile's name.
+        # Commands accept the folder of a profile instead of the profile's file.
         assert report.main([TESTBED, str(tmp_path), "--json", *options]) == 0
         documents.append(json.loads(capsys.readouterr().out))
     recorded, placed = documents
@@ -345,7 +345,7 @@ def test_help_has_an_example(command: ModuleType, capsys: pytest.CaptureFixture[
 
 def test_level_hosts_name_the_hosts(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     nodes = tmp_path / "nodes.csv"
-    # Only one host of the first switch counts, so the other switch is one level higher.
+    # Only host01 on sw-a counts as a host for levels, so sw-b is one level higher than sw-a.
     arguments = [TESTBED, "pattern:shift:1", "-o", "/dev/null", "--nodes", str(nodes), "--level-hosts"]
     assert layout.main([*arguments, "^host01 "]) == 0
     with nodes.open() as file:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The profiler plug-in for NCCL, loaded by a mock of NCCL in the same way: there is no GPU.
+"""The profiler plug-in for NCCL, loaded by a mock of NCCL, because test machines have no GPU.
 
 The mock really sends the bytes of each step between ranks, by TCP, and prints the sent bytes.
 """
@@ -46,7 +46,7 @@ def ports() -> Ports:
 
 
 def sums(run: Profile, direction: Direction) -> dict[int, dict[str, int]]:
-    """Return bytes by rank and peer."""
+    """Return rank -> peer -> bytes."""
     found: dict[int, dict[str, int]] = {rank.rank: {} for rank in run.ranks}
     for row in (run.counters.direction == direction).nonzero()[0]:
         peers = found[int(run.counters.rank[row])]
@@ -289,8 +289,7 @@ def test_ibprof_run_sets_the_plug_in_and_reports(
         str(harness),
         str(ports.take(2)),
     ]
-    # An earlier test may have initialised MPI in this process. The command must not inherit its variables: it is in no
-    # job.
+    # If an earlier test initialised MPI in this process, the command must not inherit MPI's variables.
     done = subprocess.run(
         command, cwd=tmp_path, env=dict(os.environ), capture_output=True, text=True, timeout=60, check=True
     )

@@ -64,8 +64,8 @@ class Case:
 CASES = {
     # A row of 16 ranks has 32 neighbours on other hosts, a block of 4 by 4 has 16.
     "halo": Case(lambda: halo(16), 256, 16, 32 * BYTES / RATE, 16 * BYTES / RATE),
-    # If both ranks of a pair are on one host, links carry nothing. Before, eight hosts of a leaf share its four
-    # uplinks.
+    # First, eight hosts of a leaf share its four uplinks. With both ranks of each pair on one host, links carry
+    # nothing.
     "pairs": Case(lambda: opposite(64), 64, 2, 4 * BYTES / RATE, 0.0),
     # At first eight roots are on one host; at best, each host has one root and seven other ranks.
     "gather": Case(lambda: gathers(8, 64), 64, 8, 8 * 56 * BYTES / RATE, 56 * BYTES / RATE),
@@ -136,7 +136,7 @@ def test_blocks_are_kept_as_they_are(ask: Callable[..., Any], tmp_path: Path) ->
 def test_ranks_on_hosts_with_eight_adapters_keep_the_way_they_choose_them(
     nic: str, ask: Callable[..., Any], tmp_path: Path
 ) -> None:
-    """Four hosts have 16 ranks each. Partners are on different hosts, but fit on one."""
+    """Four hosts have 16 ranks each. Partners are on different hosts, but could be on the same host."""
     fabric = many_adapters.write_dumps(tmp_path)
     matrix = write_matrix(tmp_path / "matrix.csv", opposite(64))
     packed = write_packed(tmp_path / "packed.csv", ("gpu1", "gpu2", "gpu3", "gpu4"), 64, 16)
@@ -153,5 +153,5 @@ def test_two_rails_carry_the_ranks_as_before(ask: Callable[..., Any], tmp_path: 
     packed = write_packed(tmp_path / "packed.csv", hosts, 256, 16)
     said = ask(report.main, FABRIC, FABRIC, matrix, "--placement", packed, "--rails", "first")["diagnosis"]
     tried = {each["kind"]: each["max_time_after_s"] for each in said["tried"] if not each["causes_before"]}
-    assert tried["rank-order"] == pytest.approx(16 * BYTES / RATE)  # not half of this, since only one rail is used
+    assert tried["rank-order"] == pytest.approx(16 * BYTES / RATE)  # the unused rail would halve this time
     assert tried["adapters"] == pytest.approx(16 * BYTES / RATE)

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Dumps with the peculiarities of real sites: synthetic ones, and genuine ones if a variable names their folder.
+"""Dumps with the peculiarities of real sites: synthetic dumps, and genuine dumps that are not part of the project.
 
 `IBPROF_REAL_DUMPS=DIR` names a folder with the subfolders `avakas`, `plafrim`, `superpod`, `cs8500`, `installing`,
-`director`, `x5` and `far/made`, as docs/formats/fabrics.md lists them. They are no part of the project.
+`director`, `x5` and `far/made`, as docs/formats/fabrics.md lists them.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ def _switch_of(links: str) -> str:
 
 @dataclass(frozen=True)
 class Counted:
-    """For all ordered pairs of hosts: pairs that arrive, transmit ports on their paths, most paths on a switch link."""
+    """Numbers of ordered pairs of hosts with a path, of transmit ports on these paths, of paths on the busiest link."""
 
     arriving: int
     transmit_ports: int
@@ -122,7 +122,7 @@ def count_by_ibprof(subnet: Subnet) -> Counted:
 
 
 KNOWN = {"avakas": Counted(78_680, 305_400, 332), "plafrim": Counted(15_500, 67_104, 2_646)}
-"""An independent reader counted these in the genuine files."""
+"""Numbers that an independent reader counted in the genuine files."""
 
 
 @pytest.mark.parametrize("site", ["written here", *(KNOWN if REAL else ())])
@@ -146,12 +146,12 @@ def test_alike_messages_of_table_files_are_one_warning_with_their_number(tmp_pat
 
 
 BUSIEST = {"avakas": ("d-mod-k", 332, 270), "plafrim": ("min-hop", 2646, 2646)}
-"""Model; most paths on a link between switches in an all-to-all, by the site's tables and by the model's."""
+"""Site -> model; largest number of paths on a link between switches, by the site's tables; by the model's tables."""
 
 
 @pytest.mark.parametrize("site", ["written here", *(BUSIEST if REAL else ())])
 def test_modelled_routes_are_as_far_off_as_the_page_says(tmp_path: Path, site: str) -> None:
-    """The sample's tables are by updn, and the model gives the same ones."""
+    """The tables of the synthetic site are from OpenSM's engine updn, and the model computes equal tables."""
     (files,) = find_rails([Path(REAL or "") / site if site in BUSIEST else write_site(tmp_path)])
     model, by_tables, by_model = BUSIEST.get(site, ("min-hop", 1407, 1407))
     subnets = read_rail(files), read_routed_rail(files, routes="modelled")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`ibprof-routes`: tables that OpenSM computes from links alone against captured tables; engines for a traffic."""
+"""`ibprof-routes`: OpenSM's tables for given links, compared with captured tables; comparison of OpenSM's engines."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ DRAGONFLY = str(DATA / "fabrics/dragonfly-72/opensm-subnet.lst.xz")
 
 @pytest.mark.parametrize(("path", "engine"), [(FAULTY, "updn"), (DRAGONFLY, "dfsssp")])
 def test_tables_made_from_links_are_those_that_were_captured(path: str, engine: str) -> None:
-    """The same engine made the captured tables on a live subnet."""
+    """The same engine computed the captured tables on a live subnet."""
     captured = read_subnet(path)
     made = route_by_opensm(captured.fabric, engine)
     assert made.engine == engine
@@ -45,7 +45,7 @@ def test_rows_are_loads_of_the_engines(capsys: pytest.CaptureFixture[str]) -> No
     lines = capsys.readouterr().out.splitlines()
     columns = lines[0].split(",")
     loads = [int(row.split(",")[columns.index(name)]) for row in lines[1:] for name in ("a_bytes", "b_bytes")]
-    for row in (present, updn):  # the captured tables are by updn
+    for row in (present, updn):  # the engine updn computed the captured tables
         assert row["max_bytes"] == max(loads)
         assert row["mean_bytes"] == pytest.approx(sum(loads) / np.count_nonzero(loads))
     assert (ftree["used"], document["best"]) == ("minhop", "updn")
@@ -61,7 +61,7 @@ def test_nue_needs_no_second_lane_on_a_ring(capsys: pytest.CaptureFixture[str]) 
 
 
 def test_layout_and_report_take_opensm_for_the_routes(capsys: pytest.CaptureFixture[str]) -> None:
-    """The captured tables are by updn, so loads on the tables that OpenSM computes again are the same."""
+    """OpenSM's engine updn computed the captured tables. Computed again, the tables and loads are the same."""
     traffic = "pattern:shift:20:1000"
     assert layout.main([FAULTY, traffic]) == 0
     captured = capsys.readouterr()
@@ -105,7 +105,7 @@ def closes_a_cycle(subnet: Subnet) -> bool:
 
 
 def test_deadlocks_are_those_of_the_tables(capsys: pytest.CaptureFixture[str]) -> None:
-    """A dragonfly has cycles. The test follows the packets through each engine's tables."""
+    """Some engines' routes on a dragonfly can deadlock. The test follows packets through each engine's tables."""
     engines = ("minhop", "updn", "lash", "dfsssp")
     assert main(["compare", DRAGONFLY, "pattern:shift:9:1000", "--engines", ",".join(engines), "--json"]) == 0
     document = json.loads(capsys.readouterr().out)

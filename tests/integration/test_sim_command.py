@@ -65,7 +65,7 @@ def test_a_job_by_itself_says_what_its_messages_take(tmp_path: Path, capsys: pyt
 
 
 def test_virtual_lanes_are_reported(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """A ring of six switches needs two lanes, which is reported. A tree needs one, which is not."""
+    """A ring of six switches needs two lanes, which ibprof-sim reports. A tree needs one lane, without a report."""
     jobs = [{"name": "mpi", "role": "ring", "bytes": 4096, "share": 1}]
     for fabric, lanes in (("torus:6:1@100", 2), ("xgft:1:4:1@100", 1)):
         study = write_study(tmp_path, fabric=fabric, servers=0, jobs=jobs)
@@ -100,7 +100,7 @@ def test_routes_are_those_that_are_asked_for(tmp_path: Path, capsys: pytest.Capt
 
 
 def test_a_collective_goes_on_until_its_duration_is_known(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """The mean of messages is soon known, but the messages belong to few operations, so the job goes on."""
+    """The mean latency of messages is precise early, but too few operations have ended, so the job goes on."""
     jobs = [
         {"name": "mpi", "role": "barrier", "share": 0.5, "interval": "20 us"},
         {"name": "io", "role": "io", "bytes": "64 KiB", "interval": 0},
@@ -136,7 +136,7 @@ def test_messages_that_never_arrive_are_no_result(tmp_path: Path, capsys: pytest
 
 
 def test_a_study_that_varies_something(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Two placements and two intervals, with both jobs measured: 8 pairs, and 3 baselines for each placement."""
+    """Two placements, two intervals and two measured jobs: 8 runs of both jobs, 3 baselines for each placement."""
     study = write_study(
         tmp_path,
         vary=[
@@ -218,7 +218,7 @@ def test_tables_of_another_study_go(tmp_path: Path) -> None:
 
 
 def test_pairs_on_half_of_an_odd_number_of_hosts(tmp_path: Path) -> None:
-    """Half of 15 hosts, rounded up, would be 8, which is too many for both halves."""
+    """Of 15 hosts, job a gets 8, and job b gets 6, because pairs need an even number of hosts."""
     jobs = [{"name": name, "role": "pairs", "bytes": "1 kB", "interval": "5 us", "share": 0.5} for name in ("a", "b")]
     study = write_study(tmp_path, fabric="xgft:1:16:1@100", servers=1, jobs=jobs, measured="b")
     assert main(["run", str(study), "-o", str(tmp_path / "out"), "--workers", "1"]) == 0
@@ -259,13 +259,13 @@ def test_two_interrupts_end_it_as_one_does(tmp_path: Path, workers: str) -> None
     command = [sys.executable, "-c", code, "run", str(study), "-o", str(tmp_path / "out"), "--workers", workers]
     with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process:
         try:
-            while not (tmp_path / "out" / STORE).exists():  # it is opened once the pool of workers exists
+            while not (tmp_path / "out" / STORE).exists():  # opened when the workers have started
                 assert process.poll() is None
                 time.sleep(0.05)
             time.sleep(0.2)
             process.send_signal(signal.SIGINT)
             process.send_signal(signal.SIGINT)
-            # It ends within seconds; the minute is for busy machines.
+            # The command ends within seconds, but a busy machine may need a minute.
             assert process.communicate(timeout=60)[1] == "ibprof-sim: interrupted\n"
         finally:
             process.kill()

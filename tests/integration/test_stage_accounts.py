@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Each stage has an account of bytes received, passed on and left out. Texts begin with large losses."""
+"""Each stage has an account of bytes received, passed on and left out. Texts report large losses at their beginning."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ def test_what_a_stage_received_is_kept_or_left_out(inputs: dict[str, str], capsy
             assert all(each["left_out"].values()), each
         of_bytes = [each for each in accounts if each["noun"] == "bytes" and each["stage"] != "report"]
         for before, after in pairwise(of_bytes):
-            # The route stage also gets the bytes without a place, so its account has their reasons too.
+            # The route stage also gets the bytes that the place stage left out.
             kept = before["total"] if before["stage"] == "place" else before["kept"]
             assert after["total"] == kept, (before, after)
     if "RUN" in words or name == "study":
@@ -130,7 +130,7 @@ def test_the_view_names_large_losses(inputs: dict[str, str], capsys: Captured) -
             ["Less than 1% is left out: 10 B of 1 kB (1%): a."],
         ),
         (
-            # The receivers' counters show the same 1,000 B: 500 B of 1,500 B were lost, and the total is not 2,500 B.
+            # 1,000 B are counted twice, by sender and receiver. So 500 B of 1,500 B were lost, not of 2,500 B.
             [
                 StageAccount("record", "bytes", 2500, 2000, {"full": 500}),
                 StageAccount("collect", "bytes", 2000, 1000, {"received": 1000}),

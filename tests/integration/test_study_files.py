@@ -25,7 +25,7 @@ pytestmark = pytest.mark.usefixtures("undrawn")
 def test_files_are_searched_next_to_the_study(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Files are searched in the study's folder, then in the working folder.
 
-    A folder with two rails is not one fabric.
+    A folder with two rails is an error, because a study has one rail.
     """
     for name in ("ibdiagnet.lst", "ibdiagnet.fdbs"):
         for place in ("one", "two/1", "two/2"):

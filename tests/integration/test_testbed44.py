@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The outputs for testbed44 equal the reviewed ones byte by byte. `pytest --update` writes them again."""
+"""The outputs for testbed44 equal the reviewed ones byte by byte. `pytest --update` replaces the reviewed outputs."""
 
 from __future__ import annotations
 

@@ -67,7 +67,7 @@ def test_recorded_bytes_lie_on_inferred_links(made: Made) -> None:
         "node01 HCA-1": 200, "node02 HCA-1": 200, "node16 HCA-1": 200
     }  # fmt: skip
     loaded = [row for row in rows if row["a_level"] != "0" and int(row["a_bytes"]) + int(row["b_bytes"])]
-    # Ranks 0 and 1 send 100 bytes each to rank 2. Each link between switches on the path carries both.
+    # Ranks 0 and 1 send 100 bytes each to rank 2. So each link between switches on the path carries 200 bytes.
     if not made.is_direct:
         assert loaded
         assert {tuple(sorted((int(row["a_bytes"]), int(row["b_bytes"])))) for row in loaded} == {(200, 200)}

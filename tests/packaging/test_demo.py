@@ -21,7 +21,7 @@ from ibprof_testing.mpi.mpis import LAUNCH_ANYHOW, find_mpi
 from ibprof_testing.paths import ROOT
 from ibprof_testing.shared_demo import run_demo
 
-# Constants of exchange.c, from which its messages follow.
+# Constants of exchange.c that determine the messages.
 STEPS, BLOCK_BYTES, PARAMETER_BYTES, EDGE_BYTES = 4, 64 * 1024, 1024 * 1024, 256 * 1024
 NEIGHBOURS = 4
 TRANSPOSE_BYTES = STEPS * RANKS * (RANKS - 1) * BLOCK_BYTES
@@ -125,7 +125,7 @@ def test_matrix_holds_what_the_program_sends(left: tuple[Path, str]) -> None:
 def check_matrix(folder: Path) -> None:
     assert sum(amount for _, _, amount in matrix_of(folder, "transpose")) == TRANSPOSE_BYTES
     assert sum(amount for _, _, amount in matrix_of(folder, "halo")) == HALO_BYTES
-    # MPI chooses the broadcast's algorithm, and some send parts twice. Each rank must receive all bytes.
+    # Each rank must receive all bytes, but some algorithms of MPI's broadcast send parts twice.
     reached: Counter[int] = Counter()
     for _, destination, amount in matrix_of(folder, "parameters"):
         reached[destination] += amount

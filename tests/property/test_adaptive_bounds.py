@@ -92,7 +92,7 @@ def test_bounds_are_those_of_every_shortest_way(fabric: Fabric) -> None:
     assert np.array_equal(bounds.most, most)
     assert (bounds.shared <= bounds.most + 1e-6).all()
     assert (bounds.estimate <= bounds.most + 1e-6).all()
-    assert np.isclose(bounds.estimate.sum(), bounds.shared.sum())  # packets pass as many links
+    assert np.isclose(bounds.estimate.sum(), bounds.shared.sum())  # all shortest paths have equally many links
 
 
 @pytest.mark.parametrize("sample", ["testbed44", "xgft3-512", "dragonfly-72", "torus2d-5x4"])
@@ -105,7 +105,7 @@ def test_the_static_answer_is_within_the_bounds_where_its_routes_are_minimal(sam
     bounds = bound_adaptive(AdaptivePaths(subnet.routes.network), [(source, destination, ones)])
     assert (static <= bounds.most).all()
     assert bounds.unrouted == 0
-    assert np.isclose(bounds.shared.sum(), static.sum())  # packets pass as many links
+    assert np.isclose(bounds.shared.sum(), static.sum())  # static paths are shortest paths
 
 
 def test_a_leaf_shares_over_all_its_uplinks() -> None:

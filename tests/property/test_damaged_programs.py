@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Damaged programs give no lines or wrong ones; reading ends without an error."""
+"""Reading the lines of a damaged program ends without an error, even if lines are missing or wrong."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def program(tmp_path_factory: pytest.TempPathFactory) -> bytes:
 
 
 def damages() -> st.SearchStrategy[tuple[int, list[tuple[int, int]]]]:
-    """Return a strategy: length cut off, in 1/256 of the whole; new bytes at positions, in 1/65536."""
+    """Return a strategy: the length to cut off, in 1/256 of the file; (position in 1/65536 of the file, new byte)."""
     bytes_at = st.tuples(st.integers(0, 65535), st.integers(0, 255))
     return st.tuples(st.one_of(st.just(0), st.integers(0, 255)), st.lists(bytes_at, max_size=20))
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Damaged dumps are read or refused; no other error occurs."""
+"""Damaged dumps are read, or refused by InputError; no other exception occurs."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""No traffic is lost or added on its way over links, and it takes the paths of single packets."""
+"""Loads of links contain all bytes of all flows, on the paths that single packets take."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The line of a .py file that calls into C, as ibprof reads it from frames, compared with what Python says of them.
+"""ibprof finds the line of a .py file that calls a C function. Python itself gives the expected frames.
 
 Real interpreters run `programs/cases.py`. A function of an extension module releases the interpreter's lock, as mpi4py
-does, and looks for its caller. Then Python is asked for the same frames.
+does, and finds its caller by ibprof's code. Then it calls Python for the same frames.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ def build_probe(tmp_path_factory: pytest.TempPathFactory) -> BuildProbe:
 
 
 def check_cases(python: Path | str, probe: Path, environment: dict[str, str] | None = None) -> None:
-    """Run all cases. None may be missing: an interpreter that ends early has proven nothing."""
+    """Run all cases. Fail if one is missing, because an interpreter that ends early has proven nothing."""
     run = subprocess.run(
         [python, CASES, probe], capture_output=True, text=True, timeout=600, env=environment, check=False
     )
@@ -70,12 +70,12 @@ def test_every_version(build_probe: BuildProbe, version: str) -> None:
 
 
 def test_this_interpreter(build_probe: BuildProbe) -> None:
-    """An interpreter as people have it: with its standard library, and its own library or none."""
+    """The usual interpreter of this machine, with its standard library."""
     check_cases(sys.executable, build_probe(*STRICT))
 
 
 def test_nothing_beyond_an_object_is_read(build_probe: BuildProbe) -> None:
-    """Under AddressSanitizer, each object in a block of its own."""
+    """AddressSanitizer finds reads beyond an object, because each Python object is in a separate block of memory."""
     cc = find_program("cc", package="gcc")
     sanitizer = subprocess.run([cc, "-print-file-name=libasan.so"], capture_output=True, text=True, check=True)
     environment = {

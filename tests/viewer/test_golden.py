@@ -39,7 +39,7 @@ BLOCK = 8
 """Side of the compared blocks, in pixels of the golden picture."""
 
 DIFFERENT = 24
-"""Blocks differ if their mean colours differ by more than this, of 255."""
+"""Blocks differ if their mean colours differ by more than this value, on a scale of 0 to 255."""
 
 TOLERANCE = 0.01
 """Largest fraction of blocks that may differ."""
@@ -149,7 +149,7 @@ PAGES = ("report", "report-ring", "diff", "topology")
 
 
 LONG = {"rank": "domain, folded", "cells": "difference-cells", "difference": "two-placements", "one-group": "groups"}
-"""States of the long form, and the states of the short form that show the same parts. "wide" is such a state too."""
+"""States that only the long form compares -> states of the short form that show the same parts of the page."""
 
 
 @pytest.fixture(

@@ -77,7 +77,7 @@ def test_a_fault_is_marked_with_its_cause_and_leads_to_the_busiest_link(
 def test_where_mpi_takes_little_no_fault_is_marked(
     open_view: Open, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """The links are the same, but the time outside MPI is a hundred times as long."""
+    """Links have the same loads as in a run with a cause, but MPI takes only 0.5 of 100 s."""
     inputs = write_run(tmp_path, run_s=100, mpi_s=0.5)
     text, _ = read_verdict(inputs, capsys)
     opened = open_view(inputs)

@@ -5,7 +5,7 @@ Virtual machines and containers mount folders of their host by 9P. The client's 
 server's file system, and files can be mapped only in some cache modes. With `mmap`, a reader does not see what a
 process wrote to a mapping.
 
-The quota is a real quota of ext4. The same programs without a quota give the expected output and status.
+The quota is a real quota of ext4. Output and status must be the same as without a quota.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ MODULES = ("loop", "ext4", "quota_v2")
 
 @pytest.fixture(scope="module", params=[FAMILIES[:1], pytest.param(FAMILIES[1:], marks=pytest.mark.full)], ids=" ".join)
 def names(request: pytest.FixtureRequest) -> Sequence[str]:
-    """Return the MPIs of a guest whose user has a quota; the emulated guest runs their programs slowly."""
+    """Return the MPIs of one guest. The emulated guest is slow, so the short form of the tests has only one MPI."""
     return tuple(request.param)
 
 

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Real verbs: what was recorded of work requests against what was posted, and against what the wires carried.
+"""Bytes of real verbs: ibprof's recording compared with the posted work requests and with the wires' counters.
 
-All cases run in one guest (ibprof_testing.guest). A test program notes what it posts, which must be recorded to the
-byte. Of MPI's traffic the payload is known, which is the lower bound. The wires' own counters are the upper bound,
-since each packet has headers, and there are acknowledgements.
+All cases run in one guest (ibprof_testing.guest). A test program notes the bytes that it posts, and the recording must
+have exactly these bytes. For MPI programs, the payload is the lower bound, and the wires' own counters are the upper
+bound: they include headers and acknowledgements.
 """
 
 from __future__ import annotations
@@ -242,7 +242,7 @@ def test_adapters_of_a_host_in_one_subnet_are_measured(guest: Path, name: str, p
     for device, amount in sent.items():
         carried = case.carried(device.removeprefix("one"))
         assert amount <= carried <= amount * HEADERS + 5_000
-        # Half of a message that is read by READ is not exactly half of the bytes.
+        # MPI splits a message that it fetches by RDMA READ into two nearly equal parts.
         assert amount == pytest.approx(payload.get(device, 0), rel=0.02, abs=5_000)
     loads, traffic = put_on_one_switch(run)
     assert loads == sent
@@ -258,7 +258,7 @@ TURNS = [(1, 0) if call % 2 == 0 else (0, 1) for call in range(6)]
 def test_the_rails_of_each_broadcast_are_seen_by_its_region(
     guest: Path, name: str, shares: list[tuple[float, float]]
 ) -> None:
-    """The case study's three cases: each broadcast uses both rails, all use one rail, or they alternate."""
+    """Three cases: each broadcast uses both rails, all broadcasts use the same rail, or broadcasts alternate."""
     for call, expected in enumerate(shares):
         sent = sent_by_rail(guest / f"{name}.ibprof", "--region", f"bcast {call + 1}")
         assert sum(sent.values()) == pytest.approx(1_000_000, rel=0.01)
@@ -332,8 +332,7 @@ def wait_for(find: Callable[[], Found]) -> Found:
 @pytest.mark.full
 def test_the_long_forms(tmp_path: Path) -> None:
     folder = run_cases(tmp_path, "full")
-    # UCX divides messages that it fetches over both rails; as datagrams, it sends all on the first rail that it is
-    # given.
+    # UCX divides messages over both rails if it fetches them. It sends all datagrams over the first rail.
     for name, payload, rails in (
         ("one_rail", 5_000_000, 1),
         ("small", 50_000, 1),

@@ -1,17 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
 # fmt: off
 # mypy: ignore-errors
-"""Calls the probe from every kind of code, and prints what differs from what Python itself says of the same frames.
+"""Calls the probe from every kind of code, and compares the found frames with the frames that Python itself shows.
 
     python cases.py FOLDER_OF_THE_PROBE [NAME]
 
-Runs on interpreters from 3.9 on that have next to no standard library.
+Runs on interpreters from 3.9 on, with almost no standard library.
 """
 
 import sys
 
 sys.path.insert(0, sys.argv[1])
-import probe  # the module looks while it is imported: the line below must be this one
+import probe  # probe reads frames while it is imported: IMPORTED_AT is this line
 
 IMPORTED_AT = sys._getframe().f_lineno - 2
 VERIFIED = 5
@@ -42,7 +42,7 @@ def encode(character):
 
 
 def truth():
-    """The frames as traceback shows them, from the caller outwards."""
+    """Return the frames as traceback shows them, from the caller outwards."""
     frames = []
     frame = sys._getframe(1)
     while frame:
@@ -73,7 +73,7 @@ def plain():
 
 @case
 def keys():
-    """A place has one key, each place its own."""
+    """Each place in the code has one key, and different places have different keys."""
     found = [same(probe.here(truth))[3] for _ in range(1000)]
     assert len(set(found)) == 1
     two = (same(probe.here(truth))[3], same(probe.here(truth))[3])
@@ -409,7 +409,7 @@ def lines_far_away():
 
 @case
 def lines_by_hand():
-    """Code whose lines are those of another text, as templates and notebooks make it."""
+    """Code with line numbers of another text, as templates and notebooks make it."""
     import_ast = compile("same(probe.here(truth))\nx = 1\nsame(probe.here(truth))", "template", "exec", 1 << 10)
     body = import_ast.body
     for first, second in ((5, 2), (1, 1), (70000, 3), (3, 70000), (300, 100), (2**31 - 1, 1)):
@@ -450,7 +450,7 @@ def texts_that_do_not_fit():
                 assert shown == whole, (shown, whole)
             else:
                 assert shown.startswith(b"...") and len(shown) < bytes_ and whole.endswith(shown[3:]), (shown, bytes_)
-                shown[3:].decode()  # no half of a character
+                shown[3:].decode()  # fails if a character was cut
                 assert bytes_ - len(shown) <= 4, (shown, bytes_)
 
 
@@ -489,7 +489,7 @@ def reused_memory():
         exec(code, variables)
         del code
         if i % 100 == 0:
-            gc.collect()  # frees code where there is no lock
+            gc.collect()  # frees code objects in free-threaded Python
         frame = same(variables["z"])
         place = places.setdefault(frame[3], frame[:3])
         assert place == frame[:3], (place, frame)
@@ -513,7 +513,7 @@ def forked():
 
 @case
 def threads():
-    """Each thread its own frames, while all of them go on."""
+    """Each thread finds its own frames while other threads run."""
     import _thread
 
     def left():
@@ -545,7 +545,7 @@ def threads():
             if isinstance(answer, BaseException):
                 raise answer
         assert len(answers[i]) == 400
-        assert {answer[3] for answer in answers[i]} == {answers[i % 2][0][3]}  # one place, one key in all threads
+        assert {answer[3] for answer in answers[i]} == {answers[i % 2][0][3]}  # a place has the same key in all threads
     assert answers[0][0][3] != answers[1][0][3]
 
 
@@ -559,7 +559,7 @@ def threads_of_others():
 
 @case
 def traced():
-    """Debuggers, profilers and coverage change how code runs, not where it is."""
+    """Debuggers, profilers and coverage tools do not change the lines that are found."""
     def trace(frame, event, argument):
         return trace
 
@@ -587,7 +587,7 @@ def traced():
 
 @case
 def frames_of_mpi4py():
-    """Are passed over: the program's line is wanted. Where there is no other, the innermost one is shown."""
+    """The first frame outside mpi4py is shown. If all frames are mpi4py's, the innermost frame is shown."""
     for name in ("/x/site-packages/mpi4py/util/pkl5.py", "/x/mpi4py/bench.py", "/y/mpi4py/futures/_core.py"):
         own = run("def f(g): return g()\ndef h(g): return f(g)\ndef k():\n\n  return probe.here(truth)", name)
         assert same(own["k"]())[0] == HERE.encode()
@@ -616,7 +616,7 @@ def nothing_but_mpi4py():
 
 @case
 def imports():
-    """While a module is imported, the frames of the import system are passed over."""
+    """While a module is imported, the frames of the import system are skipped."""
     frames = probe.seen_at_import()
     assert frames[0][:2] == (HERE.encode(), IMPORTED_AT), frames[0]
 
@@ -657,7 +657,7 @@ same(probe.here(truth))
 
 
 class Last:
-    """Is deleted when the interpreter ends, after the names of this file."""
+    """An object that the interpreter deletes at its end, after the names of this file."""
 
     def __del__(self, here=probe.here, write=__import__("posix").write):
         found = here(lambda: None)[0][0]
