@@ -4,7 +4,7 @@
 Names of functions, variables and files keep these rules too. Some general names of files are forbidden, since they do
 not show what the file contains.
 
-One room or page alone, such as `ibprof/mpi` or `docs/api.md`:
+To check only one room or page, such as `ibprof/mpi` or `docs/api.md`:
 
     pytest tests/docs/test_words.py -k NAME
 """
@@ -70,7 +70,7 @@ MESSAGE_WORDS = 4
 
 
 def list_rooms() -> dict[str, list[Path]]:
-    """Return the source files of each room by its name, such as `ibprof_converter/fabric`."""
+    """Return name of the room -> its source files; a name is such as `ibprof_converter/fabric`."""
     rooms: dict[str, list[Path]] = {}
     for house, folder in HOUSES.items():
         for path in source_files(ROOT / folder):
@@ -123,7 +123,7 @@ def find_faulty_names(path: Path) -> Iterator[str]:
 
 @functools.cache
 def find_instead(name: str) -> list[str]:
-    """Return the words to write instead of a name's listed phrases; an empty list if it has none."""
+    """Return the words to write instead of the listed phrases in a name; an empty list without such phrases."""
     words = split_name(name)
     matches = ((pattern.search(words), instead) for pattern, instead in PHRASES.items())
     return [instead for match, instead in matches if match and match[0] not in UNITS]

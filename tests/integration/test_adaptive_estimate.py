@@ -29,7 +29,7 @@ SPREAD = "xgft:2:8,8:1,8"
 
 
 def write_collisions(folder: Path) -> Path:
-    """Write flows: each host sends and receives one.
+    """Write flows; each host sends one flow and receives one flow.
 
     The seven flows of a leaf to other leaves share one static uplink.
     """

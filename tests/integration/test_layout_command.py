@@ -24,7 +24,7 @@ from ibprof_testing.samples.profiles import Count, make_host, make_profile, make
 
 TESTBED = str(find_sample("testbed44", IBDIAGNET))
 TESTBED_OF_OPENSM = str(find_sample("testbed44", OPENSM))
-"""This list has no peculiarities, so stderr stays empty."""
+"""OpenSM's list has no peculiarities, so commands print nothing on stderr."""
 
 BIG = str(find_sample("xgft3-1296", IBDIAGNET))
 RAILS = [str(find_sample(f"dualrail/rail{rail}", IBDIAGNET)) for rail in (1, 2)]

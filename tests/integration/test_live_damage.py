@@ -64,7 +64,7 @@ def count_sweeps(folder: Path) -> int:
 
 
 def check_dumps(folder: Path, run: Callable[..., bytes]) -> dict[str, str]:
-    """Check new dumps of the subnet; return the places of each finding, by the finding's name."""
+    """Check new dumps of the subnet; return name of the finding -> its places."""
     folder.mkdir()
     (folder / "links.txt").write_bytes(run("ibnetdiscover"))
     (folder / "tables.txt").write_bytes(run("dump_fts"))

@@ -189,7 +189,7 @@ LEVELS = {
     "installing": [2, 40, 19],
     "director": [1689, 159, 160, 80],
 }
-"""Nodes of each level, by the sites' names of switches, without nodes that have no LID."""
+"""Number of nodes on each level, as the sites' names of switches show; nodes without a LID are left out."""
 
 
 @pytest.mark.parametrize("site", ["written here", *(LEVELS if REAL else ())])

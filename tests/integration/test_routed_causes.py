@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Causes on fabrics that OpenSM routed: the first cause is the planted one, or a cheaper change with the same gain."""
+"""On fabrics that OpenSM routed, the first cause is the planted cause, or a cheaper change with the same gain."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def _is_in_place(plant: RoutedPlant, first: LoadCause) -> bool:
 
 def check(plant: RoutedPlant) -> str | None:
     for cause, healed in zip(plant.causes, plant.healed, strict=True):
-        # A planted fault without effect is no fault. One of two faults may hide the other.
+        # A single fault must have an effect. One of two faults may hide the other.
         if healed is not None and len(plant.causes) == 1:
             assert healed.max_seconds < 0.95 * plant.situation.max_seconds, (plant.name, cause)
     diagnosis = diagnose(plant.situation)

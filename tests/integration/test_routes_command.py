@@ -86,9 +86,9 @@ def test_the_first_line_says_what_the_routes_are(capsys: pytest.CaptureFixture[s
 
 
 def closes_a_cycle(subnet: Subnet) -> bool:
-    """Follow packets between hosts; return True if link directions wait for each other in a cycle.
+    """Follow packets between hosts; return whether link directions wait for each other in a cycle.
 
-    One host of each switch sends, since the other hosts have the same routes. No packet waits for a host's link.
+    One host of each switch sends, as all hosts of a switch have the same routes. No packet waits for a host's link.
     """
     waits = nx.DiGraph()
     fabric, network = subnet.fabric, subnet.routes.network

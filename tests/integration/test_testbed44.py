@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The outputs for testbed44 equal the reviewed ones byte by byte. `pytest --update` replaces the reviewed outputs."""
+"""The outputs for testbed44 equal the golden files byte by byte. `pytest --update` replaces the golden files."""
 
 from __future__ import annotations
 

@@ -22,7 +22,7 @@ def test_the_short_spelling_is_the_same_traffic(capsys: pytest.CaptureFixture[st
     for spelling in (["--pattern", JOB], [f"pattern:{JOB}"]):
         assert place.main([FABRIC, *spelling, "--time", "0.02", "--json", "-o", str(tmp_path / "out.csv")]) == 0
         said.append(json.loads(capsys.readouterr().out))
-    # On a busy machine, a search may stop early, and the first note then says so.
+    # On a busy machine, a search may stop early and report this in the first note.
     one, other = ({name: value for name, value in each.items() if name not in ("search", "notes")} for each in said)
     assert one == other
     assert said[0]["notes"][-1] == said[1]["notes"][-1]

@@ -29,7 +29,7 @@ EACH_MPI = {
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Run each case of a test outside `EACH_MPI` on one MPI, by turns. The long form runs each case on each MPI."""
+    """Run each case outside `EACH_MPI` on one MPI, the next case on the next MPI. The long form runs it on all MPIs."""
     folder = Path(__file__).parent
     tests: defaultdict[Path, defaultdict[Hashable, list[pytest.Item]]] = defaultdict(lambda: defaultdict(list))
     for item in items:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Each operation is recorded with the traffic that the program itself noted at its calls."""
+"""For each operation, the recorded traffic equals the traffic that the program itself noted at its calls."""
 
 from __future__ import annotations
 

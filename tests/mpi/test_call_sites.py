@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Each counter has the line of the program that sent its bytes; binutils' addr2line finds the lines independently."""
+"""Each counter has the line of the program that sent the bytes. binutils' addr2line is the reference for lines."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def recorded_lines(run: Profile) -> Lines:
 
 
 def named_lines(run: Profile, source: str) -> Lines:
-    """Return bytes by the line number in a site's name, without sites in other files than `source`."""
+    """Return (operation, line) -> bytes, from the names of the sites in the file `source`."""
     lines: Counter[tuple[str, int]] = Counter()
     sent = (run.counters.direction == Direction.SENT) & (run.counters.kind == Kind.USER)
     for row in np.flatnonzero(sent & (run.counters.site > 0)):
@@ -185,7 +185,7 @@ def test_lines_of_cpp(name: str, options: tuple[str, ...], build: Build, tmp_pat
 @pytest.mark.parametrize("name", [SYSTEM, MPICH_SYSTEM])
 @pytest.mark.parametrize("callers", ["0", "2"])
 def test_libraries_that_are_closed(name: str, callers: str, build: Build, tmp_path: Path) -> None:
-    """Libraries loaded at the same address, one after another, have separate lines; reopening adds no site."""
+    """If a library is loaded at the address of a closed library, its lines are separate. Reopening adds no site."""
     mpi = find_mpich_like(name) if name in MPICH_LIKE else find_mpi(name)
     library = ("closed_libraries.c", "-g", "-O2", "-shared", "-fPIC")
     opened = [build(mpi, *library, f"-DCLOSED={number}") for number in (1, 2)]

@@ -56,7 +56,7 @@ EXPECTED: Sent = {
 
 
 def names_of_lines(*programs: str) -> dict[str, str]:
-    """Return the name of each named line, by `file:LINE`."""
+    """Return `file:LINE` -> name of the line."""
     return {
         f"{program}:{number}": found[1]
         for program in programs
@@ -141,7 +141,7 @@ def test_no_callers(callers: str, build: Build, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("callers", ["many", "2 3", "-1"])
 def test_a_value_that_is_no_number(callers: str, build: Build, tmp_path: Path) -> None:
-    """One line reports the invalid value, and sites are recorded without callers."""
+    """A message reports the invalid value, and sites are recorded without callers."""
     program = build(find_mpi(SYSTEM), "figure36.c", "-g")
     variables = {"IBPROF_CALLERS": callers}
     done = check_no_harm(find_no_harm(SYSTEM), 2, [program], tmp_path, variables=variables)

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """For each collective algorithm of an MPI, all bytes that calls must send are recorded, under the calls' operations.
 
-Each run forces one algorithm for each call, the next run the next algorithms, on several kinds of communicators.
+Run n forces the n-th algorithm of each call. Programs use several kinds of communicators.
 """
 
 from __future__ import annotations
@@ -108,7 +108,7 @@ def test_persistent_ones_after_communicators_are_made(name: str, build: Build, t
 def test_an_algorithm_that_sends_too_little_is_named(build: Build, tmp_path: Path) -> None:
     """`sparbit` of Open MPI 5.0.11 does not pass on data of MPI_IN_PLACE.
 
-    Its results are wrong, even without ibprof.
+    The algorithm's results are wrong, even without ibprof.
     """
     mpi = mpis.find_mpi("5.0.11")
     forced = {"coll_tuned_allgather_algorithm": "sparbit"}

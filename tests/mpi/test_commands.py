@@ -17,7 +17,7 @@ import pytest
 from ibprof_testing import processes
 from ibprof_testing.mpi import mpis
 
-# Both hosts are this machine; ranks on one must not find the other's ranks in shared memory.
+# Both hosts are this machine, so shared memory between them must be switched off.
 NO_SHARED_MEMORY = ("--mca", "btl", "self,tcp", "--mca", "btl_tcp_if_include", "lo")
 
 RANKS = 4

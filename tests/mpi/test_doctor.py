@@ -68,7 +68,7 @@ def test_what_it_says_is_what_happens(name: str, build: Build, tmp_path: Path) -
     assert {rank.source.name.lower() for rank in profile.ranks} == {said["source"][0][1].partition(":")[0]}
     assert said["MPI"][0][1].startswith(" ".join(profile.mpi.split()))
     assert {note for rank in profile.ranks for note in rank.notes} >= {text for _, text in said.get("unseen", [])}
-    # The program's own MPI is found without its launcher too.
+    # ibprof finds the program's MPI even if the command has no launcher.
     assert examine(tmp_path, program)[1]["MPI"] == said["MPI"]
 
 
@@ -191,7 +191,7 @@ def test_a_batch_systems_launcher_alone(tmp_path: Path) -> None:
 def test_an_environment_of_pypis_mpi_alone(name: str, tmp_path: Path) -> None:
     """The doctor gets no program, only a PATH with the launcher.
 
-    It finds the MPI library in the launcher's environment, even next to a text file of the library's name.
+    The doctor finds the MPI library in the launcher's environment, even next to a text file of the library's name.
     """
     mpi = find_mpi(name) if name in FROM_PYPI else find_mpich_like(name)
     status, said = examine(tmp_path, PATH=f"{mpi.folder}:/usr/bin:/bin")

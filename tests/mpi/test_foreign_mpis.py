@@ -79,7 +79,7 @@ def inner_library(build: Build, mpi: Mpi | None = None) -> str:
 
 @pytest.mark.parametrize("kind", LAYERS)
 def test_a_layer_over_open_mpi(kind: str, build: Build, tmp_path: Path) -> None:
-    """The program's handles are not Open MPI's. Messages through Open MPI's function table are counted only there."""
+    """The program's handles are not Open MPI's. Messages count in Open MPI's function table, not at calls."""
     path = inner_library(build)
     name, options = LAYERS[kind]
     program = make_mock(tmp_path, name, *options.format(inner=f'"{path}"', path=path).split())
@@ -146,7 +146,7 @@ def test_the_standard_abi_without_pmpi_names(build: Build, tmp_path: Path) -> No
 
 
 def doctor(program: Path, folder: Path) -> dict[str, dict[str, object]]:
-    """Return the findings of `ibprof doctor` by subject, and the last finding if there are several."""
+    """Return subject -> finding of `ibprof doctor`; the last finding if a subject has several."""
     words: list[str | Path] = [sys.executable, "-m", "ibprof", "doctor", "--json", "--", program]
     environment = mpis.environment()
     done = processes.run(words, cwd=folder, env=environment)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Coordinates on Cartesian grids are recorded as MPI itself returns them, and kept in the archive."""
+"""The recording and the archive have the coordinates on Cartesian grids that MPI itself returns."""
 
 from __future__ import annotations
 

@@ -98,7 +98,7 @@ def test_what_open_mpi_5_spawns_on_other_hosts(hosts: lab.Hosts, build: Build, t
     command, said = ["ibprof", "run", "--", *line], "spawned 42\n" * HOSTS
     done = hosts.run_open_mpi_5("node1", command, with_commands(mpi), folder, lambda printed: printed == said)
     assert (done.returncode, done.stdout) == (0, said), done.stderr
-    # If mpirun had to be started again, the two newest runs are the successful ones.
+    # If mpirun failed and was started again, only the two newest runs are complete.
     runs = list_runs(folder / "profile.ibprof")
     parent, children = (merge_run(folder / "profile.ibprof", run) for run in runs[-2:])
     assert [len(run.ranks) for run in (parent, children)] == [1, HOSTS]

@@ -89,7 +89,7 @@ def test_hydra_on_the_hosts_of_pbs(hosts: lab.Hosts, build: Build, tmp_path: Pat
 
 
 def test_a_spawned_job_is_a_run_of_its_own(build: Build, tmp_path: Path) -> None:
-    """One proxy of Hydra may start the ranks of both jobs. Messages from parents to a child have an unknown peer."""
+    """All ranks may have the same parent process, Hydra's proxy. Messages to a spawned rank have an unknown peer."""
     mpi = mpis.find_mpich_like("mpich-4.3.2")
     through_network = dict(mpis.THROUGH_NETWORK)
     mpis.run_mpi(mpi, 2, [build(mpi, "children.c"), "spawn"], recording=tmp_path, env=through_network)
@@ -104,7 +104,7 @@ def test_a_spawned_job_is_a_run_of_its_own(build: Build, tmp_path: Path) -> None
 def test_messages_within_a_host_between_those_of_the_network(
     hosts: lab.Hosts, build: Build, how: str, tmp_path: Path
 ) -> None:
-    """ibprof cannot see messages within a host, and must not count network messages sent meanwhile in their place."""
+    """ibprof cannot see messages within a host, and must not count network messages for their operations."""
     mpi = mpis.find_mpich_like("mpich-5.0.2")
     places = ",".join(hosts.address(host) for host in hosts.names[:2])
     line: list[str | Path] = [mpi.program("mpirun"), "-launcher", "ssh", "-launcher-exec", hosts.agent]

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Instructions that ibprof adds to a message, by communicator, datatype, request and threads, as callgrind counts them.
+"""Instructions that ibprof adds to a message, counted by callgrind, for several communicators, requests and threads.
 
-The limits are the ones of benchmarks/overhead, which counts all its cases.
+The limits are from benchmarks/overhead, which counts more cases.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Programs that connect at run time, with one or both recorded: no byte is lost or assigned to the wrong rank."""
+"""Two programs connect at run time, and one or both are recorded: no byte is lost or assigned to the wrong rank."""
 
 from __future__ import annotations
 

@@ -75,7 +75,7 @@ def test_lines_and_time_outlive_the_processes(mpi: Mpi, build: Build, callers: s
 def test_short_calls_that_were_not_counted_are_said(
     mpi: Mpi, build: Build, calls: int, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Bytes are exact. At most 256 calls of a line are missing, and the first sentence of each report says so."""
+    """Bytes are exact. At most 256 calls of each line are missing, as the first sentence of each report states."""
     run_mpi(mpi, RANKS, [build(mpi, "killed.c", "-g"), "all", str(calls)], recording=tmp_path, check=False)
     run = check_recording(tmp_path)
     assert recorded(run, operation="SEND") == {(0, 1): (8 * calls, calls)}

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Clusters of network namespaces are measured over real connections: the inferred topology is the built one.
+"""Delays measured between network namespaces over real connections lead to the topology that was built.
 
 The built topology is independent of ibprof: `lab/cables.c` delays links, the kernel's token bucket filter limits rates.
 """

@@ -142,7 +142,7 @@ def test_one_process_alone(system_mpi: Mpi, tmp_path: Path) -> None:
 
 
 def test_large_messages_take_longer(system_mpi: Mpi, tmp_path: Path) -> None:
-    """Minima of many deliveries are not disturbed by other processes, so a thousand times the bytes take longer."""
+    """A thousand times the bytes take longer: other processes do not disturb the minimum of many deliveries."""
     often = ("--repetitions", "50", "--batch-time", "50us", "--again", "0")
     measure(system_mpi, 2, *often, "--lengths", "4K,4M", "-o", "delays.nc", folder=tmp_path)
     short, long = read_delays(tmp_path / "delays.nc").minimum[:, 0, 1]  # type: ignore[index]
@@ -245,7 +245,7 @@ def test_given_pairs_are_measured_again_and_no_others(system_mpi: Mpi, tmp_path:
 
 
 def test_the_wrong_mpi_is_named(system_mpi: Mpi, tmp_path: Path) -> None:
-    """With another MPI's library, two processes of one launcher are two worlds, which must not both write one file."""
+    """With another MPI's library, each process is a separate job, and these jobs must not write the same file."""
     of_other = find_mpich_like(MPICH_FROM_PYPI[0])
     line = [str(of_other.program("mpirun")), "-n", "2", "-genv", "MPI4PY_MPIABI", "openmpi"]
     done = processes.run(
@@ -259,7 +259,7 @@ def test_the_wrong_mpi_is_named(system_mpi: Mpi, tmp_path: Path) -> None:
 
 @pytest.mark.full
 def test_few_pairs_of_a_real_job(tmp_path: Path) -> None:
-    """16 of 20 processes measure all their pairs. The other 4 measure fewer pairs, in one direction only."""
+    """16 of 20 processes measure all their pairs. The other 4 processes measure fewer pairs, in one direction only."""
     done = measure(find_mpi("system"), 20, "--few-pairs", *QUICK, "-o", "few.nc", folder=tmp_path)
     delays = read_delays(tmp_path / "few.nc")
     found = int((delays.measured[0] | delays.measured[0].T).sum()) // 2

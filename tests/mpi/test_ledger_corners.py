@@ -33,7 +33,7 @@ OF_MPICH = [
 
 
 def is_quick(name: str, program: str, style: str) -> bool:
-    """Return whether each run includes a case: one MPICH runs all programs, the others run special cases by turns."""
+    """Return whether the short form has a case: one MPICH has nearly all cases, each other MPICH has one style."""
     if name == mpis.MPICH_FROM_PYPI[-1]:
         return program != "collectives.c" or style == "nonblocking"  # the program's longest style
     turns = (mpis.STANDARD_ABI, mpis.MPICH_FROM_PYPI[0], mpis.MPICH_SYSTEM)

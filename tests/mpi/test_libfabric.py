@@ -72,7 +72,7 @@ SHORT = (
     *("little data, pipeline", "little data, write", "no data, in MPICH 4", "short messages and little data"),
     "a first part, and a rest that the receiver reads",
 )
-"""Settings of the short form: each protocol with one provider, each kind of message, both versions of MPICH."""
+"""Settings in the short form of the tests: each protocol with one provider, each kind of message, both MPICHs."""
 
 
 def in_every_run(settings: Iterable[str]) -> list[object]:

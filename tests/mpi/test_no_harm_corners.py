@@ -106,7 +106,7 @@ def test_a_kernel_that_wipes_no_pages(name: str, build: Build, tmp_path: Path) -
 def test_odd_names_of_hosts(host: str, name: str, build: Build, tmp_path: Path) -> None:
     """A host's name is part of a file name, but never of a path.
 
-    Only the ranks see this name; the launcher does not.
+    Only the ranks see the host's name; the launcher does not.
     """
     mpi = find_any(name)
     named = ["unshare", "--uts", "sh", "-c", 'printf "%s" "$0" >/proc/sys/kernel/hostname; exec "$@"', host]

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Nonblocking collectives keep their bytes: between groups, on a communicator that is freed while they send, and among
-persistent ones.
+"""Bytes of nonblocking collectives count for their calls: between groups, on a freed communicator, among persistent
+collectives.
 
 The expected messages are from a run that completes each call at once; in the long form, from one run for each call.
 """
@@ -79,7 +79,7 @@ def test_while_objects_are_made(name: str, build: Build, known: str, tmp_path: P
 def test_after_calls_that_fail(name: str, build: Build, known: str, tmp_path: Path) -> None:
     """Calls with wrong arguments allocate no tag.
 
-    In MPICH, reductions of a negative number of items do allocate one.
+    But in MPICH, reductions of a negative number of items allocate a tag.
     """
     mpi = mpis.find_mpi(name) if name in mpis.NAMES else mpis.find_mpich_like(name)
     check_pending(

@@ -59,7 +59,7 @@ def test_partitions_are_counted_when_they_start(mpi: Mpi, build: Build, tmp_path
     profile = load_complete(tmp_path, 2)
     pair = all_the_same(patterns.from_root(2), ITEMS * ITEM, ROUNDS) if mpi.name.startswith("5") else {}
     assert recorded(profile, operation="PSEND_INIT") == pair
-    # Open MPI itself sends messages to set up partitioned requests. They must not count as the program's ISEND.
+    # Open MPI's own messages, which set up partitioned requests, must not count as the program's ISEND.
     assert "ISEND" not in operations_sent(profile)
     if pair:
         assert recorded(profile, operation="PSEND_INIT", kinds=[Kind.CONTROL]).keys() == {(0, 1), (1, 0)}

@@ -36,7 +36,7 @@ def test_threads_that_send_at_once(mpi: Mpi, build: Build, ranks: int, messages:
 def test_receives_completed_while_they_are_posted(mpi: Mpi, build: Build, tmp_path: Path) -> None:
     """Open MPI checks a request twice before it completes it.
 
-    It never calls a hook that is set between the two checks.
+    Open MPI never calls a hook that is set between the two checks.
     """
     messages = 200_000
     program = build(mpi, "racing_receives.c", "-pthread")

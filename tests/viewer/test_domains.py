@@ -43,7 +43,7 @@ def test_a_click_on_the_grid_chooses_a_rank_and_a_frame_several(opened: Opened) 
     mouse = opened.page.mouse
     mouse.click(*point_of_cell(opened, 1, 2))
     assert "ranks=9" in opened.address()
-    # Rank 9 sends to 13 and receives from 5. So three hosts' links and links between switches have loads.
+    # Rank 9 sends to 13 and receives from 5. So the links of three hosts, and links between switches, have loads.
     sent = sum(int(ends[0]) for ends, row in zip(opened.loads(), opened.rows, strict=True) if row["a_level"] == "0")
     assert sent == 1009 + 1005
     mouse.move(*point_of_cell(opened, 0, 0))

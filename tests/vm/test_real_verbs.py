@@ -280,7 +280,7 @@ def test_the_ports_of_the_host_are_in_the_profile(guest: Path, tmp_path: Path) -
         name: {counter.name: (counter.after or 0) - counter.before for counter in port.hardware}
         for name, port in ports.items()
     }
-    # rxe's port counters count packets, of at most 4,096 bytes here. Its network interface counts bytes.
+    # rxe's port counters count packets, of at most 4,096 bytes here. The network interface counts bytes.
     assert grown["rail0a"]["tx_bytes"] >= sent_from(run, "rail0a")
     assert grown["rail0b"]["sent_pkts"] > 0
     assert grown["rail1a"]["tx_bytes"] >= sent_from(run, "rail1a")
@@ -332,7 +332,7 @@ def wait_for(find: Callable[[], Found]) -> Found:
 @pytest.mark.full
 def test_the_long_forms(tmp_path: Path) -> None:
     folder = run_cases(tmp_path, "full")
-    # UCX divides messages over both rails if it fetches them. It sends all datagrams over the first rail.
+    # UCX divides messages over both rails if it fetches them. UCX sends all datagrams over the first rail.
     for name, payload, rails in (
         ("one_rail", 5_000_000, 1),
         ("small", 50_000, 1),

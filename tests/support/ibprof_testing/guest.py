@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A virtual machine (the guest) with real verbs, on two rails of soft-RoCE. It runs one command.
+"""A virtual machine (the guest) with real verbs, on two rails of soft-RoCE. The guest runs one command.
 
     python -m ibprof_testing.guest [--folder DIR] [--seconds N] -- COMMAND [ARGUMENT...]
 

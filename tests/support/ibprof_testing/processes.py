@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Run commands of tests. After a timeout or a failed test, all processes that a command started are killed.
 
-It is not enough to kill the launcher: its ranks would go on running, each in another process group.
+Killing only the launcher is not enough: its ranks, each in a separate process group, would go on running.
 """
 
 from __future__ import annotations

@@ -31,7 +31,7 @@ IN_TURN = ("vm/",)
 """Folders whose tests never run at the same time, because each guest keeps a processor busy. They start first."""
 
 LONG = ("mpi/", "docs/test_how_to.py", "studies/", "packaging/", "viewer/")
-"""Folders and files whose tests take long. They start early, so that all workers end at about the same time."""
+"""Folders and files whose tests take long, and start early, so that all workers end at about the same time."""
 
 BY_TEST = ("docs/test_how_to.py",)
 """Files whose tests share no set-up, so that several workers can run them. In all other files, one worker runs all

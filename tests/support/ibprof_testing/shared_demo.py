@@ -21,7 +21,7 @@ def run_demo(folder: Path, **env: str) -> subprocess.CompletedProcess[str]:
 
 @pytest.fixture(scope="session")
 def shared_demo(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str]:
-    """Return the folder and the output of the demo. Only one of the workers runs it."""
+    """Return the folder and the output of the demo. Only one worker of pytest-xdist runs the demo."""
     own = tmp_path_factory.getbasetemp()
     folder = (own.parent if "PYTEST_XDIST_WORKER" in os.environ else own) / "shared-demo"
     folder.mkdir(exist_ok=True)

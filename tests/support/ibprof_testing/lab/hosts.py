@@ -4,7 +4,7 @@
 Each host has its own name, address and temporary folder. All hosts share the file system, as nodes of a cluster do. A
 switch is a bridge. A cable is a pair of virtual devices; `cables.c` delays the packets of a long cable. `tc tbf` limits
 rates. Open MPI reaches hosts through `agent`, which replaces ssh. `agent` starts programs with only HOME (for Open MPI
-5's daemon), PATH and TMPDIR set. So other variables reach a host only if Open MPI sends them.
+5's daemon), PATH and TMPDIR set. So all other environment variables reach a host only if Open MPI sends them.
 
 It needs root. The network is removed at the end. The next run removes the remains of a killed run.
 """

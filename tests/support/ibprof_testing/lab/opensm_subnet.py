@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Simulate an InfiniBand subnet by ibsim, and run OpenSM on it.
 
-It needs ibsim, opensm and ibtracert (Debian: ibsim-utils, opensm, infiniband-diags).
+This module needs ibsim, opensm and ibtracert (Debian: ibsim-utils, opensm, infiniband-diags).
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Run a Slurm cluster on this machine, with real daemons. Each node has its own host name and temporary folder.
 
-It needs slurmctld, slurmd, the client's programs and munge (Debian: slurmctld, slurmd, slurm-client, munge), and root.
+The cluster needs root, slurmctld, slurmd, munge and the client's programs (Debian: slurm-client).
 """
 
 from __future__ import annotations

@@ -34,7 +34,7 @@ MPICH_SYSTEM, INTEL, STANDARD_ABI = "mpich-system", "intel", "mpich-abi-5.0.2"
 MPICH_FROM_PYPI = (f"mpich-{MPICH}", "mpich-5.0.2")
 MPICH_LIKE = (MPICH_SYSTEM, *MPICH_FROM_PYPI, STANDARD_ABI, INTEL)
 QUICK = (SYSTEM, FROM_PYPI[-1], MPICH_SYSTEM, MPICH_FROM_PYPI[-1], INTEL)
-"""One MPI of each family and major version."""
+"""MPIs in the short form of the tests: one of each family and major version."""
 
 INTEL_VERSION = "2021.18.1"
 
@@ -44,7 +44,7 @@ THROUGH_NETWORK = {"MPIR_CVAR_NOLOCAL": "1", "I_MPI_FABRICS": "ofi", "I_MPI_COLL
 COMPILERS = {".c": "mpicc", ".cpp": "mpicxx", ".f": "mpifort", ".f90": "mpifort"}
 STANDARDS = {".c": "-std=gnu11", ".cpp": "-std=gnu++11"}
 
-# Settings that allow more ranks than cores, and root in a container. Their names differ between versions.
+# Settings that allow more ranks than cores, and root in a container. The settings' names differ between MPI versions.
 LAUNCH_ANYHOW = {
     "OMPI_ALLOW_RUN_AS_ROOT": "1",
     "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1",

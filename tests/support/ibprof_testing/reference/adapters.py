@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Compute the loads of hosts with several adapters in one subnet, without any code of ibprof.
 
-It reads the text of the dumps into dictionaries of ports, and follows one packet path at a time.
+This module reads dumps into dictionaries of ports, and follows the path of one packet at a time.
 """
 
 from __future__ import annotations

@@ -155,7 +155,7 @@ def copy_to_planes(right: ListedFabric, folder: Path) -> ListedFabric:
     """Return an XDR fabric: four planes, each with all switches and cables, that share the adapters.
 
     Args:
-        right: the fabric of one plane. Its adapters have one port.
+        right: the fabric of one plane. The adapters of this fabric have one port.
         folder: folder for the fabric's files, which are written and read.
     """
     fabric, nodes = right.fabric, right.fabric.nodes

@@ -74,7 +74,7 @@ def dump_sample(sample: str, links: str, tables: str | None) -> Dumps:
 def lacks_whole_links(dumps: Dumps, spoilt: Dumps) -> bool:
     """Return whether an `ibnetdiscover -p` without tables lacks both lines of each lost link.
 
-    Such links leave no trace, nor do hosts with no other link.
+    Links without any line leave no trace, nor do hosts that have only these links.
     """
     if tuple(dumps.files) != (PORT_LIST,):
         return False
@@ -118,7 +118,7 @@ def _zero(part: float, text: bytes) -> bytes:
 def spoil_text(parts: tuple[float, ...] = (0.3, 0.6, 0.9, 0.99)) -> Iterator[tuple[str, Spoil]]:
     """Yield damages of a text as (kind, function), at each of some positions (fractions of the text)."""
     for part in parts:
-        # This cut may be within a line.
+        # The kind `cut` may end within a line.
         yield "cut", partial(_cut, part)
         yield "cut after a line", partial(_cut_after_line, part)
         yield "with a hole", partial(_cut_out, part)

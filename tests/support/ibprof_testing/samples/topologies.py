@@ -23,7 +23,7 @@ ARCS = """{"method": "made", "directed": true, "hosts": ["n0", "n1", "n2", "<b>n
 
 @dataclass(frozen=True)
 class Made:
-    """A topology. Its hosts are the numbers 0 .. hosts - 1, its switches are strings."""
+    """A topology. In the graph, hosts are the numbers 0 .. hosts - 1, and switches are strings."""
 
     hosts: int
     graph: nx.Graph

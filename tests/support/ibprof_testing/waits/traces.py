@@ -2,7 +2,7 @@
 """Compute the waiting in each MPI call of a run, from full traces of `tracer.c`. All ranks use the same clock.
 
 The definitions are Scalasca's (https://perftools.pages.jsc.fz-juelich.de/cicd/scalasca/tags/latest/help/scalasca_patterns.html).
-They are applied literally, call by call. This module shares no code with ibprof.
+This module applies Scalasca's definitions literally, call by call. It shares no code with ibprof.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ MESSAGE = np.dtype(
 
 @dataclass(frozen=True, slots=True)
 class Trace:
-    """All calls of one rank.
+    """All MPI calls of one rank.
 
     Attributes:
         host: name of the rank's host.
