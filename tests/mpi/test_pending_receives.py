@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A pending receive keeps its operation and communicator, whatever the communicator does before its message arrives."""
+"""A pending receive keeps its operation and communicator, even if the communicator is freed or reused meanwhile."""
 
 from __future__ import annotations
 

@@ -132,7 +132,7 @@ def test_two_broadcasts_and_their_marks(mpi: Mpi, build: Build, tmp_path: Path) 
 
 
 def test_the_same_message_in_two_regions(mpi: Mpi, build: Build, tmp_path: Path) -> None:
-    """ibprof remembers the last message's counter, to count the next one faster, until the region changes."""
+    """Until the region changes, ibprof reuses the last message's counter for an equal message."""
     rounds = 50
     run_mpi(mpi, 2, [build(mpi, "alternating_regions.c"), str(2 * rounds)], recording=tmp_path)
     profile = load_complete(tmp_path, 2)

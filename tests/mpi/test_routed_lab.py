@@ -138,11 +138,11 @@ def test_steps_of_nccl_are_the_bytes_of_tcp_and_of_links(tmp_path: Path) -> None
     counters = profile.counters
     of_steps = [int(counters.bytes[(counters.rank == rank) & (counters.direction == 0)].sum()) for rank in range(4)]
     assert of_steps == sent
-    # TCP counts acknowledged bytes, and the last ones are not acknowledged when a process ends.
+    # TCP counts only acknowledged bytes, and a process may end before its last bytes are acknowledged.
     by_tcp = [sum(each.sent_bytes for each in rank.transports if each.device == "rail0") for rank in profile.ranks]
     assert by_tcp == pytest.approx(sent, rel=0.05)
     for end, amount in expected.items():
-        # A ring sends in one direction. The other direction has only acknowledgements, each for two or more packets.
+        # A ring sends data in one direction. The other direction has one acknowledgement for two or more packets.
         assert counted[end] == pytest.approx(amount, rel=0.03, abs=8000), end
     assert sum(counted[0, f"{host} HCA-1", 1] > max(sent) for host in HOSTS) == len(HOSTS)
     verdict = report(dumps, run)["verdict"]

@@ -167,7 +167,7 @@ def test_rare_large_messages_keep_their_samples(name: str, build: Build, tmp_pat
 
 
 def test_threads_sample_their_own_messages(build: Build, tmp_path: Path) -> None:
-    """Messages of several threads with one tag have no order, so none is sampled once a second thread sends.
+    """Messages of several threads with the same tag have no order, so ibprof samples none after a second thread sends.
 
     If ranks on one host use the network, MPICH 5.0.2 does not end this program, with or without ibprof.
     """
@@ -203,7 +203,7 @@ def test_archive_keeps_samples(build: Build, tmp_path: Path) -> None:
 
 
 def test_cancelled_receives_with_wildcards_take_no_number(build: Build, tmp_path: Path) -> None:
-    """A cancelled receive of Open MPI may have received a message, as its completion shows: both ends are recorded."""
+    """In Open MPI, a cancelled receive may have received a message: then both ends of the message are recorded."""
     run = record(SYSTEM, "cancelled_receives.c", 2, [], build, tmp_path / "run")
     messages = find_messages(run)
     assert all({Side.SENDER, Side.RECEIVER} <= ends.keys() for ends in messages.values())

@@ -33,7 +33,7 @@ BINOMIAL: dict[str, str | int] = {
 
 @pytest.fixture(scope="module")
 def run_example(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str, int, int], RecordedExchange]:
-    """Return a function that compiles an example as its page says, and records it on a number of ranks."""
+    """Return a function that compiles an example as the docs show it, and records it on a given number of ranks."""
     mpi: Mpi = find_mpi("system")
     folder = tmp_path_factory.mktemp("scaling")
     for name in ("scalar_product", "cannon", "lu"):

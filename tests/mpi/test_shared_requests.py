@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Threads pass requests and matched messages to each other: each is counted once, whichever thread completes it."""
+"""Threads pass requests and matched messages to each other. Each message counts once, whichever thread completes it."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def test_requests_of_other_threads(name: str, times: dict[str, str], seed: int, 
 
 
 def check_calls(profile: Profile, sent: dict[str, Matrix]) -> None:
-    """Check that each call of each thread was counted, and that its time was recorded in three parts."""
+    """Check that all calls of all threads were counted, and that their time was recorded in three parts."""
     counted = {
         name: int(profile.times.calls[profile.times.operation == number].sum())
         for number, name in enumerate(profile.operations)

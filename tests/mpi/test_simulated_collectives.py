@@ -18,7 +18,7 @@ OF_OPEN_MPI = [(Role.ALL_TO_ALL, "Alltoall", 2), (Role.ALL_GATHER, "Allgather", 
 
 
 def list_messages(role: Role, ranks: int) -> dict[tuple[int, int], tuple[int, int]]:
-    """Return the bytes and messages of each pair of ranks by the simulation's schedule."""
+    """Return the bytes and messages of each pair of ranks, from the simulation's schedule of a collective."""
     sent: dict[tuple[int, int], tuple[int, int]] = {}
     for rank in range(ranks):
         for step in SCHEDULES[role](rank, ranks, BYTES).steps:

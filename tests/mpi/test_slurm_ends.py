@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A job ends for Slurm, and in its accounts (sacct), as it would without ibprof, in each way in which jobs end."""
+"""However a job ends, Slurm and its accounts (sacct) show the same end as without ibprof."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ class Jobs:
         return [facts[name] for name in SAME]
 
     def account(self, job: str) -> list[list[str]]:
-        """Return what sacct shows of a job and its steps once all have ended; step, state and exit statuses."""
+        """Wait for the end of a job and its steps; return name, state and exit statuses of each from sacct."""
         columns = "--format=JobID,State,ExitCode,DerivedExitCode"
         until = time.monotonic() + WAIT_S
         while True:

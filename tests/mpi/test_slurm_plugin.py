@@ -147,7 +147,7 @@ def test_a_share_of_all_jobs(site: Site) -> None:
 
 
 def test_a_share_has_all_components_of_a_heterogeneous_job_or_none(site: Site) -> None:
-    """Successive components have successive numbers, so a choice by these numbers would record only half of them."""
+    """Components have successive job numbers. Recording by these numbers would leave out half of the components."""
     site.configure(share=50)
     for _ in range(2):
         sampled = site.is_next_sampled()

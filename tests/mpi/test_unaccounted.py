@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Collectives whose messages bypass the source are named, with the bytes that their calls asked for and the seen bytes.
 
-`mpis.run_mpi` checks in each test that no other recording names a collective.
+In all other tests, `mpis.run_mpi` checks that the recording names no such collective.
 """
 
 from __future__ import annotations

@@ -92,7 +92,7 @@ def test_help_has_an_example_and_comes_at_once(command: list[str]) -> None:
     assert shown.returncode == 0, shown.stderr
     assert shown.stderr == ""
     assert "example" in shown.stdout.lower()
-    # `ibprof layout` runs `ibprof-layout`, and its help has the name by which it was called.
+    # `ibprof layout` runs `ibprof-layout`, and the help shows the form that the user typed.
     assert " ".join(command) in shown.stdout or "-".join(command) in shown.stdout
 
 

@@ -144,7 +144,7 @@ def test_ranks_for_aarch64_are_recorded_in_an_emulator(library: Path, tmp_path: 
         archive.extractall(tmp_path / "mpich")
     (installed,) = (tmp_path / "mpich").glob("*.data/data")
     include, libraries = f"-I{installed / 'include'}", installed / "lib"
-    # The wheel's own MPICH library finds the libraries below it; the program's linker does not.
+    # Libraries that MPICH needs are in the wheel, where the program's linker does not search.
     build_for_aarch64(tmp_path / "ring", RING, include, f"-L{libraries}", "-lmpi", "-Wl,--allow-shlib-undefined")
     output = tmp_path / "ring.ibprof"
     variables = THROUGH_NETWORK | {"LD_LIBRARY_PATH": libraries, "LD_PRELOAD": library / "libibprof.so"}

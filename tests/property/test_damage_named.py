@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""For a damaged fabric or run, outputs name the damage, or equal the outputs of the undamaged one."""
+"""Outputs for a damaged fabric or run name the damage, or equal the outputs for the undamaged fabric or run."""
 
 from __future__ import annotations
 

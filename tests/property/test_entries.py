@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The kernel reads dumps of tables, whole or damaged, as its numpy reference does."""
+"""The kernel and its numpy reference read the same from dumps of tables, whole or damaged."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The kernel reads lines of a `.lst`, whole or damaged, as its reference does."""
+"""The kernel and its reference read the same from lines of a `.lst`, whole or damaged."""
 
 from __future__ import annotations
 

@@ -53,7 +53,7 @@ ONE_SUBNET = {f"one{port}": f"0a00:090{number}" for number, port in enumerate(("
 
 @dataclass(frozen=True)
 class Case:
-    """Results of one case, by its folder and name; each result is read when it is first used."""
+    """Results of the case `name` in a folder; each result is read when it is first used."""
 
     folder: Path
     name: str
@@ -99,7 +99,7 @@ def recorded(run: Profile) -> dict[tuple[str, str, str], tuple[int, int]]:
 
 
 def sent_from(run: Profile, device: str) -> int:
-    """Return the bytes that left a device for the other end of its wire, whichever end requested them."""
+    """Return the bytes that a device sent to the other end of its wire, including bytes that the other end fetched."""
     other = device[:-1] + ("b" if device.endswith("a") else "a")
     sums = recorded(run)
     out = sum(sums.get((device, GID_OF[other], name), (0, 0))[0] for name in ("SEND", "WRITE"))
@@ -191,7 +191,7 @@ def test_a_message_over_two_rails_is_split_as_the_library_split_it(guest: Path) 
 def test_which_rails_a_library_uses_is_seen_in_two_commands(
     guest: Path, name: str, shares: tuple[float, float]
 ) -> None:
-    """Section 4.4.2 of the thesis: one version of an MPI divides messages over both rails, another uses one."""
+    """One version of an MPI divides messages over both rails, another version uses one rail (thesis, section 4.4.2)."""
     sent = sent_by_rail(guest / f"{name}.ibprof")
     assert sum(sent.values()) == pytest.approx(6_000_000, rel=0.01)
     for rail in (0, 1):
@@ -199,7 +199,7 @@ def test_which_rails_a_library_uses_is_seen_in_two_commands(
 
 
 def sent_in_one_subnet(run: Profile) -> dict[str, int]:
-    """Return the bytes that left each of one subnet's four ports for another port, whichever end requested them."""
+    """Return the bytes that each of the subnet's four ports sent to other ports, including bytes that those fetched."""
     sent = dict.fromkeys(ONE_SUBNET, 0)
     device_of = {gid: device for device, gid in ONE_SUBNET.items()}
     for (device, remote, opcode), (amount, _) in recorded(run).items():

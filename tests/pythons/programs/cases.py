@@ -428,7 +428,7 @@ def lines_by_hand():
 
 @case
 def names():
-    """Paths and names that are not ASCII, of every width; bytes that are no text; long ones."""
+    """Paths and names are not ASCII, have characters of every width, are not valid text, or are long."""
     for name in ("plain", "caf\u00e9", "\u0444\u0430\u0439\u043b", "\U0001f40d\u00e9a\u0444", "caf\udce9/\udc80x", "a" * 5000,
                  "/" + "\u00e9/" * 3000 + "x.py", "\U00010000" * 3000):
         run("same(probe.here(truth))", name + ".py")
@@ -474,7 +474,7 @@ def deep_recursion():
 
 @case
 def reused_memory():
-    """Code that was freed, and other code in its memory: a key belongs to one line of one file for ever."""
+    """A key belongs to one line of one file for ever, even if new code is in the memory of freed code."""
     import gc
 
     places = {}

@@ -178,7 +178,7 @@ def _c_like(text: str) -> Iterator[Passage]:
             slashes.append((line, bool(before), match["comment"].lstrip("/")))
         else:
             inner = re.sub(r"^[ \t]*\*", "", match["comment"][2:-2].lstrip("*"), flags=re.MULTILINE)
-            # Lines for tools become empty, so that the other lines keep their numbers.
+            # Comments for tools become empty lines, so that later lines keep their numbers.
             lines = ["" if _MARKUP.search(each.strip()) else each for each in inner.split("\n")]
             yield Passage(COMMENT, line, _clean("\n".join(lines)))
     yield from _blocks(iter(slashes))

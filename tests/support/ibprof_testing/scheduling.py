@@ -116,7 +116,7 @@ def _shorten(path: Path) -> Path:
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object]:
-    """Run a test of `ALONE` while no other test runs. While it waits, no other test starts."""
+    """Run a test of `ALONE` while no other test runs. While a test of `ALONE` waits, no other test starts."""
     fcntl.flock(_QUEUE, fcntl.LOCK_EX)
     fcntl.flock(_MACHINE, fcntl.LOCK_EX if name_of(item) in ALONE else fcntl.LOCK_SH)
     fcntl.flock(_QUEUE, fcntl.LOCK_UN)

@@ -74,7 +74,7 @@ class Opened:
         return set(self.page.evaluate("ibprof.lit()"))
 
     def bytes_of_ends(self) -> list[int]:
-        """Return the loads in links.csv, by link direction."""
+        """Return the load of each link direction in links.csv."""
         return [int(each) for ends in self.expected() for each in ends]
 
     def most_loaded(self) -> int:

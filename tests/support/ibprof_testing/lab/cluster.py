@@ -72,7 +72,7 @@ class Cluster:
         chosen: dict[str, str | int] = {"pml": "ob1", "btl": "tcp,self", "mpi_yield_when_idle": 1, **parameters}
         line = [self.mpirun, "-n", str(len(self.hosts.names)), *self.hosts.over_tcp(1, **chosen), "--bind-to", "none"]
         first = self.hosts.names[0]
-        # High priority, because delays by other work of the machine would look like an effect of the network.
+        # Use a high priority, because delays by other processes would look like an effect of the network.
         words = [*line, "nice", "-n", "-15", *command]
         return _check(self.hosts.run(first, words, self.environment, self.folder, timeout))
 

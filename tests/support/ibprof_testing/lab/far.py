@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Write forwarding tables and port groups as ibdiagnet 2's `.far`, by the grammar of a public parser."""
+"""Write forwarding tables and port groups as ibdiagnet 2's `.far`. The grammar is from a public parser."""
 
 from __future__ import annotations
 

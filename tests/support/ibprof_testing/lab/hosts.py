@@ -41,7 +41,7 @@ _QUEUE_MS = 100
 
 
 class LabError(Exception):
-    """This machine cannot have such a cluster; the message gives the reason."""
+    """This machine cannot build a cluster of network namespaces. The error message has the reason."""
 
 
 def check_machine() -> None:
@@ -192,7 +192,7 @@ def _lay_long(hosts: Hosts, cables: Sequence[Cable]) -> Iterator[None]:
     program = hosts.folder / "cables"
     subprocess.run(["cc", "-O2", "-o", program, Path(__file__).with_name("cables.c")], check=True)
     words = [word for cable in cables for end in _ends(hosts, cable) for word in end]
-    # For each cable, the program expects namespace and device of both ends, and the delay.
+    # For each cable, cables.c expects namespace and device of both ends, and the delay.
     lines = [[*words[4 * row : 4 * row + 4], str(cable.microseconds)] for row, cable in enumerate(cables)]
     line = [str(program), *(word for each in lines for word in each)]
     # The process ends when its input is closed, even if this process is killed.
@@ -246,7 +246,7 @@ def up(plan: Plan | int, folder: Path) -> Iterator[Hosts]:
         folder: an empty folder.
 
     Raises:
-        LabError: this machine cannot have such hosts.
+        LabError: this machine cannot build a cluster.
     """
     check_machine()
     take_down_leftovers()

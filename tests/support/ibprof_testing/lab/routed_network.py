@@ -3,7 +3,7 @@
 
 The hosts of `hosts.py` get one adapter on each rail. Launchers use `eth0`, so only MPI's bytes are on the rails. A
 switch is a namespace with a route (/32) to each host. A cable is a pair of virtual devices with a token bucket at both
-ends. Their queues lose no packet, like InfiniBand with its credits. Packets carry 4096 bytes.
+ends. The devices' queues lose no packet, like InfiniBand with its credits. Packets carry 4096 bytes.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ class RoutedRail(Protocol):
 
     @property
     def tables(self) -> ForwardingTables:
-        """The tables of its switches."""
+        """The forwarding tables of the fabric's switches."""
 
 
 Direction = tuple[int, str, int]
@@ -139,7 +139,7 @@ def up(rails: Sequence[RoutedRail], folder: Path) -> Iterator[RoutedNetwork]:
         folder: an empty folder.
 
     Raises:
-        LabError: this machine cannot have such a network.
+        LabError: this machine cannot build the network.
         MissingError: a program is missing, or the user is not root.
     """
     names = host_names(rails[0])

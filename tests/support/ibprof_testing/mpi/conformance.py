@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The conformance matrix: checks of each MPI, by language and kind of call.
+"""The conformance matrix: checks of each MPI, for each language and kind of call.
 
 Each cell is one run of a program with known traffic. The expected traffic comes from the program's own records, or from
 the definition of the algorithm that the MPI is set to use. docs/conformance.md shows the matrix.
@@ -347,7 +347,7 @@ def _without_agreement(matrix: Matrix) -> Matrix:
 
 
 def render() -> str:
-    """Return the page's list of programs, and its table of MPIs with the programs that each does not run."""
+    """Return the page's list of programs, and its table: each MPI with the programs that are not run with it."""
     lines = [f"{number}. {kind.language}: {kind.title}" for number, kind in enumerate(KINDS, 1)]
     lines += ["", "| MPI, layer | source | programs not run |", "|---|---|---|"]
     for target in TARGETS:

@@ -21,7 +21,7 @@ _HEAD = re.compile(r"\S+ Switch 0x([0-9A-Fa-f]+)")
 _ENTRY = re.compile(r"0x([0-9A-Fa-f]{4}) : (\d{3})")
 
 Port = tuple[int, int]
-"""GUID of a node, and the number of its port."""
+"""A port: GUID of the node, and number of the port on the node."""
 
 
 @dataclass
@@ -46,7 +46,7 @@ class Dump:
         return [lid for _, lid in sorted(found)]
 
     def trace(self, source: int, destination: int) -> list[Port]:
-        """Return the ports that send a packet on its path between two LIDs; the first is the source adapter's port."""
+        """Return the ports that send a packet on the path between two LIDs. The source adapter's port is the first."""
         sends = self.at[source]
         path = []
         while True:

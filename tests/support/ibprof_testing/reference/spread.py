@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Reference for the kernels: add flows to link directions, for all sources of a destination at once.
 
-All bytes that reach a switch for one destination are summed before they move on along the in-tree. So the cost grows
-with the number of switches, not with the number of pairs times their hops.
+The bytes that reach a switch for one destination are summed, and the sum is added to the next switch of the in-tree. So
+the cost grows with the number of switches, not with the number of pairs times their hops.
 """
 
 from __future__ import annotations
@@ -118,7 +118,7 @@ def _grow_in_batches(
     """Grow the trees of all destinations, in batches that fit into `_CELLS`.
 
     Yields:
-        The trees of a batch of destinations; for each flow to these destinations, the column of its tree; its index.
+        The trees of a batch of destinations; for each flow to them, the column of its tree, and the index of the flow.
     """
     switches = len(network.switch_node)
     travelling = np.flatnonzero((flows.place < switches) | (flows.reason == Reason.DELIVERED))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Fabrics and runs with one damage: something removed, doubled, slowed, zeroed or split.
+"""Fabrics and runs with one damage: an item that is removed, doubled, slowed, zeroed or split.
 
 The output must name the damage, or equal the output for the undamaged input. Any other output is a silent loss.
 """
@@ -266,7 +266,7 @@ def _damage_cables(right: ListedFabric) -> Iterator[DamagedFabric]:
         names = right.name(link.a.node), right.name(link.b.node)
         between = is_trunk(right, link)
         if between or right.tables is not None:
-            # Without tables, nothing in the dumps shows that there was a host.
+            # Without tables, the dumps do not show that a host is missing.
             lost = tuple(f"LID {end.lid:#06x}" for end in (link.a, link.b))
             yield DamagedFabric("cable removed", (*names, *lost), _exchange(right, {id(link): None}))
         for kind, fields in changes:
@@ -374,7 +374,7 @@ def _damage_switches(right: ListedFabric) -> Iterator[DamagedFabric]:
 def _split_switches(right: ListedFabric) -> Iterator[DamagedFabric]:
     """Yield a fabric in which half of the links of a switch belong to a new switch, with another GUID and LID.
 
-    Without tables, the output cannot distinguish the new switch from a real one.
+    Without tables, ibprof cannot distinguish the new switch from a real switch.
     """
     if right.tables is None:
         return
@@ -503,7 +503,7 @@ def _damage_whole(right: ListedFabric) -> Iterator[DamagedFabric]:
         if file == "opensm.fdbs" and right.tables is None:
             continue
         for kind, spoil in spoil_text():
-            # Whole lines may be both lines of a link. Without tables, nothing shows that this link is missing.
+            # Whole lines may be both lines of a link. Without tables, the output then cannot name the damage.
             if right.tables is not None or kind not in WHOLE_LINES:
                 yield DamagedFabric(f"{text} {kind}", (*everywhere, file), replace(right, spoil=(file, spoil)))
     switches = np.flatnonzero(right.fabric.node_kind == NodeKind.SWITCH).tolist()
@@ -606,8 +606,7 @@ def _answer(links: Path) -> Answer:
 
 
 _SAYS_LOSS = ("left out", "cannot be used", "The forwarding tables lead to", "listed from one end only")
-"""Words in the first lines of the output that report missing hosts. The last two are the only traces of removed
-lines."""
+"""Texts that report missing hosts in the first lines of the output. After removed lines, only the last two appear."""
 
 NAMED, UNCHANGED, SILENT = "named", "unchanged", "silent"
 
@@ -810,7 +809,7 @@ def write_profile(run: Mapping[str, Sequence[Process]], folder: Path) -> None:
 
 
 def damage_profile(right: Path) -> Iterator[DamagedRun]:
-    """Yield an archive with each of its files removed, cut and zeroed."""
+    """Yield an archive in which one file is removed, cut or zeroed, for each of its files."""
 
     def write(folder: Path, name: Path, change: Callable[[Path], object]) -> None:
         shutil.copytree(right, folder)

@@ -25,7 +25,7 @@ OTHERS = {4: "storage1 mlx5_0", 3: "Mellanox Technologies Aggregation Node"}
 
 
 def make_fabric() -> tuple[Fabric, ForwardingTables]:
-    """Make four hosts gpu1 .. gpu4 with eight adapters each, and one host with a single adapter at each leaf."""
+    """Make four hosts gpu1 .. gpu4 with eight adapters each. Each leaf also has a host with a single adapter."""
     made = generate(f"xgft:2:{HOSTS + 1},{ADAPTERS}:1,4")
     names = []
     adapter = 0
@@ -53,7 +53,7 @@ STORAGE_ADAPTERS = ("mlx5_8", "mlx5_9")
 def make_gpu_fabric(
     servers: bool = False, storage_gbps: float = 100, label: str = ""
 ) -> tuple[Fabric, ForwardingTables]:
-    """Make five hosts gpu1 .. gpu5 with eight adapters for computing and two for storage, each at its own leaf switch.
+    """Make five hosts gpu1 .. gpu5: eight adapters for computing and two for storage, each at a separate leaf switch.
 
     Args:
         servers: true to replace gpu5's adapters at the last two leaf switches by storage servers nas8 and nas9.

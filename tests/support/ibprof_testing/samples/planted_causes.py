@@ -71,7 +71,7 @@ def halo(sides: Sequence[int], members: npt.NDArray[np.integer]) -> Pairs:
 
 
 def modulo_tables(fabric: Fabric, tables: ForwardingTables) -> ForwardingTables:
-    """Route each CA by shortest paths. A digit of its LID, a different one at each level, selects among equal ports."""
+    """Route each CA by shortest paths. At each level, another digit of the CA's LID selects among equal ports."""
     switches = [node for node in range(fabric.nodes) if fabric.node_kind[node] == NodeKind.SWITCH]
     cables: dict[int, list[tuple[int, int]]] = {node: [] for node in range(fabric.nodes)}
     for (a, b), (p, q) in zip(fabric.link_node.tolist(), fabric.link_port.tolist(), strict=True):
@@ -175,7 +175,7 @@ def plant_tapered_design(shape: str, generator: Generator) -> Situation:
 
 
 def plant_bad_tables(shape: str, generator: Generator) -> Situation:
-    """Plant bad tables: all leaf switches, or one, send all traffic up by one port."""
+    """Plant bad tables: one leaf switch, or each, sends all upward traffic through only one port."""
     (subnet,) = make_rails(shape)
     table = subnet.tables.port.copy()
     leaves = leaves_of(subnet)
@@ -199,7 +199,7 @@ def plant_shuffled_halo(shape: str, generator: Generator) -> Situation:
 
 
 def plant_scattered_groups(shape: str, generator: Generator) -> Situation:
-    """Plant sub-communicators that are scattered over all leaf switches, although each would fit on one."""
+    """Plant sub-communicators that are scattered over all leaf switches, although one leaf switch would suffice."""
     subnets = make_rails(shape)
     hosts = count_hosts(subnets)
     leaves = len(leaves_of(subnets[0]))
@@ -221,7 +221,7 @@ def plain_shift(shape: str, generator: Generator) -> Situation:
 
 
 def plain_leaf(shape: str, generator: Generator) -> Situation:
-    """Plant nothing: a job on one leaf switch."""
+    """Plant no cause: the whole job is on one leaf switch."""
     subnets = make_rails(shape)
     hosts = find_hosts([subnets[0].fabric])
     return situation(subnets, all_to_all(np.flatnonzero(hosts.leaf == generator.integers(hosts.leaf.max() + 1))))
@@ -264,7 +264,7 @@ PLANTS: tuple[tuple[str, Callable[[str, Generator], Situation], tuple[str, ...]]
 
 
 def plant_all(seed: int) -> list[Planted]:
-    """Return one case of each kind for each shape of the kind."""
+    """Return a case for each kind of cause, on each fabric shape that can have this cause."""
     return [
         Planted(
             f"{plant.__name__.removeprefix('plant_')} {shape} {seed}", cause, plant(shape, np.random.default_rng(seed))

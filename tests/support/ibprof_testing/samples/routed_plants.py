@@ -202,7 +202,7 @@ def shuffled_halo(*sides: int, seed: int = 1) -> Callable[[int], Pairs]:
 
 
 def scattered(groups: int) -> Callable[[int], Pairs]:
-    """Return pairs within groups that are scattered over all leaf switches, although each would fit on one."""
+    """Return pairs within groups that are scattered over all leaf switches, although one leaf switch would suffice."""
 
     def pairs(hosts: int) -> Pairs:
         found = [all_to_all(np.arange(first, hosts, groups)) for first in range(groups)]

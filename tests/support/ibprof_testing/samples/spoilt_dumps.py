@@ -55,7 +55,7 @@ class Dumps:
         return folder / next(iter(self.files))
 
     def spoil(self, name: str, spoil: Spoil) -> Dumps:
-        """Return the files with one of them changed."""
+        """Return the files after `spoil` has changed the file `name`."""
         return replace(self, files={**self.files, name: spoil(self.files[name])})
 
 

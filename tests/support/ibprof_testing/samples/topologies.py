@@ -18,7 +18,7 @@ ARCS = """{"method": "made", "directed": true, "hosts": ["n0", "n1", "n2", "<b>n
 {"a": "n1", "b": "n0", "latency_us": 2, "support": null, "probability": 0.5},
 {"a": "n1", "b": "n2", "latency_us": 3, "support": null, "probability": 0.25},
 {"a": "<b>n3", "b": "n2", "latency_us": 4, "support": null, "probability": 0.75}], "notes": [], "cannot_tell": []}"""
-"""The text of a topology file: two links lead in one direction only, one leads in both."""
+"""The text of a topology file with two one-way links and one two-way link."""
 
 
 @dataclass(frozen=True)

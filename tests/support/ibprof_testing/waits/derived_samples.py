@@ -54,7 +54,8 @@ def true_clock(rank: int, times: np.ndarray) -> np.ndarray:
 
 
 def score(trace: Trace) -> np.ndarray:
-    """Return, for each collective of a rank: its duration, or the time since the previous one began, if longer."""
+    """Return the longer of two times for each collective of a rank: its duration, or the time since the one before
+    began."""
     rows, calls = trace.instances, trace.calls[trace.instances["call"]]
     late = np.diff(rows["start"], prepend=rows["start"][:1])
     scores: np.ndarray = np.maximum(calls["exit"] - calls["enter"], late)
@@ -62,7 +63,7 @@ def score(trace: Trace) -> np.ndarray:
 
 
 def find_long_ns(traces: Sequence[Trace], level: int, longest: int) -> float:
-    """Return the score above which each rank keeps all collectives; infinite if no rank keeps any by its score."""
+    """Return the score above which each rank keeps all collectives; infinite if no rank keeps any for its score."""
     found = 0.0
     for trace in traces:
         chosen = [is_kept(level, int(row["communicator"]), int(row["number"])) for row in trace.instances]

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Compute the waiting in each MPI call of a run, from full traces of `tracer.c`. All ranks use the same clock.
 
-The definitions are Scalasca's (https://perftools.pages.jsc.fz-juelich.de/cicd/scalasca/tags/latest/help/scalasca_patterns.html).
-This module applies Scalasca's definitions literally, call by call. It shares no code with ibprof.
+The definitions are Scalasca's
+(https://perftools.pages.jsc.fz-juelich.de/cicd/scalasca/tags/latest/help/scalasca_patterns.html). This module applies
+Scalasca's definitions literally, call by call. The module shares no code with ibprof.
 """
 
 from __future__ import annotations
@@ -76,7 +77,7 @@ def build_tracer(mpi: Mpi, folder: Path) -> Path:
 
 
 def read_traces(folder: Path) -> list[Trace]:
-    """Return the traces of a run, by rank."""
+    """Return the traces of all ranks of a run."""
     first = (folder / "trace.0").read_bytes()
     ranks = int(np.frombuffer(first, np.uint64, 1)[0])
     return [_read(folder / f"trace.{rank}") for rank in range(ranks)]
