@@ -24,8 +24,7 @@ HOUR_S = 3600
 def test_the_page_of_a_day_has_the_loads_of_its_jobs(
     browser: Browser, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """The first job sends evenly from 1 to 2 o'clock. The second job sends from 5 to 7, a quarter of its bytes before
-    6."""
+    """Job 1 sends evenly from 1 to 2 o'clock. Job 2 sends from 5 to 7 o'clock, a quarter of its bytes before 6."""
     store = tmp_path / "store"
     assert main(["fabric", FABRIC, "--from", "2026-03-01", "--store", str(store)]) == 0
     job = {"ranks": 4, "nodes": 4, "bytes": 7 * 10**6, "user": HOSTILE, "name": HOSTILE, "pair_rail": [0] * 3}

@@ -54,8 +54,7 @@ def true_clock(rank: int, times: np.ndarray) -> np.ndarray:
 
 
 def score(trace: Trace) -> np.ndarray:
-    """Return the longer of two times for each collective of a rank: its duration, or the time since the one before
-    began."""
+    """Return, for each collective of a rank, the larger of its duration and the time since the previous began."""
     rows, calls = trace.instances, trace.calls[trace.instances["call"]]
     late = np.diff(rows["start"], prepend=rows["start"][:1])
     scores: np.ndarray = np.maximum(calls["exit"] - calls["enter"], late)

@@ -1,9 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Compute the waiting in each MPI call of a run, from full traces of `tracer.c`. All ranks use the same clock.
 
-The definitions are Scalasca's
-(https://perftools.pages.jsc.fz-juelich.de/cicd/scalasca/tags/latest/help/scalasca_patterns.html). This module applies
-Scalasca's definitions literally, call by call. The module shares no code with ibprof.
+The definitions are Scalasca's (https://perftools.pages.jsc.fz-juelich.de/cicd/scalasca/tags/latest/help/scalasca_patterns.html).
+This module applies the definitions literally, call by call, and shares no code with ibprof.
 """
 
 from __future__ import annotations
