@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The ibprof developers
  *
- * Each collective call whose algorithm can be fixed to the same one in every MPI, once: agreed BYTES, of a block, a multiple of 8.
+ * Makes each collective call once, if all MPIs can be set to the same algorithm: agreed BYTES; a block has BYTES, a multiple of 8.
  */
 #include <mpi.h>
 #include <stdlib.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The ibprof developers
  *
- * The same message to the same peer, in one region and then in the other, over and over: by MPI_Send in even rounds of a
- * region, by MPI_Isend in odd ones. Messages of the second region are a byte longer.
+ * Sends the same message to the same peer in two regions by turns: by MPI_Send in even rounds of a region, by MPI_Isend
+ * in odd rounds. Messages of the second region are a byte longer.
  *
  *     alternating_regions ROUNDS
  */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The ibprof developers
  *
- * Messages over an intercommunicator, from the lower half of the ranks to the upper one, which counts backwards, and back: each
- * rank sends each rank of the other half its bytes.
+ * Messages over an intercommunicator between the lower and the upper half of the ranks. The upper half has the reverse
+ * order of ranks. Each rank sends BYTES to each rank of the other half.
  *
  *     between_groups BYTES
  */

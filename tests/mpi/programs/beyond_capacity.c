@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The ibprof developers
  *
- * A lone rank beyond what samples have space for: a graph with many edges from the rank to itself; then more
- * communicators than have names. It creates communicators of a group of the last one, after others were freed.
+ * A single rank exceeds the space for samples: a graph with many edges from the rank to itself, then more communicators
+ * than have names. After it freed others, it creates communicators of a group of the last communicator.
  */
 #include <mpi.h>
 

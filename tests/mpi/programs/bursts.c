@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The ibprof developers
  *
- * Each rank sends 20 messages of 1,000 bytes to the next one, is silent for a while, and sends 5 of 100 bytes to the one before;
- * then it ends, or is killed. Point-to-point calls alone.
+ * Each rank sends 20 messages of 1,000 bytes to the next rank, pauses, and sends 5 messages of 100 bytes to the
+ * previous rank; then it ends or is killed. There are only point-to-point calls.
  *
  *     bursts end|kill
  */
@@ -35,7 +35,7 @@ int main(int argc, char **argv)
     usleep(400 * 1000);
     for (int i = 0; i < 5; i++) send(100, ranks - 1);
     if (argc > 1 && !strcmp(argv[1], "kill")) {
-        usleep(300 * 1000); /* until all have got there */
+        usleep(300 * 1000); /* until all ranks are here */
         raise(SIGKILL);
     }
     MPI_Finalize();

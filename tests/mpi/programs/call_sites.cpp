@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The ibprof developers
  *
- * Each call names the bytes that its line sends in a comment, all ranks together; two ranks. Templates, lambdas, members,
- * a destructor that an exception runs. With an argument, the program opens the library of that name and calls its function. First
- * of all it executes itself, as programs do that change their own environment.
+ * A comment at each call has the bytes that its line sends on all ranks together. Two ranks. Calls are in templates,
+ * lambdas, members and a destructor. With an argument, the program opens this library and calls its function. First,
+ * the program executes itself, like programs that change their environment.
  */
 #include <mpi.h>
 

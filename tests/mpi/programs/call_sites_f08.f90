@@ -1,6 +1,6 @@
 ! SPDX-License-Identifier: Apache-2.0
 ! Copyright The ibprof developers
-! Each call names the bytes that its line sends in a comment, all ranks together; two ranks.
+! A comment at each call has the bytes that its line sends on all ranks together. Two ranks.
 program call_sites
     use mpi_f08
     implicit none

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The ibprof developers
  *
- * A library that is opened late; each call names the bytes that its line sends, all ranks together.
+ * A library that is opened late. A comment at each call has the bytes that its line sends on all ranks together.
  */
 #include <mpi.h>
 

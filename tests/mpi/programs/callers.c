@@ -2,7 +2,7 @@
  * Copyright The ibprof developers
  *
  * Calls MPI through the library that is named: directly, from recursions, from functions that the library and libc call.
- * Lines that the test asks for have a name in a comment.
+ * A comment names each line that the test checks.
  */
 #include <dlfcn.h>
 #include <mpi.h>
@@ -17,7 +17,7 @@ static int (*visit)(int (*)(char *), char *);
 static int (*prepare)(char *, int, MPI_Request *);
 static int (*spread)(char *, int);
 static char bytes[256];
-/* Keeps calls from being the last ones of their functions, which would leave no frame. */
+/* Prevents tail calls, because the function of a tail call has no frame. */
 static volatile int sum;
 
 static NEVER_INLINED void once(void)
@@ -31,7 +31,7 @@ static NEVER_INLINED void twice(void)
     sum += exchange(bytes, 13); /* @second */
 }
 
-/* Its frame has an address of its own, since it wants more of the stack's alignment. */
+/* The frame has a larger alignment and a variable size, which makes it harder to unwind. */
 static NEVER_INLINED void aligned(int more)
 {
     _Alignas(128) char own[256];

@@ -1,6 +1,6 @@
 ! SPDX-License-Identifier: Apache-2.0
 ! Copyright The ibprof developers
-! Two lines call a subroutine that calls MPI, through another one. Lines that the test asks for have a name.
+! Two lines call a subroutine that calls MPI through another subroutine. A comment names each line that the test checks.
 module exchanges
     use mpi
     implicit none

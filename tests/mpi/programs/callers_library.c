@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The ibprof developers
  *
- * A library through which programs call MPI. Lines that the test asks for have a name in a comment.
+ * A library through which programs call MPI. A comment names each line that the test checks.
  */
 #include <mpi.h>
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The ibprof developers
  *
- * Receives with wildcards that are cancelled, before and after their message has come, among exchanges.
+ * Receives with wildcards that are cancelled before or after their message arrived, among exchanges.
  */
 #include <mpi.h>
 
@@ -22,7 +22,7 @@ int main(int argc, char **argv)
         MPI_Sendrecv(&out, 1, MPI_INT, !rank, 1, &in, 1, MPI_INT, !rank, 1, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
         MPI_Send(&out, 1, MPI_INT, !rank, 2, MPI_COMM_WORLD);
         MPI_Barrier(MPI_COMM_WORLD);
-        /* It has come: Open MPI's receive takes it. MPICH's may be cancelled and leave it to the next one. */
+        /* The message has arrived. Open MPI cannot cancel its receive; MPICH may, for the next receive. */
         MPI_Probe(!rank, 2, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
         MPI_Irecv(&in, 1, MPI_INT, MPI_ANY_SOURCE, 2, MPI_COMM_WORLD, &request);
         MPI_Cancel(&request);

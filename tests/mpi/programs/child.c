@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The ibprof developers
  *
- * A program without MPI, for any C library: what a rank starts by system() inherits the preload.
+ * A program without MPI, for any C library. A rank starts it by system(), with the rank's LD_PRELOAD.
  */
 #include <stdio.h>
 

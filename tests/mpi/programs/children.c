@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The ibprof developers
  *
- * A rank that has children: by fork alone, by a shell, and by MPI_Comm_spawn. Each rank sends 1,000 bytes to the next one
- * afterwards.
+ * A rank starts children: by fork alone, by a shell, or by MPI_Comm_spawn. Then each rank sends 1,000 bytes to the next
+ * rank.
  *
  *     children fork|shell|spawn
  *     children spawn N             N children
@@ -20,7 +20,7 @@ static void have_child(const char *how, char *program, int children)
     MPI_Comm child;
 
     if (!strcmp(how, "fork")) {
-        if (!fork()) exit(0); /* with all that exit does, in a copy of this process */
+        if (!fork()) exit(0); /* run everything that exit does in a copy of this process */
         wait(&status);
     } else if (!strcmp(how, "shell")) {
         status = system("echo child; exit 3") != 3 << 8;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The ibprof developers
  *
- * Two libraries are opened, called and closed in turn, so that each gets the addresses of the other one. With -DCLOSED=1
- * or 2 it is one of them. Each call names the bytes that its line sends in a comment, all ranks together; two ranks.
+ * Two libraries are opened, called and closed in turn, so that each gets the addresses of the other. With -DCLOSED=1 or
+ * 2, this file is a library. A comment at each call has the bytes that its line sends on all ranks together. Two ranks.
  *
  *     closed_libraries FIRST SECOND
  */

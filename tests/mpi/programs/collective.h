@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The ibprof developers
  *
- * One list of collective calls, each made in the style that the command line asks for.
+ * A list of collective calls. The command line selects the style of each call.
  */
 #ifndef COLLECTIVE_H
 #define COLLECTIVE_H
@@ -20,7 +20,7 @@
 enum style { BLOCKING, NONBLOCKING, PERSISTENT };
 
 static enum style style;
-static const char *only = "all"; /* the call that is asked for, by its blocking name */
+static const char *only = "all"; /* blocking name of the requested call */
 
 static void set_style(const char *name)
 {
@@ -32,7 +32,7 @@ static int asked_for(const char *name)
     return !strcmp(only, "all") || !strcmp(only, name);
 }
 
-/* A persistent one is started twice, so that what a request carries from round to round is seen. */
+/* A persistent call is started twice, because its request keeps state between rounds. */
 #define COLLECTIVE(blocking, nonblocking, ...)                                                                         \
     do {                                                                                                               \
         MPI_Request request_;                                                                                          \

@@ -28,7 +28,7 @@ static void allocate(int ranks)
     types = calloc((size_t)ranks, sizeof(MPI_Datatype));
 }
 
-/* Rank r of the communicator gets `bytes` and r more, or less where it would not fit: no two of them the same. */
+/* Rank r of the communicator gets `bytes` + r, or `bytes` - r if more would not fit. */
 static void set_counts(MPI_Comm comm, int bytes)
 {
     int ranks;
@@ -104,7 +104,7 @@ static void use_all(MPI_Comm comm, int bytes)
     COLLECTIVE(Barrier, Ibarrier, comm);
     move_data(comm, bytes, ranks - 1);
     reduce_data(comm, bytes / 4, MPI_SUM, 0);
-    MPI_Op_create(add, 0, &ordered); /* not commutative: other algorithms */
+    MPI_Op_create(add, 0, &ordered); /* not commutative, for other algorithms */
     reduce_data(comm, bytes / 4, ordered, ranks / 2);
     MPI_Op_free(&ordered);
     in_place(comm, bytes, 0);
@@ -114,7 +114,7 @@ static void use_derived_type(MPI_Comm comm)
 {
     MPI_Datatype strided;
 
-    MPI_Type_vector(50, 3, 7, MPI_DOUBLE, &strided); /* 1,200 bytes spread over 2,768 */
+    MPI_Type_vector(50, 3, 7, MPI_DOUBLE, &strided); /* 1,200 bytes in an extent of 2,768 */
     MPI_Type_commit(&strided);
     COLLECTIVE(Bcast, Ibcast, from, 5, strided, 0, comm);
     COLLECTIVE(Alltoall, Ialltoall, from, 2, strided, into, 2, strided, comm);

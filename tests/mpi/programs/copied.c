@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The ibprof developers
  *
- * Each rank sends 1,000 bytes to the next one, and after some time 500 more; then it ends, or is killed. Barriers are where
- * what was sent before may be copied from a node's own storage.
+ * Each rank sends 1,000 bytes to the next rank, and after some time 500 more; then it ends or is killed. At barriers,
+ * recordings in a node's own storage may be copied.
  *
  *     copied end|kill
  */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The ibprof developers
  *
- * Corners that a process can get itself into once MPI is up, and in which it then goes on to send and to enter regions. Rank 0
- * prints what came of each, so that two runs can be compared:
+ * Special states of a process after MPI_Init. In each state, it goes on to send messages and to enter regions. Rank 0
+ * prints the result of each, so that two runs can be compared:
  *
  *     corners cancelled|seized|unlevelled|timed|elsewhere|jailed|filtered|bare|locked|forked|vforked|small ...
  */
@@ -43,7 +43,7 @@ static void exchange(void)
                  (me + ranks - 1) % ranks, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
 }
 
-/* The recording has to grow for them: that is when the guest opens files and asks for memory. */
+/* The regions make the recording grow, so that ibprof opens files and allocates memory. */
 static void enter_regions(const char *name, bool sending)
 {
     for (int i = 0; i < REGIONS; i++) {
@@ -60,7 +60,7 @@ static void enter_regions(const char *name, bool sending)
 
 static volatile bool is_asked;
 
-/* No call of it is one that a thread that was asked to end would end in; ibprof's must not be the first. */
+/* Calls no cancellation point. If ibprof called one, the cancelled thread would end there. */
 static void *go_on_until_the_end(void *unused)
 {
     (void)unused;
@@ -93,7 +93,7 @@ static void *enter_without_right(void *unused)
     return NULL;
 }
 
-/* As in a parallel region of OpenMP, at a level of threads where that is not allowed. */
+/* Threads enter regions, as in OpenMP, although the thread level does not allow it. */
 static long unlevelled(void)
 {
     pthread_t thread[4];
@@ -118,7 +118,7 @@ static long small(void)
     void *result = NULL;
 
     pthread_attr_init(&attributes);
-    pthread_attr_setstacksize(&attributes, 16384); /* the least there is */
+    pthread_attr_setstacksize(&attributes, 16384); /* smallest valid size */
     pthread_create(&thread, &attributes, enter_on_a_small_stack, NULL);
     pthread_join(thread, &result);
     return result != NULL;
@@ -126,7 +126,7 @@ static long small(void)
 
 /* -- descriptors and signals -------------------------------------------------------------------------------------------- */
 
-/* The numbers of the standard streams become files of the program, of which no byte is anybody else's. */
+/* The program opens its own files with the descriptors of the standard streams. ibprof must not write to them. */
 static long seized(void)
 {
     const int output = dup2(STDOUT_FILENO, 200);
@@ -157,7 +157,7 @@ static void on_alarm(int number)
     alarms++;
 }
 
-/* A profiler's timer, on a stack of its own: system calls are interrupted all the time. */
+/* A profiler's timer with a separate signal stack: system calls are interrupted all the time. */
 static long timed(void)
 {
     static char stack[1 << 16];
@@ -184,7 +184,7 @@ static long elsewhere(void)
 
     if (!mkdtemp(folder) || chdir(folder)) return -1;
     enter_regions("elsewhere", true);
-    return rmdir(folder); /* nothing came to lie there */
+    return rmdir(folder); /* no mapping is there */
 }
 
 static long jailed(void)
@@ -238,7 +238,7 @@ static long locked(void)
 
 /* -- children --------------------------------------------------------------------------------------------------------- */
 
-/* Children that go on as if they were ranks, and end through exit and what is registered there. */
+/* Children that go on like ranks, and end by exit, which calls all registered functions. */
 static long forked(void)
 {
     long sum = 0;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The ibprof developers
  *
- * Objects that outlive main end MPI, and ask of it and of the recorder when it has ended.
+ * Destructors that run after main call MPI_Finalize, and then call MPI and ibprof.
  */
 #include "ibprof.h"
 

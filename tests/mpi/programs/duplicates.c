@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The ibprof developers
  *
- * Duplicates of MPI_COMM_WORLD that are completed in other calls, then collectives on them and on MPI_COMM_WORLD.
+ * Duplicates of MPI_COMM_WORLD, which other calls complete; then collectives on the duplicates and on MPI_COMM_WORLD.
  *
  *     duplicates idup    by MPI_Comm_idup, two at a time
  *     duplicates dup     by MPI_Comm_dup

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The ibprof developers
  *
- * Two broadcasts of 100,000 bytes with a pause between them, each followed by a mark: totals grow from mark to mark, and
- * MPI_Finalize is the third.
+ * Two broadcasts of 100,000 bytes with a pause between them, each followed by a mark. Totals grow from mark to mark;
+ * MPI_Finalize is the third mark.
  */
 #include "ibprof.h"
 

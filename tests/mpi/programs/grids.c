@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The ibprof developers
  *
- * Two grids, the first of which has no place for the last rank. Each process prints its rank and its places, -1 for none.
+ * Two grids. The last rank is not in the first grid. Each process prints its rank and its coordinates; -1 outside a grid.
  */
 #include <mpi.h>
 #include <stdio.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The ibprof developers
  *
- * Collectives between two groups, the lower half of the ranks and the upper one, the latter in reverse order.
+ * Collectives between the lower half of the ranks and the upper half, which is in reverse order.
  *
  *     intercomms STYLE
  */
@@ -21,7 +21,7 @@ static void use_all(MPI_Comm comm, int upper, int bytes)
         counts[rank] = bytes / 4;
         places[rank] = rank * (bytes / 4);
     }
-    /* The first rank of the lower group is the root, or that of the upper one. */
+    /* The root is the first rank of the lower or of the upper group. */
     root = upper ? 0 : me ? MPI_PROC_NULL : MPI_ROOT;
     receiving_root = upper ? me ? MPI_PROC_NULL : MPI_ROOT : 0;
     COLLECTIVE(Barrier, Ibarrier, comm);

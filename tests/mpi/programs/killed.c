@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The ibprof developers
  *
- * Each rank sends 1,000 bytes to the next one, then the job ends before MPI_Finalize.
+ * Each rank sends 1,000 bytes to the next rank, then the job ends before MPI_Finalize.
  *
  *     killed one|all|abort|exit|segv|sleep [calls]
  *
@@ -40,6 +40,6 @@ int main(int argc, char **argv)
     if (!strcmp(how, "abort") && me == 1) MPI_Abort(MPI_COMM_WORLD, 7);
     if (!strcmp(how, "exit")) _exit(3);
     if (!strcmp(how, "segv") && me == 1) raise(SIGSEGV);
-    sleep(60); /* somebody ends it; but never an orphan for good */
+    sleep(60); /* wait for a signal, but not for ever */
     return 1;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The ibprof developers
  *
- * Calls of MPI-4 whose counts are as large as addresses: a ring of messages in two forms, and collectives.
+ * Calls of MPI-4 with counts of type MPI_Count: a ring of messages in two forms, and collectives.
  *
  *     large_counts BYTES
  */

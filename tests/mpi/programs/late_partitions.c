@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The ibprof developers
  *
- * Rank 0 sends a partition late in each round, and rank 1 asks for it until it has arrived. Rank 1 prints how often it
- * asked, and the seconds by its own clock.
+ * Rank 0 sends a partition late in each round, and rank 1 polls until the partition has arrived. Rank 1 prints the
+ * number of polls, and their seconds by the program's clock.
  *
  *     late_partitions ROUNDS LATE_S
  */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The ibprof developers
  *
- * Two threads of rank 1 wait at the same time, each in a call of its own, for messages of rank 0, which come late. Rank 1
- * prints the seconds of each, by its own clock: OPERATION SECONDS. Two ranks.
+ * Two threads of rank 1 wait at the same time, in separate calls, for late messages of rank 0. Rank 1 prints the
+ * seconds of each call by the program's clock: OPERATION SECONDS. Two ranks.
  *
  *     late_threads SECONDS
  */

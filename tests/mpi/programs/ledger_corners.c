@@ -29,7 +29,7 @@ static void allocate(void)
     }
 }
 
-/* Those that collectives.c does not make in place. */
+/* Calls that collectives.c does not make in place. */
 static void in_place(MPI_Comm comm)
 {
     int size, rank;
@@ -63,7 +63,7 @@ static void no_items(MPI_Comm comm)
     MPI_Type_free(&empty);
 }
 
-/* To the next rank alone. */
+/* Send only to the next rank. */
 static void few_partners(MPI_Comm comm)
 {
     int *sent = calloc((size_t)ranks, sizeof *sent), *received = calloc((size_t)ranks, sizeof *received);
@@ -86,7 +86,7 @@ static void other_types(MPI_Comm comm)
     int rank;
 
     MPI_Comm_rank(comm, &rank);
-    MPI_Type_vector(2, 1, 2, MPI_INT, &pair); /* 8 bytes spread over 12 */
+    MPI_Type_vector(2, 1, 2, MPI_INT, &pair); /* 8 bytes in an extent of 12 */
     MPI_Type_commit(&pair);
     COLLECTIVE(Bcast, Ibcast, from, rank % 2 ? ITEMS : ITEMS / 2, rank % 2 ? MPI_INT : pair, 0, comm);
     COLLECTIVE(Gather, Igather, from, ITEMS / 2, pair, into, ITEMS, MPI_INT, 0, comm);

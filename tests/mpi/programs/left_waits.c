@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The ibprof developers
  *
- * A handler of a signal leaves blocking calls of rank 1 by siglongjmp; what they wait for comes later. Calls from deeper
- * frames follow. Rank 1 writes the seconds inside its calls into a file, by its own clock: RANK OPERATION LINE SECONDS.
+ * A signal handler leaves blocking calls of rank 1 by siglongjmp before their messages arrive. Calls from deeper frames
+ * follow. Rank 1 writes the seconds inside its calls into a file, by its own clock: RANK OPERATION LINE SECONDS.
  * Two ranks.
  *
  *     left_waits ROUNDS SECONDS [FILE]
@@ -43,7 +43,7 @@ static volatile int left, is_waiting;
 static void on_alarm(int number)
 {
     (void)number;
-    if (!is_waiting) return; /* on a busy machine it comes early */
+    if (!is_waiting) return; /* on a busy machine, the signal comes early */
     left++;
     siglongjmp(back, 1);
 }
@@ -98,7 +98,7 @@ int main(int argc, char **argv)
     int rank;
 
     /* A handler may leave libevent while it holds a lock, for which the end of Open MPI then waits forever, also without
-     * ibprof. That is rarer where events are looked for once in 100 s: no message within a host needs them. */
+     * ibprof. The lock is rarely held if libevent polls once in 100 s: messages within a host need no events. */
     setenv("OMPI_MCA_mpi_event_tick_rate", "100000000", 1);
     MPI_Init(&argc, &argv);
     world = MPI_COMM_WORLD;

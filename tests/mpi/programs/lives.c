@@ -36,7 +36,7 @@ static __attribute__((destructor)) void end(void)
 
 enum { REGIONS = 300 };
 
-/* What all ranks have, added up, and on the way regions, for which the recording has to grow. */
+/* Enter regions, which make the recording grow, and return a sum over all ranks. */
 static int exchange(const char *about)
 {
     int mine = 1, sum = 0;
@@ -78,7 +78,7 @@ static void abort_in_thread(void)
     MPI_Recv(&never, 1, MPI_INT, MPI_ANY_SOURCE, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
 }
 
-/* Levels of any kind, with what only a tool understands behind them. */
+/* Levels of any kind, with further arguments that only a tool understands. */
 static void control(void)
 {
     int result = MPI_Pcontrol(0);
@@ -92,7 +92,7 @@ static void control(void)
     tell("controlled", result + exchange("on"));
 }
 
-/* With hardly more of the stack left than MPI itself takes. */
+/* The stack has hardly more space left than MPI itself needs. */
 static __attribute__((noinline)) int exchange_below(size_t bytes)
 {
     volatile char *room = alloca(bytes);
@@ -111,7 +111,7 @@ static void go_deep(void)
     tell("deep", exchange_below(stack.rlim_cur - (256 << 10)));
 }
 
-/* A limit that was small when MPI began is taken away, and set again. */
+/* A limit that was small at MPI_Init is removed, and set again. */
 static void raise_limit(rlim_t kept)
 {
     struct rlimit limit;

@@ -68,7 +68,7 @@ static void use(MPI_Comm made, int me, int ranks)
     if (sum != ranks) abort();
 }
 
-/* Copies of this process end by each way out. */
+/* Copies of this process end in different ways. */
 static void fork_copies(void)
 {
     for (int i = 0; i < 4; i++) {

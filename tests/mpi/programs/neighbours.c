@@ -49,7 +49,7 @@ static MPI_Comm make_adjacent(int me, int ranks)
     return comm;
 }
 
-/* The same edges, told by rank 0 alone. */
+/* The same edges, all passed by rank 0. */
 static MPI_Comm make_distributed(int me, int ranks)
 {
     int sources[DEGREE_MAX], degrees[DEGREE_MAX], targets[2 * DEGREE_MAX], edges = 0;
@@ -80,7 +80,7 @@ static MPI_Comm make_graph(int ranks)
     return comm;
 }
 
-/* Periodic in its first dimension alone. */
+/* Periodic only in the first dimension. */
 static MPI_Comm make_grid(int ranks)
 {
     int dims[2] = {0, 0};

@@ -16,7 +16,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* MPICH holds a lock when it calls a handler, and does not live with one that never returns, if there may be several threads. */
+/* If there may be several threads, MPICH holds a lock when it calls a handler, and hangs if the handler never returns. */
 #ifdef OPEN_MPI
 #define LEVEL_OF_THREADS MPI_THREAD_MULTIPLE
 #else
@@ -35,7 +35,7 @@ struct failure {};
 #define TRY try
 #define CATCH catch(const failure &)
 #else
-static sigjmp_buf back; /* where to; one thread leaves */
+static sigjmp_buf back; /* target of the jump; only one thread jumps */
 #define LEAVE siglongjmp(back, 1)
 #define TRY if (!sigsetjmp(back, 1))
 #define CATCH else
@@ -91,7 +91,7 @@ static void send(int bytes)
     MPI_Waitall(2, requests, MPI_STATUSES_IGNORE);
 }
 
-/* From far below the place where a call was left. */
+/* Sends from a much deeper frame than the call that was left. */
 static void send_deep(int bytes, int depth)
 {
     volatile char room[4096];

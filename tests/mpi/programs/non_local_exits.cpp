@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The ibprof developers
  *
- * The same in C++, where an exception is the way out.
+ * Like non_local_exits.c, but exceptions leave the calls.
  */
 #include "non_local_exits.c"

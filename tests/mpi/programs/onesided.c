@@ -17,7 +17,7 @@
 
 static MPI_Comm reversed;
 static MPI_Win window;
-static MPI_Aint *bases; /* where each rank's part begins, as this kind of window wants it told */
+static MPI_Aint *bases; /* displacement of each rank's part, as this kind of window needs it */
 static int me, ranks;
 static int give[BYTES / sizeof(int)], get[BYTES / sizeof(int)];
 
@@ -116,7 +116,7 @@ static void use_locks(void)
     MPI_Barrier(reversed);
 }
 
-/* Post, start, complete, wait: each with its two neighbours in a ring. */
+/* Post, start, complete and wait with the two neighbours in a ring. */
 static void use_groups(void)
 {
     const int here = world_rank(me);

@@ -17,12 +17,12 @@ int opens_library(void)
     int (*answer)(void);
     void *library;
 
-    (void)dlopen("libibverbs.so.1", RTLD_NOW); /* from now on somebody looks at what is looked up */
+    (void)dlopen("libibverbs.so.1", RTLD_NOW); /* from here on, ibprof sees lookups */
     library = dlopen("libopened.so", RTLD_NOW);
     if (!library) return 1;
     *(void **)&answer = dlsym(library, "answer");
     if (!answer || answer() != 42) return 2;
-    /* Behind this library there is none of that name; seen from the program there is one. */
+    /* No library behind this one has the function, but from the program one is found. */
     return dlsym(RTLD_NEXT, "opens_library") ? 3 : 0;
 }
 #endif

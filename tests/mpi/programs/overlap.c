@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The ibprof developers
  *
- * Nonblocking collectives whose messages leave inside other calls.
+ * Nonblocking collectives whose messages are sent inside other calls.
  *
  *     overlap barrier|wait|three|hundreds
  */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The ibprof developers
  *
- * Rank 1 receives a partitioned message while a receive with wildcards is pending, then messages of the same tag.
+ * While a receive with wildcards is pending, rank 1 receives a partitioned message, then messages with the same tag.
  *
  *     partitions_and_wildcards MESSAGES
  */

@@ -68,7 +68,7 @@ static void between(int me, int ranks)
     MPI_Comm group, both, comm, another = MPI_COMM_NULL;
 
     MPI_Comm_split(MPI_COMM_WORLD, upper, upper ? -me : me, &group);
-    /* MPICH then numbers what follows differently in the two groups. */
+    /* Afterwards, MPICH's tags differ between the two groups. */
     if (upper) MPI_Comm_dup(group, &another);
     MPI_Intercomm_create(group, 0, MPI_COMM_WORLD, upper ? 0 : ranks - 1, 1, &both);
     MPI_Comm_dup(both, &comm);
@@ -146,7 +146,7 @@ static void make(int kind, MPI_Comm comm, int me, int ranks)
     if (made != MPI_COMM_NULL) MPI_Comm_free(&made);
 }
 
-/* Each call is followed by the making of two or more objects. */
+/* After each call, two or more objects are created. */
 static void made(int me, int ranks)
 {
     static int from[ITEMS], into[CALLS][ITEMS];
@@ -167,7 +167,7 @@ static void made(int me, int ranks)
     MPI_Comm_free(&comm);
 }
 
-/* Before each call another one fails, whose root or count is wrong. */
+/* Before each call, another call fails because of a wrong root or count. */
 static void failed(void)
 {
     static int from[ITEMS], into[CALLS][ITEMS];

@@ -32,7 +32,7 @@ static int world_rank(int rank, int reversed)
     return reversed ? ranks - 1 - rank : rank;
 }
 
-/* What each rank gets from the one before it, by a call that receives within itself. */
+/* Each rank receives from the previous rank, by a blocking call that sends and receives. */
 static void exchange(MPI_Comm communicator, int reversed, int bytes)
 {
     const int here = world_rank(me, reversed), from = (here + ranks - 1) % ranks;
@@ -43,7 +43,7 @@ static void exchange(MPI_Comm communicator, int reversed, int bytes)
     tally_add("SENDRECV", world_rank(from, reversed), me, bytes);
 }
 
-/* Post receives from all ranks of both communicators, each of its own length. */
+/* Post receives on both communicators, some from any source. */
 static void post(MPI_Comm one, MPI_Comm other, int reversed, char (*in)[64], MPI_Request *requests)
 {
     ibprof_region_begin("posting");
@@ -68,7 +68,7 @@ static void send_to(MPI_Comm communicator, int reversed, int tag, int bytes)
     }
 }
 
-/* A receive is the first message that a rank sees of a communicator, and the rank frees that before it arrives. */
+/* A rank's first message on a communicator is a receive. The rank frees the communicator before the message arrives. */
 static void receive_first(int life)
 {
     const int frees = (me + life) % ranks, bytes = 30 + life % 7, is_persistent = life / ranks % 2;
@@ -136,7 +136,7 @@ static void live(int life)
     MPI_Bcast(bytes, 5, MPI_CHAR, life % ranks, one);
     MPI_Bcast(bytes, 5, MPI_CHAR, life % ranks, other);
     send_to(other, !reversed, 20, 7);
-    /* Some ranks free it with receives pending, and another one takes its place; the others send afterwards. */
+    /* Some ranks free a communicator with pending receives and create another; the other ranks send afterwards. */
     if (frees) send_to(one, reversed, 10, 11 + life % 3);
     if (frees) MPI_Comm_free(&one);
     next = make(!reversed);

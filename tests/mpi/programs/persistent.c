@@ -20,7 +20,7 @@ static char *from, *into[KINDS];
 
 static void live_once(MPI_Comm comm, int sign, int life)
 {
-    /* In the reversed communicator, one further is one rank of the world less. */
+    /* In the reversed communicator, the next rank is the previous rank of MPI_COMM_WORLD. */
     const int here = sign > 0 ? me : ranks - 1 - me, distance = 1 + life % ranks;
     const int to = (here + distance) % ranks, source = (here + ranks - distance % ranks) % ranks;
     const int world_to = sign > 0 ? to : ranks - 1 - to;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The ibprof developers
  *
- * With -DPLUGIN a library that calls MPI. Else a program without MPI that opens such a library: its path, and how.
+ * With -DPLUGIN a library that calls MPI. Otherwise a program without MPI that opens such a library: PATH HOW.
  */
 #define _GNU_SOURCE
 #include <stdio.h>

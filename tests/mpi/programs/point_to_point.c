@@ -31,7 +31,7 @@ static MPI_Comm duplicate, reversed, halves, other_half;
 static int me, ranks;
 static char *from, *into[MESSAGES];
 
-static unsigned long state; /* of the random numbers */
+static unsigned long state; /* state of the random numbers */
 
 static unsigned draw(unsigned below)
 {
@@ -62,14 +62,14 @@ static void draw_messages(void)
         message->receiver = (int)draw((unsigned)ranks);
         message->bytes = sizes[draw(sizeof sizes / sizeof *sizes)];
         message->taking = (enum taking)draw(TAKINGS);
-        /* Whoever probes may be waiting in a send itself: then nobody may wait for it. */
+        /* A rank that probes may itself wait in a send, so no other rank may wait for it. */
         message->mode = message->taking >= AFTER_PROBE ? (enum mode)(NOT_WAITING + draw(MODES - NOT_WAITING))
                                                        : (enum mode)draw(MODES);
         message->comm = draw_communicator(message->sender, message->receiver);
     }
 }
 
-/* A rank of the world as the communicator knows it, from the other side if it has two. */
+/* Return a rank of MPI_COMM_WORLD as a rank of the communicator, or of its remote group. */
 static int rank_in(MPI_Comm comm, int world_rank)
 {
     MPI_Group world_group, group;
@@ -187,7 +187,7 @@ static void exchange(int distance, int bytes)
     tally_add("SENDRECV_REPLACE", me, to, bytes);
 }
 
-/* Types with gaps, a partner that is nobody, messages that are taken whatever their tag. */
+/* Datatypes with gaps, MPI_PROC_NULL, and receives with MPI_ANY_TAG. */
 static void odd_ones(void)
 {
     const int to = (me + 1) % ranks, source = (me + ranks - 1) % ranks;
@@ -204,7 +204,7 @@ static void odd_ones(void)
 
     MPI_Send(from, 100, MPI_BYTE, MPI_PROC_NULL, 0, MPI_COMM_WORLD);
     MPI_Recv(into[0], 100, MPI_BYTE, MPI_PROC_NULL, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
-    MPI_Irecv(into[0], 100, MPI_BYTE, source, 8, MPI_COMM_WORLD, &request); /* not one that ever arrives */
+    MPI_Irecv(into[0], 100, MPI_BYTE, source, 8, MPI_COMM_WORLD, &request); /* no such message is ever sent */
     MPI_Cancel(&request);
     MPI_Wait(&request, MPI_STATUS_IGNORE);
 }
@@ -222,7 +222,7 @@ int main(int argc, char **argv)
     MPI_Comm_dup(MPI_COMM_WORLD, &duplicate);
     MPI_Comm_split(MPI_COMM_WORLD, 0, -me, &reversed);
     MPI_Comm_split(MPI_COMM_WORLD, me % 2, -me, &halves);
-    /* Halves count from their highest rank down; the two highest ranks are of different halves. */
+    /* Ranks of a half are in reverse order; the two highest ranks are in different halves. */
     other_half = MPI_COMM_WORLD;
     if (argc < 3)
         MPI_Intercomm_create(halves, 0, MPI_COMM_WORLD, ranks - 1 - ((ranks - 1) % 2 == me % 2), 3, &other_half);

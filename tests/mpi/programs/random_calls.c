@@ -26,7 +26,7 @@ static char *from, *into;
 static size_t half;
 static int *counts, *places, *byte_places;
 static MPI_Datatype *types;
-static long *sent; /* bytes and messages, by rank */
+static long *sent; /* bytes and messages to each rank */
 static MPI_Request pending[PENDING_MAX];
 static int pendings;
 
@@ -38,7 +38,7 @@ static unsigned draw(unsigned below)
 
 /* -- communicators ------------------------------------------------------------------------------------------------- */
 
-/* Some ranks of MPI_COMM_WORLD in some order, the same on all ranks. */
+/* Random ranks of MPI_COMM_WORLD in random order, equal on all ranks. */
 static int draw_members(int *members)
 {
     int size = 0;
@@ -63,7 +63,7 @@ static int is_member(const int *members, int size)
 
 static MPI_Comm merge_halves(void)
 {
-    /* Open MPI's monitoring crashes where the sides differ in size. */
+    /* Open MPI's monitoring crashes if the two groups differ in size. */
     const int cut = ranks / 2, is_high = (int)draw(2);
     const int own = me >= cut;
     MPI_Comm local, between, merged;
@@ -198,7 +198,7 @@ static void finish(MPI_Request request, unsigned style)
         }                                                                                                              \
     } while (0)
 
-/* Note what this rank sends to another one by point-to-point calls, by ranks of MPI_COMM_WORLD. */
+/* Note a message of this rank to a rank of MPI_COMM_WORLD by a point-to-point call. */
 static void note(MPI_Comm comm, int to, int items, MPI_Datatype type, int messages)
 {
     MPI_Group all, its;
@@ -215,7 +215,7 @@ static void note(MPI_Comm comm, int to, int items, MPI_Datatype type, int messag
     MPI_Group_free(&all);
 }
 
-/* Sends of all to the next rank but some, also to nobody. */
+/* All ranks send to the rank one or two ranks further, or to MPI_PROC_NULL. */
 static void pass_round(MPI_Comm comm, int items, MPI_Datatype type, unsigned how)
 {
     int rank, size, shift = 1 + (int)draw(2), to, receive_from;
@@ -264,7 +264,7 @@ static void call(MPI_Comm comm)
     int rank, size, root;
 
     if (comm == MPI_COMM_NULL) {
-        /* What the others draw from here on is theirs alone: each call begins with numbers of its own. */
+        /* From here on, ranks draw different numbers. The next call starts again with common numbers. */
         MPI_Type_free(&type);
         return;
     }
@@ -312,7 +312,7 @@ static void call(MPI_Comm comm)
         COLLECTIVE(Alltoall, Ialltoall, own, items, type, into, items, type, comm);
         break;
     case 10:
-        /* To some ranks from some: what rank i sends to j does not depend on i but for the diagonal. */
+        /* Rank i sends to rank j only if i + j is a multiple of `spread`. */
         for (int i = 0; i < size; i++) counts[i] = (i + rank) % (int)spread ? 0 : items;
         COLLECTIVE(Alltoallv, Ialltoallv, own, counts, places, type, into, counts, places, type, comm);
         break;

@@ -31,7 +31,7 @@ static double large_s[OPERATIONS], all_s[OPERATIONS];
 static char *from, *into;
 static int rank;
 
-/* One function for both, so that both have the same call sites. */
+/* One function for small and large messages, so that they have the same call sites. */
 static __attribute__((noipa)) void messages(int is_large, MPI_Datatype type)
 {
     const MPI_Comm world = MPI_COMM_WORLD;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The ibprof developers
  *
- * Every way to mark code with ibprof.h. Each rank sends to the next one; how many bytes says where it was done.
+ * Every way to mark code with ibprof.h. Each rank sends to the next rank; each place has another number of bytes.
  *
  *     regions nested|many|off|odd
  */
@@ -36,7 +36,7 @@ static void nest(void)
     send(1000);
     ibprof_region_end();
     send(10000);
-    IBPROF_REGION(); /* closes what was outside: 10,001 bytes */
+    IBPROF_REGION(); /* closes the outer region: 10,001 bytes */
     send(2);
     ibprof_region("named");
     send(3);
@@ -69,7 +69,7 @@ static void switch_off(void)
     send(10000);
 }
 
-/* What nobody should do. */
+/* Wrong uses of ibprof.h. */
 static void misuse(void)
 {
     static char long_name[1000];

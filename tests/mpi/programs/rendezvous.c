@@ -60,7 +60,7 @@ static void exchange(int bytes, int gaps_from, int gaps_into)
             break;
         case 2:
             MPI_Isend(from, 1, sent, next, kind, MPI_COMM_WORLD, &requests[1]);
-            MPI_Barrier(MPI_COMM_WORLD); /* part of the message may leave in here */
+            MPI_Barrier(MPI_COMM_WORLD); /* part of the message may be sent here */
             MPI_Wait(&requests[1], MPI_STATUS_IGNORE);
             tally_add("ISEND", me, next, bytes);
             break;

@@ -31,7 +31,7 @@ static double now(void)
     return (double)at.tv_sec + 1e-9 * (double)at.tv_nsec;
 }
 
-/* Send a message to `into`, and receive one of `from`. */
+/* Send a message to rank `into`, and receive a message from rank `from`. */
 static void exchange(int thread, int into, int from)
 {
     double sent = 0, received, begin;

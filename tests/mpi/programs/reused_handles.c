@@ -50,7 +50,7 @@ static MPI_Comm make(int reversed)
     return made;
 }
 
-/* Each life's communicator has the other order of ranks, mostly at the same address. */
+/* In each round, the new communicator has the reverse order of ranks, mostly at the same address. */
 static void reuse_communicators(void)
 {
     for (int life = 0; life < LIVES; life++) {
@@ -119,7 +119,7 @@ static void take_turns(void)
     MPI_Comm_free(&backward);
 }
 
-/* Each life's datatype has another size, mostly at the same address. */
+/* In each round, the new datatype has another size, mostly at the same address. */
 static void reuse_types(void)
 {
     for (int life = 0; life < LIVES; life++) {

@@ -41,7 +41,7 @@ int main(int argc, char **argv)
     }
     for (int i = 0; i < duplicates; i++) MPI_Comm_dup(MPI_COMM_SELF, &dup);
     MPI_Barrier(dup);
-    for (int i = 0; i < 20; i++) { /* a handle that is used again */
+    for (int i = 0; i < 20; i++) { /* MPI reuses the handle */
         MPI_Comm_dup(MPI_COMM_WORLD, &dup);
         MPI_Scan(sent, received, 1, MPI_DOUBLE, MPI_SUM, dup);
         MPI_Comm_free(&dup);

@@ -12,7 +12,7 @@ enum { ITEMS = 100, TO_ROOT = 3 };
 static int rank, size;
 static double sent[ITEMS], received[64 * ITEMS];
 
-/* Rank 0 posts receives of any sender, some of any tag, and one that these come before. */
+/* Rank 0 posts receives from any sender, every third with any tag, and waits for them in two parts. */
 static void receive_any(void)
 {
     MPI_Request requests[64];

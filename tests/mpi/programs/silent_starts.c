@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The ibprof developers
  *
- * Calls whose first message leaves in another call, or that send none at all.
+ * Calls whose first message is sent in another call, or that send no messages.
  *
  *     silent_starts local|empty|duplicate|thousands|persistent|partitioned
  */
@@ -19,7 +19,7 @@
 
 static int *from, *into, ranks;
 
-/* A reduction copies first on some ranks: its messages leave inside a call on another communicator. */
+/* On some ranks, a reduction starts with a copy. Its messages are sent inside a call on another communicator. */
 static void start_with_a_local_step(void)
 {
     for (int round = 0; round < ROUNDS; round++) {
@@ -34,8 +34,8 @@ static void start_with_a_local_step(void)
     }
 }
 
-/* A reduction of nothing allocates no tag: the duplication after it does. The all-to-all in place sends nothing at
- * once either. */
+/* A reduction of nothing allocates no tag: the duplication after it does. The all-to-all in place does not send at once
+ * either. */
 static void start_with_nothing(void)
 {
     MPI_Comm fresh, another;

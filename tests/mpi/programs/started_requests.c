@@ -27,8 +27,8 @@ static int me, ranks, to, source;
 static char *from, *into;
 static MPI_Request kept[2], left[2];
 
-/* Whether a request of Open MPI, freed or not, holds an address in libibprof.so: its first bytes are the same in every
- * kind of request. */
+/* Return whether a request of Open MPI, freed or not, has an address in libibprof.so in the bytes that all kinds of
+ * requests have. */
 static void check_unhooked(void *const *request, const char *when)
 {
     Dl_info where;
@@ -68,7 +68,7 @@ static void start_many(void)
     for (int i = 0; i < 2 * MANY + 2; i++) free_request(&requests[i]);
 }
 
-/* From now on there is a request that Open MPI starts with a function of its collectives. */
+/* From here on, one request has a start function of Open MPI's collectives. */
 static void start_with_collective(void)
 {
     MPI_Request requests[4];
@@ -101,7 +101,7 @@ static void free_while_active(void)
     }
 }
 
-/* The receiver is late: every message but the first is sent by a new request. */
+/* The receiver is late, so Open MPI sends every message except the first by a new request. */
 static void start_again_before_it_left(void)
 {
     MPI_Request request;
@@ -121,7 +121,7 @@ static void start_again_before_it_left(void)
     free_request(&request);
 }
 
-/* MPI_Finalize calls this first, while recording goes on. */
+/* MPI_Finalize calls this function first, while ibprof still records. */
 static int free_kept(MPI_Comm self, int key, void *value, void *state)
 {
     (void)self, (void)key, (void)value, (void)state;
@@ -129,7 +129,7 @@ static int free_kept(MPI_Comm self, int key, void *value, void *state)
     return MPI_SUCCESS;
 }
 
-/* Open MPI 4 calls this next, when recording has ended; Open MPI 5 does not. */
+/* Open MPI 4 calls this function next, after ibprof's recording ended; Open MPI 5 does not. */
 static int check_left(MPI_Comm world, int key, void *value, void *state)
 {
     (void)world, (void)key, (void)value, (void)state;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The ibprof developers
  *
- * What a program says that it sends: each rank keeps its own books and writes them to $TALLY/RANK at the end, lines of
- * OPERATION SENDER RECEIVER BYTES MESSAGES. MPI is not asked for any of it.
+ * The program's own notes of its messages. At the end, each rank writes them to $TALLY/RANK, in lines of OPERATION
+ * SENDER RECEIVER BYTES MESSAGES. None of these numbers is from MPI.
  */
 #ifndef TALLY_H
 #define TALLY_H

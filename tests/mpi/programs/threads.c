@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The ibprof developers
  *
- * Threads that send at the same time, each pair of them with a tag of its own, while one of them makes collectives.
+ * Threads send at the same time, each pair of threads with a separate tag, while one thread makes collectives.
  *
  *     threads [MESSAGES]
  */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The ibprof developers
  *
- * One line calls MPI for two callers: rank 0 comes late for one of them, and not for the other.
+ * One line calls MPI for two callers. Rank 0 is late for the calls of one caller.
  *
  *     two_callers CALLS SECONDS
  */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The ibprof developers
  *
- * What programs do that a guest must not get in the way of. Each mode does something unruly and then exchanges messages; rank
- * 0 prints what came of it, so that two runs can be compared. The last mode may be an end, as in
+ * Actions of programs that ibprof must not disturb. Each mode does an unusual action and then exchanges messages; rank
+ * 0 prints the result, so that two runs can be compared. The last mode may end the program, as in
  *
  *     unruly handlers forks regions end:return
  */
@@ -28,7 +28,7 @@ static int me, ranks;
 
 /* -- results ---------------------------------------------------------------------------------------------------------- */
 
-/* What all ranks have, added up; every rank sends to every other one on the way. */
+/* Return a sum over all ranks; before, every rank sends to every other rank. */
 static long total(long mine)
 {
     long from[64], into[64], sum = 0;
@@ -62,7 +62,7 @@ static void on_signal(int number, siginfo_t *info, void *context)
     if (number == SIGBUS && info->si_addr == beyond && ftruncate(file_behind, 4096)) _exit(9);
 }
 
-/* Handlers that put right what they were called for. */
+/* Signal handlers that remove the cause of the signal. */
 static long handlers(void)
 {
     static const int numbers[] = {SIGSEGV, SIGBUS, SIGTERM, SIGXFSZ, SIGALRM, SIGPIPE};
@@ -100,7 +100,7 @@ static long count_descriptors(void)
     return open;
 }
 
-/* As daemons do; what a launcher talks through is spared. */
+/* Close descriptors like daemons, except those that the launcher uses. */
 static void close_files(int first)
 {
     const char *launchers = getenv("PMI_FD");
@@ -109,7 +109,7 @@ static void close_files(int first)
         if (!launchers || file != atoi(launchers)) close(file);
 }
 
-/* The numbers that the program gets for files of its own are those that it would get without ibprof. */
+/* The program's files have the same descriptors as without ibprof. */
 static long descriptors(void)
 {
     const long before = count_descriptors();
@@ -150,7 +150,7 @@ static long forks(void)
     return total(ended);
 }
 
-/* What UNRULY_CHILD names, by system() and by popen(), with what it prints and what it ends with. */
+/* Run the command in UNRULY_CHILD by system() and by popen(), and print its output and status. */
 static long shells(void)
 {
     const char *command = getenv("UNRULY_CHILD");
@@ -198,7 +198,7 @@ enum { THREADS = 4, ROUNDS = 50, LETTER = 3000 };
 static char sent[THREADS][LETTER], arrived[THREADS][LETTER];
 static MPI_Request requests[THREADS];
 
-/* Starts a message and is gone before it has left. */
+/* Start a message, and end the thread before the message is sent. */
 static void *send_and_exit(void *argument)
 {
     const int thread = (int)(long)argument;
@@ -274,7 +274,7 @@ static void limit(int resource, rlim_t most)
     setrlimit(resource, &now);
 }
 
-/* KiB of a line of /proc/self/status. */
+/* Return the KiB in a line of /proc/self/status. */
 static long status_of(const char *name)
 {
     FILE *status = fopen("/proc/self/status", "r");
@@ -312,26 +312,26 @@ static long limits(void)
     return sum;
 }
 
-/* What it took, for tests to set a limit by. */
+/* Return the largest size of the address space, from which tests compute a limit. */
 static long size(void)
 {
     return status_of("VmPeak");
 }
 
-/* What it has now. */
+/* Return the present size of the address space. */
 static long addresses(void)
 {
     return status_of("VmSize");
 }
 
-/* Long enough for others to come and go. */
+/* Sleep long enough for another run to start and end. */
 static long wait_a_second(void)
 {
     usleep(1000 * 1000);
     return total(0);
 }
 
-/* As daemons do that begin as root. */
+/* Change the user, like daemons that start as root. */
 static long become_another_user(void)
 {
     return total(setgid(65534) || setuid(65534));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A job whose time goes where its argument says: verdicts KIND SECONDS.
+// A job whose time has the cause in its argument: verdicts KIND SECONDS.
 #include <mpi.h>
 #include <stdlib.h>
 #include <string.h>

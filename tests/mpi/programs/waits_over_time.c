@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The ibprof developers
  *
- * The ranks take turns to come late: rank 1 waits in MPI_Recv, rank 0 in MPI_Barrier, both compute in between. Each rank
+ * The ranks are late by turns: rank 1 waits in MPI_Recv, rank 0 in MPI_Barrier; in between, both compute. Each rank
  * prints when it began and ended what: OPERATION BEGIN END, in seconds of Unix time; COMPUTE is outside of calls. Two
  * ranks.
  *

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The ibprof developers
  *
- * Calls with wrong arguments: how often the program's error handlers hear of each, and whether it says that it failed. Nobody
- * else may ask MPI about such an argument, or a handler would hear of that as well.
+ * Calls with wrong arguments: prints how often error handlers are called for each, and whether the call returns an
+ * error. ibprof must not pass a wrong argument to MPI, because handlers would be called for this too.
  */
 #include <mpi.h>
 #include <stdio.h>

@@ -86,7 +86,7 @@ static void begin(void)
 #define DO(name, arguments)                                                                                            \
     ignore arguments;                                                                                                  \
     return 0
-/* Results that a caller may use are set by it to those of a lone rank. */
+/* Results that a caller may use are the results of a single rank. */
 static void ignore()
 {
 }

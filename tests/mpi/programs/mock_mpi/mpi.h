@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The ibprof developers
  *
- * The header of mock.c: an MPI whose handles are those of no other MPI.
+ * The header of mock.c: an MPI whose handles differ from all other MPIs'.
  */
 #ifndef MOCK_MPI_H
 #define MOCK_MPI_H

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The ibprof developers
  *
- * A program that is compiled with the header of a mock MPI: every kind of call to which ibprof follows handles.
+ * A program for a mock MPI, with every kind of call whose handles ibprof reads.
  */
 #include "mpi.h"
 
