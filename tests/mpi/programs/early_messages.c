@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The ibprof developers
  *
- * Rank 1 receives messages that were sent long before, small ones first: MPI copies large ones without waiting. It prints the seconds inside
- * its calls by its own clock: RANK OPERATION LINE SECONDS. Two ranks.
+ * Rank 1 receives messages that were sent long before, first small, then large: MPI copies large messages without
+ * waiting. It prints the seconds inside its calls by the program's clock: RANK OPERATION LINE SECONDS. Two ranks.
  *
  *     early_messages SMALL LARGE BYTES
  */

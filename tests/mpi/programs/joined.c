@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The ibprof developers
  *
- * Two programs that join while they run, of which one may not be recorded: by MPI_Comm_spawn of any command, or by a port
- * whose name is in a file.
+ * Two programs connect while they run: by MPI_Comm_spawn of any command, or by a port whose name is in a file. One of
+ * the programs may be unrecorded.
  *
  *     joined spawn COMMAND...      runs it on as many ranks; it ends with `joined child`
  *     joined accept|connect FILE
  *
- * Each rank sends to all ranks of the other side, then to those behind it in a communicator of both, then to the next rank of
- * its own side. Books are kept (tally.h): ranks of the other side are OTHERS.
+ * Each rank sends to all ranks of the other side, then over a merged communicator of both sides, then to the next rank
+ * of its side. The program notes its messages (tally.h); OTHERS are the ranks of the other side.
  */
 #include <mpi.h>
 #include <stdio.h>
@@ -90,7 +90,7 @@ static void send_to_others(MPI_Comm others)
     }
 }
 
-/* A shift by half the ranks of both goes from each side to the other one. */
+/* A shift by half of all ranks sends from each side to the other. */
 static void shift_in_both(MPI_Comm others, int is_high)
 {
     static char from[3000], into[3000];

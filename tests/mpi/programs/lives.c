@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The ibprof developers
  *
- * Lives of a program with MPI that begin, go on or end otherwise than from MPI_Init to MPI_Finalize in main:
+ * Programs that start, use or end MPI in other ways than by MPI_Init and MPI_Finalize in main:
  *
  *     lives aborting|forked-first|controlled|deep|raised|early
  *
- * early: MPI is up before main, and goes down after it; as a library (-DLIBRARY) that is what this does.
+ * early: MPI starts before main, and ends after it. With -DLIBRARY, this file is the library that does so.
  */
 #include "ibprof.h"
 

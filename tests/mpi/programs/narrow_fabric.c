@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The ibprof developers
  *
- * A library to preload: libfabric's providers seem to carry DATA_BYTES of data with a message, and messages of at most
- * MESSAGE_BYTES, where these variables are set. Places in fi_info are those of libfabric 1.0 to 2.
+ * A library to preload. If these variables are set, libfabric's providers report DATA_BYTES of data with a message, and
+ * messages of at most MESSAGE_BYTES. The offsets in fi_info are from libfabric 1.0 to 2.
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>

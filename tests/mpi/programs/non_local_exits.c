@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The ibprof developers
  *
- * Calls with wrong arguments, reported to an error handler of the program's: they return, or the handler leaves them by
- * longjmp, in C++ by an exception. Between them the program sends, and sends the same whichever way they end:
+ * Calls with wrong arguments call an error handler of the program. They return, or the handler leaves them by longjmp,
+ * in C++ by an exception. In between, the program sends the same messages in all cases:
  *
  *     non_local_exits returned|left|signalled|threaded
  *

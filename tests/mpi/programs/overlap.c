@@ -35,8 +35,8 @@ static void end_in_a_wait(int me)
         for (int done = 0; !done;) MPI_Test(&request, &done, MPI_STATUS_IGNORE);
 }
 
-/* A broadcast and an all-gather on one communicator, an all-to-all on another, begun in that order and ended in another,
- * with a blocking broadcast of its own in between. */
+/* A broadcast and an all-gather on one communicator, then an all-to-all on another communicator. They are completed in
+ * another order, with a blocking broadcast in between. */
 static void three_on_two(void)
 {
     MPI_Request requests[3];

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The ibprof developers
  *
- * Nonblocking collectives that send after their call. Either they are between two groups of different sizes, which also
- * send within their group, or on a communicator that is freed meanwhile, whose handle the next one may reuse. Or
- * persistent collectives are started in between, on MPI_COMM_WORLD or on a communicator that was freed. Or
- * communicators, windows and files are made of theirs in between. Or calls that fail come in between. Or neighbourhood
- * collectives, of which MPICH makes nonblocking ones, follow calls that send nothing from some ranks. Or blocking ones
- * come in between.
+ * Nonblocking collectives that send after their call. `between`: they are between two groups of different sizes, which
+ * also send within the group. `freed`: their communicator is freed meanwhile, and the next communicator may reuse its
+ * handle. `persistent`, `freed-persistent`: persistent collectives start in between, on MPI_COMM_WORLD or on a freed
+ * communicator. `made`: communicators, windows and files are created from their communicator. `failed`: other calls
+ * fail. `neighbours`: neighbourhood collectives follow, after calls that send nothing from some ranks. `blocking`:
+ * blocking collectives follow.
  *
  *     pending_collectives HOW all     all calls are pending at the same time
  *     pending_collectives HOW each    all calls, each waited for at once

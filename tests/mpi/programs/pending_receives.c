@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The ibprof developers
  *
- * Receives that are posted in one region and arrive in another one, in calls of other operations. Meanwhile their
- * communicator receives by MPI_Sendrecv and collectives, is freed by some of its ranks, and others take its place, with
- * ranks in the other order. RECV, RECV_INIT, SENDRECV and ISENDRECV are noted as received bytes, by the rank that they
- * come from.
+ * Receives are posted in one region, and their messages arrive in another region, in calls of other operations.
+ * Meanwhile other calls receive on the communicator, some ranks free it, and new communicators with reversed ranks
+ * reuse its handle. The notes have the received bytes of RECV, RECV_INIT, SENDRECV and ISENDRECV, for each sending
+ * rank.
  *
  *     pending_receives single|multiple      the level of threads
  */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The ibprof developers
  *
- * Persistent point-to-point: every kind of send, started one by one and together, on two communicators; requests are freed
- * and made anew, so that their addresses come again with other contents.
+ * Persistent point-to-point: every kind of send, started one by one and together, on two communicators. Requests are
+ * freed and created again, so that new requests have the addresses of old requests.
  *
  *     persistent [LIVES ROUNDS]
  */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The ibprof developers
  *
- * One thread posts receives; another one, sent off at the same moment, completes them within its sends: a little sooner or
- * later each time, so that sooner or later everything happens in between everything. Every other receive is persistent.
+ * One thread posts receives. Another thread starts at the same moment and completes them within its sends, with a
+ * varying delay, so that the two threads' steps interleave in every order. Every second receive is persistent.
  *
  *     racing_receives MESSAGES
  */

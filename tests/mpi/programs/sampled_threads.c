@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The ibprof developers
  *
- * Messages and collectives of several threads at once, each with its own tag and communicator; and messages of all of
- * them under one tag. Then a thread receives messages that another one probed.
+ * Several threads send messages and make collectives at the same time, each with a separate tag and communicator; then
+ * all threads send with the same tag. Then a thread receives messages that another thread probed.
  */
 #include <mpi.h>
 #include <pthread.h>

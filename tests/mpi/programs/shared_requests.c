@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The ibprof developers
  *
- * Threads that go on with each other's requests: one posts, another tests, waits for, cancels or frees, a third one starts
- * again. Each item is a message, or a receive, that some thread takes from a common queue, moves on by one call, and puts
- * back. Messages of matched probes are received by other threads than those that found them.
+ * Threads share their requests: one thread posts a request; another tests, waits for, cancels or frees it; a third
+ * starts it again. A thread takes an item (a message or a receive) from a common queue, makes one call for it, and puts
+ * it back. A matched probe and the receive of its message are in different threads.
  *
  *     shared_requests MESSAGES [SEED]
  *
- * Each rank sends MESSAGES messages of each kind to the next one. Books are kept: tally.h.
+ * Each rank sends MESSAGES messages of each kind to the next rank, and notes them (tally.h).
  */
 #include <mpi.h>
 #include <pthread.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * An extension module that asks ibprof for the line of its caller, with the interpreter's lock released as mpi4py does
- * it. It declares what it uses of the stable interface, since the headers of most versions are not here. Built with
+ * it. It declares Python's functions itself, since headers of most versions are not installed. Built with
  * -DFREE_THREADED for interpreters without the lock, whose objects have a longer head.
  */
 #include "platform/system.h"
@@ -38,7 +38,7 @@ struct seen {
 
 static size_t text_bytes = TEXT_BYTES;
 
-/* What an MPI call does. Returns the number of frames. */
+/* Find the frames as an MPI call does, and return their number. */
 static size_t look(struct seen *seen, size_t count)
 {
     struct ibp_script_frame frame;

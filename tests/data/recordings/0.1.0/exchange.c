@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The ibprof developers
  *
- * The program that the recordings in this folder are of.
+ * The program whose traffic is in this folder's recordings.
  */
 #include "ibprof.h"
 #include <mpi.h>

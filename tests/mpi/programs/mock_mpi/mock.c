@@ -3,8 +3,8 @@
  *
  * Mock MPI libraries. An unknown handle ends the program by abort.
  *
- * By default one of its own: a job is one process, and nothing is sent. With -DINNER="path" a layer that translates
- * handles for Open MPI, which it opens with the flags HOW; with -DINNER=NULL one that is linked with it. Options:
+ * By default, a separate MPI: a job is one process, and nothing is sent. With -DINNER="path", a layer that translates
+ * handles for Open MPI, and opens it with the flags HOW; with -DINNER=NULL, the layer is linked with Open MPI. Options:
  * -DWITHOUT_PMPI has no PMPI names, -DWITH_OBJECTS has objects of Open MPI's names, as layers for programs of Open MPI
  * have. -DOF_MPICH translates for MPICH instead.
  */

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Cables with a length: what goes into one end comes out of the other one a fixed time later.
+// Cables with a length: a frame that enters one end leaves the other end a fixed time later.
 //
 //     cables NAMESPACE DEVICE NAMESPACE DEVICE MICROSECONDS  [...]
 //
-// An end is a TAP device in a network namespace. Linux has `tc netem` for this, but the kernels of many virtual machines
-// are built without it. Prints "ready" when all devices are there. Ends, and takes the devices with it, when standard
-// input is closed: so no cables outlive who made them.
+// An end is a TAP device in a network namespace. Linux has `tc netem` for this, but the kernels of many virtual
+// machines are built without it. Prints "ready" when all devices exist. Ends and removes the devices when standard
+// input is closed, so no cable outlives the process that started it.
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>

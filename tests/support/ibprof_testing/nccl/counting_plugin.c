@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The ibprof developers
  *
- * A profiler plug-in of one version (VERSION) that counts events, and writes a line of JSON to NEXT_LOG at the end. Its
- * handles are its own memory: it fails where it gets another one.
+ * A profiler plug-in of one version (VERSION) that counts events, and writes a line of JSON to NEXT_LOG at the end.
+ * Handles point to the plug-in's memory. It fails if a call passes another handle.
  */
 #define _GNU_SOURCE
 #include "nccl/profiler_abi.h"

@@ -2,12 +2,12 @@
  * Copyright The ibprof developers
  *
  * Stands for NCCL, without a GPU: loads a profiler plug-in as NCCL does, and passes it the events of collectives in NCCL's
- * order, from a proxy thread for each communicator. What the steps state is really sent between the ranks, by TCP.
+ * order, from a proxy thread for each communicator. The bytes of all steps are really sent between the ranks, by TCP.
  *
  *     nccl_harness PLUGIN VERSION [key=value ...]
  *
- * The rank, the number of ranks, the address and the first port are those of torchrun: RANK, WORLD_SIZE, MASTER_ADDR,
- * MASTER_PORT; rank r listens at MASTER_ADDR, or at the r-th of HARNESS_HOSTS. Prints a line of JSON: bytes by peer.
+ * torchrun's variables set rank, number of ranks, address and first port: RANK, WORLD_SIZE, MASTER_ADDR, MASTER_PORT.
+ * Rank r listens at MASTER_ADDR, or at the r-th of HARNESS_HOSTS. Prints JSON: peer -> bytes.
  */
 #define _GNU_SOURCE
 #include "nccl/profiler_abi.h"
@@ -47,7 +47,7 @@ struct communicator {
     int number;
     void *context;
     int listener;
-    /* By peer, -1 where not connected: this rank's connections to it, and the peer's to this one. */
+    /* Connections to each peer, and from each peer; -1 without a connection. */
     int to[RANKS_MAX], from[RANKS_MAX];
     long sent[RANKS_MAX], received[RANKS_MAX];
 };
@@ -176,7 +176,7 @@ static const char *text(const char *given)
     return is_null ? NULL : given;
 }
 
-/* The first collectives are broadcasts from rank 0, if the program is told to make some. */
+/* If requested, the first collectives are broadcasts from rank 0. */
 static int is_broadcast(long number)
 {
     return number < broadcasts;
@@ -312,7 +312,7 @@ static int plan(struct operation *o, long number)
     int count = 0;
 
     for (int channel = 0; channel < channels; channel++) {
-        if (!strcmp(algorithm, "RING")) { /* each channel sends its own data first, whatever others receive */
+        if (!strcmp(algorithm, "RING")) { /* each channel first sends its data, whatever it receives */
             if (!is_broadcast(number) || rank < ranks - 1)
                 o[count++] = (struct operation){.channel = channel, .peer = (rank + 1) % ranks, .is_send = 1};
             continue;
@@ -391,7 +391,7 @@ static void begin(struct communicator *c)
     CHECK(!error);
 }
 
-/* A child may call the plug-in with what it inherited: it must not add to its parent's recording, nor hang. */
+/* A forked child may call the plug-in with inherited handles. It must not change its parent's recording, nor hang. */
 static void use_in_child(struct communicator *c)
 {
     struct operation sent = {.peer = (rank + 1) % ranks, .is_send = 1};

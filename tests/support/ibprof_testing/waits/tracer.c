@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// A witness for waiting that shares nothing with ibprof: a preloaded library that keeps the enter and exit of every MPI call.
+// A reference for waiting times without ibprof's code: a preloaded library that stores the start and end of every MPI call.
 //
 //     LD_PRELOAD="tracer.so libibprof.so" TRACER_OUTPUT=FOLDER mpirun ... ./program
 //
 // All ranks of one machine read one clock (CLOCK_MONOTONIC), also in network namespaces, so no clock has to be corrected.
 // Each rank keeps all calls in memory and writes FOLDER/trace.RANK at MPI_Finalize: three arrays, which traces.py reads.
-// Communicators get a name that their first member chooses and broadcasts. Each call goes on to the next library that
-// has it, so that ibprof can record the same run. One thread in MPI; all processes of an intercommunicator are members.
+// Communicators get a name that their first member chooses and broadcasts. Each call is passed to the next library, so
+// that ibprof can record the same run. One thread in MPI; all processes of an intercommunicator are members.
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <mpi.h>
