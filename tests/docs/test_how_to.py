@@ -25,7 +25,7 @@ PAGES = sorted(page for page in (ROOT / "docs").rglob("*.md") if RUN_BLOCK.searc
 
 
 SMALL = {"RANKS": "8", "CLIENTS": "40", "SECONDS_A_SEARCH": "1"}
-"""Variables for a short run of the case studies. With the printed values, runs take the time that the pages state."""
+"""Variables for a short run of the case studies. With the values on the pages, runs take as long as the pages state."""
 
 SMALLER = {
     "xgft:2:8,8:1,8@100": "xgft:2:4,4:1,4@100",

@@ -145,7 +145,7 @@ def list_pages() -> list[str]:
 
 
 def cut_to_newest_version(changelog: str) -> str:
-    """Return a changelog up to its first version: sections of older versions do not change any more."""
+    """Return a changelog up to its newest version, because sections of older versions do not change any more."""
     return "\n## ".join(changelog.split("\n## ")[:2])
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Links by program line: tables, reports and comparisons of a profile with call sites."""
+"""Loads of links for each program line: tables, reports and comparisons of a profile with call sites."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ SITES = tuple(
     for name, program in zip(NAMES, ("app", "app", "app", "other"), strict=True)
 )
 BYTES = (1, 20, 300, 4000, 50_000)
-"""Bytes of the unknown site, then of each site: the sum over any sites shows which sites it contains."""
+"""Bytes of the unknown site, then of each site. Each sum of these numbers shows which sites it contains."""
 
 
 def make_run(factor: int = 1) -> Profile:
@@ -199,7 +199,7 @@ def amounts_by_end(path: Path, site: str | None = None) -> dict[tuple[str, ...],
 
 @pytest.mark.parametrize("line", ["solver.c:212", "ice/util.c:7", "(unknown)"])
 def test_links_of_one_line(profile: str, tmp_path: Path, line: str) -> None:
-    """--site prints the rows that --by site has for the line."""
+    """`--site LINE` prints the rows of `--by site` for this line."""
     every, chosen = tmp_path / "every.csv", tmp_path / "chosen.csv"
     assert layout.main([LST, profile, "-o", str(every), "--by", "site"]) == 0
     assert layout.main([LST, profile, "-o", str(chosen), "--site", line]) == 0

@@ -169,7 +169,7 @@ def test_one_subnet_given_twice_is_not_two_rails(tmp_path: Path, capsys: pytest.
 
 
 def test_report_accounts_for_every_byte(capsys: pytest.CaptureFixture[str]) -> None:
-    assert report.main([PARTIAL, "pattern:shift:7:10", "--json", "--top", "1"]) == 5  # 1% or more has no route
+    assert report.main([PARTIAL, "pattern:shift:7:10", "--json", "--top", "1"]) == 5  # 1% of bytes have no route
     document = json.loads(capsys.readouterr().out)
     assert document["bytes_total"] == 12960
     unrouted = sum(document["bytes_unrouted"].values())

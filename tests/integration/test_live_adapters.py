@@ -22,7 +22,7 @@ HOSTS = 5
 
 
 def cable(seed: int) -> Cabling:
-    """Cable hosts with four adapters each below two spines; each adapter is on a random leaf.
+    """Cable a tree with two spines. Hosts have four adapters, each on a random leaf.
 
     One host has a single adapter.
     """

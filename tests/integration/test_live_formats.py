@@ -45,7 +45,7 @@ def test_every_tool_shows_the_same_fabric(tmp_path: Path, lmc: int) -> None:
     check_equal(read_fabric(links), expected.fabric, {*NODES, *LINKS, *PORTS})
     for path in (ports, info):
         listed = infer_lmc(read_fabric(path), expected.tables)
-        # Neither format shows GUIDs of systems, or the exact GUIDs of adapters.
+        # Both formats lack GUIDs of systems and exact GUIDs of adapters.
         check_equal(listed, expected.fabric, {"node_kind", "node_name", *LINKS, "port_guid", "port_lid"})
     for path in (tables, tmp_path / "opensm-lfts.dump"):
         check_tables(read_tables(path), expected.tables)

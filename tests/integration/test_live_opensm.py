@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""OpenSM routes a new random subnet; ibprof's paths on its dumps equal ibtracert's paths on the subnet."""
+"""OpenSM routes a new random subnet. ibprof's paths in OpenSM's dumps equal ibtracert's paths on the subnet."""
 
 from __future__ import annotations
 

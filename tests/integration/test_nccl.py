@@ -203,7 +203,7 @@ def test_ranks_are_known_by_the_communicator_where_no_launcher_states_them(
 
 
 def test_many_events_take_no_more_space(harness: Path, ports: Ports, tmp_path: Path) -> None:
-    """More than 100,000 steps: the number of records grows with peers, not with events."""
+    """After more than 100,000 steps, the number of records depends on peers, not on events."""
     sizes = []
     for number, collectives in enumerate((600, 3000)):
         folder = tmp_path / str(number)
@@ -269,7 +269,7 @@ def test_a_plug_in_that_cannot_be_loaded_is_reported_with_the_reason_and_does_no
 def test_ibprof_run_sets_the_plug_in_and_reports(
     harness: Path, ports: Ports, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """The launcher sets torchrun's variables. NCCL_PROFILER_PLUGIN names the plug-in."""
+    """A mock of torchrun sets torchrun's variables. NCCL_PROFILER_PLUGIN names the plug-in."""
     launcher = tmp_path / "launch.py"
     launcher.write_text(
         "import os, subprocess, sys\n"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Unless asked, a report's page does not show who made it and where: no folder and no user, also in its view."""
+"""By default, a report's page and the view in it contain no folder and no user of the machine that made them."""
 
 from __future__ import annotations
 

@@ -67,7 +67,7 @@ CASES = {
     # First, eight hosts of a leaf share its four uplinks. With both ranks of each pair on one host, links carry
     # nothing.
     "pairs": Case(lambda: opposite(64), 64, 2, 4 * BYTES / RATE, 0.0),
-    # At first eight roots are on one host; at best, each host has one root and seven other ranks.
+    # First, one host has all eight roots; at best, each host has one root and seven other ranks.
     "gather": Case(lambda: gathers(8, 64), 64, 8, 8 * 56 * BYTES / RATE, 56 * BYTES / RATE),
 }
 
@@ -143,7 +143,7 @@ def test_ranks_on_hosts_with_eight_adapters_keep_the_way_they_choose_them(
     said = ask(report.main, fabric, matrix, "--placement", packed, "--nic", nic)["diagnosis"]
     first = said["causes"][0]
     assert (first["cause"], first["kind"], first["max_time_after_s"]) == ("placement", "rank-order", 0.0)
-    on_one = {"rank": 2, "first": 16, "spread": 2}[nic]  # messages of a host that one adapter sends
+    on_one = {"rank": 2, "first": 16, "spread": 2}[nic]  # number of the host's messages that share one adapter
     assert first["max_time_s"] >= on_one * BYTES / RATE
 
 

@@ -41,7 +41,7 @@ def read_text(path: Path) -> str:
 
 
 def write_site(folder: Path) -> Path:
-    """Write a list with progress lines and dark ports, and a subfolder with each switch's table and a trailer."""
+    """Write a list of links with progress lines and unconnected ports, and a subfolder with each switch's table."""
     links = read_sample_bytes(SAMPLE, PORT_LIST).decode()
     progress = "".join(PROGRESS.format(port) for port in range(1, 200))
     (folder / "ib-subnet-fe80:0000.txt").write_text(

@@ -41,7 +41,7 @@ def largest_time(case: Situation) -> float:
 
 
 def find_wrong(plant: RoutedPlant, diagnosis: Diagnosis) -> str | None:
-    """Return why the first cause is wrong; None if it is right."""
+    """Return the reason why the first cause is wrong; None if the first cause is right."""
     if not plant.causes:
         return f"innocent, but {diagnosis.causes[0].cause}" if diagnosis.causes else None
     if not diagnosis.causes:

@@ -33,7 +33,7 @@ def test_a_study_of_ones_own(tmp_path: Path, capsys: pytest.CaptureFixture[str])
     summary = json.loads((output / "summary.json").read_text())
     assert [cell["run"] for cell in summary["cells"]] == ["baseline", "interference"]
     assert all(cell["is_settled"] and cell["mean_us"] > 1 for cell in summary["cells"])
-    assert "cpu_seconds" not in summary["cells"][0]  # it differs from run to run
+    assert "cpu_seconds" not in summary["cells"][0]  # cpu_seconds differs from run to run
     with (output / "links.csv").open(newline="") as file:
         rows = list(csv.DictReader(file))
     assert {row["job"] for row in rows if row["a_bytes"] != "0"} == {"io", "mpi"}
@@ -60,7 +60,7 @@ def test_a_job_by_itself_says_what_its_messages_take(tmp_path: Path, capsys: pyt
     jobs = [{"name": "mpi", "role": "ring", "bytes": 4096, "share": 1}]
     study = write_study(tmp_path, fabric="xgft:1:4:1@100", servers=0, jobs=jobs)
     assert main(["run", str(study), "-o", str(tmp_path / "out"), "--workers", "1"]) == 0
-    # Two links at 12.5 GB/s, and 90 ns for a switch.
+    # Expected latency: two links at 12.5 GB/s, and 90 ns for a switch.
     assert json.loads(capsys.readouterr().out) == {"mpi_alone_us": pytest.approx(2 * 4.096 / 12.5 + 0.09, abs=2e-3)}
 
 
@@ -75,7 +75,7 @@ def test_virtual_lanes_are_reported(tmp_path: Path, capsys: pytest.CaptureFixtur
 
 
 def test_routes_are_those_that_are_asked_for(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Results depend on the routes: the model's tables differ from the fabric's, which another engine made."""
+    """Results depend on the routes: the model computes other tables than the engine that routed the fabric."""
     links = tmp_path / "fabric" / OPENSM
     links.parent.mkdir()
     links.write_bytes(read_sample_bytes("torus2d-5x4", OPENSM))

@@ -130,7 +130,7 @@ def test_the_view_names_large_losses(inputs: dict[str, str], capsys: Captured) -
             ["Less than 1% is left out: 10 B of 1 kB (1%): a."],
         ),
         (
-            # 1,000 B are counted twice, by sender and receiver. So 500 B of 1,500 B were lost, not of 2,500 B.
+            # 1,000 of the 2,500 B are counted twice, by sender and receiver. So 500 of 1,500 B were lost.
             [
                 StageAccount("record", "bytes", 2500, 2000, {"full": 500}),
                 StageAccount("collect", "bytes", 2000, 1000, {"received": 1000}),

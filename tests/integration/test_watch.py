@@ -61,7 +61,7 @@ def test_links_of_a_fabric(tmp_path: Path, capsys: Captured) -> None:
 
 @dataclass
 class Sleeper:
-    """Replaces sleep() between two readings; the job goes on during the call."""
+    """Replaces sleep() between two readings: instead of waiting, it extends the recording."""
 
     folder: Path
     slept: int = 0

@@ -49,7 +49,7 @@ def test_point_to_point(mpi: Mpi, build: Build, ranks: int, seed: int, tmp_path:
 
 @pytest.mark.parametrize("ranks", FEW_AND_5)
 def test_persistent_point_to_point(mpi: Mpi, build: Build, ranks: int, tmp_path: Path) -> None:
-    """The reference are the program's notes and receivers' records: Open MPI's monitoring misses persistent sends."""
+    """The program's notes and receivers' records are the reference. Open MPI's monitoring misses persistent sends."""
     profile, books = record_with_books(mpi, ranks, [build(mpi, "persistent.c")], tmp_path)
     assert set(books) == {"SEND_INIT", "SSEND_INIT", "BSEND_INIT", "RSEND_INIT"}
     assert recorded_as_in(books, profile) == books
@@ -60,7 +60,7 @@ def test_persistent_point_to_point(mpi: Mpi, build: Build, ranks: int, tmp_path:
 def test_starts_that_another_tool_passes_on(system_mpi: Mpi, build: Build, monitored: int, tmp_path: Path) -> None:
     """Bytes, calls and messages of MPI_Startall count once, although another tool calls PMPI_Startall inside it.
 
-    With Open MPI's monitoring, requests are not hooked, so the wrappers count their bytes.
+    With Open MPI's monitoring, ibprof does not hook requests, so its wrappers of MPI_Start* count the bytes.
     """
     (books := tmp_path / "books").mkdir()
     preload = f"{library()}:{build(system_mpi, 'other_tool.c', '-shared', '-fPIC')}"
@@ -77,7 +77,7 @@ def test_starts_that_another_tool_passes_on(system_mpi: Mpi, build: Build, monit
     }
     assert (calls["START"], calls["STARTALL"]) == (2 * 20 * 15 * 4, 2 * 20 * 45)
     assert calls["WAITALL"] == 2 * 20 * 60
-    # Each of 30 rounds in each of 20 lives of a request sends 4 messages.
+    # A request is created 20 times, with 30 rounds each; each round sends 4 messages.
     assert [rank.messages for rank in profile.ranks] == [2 * 20 * 30 * 4] * 2
 
 
@@ -105,7 +105,7 @@ def test_requests_that_count_their_starts(
 @pytest.mark.parametrize("window", ["create", "allocate", "shared", "dynamic"])
 def test_one_sided(mpi: Mpi, build: Build, window: str, component: str, ranks: int, tmp_path: Path) -> None:
     if component == "pt2pt" and mpi.name.startswith("5"):
-        component = "rdma"  # Open MPI 5.0 has only this component
+        component = "rdma"  # the only component of Open MPI 5.0
     mca: dict[str, str | int] = {"osc": f"{component},sm" if window == "shared" else component} if component else {}
     profile, books = record_with_books(mpi, ranks, [build(mpi, "onesided.c"), window], tmp_path, mca)
     assert len(books) == 10
@@ -118,7 +118,7 @@ def test_one_sided(mpi: Mpi, build: Build, window: str, component: str, ranks: i
 @pytest.mark.parametrize("threads", [False, True], ids=["one-thread", "threads"])
 @pytest.mark.parametrize("sites", ["0", "1"], ids=["", "sites"])
 def test_handles_that_mpi_reuses(mpi: Mpi, build: Build, sites: str, threads: bool, ranks: int, tmp_path: Path) -> None:
-    """ibprof forgets freed communicators, datatypes and requests, also those that a call site remembers."""
+    """ibprof forgets freed communicators, datatypes and requests, even if a call site has stored them."""
     command: list[str | Path] = [build(mpi, "reused_handles.c", "-pthread"), *(["threads"] if threads else [])]
     profile, books = record_with_books(mpi, ranks, command, tmp_path, env={"IBPROF_SITES": sites})
     assert set(books) == {"SEND", "SEND_INIT"}

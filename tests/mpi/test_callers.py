@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""IBPROF_CALLERS: MPI calls through a library have lines of the program. Comments in its source name these lines."""
+"""IBPROF_CALLERS: MPI calls through a library count for lines of the program, which comments name."""
 
 from __future__ import annotations
 
@@ -162,7 +162,7 @@ def test_an_archive_keeps_callers(build: Build, tmp_path: Path) -> None:
 
 
 def test_commands_name_callers(build: Build, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """`--by site` prints chains. A line of the program selects all calls made below it."""
+    """`--by site` prints chains. A line of the program selects all MPI calls that the line makes through libraries."""
     record(SYSTEM, build, tmp_path)
     line_of = {name: line for line, name in names_of_lines("callers.c", "callers_library.c").items()}
     assert main(["calls", str(tmp_path), "--by", "site", "--csv", "-"]) == 0

@@ -35,7 +35,7 @@ def make_image(folder: Path, programs: Sequence[str | Path], mounts: Sequence[Pa
             shutil.copy(Path(name).resolve(), target)
     for mount in (*mounts, Path("/dev"), Path("/proc"), Path("/sys"), Path("/tmp"), Path("/etc")):
         (folder / mount.relative_to("/")).mkdir(parents=True, exist_ok=True)
-    for name in ("passwd", "group", "hosts", "resolv.conf"):  # the container gets these files of the machine
+    for name in ("passwd", "group", "hosts", "resolv.conf"):  # the container mounts these files of the machine
         (folder / "etc" / name).touch()
     return folder
 
@@ -60,7 +60,7 @@ def test_ranks_in_a_container_are_recorded(launcher: str, build: Build, tmp_path
         variables |= {"LD_PRELOAD": str(library()), "IBPROF_OUTPUT": "profile.ibprof"}
         line = [*contained, *start, *work]
     else:
-        variables["UCX_TLS"] = "tcp,self"  # ranks in separate containers share no memory
+        variables["UCX_TLS"] = "tcp,self"  # ranks in separate containers have no shared memory
         line = [sys.executable, "-m", "ibprof", "run", "--", *start, *contained, *work]
     done = processes.run(line, env=variables, cwd=shared[1])
     assert done.returncode == 0, done.stderr

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Unknown MPIs, and libraries that translate handles for a known MPI: ibprof does no harm, and reports the case."""
+"""ibprof does no harm with unknown MPIs, or with libraries that translate handles for an MPI, and reports them."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ LAYERS = {
     "has the name of the standard ABI": ("libmpi_abi.so.1", IS_LINKED),
     "is linked with it, without PMPI names": ("libtranslates.so", f"{IS_LINKED} -DWITHOUT_PMPI"),
 }
-"""Name and options of each layer; a program is linked with the layer, or the linker finds the layer first."""
+"""Kind -> file name and options of a layer. Programs are linked with the layer, or the linker finds it before MPI."""
 
 
 def compile_c(*words: str | Path) -> None:
@@ -120,7 +120,7 @@ def test_a_layer_over_mpich(name: str, kind: str, build: Build, tmp_path: Path) 
 
 
 def test_what_is_linked_with_an_unknown_mpi_keeps_its_status(tmp_path: Path) -> None:
-    """Without a launcher, the status of the program is the command's status."""
+    """Without a launcher, `ibprof run` ends with the status of the program."""
     program = make_mock(tmp_path, "libmpi.so.7")
     environment = mpis.environment({"LD_PRELOAD": str(library()), "IBPROF_OUTPUT": str(tmp_path / "recording")})
     done = processes.run([program, "3"], env=environment)

@@ -35,7 +35,7 @@ def test_message_costs_few_instructions(case: str, tmp_path: Path) -> None:
     [("World", 12), *(pytest.param(case, 12, marks=pytest.mark.full) for case in ("Dup", "ThreadMultiple"))],
 )
 def test_call_sites_add_few_instructions(case: str, most: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The case's messages alternate between two call sites, on one communicator."""
+    """Messages alternate between two call sites, on one communicator."""
     messages = 20_000  # the first messages at a site take more instructions
     bench = Bench(find_mpi(SYSTEM).folder, tmp_path, library())
     program, counted = bench.build("cases"), []

@@ -48,7 +48,7 @@ def check_bursts(profile: Profile) -> None:
     for rank in profile.ranks:
         own = rows.rank == rank.rank
         there, back = rows.first_peer == (rank.rank + 1) % RANKS, rows.first_peer == (rank.rank + 2) % RANKS
-        assert len(np.unique(rows.begin_ns[own & there])) > 2  # the program sends for 0.2 s
+        assert len(np.unique(rows.begin_ns[own & there])) > 2  # because the program sends for 0.2 s
         assert rows.bytes[own & there].sum() == 20_000
         assert rows.bytes[own & back].sum() == 500
         silent_ns = int(rows.begin_ns[own & back].min()) - int(rows.end_ns[own & there].max())
@@ -79,7 +79,7 @@ def test_none_are_asked_for(interval: str, system_mpi: Mpi, build: Build, tmp_pa
 
 
 def inside(profile: Profile, rank: int, begin_s: float, end_s: float) -> float:
-    """Return the seconds inside calls between two moments; an interval's seconds count as spread evenly over it."""
+    """Return the seconds inside calls between two times, if the seconds of each interval are evenly distributed."""
     rows = profile.interval_times
     own = rows.rank == rank
     begin, end, time_ns = (column[own].astype(float) for column in (rows.begin_ns, rows.end_ns, rows.time_ns))

@@ -63,7 +63,7 @@ def test_a_slow_host_and_a_thin_trunk(system_mpi: Mpi, build: Build, tmp_path: P
 
 
 def check_measured_again(cluster: Cluster) -> None:
-    """If the topology is known, a part of the pairs is measured again; the inferred topology does not change."""
+    """With a known topology, only some pairs are measured again, and the inferred topology does not change."""
     before = read_delays(cluster.folder / "delays.nc")
     command = (SCRIPTS / "ibprof-topology", "remeasure", "topology.json", "delays.nc")
     cluster.launch(*command, "--budget", "50%", "--schedule", "sequential")

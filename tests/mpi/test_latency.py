@@ -134,7 +134,7 @@ def test_every_mode_measures_every_pair(
 
 
 def test_one_process_alone(system_mpi: Mpi, tmp_path: Path) -> None:
-    """A process imports only what it needs: each rank of a large job has to wait for its imports."""
+    """A process imports few modules, because each rank of a large job waits for imports."""
     line = launch(system_mpi, 1, *QUICK, "-o", "delays.nc", folder=tmp_path)
     done = processes.run(line, env=environment({"PYTHONPROFILEIMPORTTIME": "1"}), timeout=120, cwd=tmp_path)
     assert (done.returncode, "numpy" in done.stderr, "scipy" in done.stderr) == (0, True, False)

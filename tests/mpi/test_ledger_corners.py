@@ -21,7 +21,7 @@ STYLES = ("blocking", "nonblocking", "persistent")
 OF_STYLE = {"blocking": "ALLTOALLW", "nonblocking": "IALLTOALLW", "persistent": "ALLTOALLW_INIT"}
 PROGRAMS = ("ledger_corners.c", "intercomms.c", "collectives.c")
 
-# MPICH 4.0.2 ends two of these cases with "Invalid communicator", even without ibprof.
+# Cases of MPICH. Two cases of MPICH 4.0.2 end with "Invalid communicator", even without ibprof.
 OF_MPICH = [
     (name, program, style)
     for name in mpis.MPICH_LIKE
@@ -46,7 +46,7 @@ def count_ranks(mpi: Mpi) -> int:
 
 
 def check_compared(run: Profile, operation: str) -> None:
-    """Check that the ledger of a complete recording was used: it contains an operation that asks for bytes."""
+    """Check that a complete recording has a ledger, in which the calls of `operation` ask for bytes."""
     assert describe_uncompared(run) is None
     asked = run.demands.bytes[run.demands.operation == run.operations.index(operation)]
     assert asked.sum() > 0

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Calls that siglongjmp or an exception leaves are timed until then; later calls are timed too."""
+"""A call that siglongjmp or an exception leaves is timed until this moment. Later calls are timed too."""
 
 from __future__ import annotations
 

@@ -47,7 +47,7 @@ SETTINGS = {
 }
 
 
-# Announcements of a rendezvous have no size if the provider can carry too little data with a message.
+# Rendezvous requests have no size if the provider carries too little data with a message.
 LITTLE_DATA, NO_DATA = {"DATA_BYTES": "4"}, {"DATA_BYTES": "0"}
 SHORT_MESSAGES = {"MESSAGE_BYTES": "100000"}
 NARROW = {

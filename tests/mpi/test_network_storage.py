@@ -49,7 +49,7 @@ def mount(folder: Path, behind: Path) -> Iterator[Path]:
     try:
         yield mounted
     finally:
-        subprocess.run(["umount", "--lazy", mounted], check=True)  # readers may keep it mapped
+        subprocess.run(["umount", "--lazy", mounted], check=True)  # lazily, because readers may have mapped a recording
 
 
 @pytest.fixture
@@ -170,7 +170,7 @@ def test_unruly_programs(system_mpi: Mpi, build: Build, network: Path, node: Pat
 
 @pytest.mark.parametrize("brought", [False, True])
 def test_one_node_is_lost(brought: bool, system_mpi: Mpi, build: Build, network: Path, tmp_path: Path) -> None:
-    """Two hosts were killed. One host's recording is exact. The other host is lost: its counters are of the last copy.
+    """Two hosts were killed. One host's recording is exact. Of the lost host, only the last copy of counters is left.
 
     If the lost host's recording was fetched before, its counters are exact too.
     """

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Programs that do things with which preloaded libraries fail: output, status and results are as without ibprof."""
+"""Programs do things that break many preloaded libraries. Output, status and results are as without ibprof."""
 
 from __future__ import annotations
 
@@ -82,8 +82,7 @@ def test_what_they_did_is_recorded(system_mpi: Mpi, unruly: Build, tmp_path: Pat
     profile = load_profile(tmp_path)
     check_complete(profile, RANKS)
     around = [(0, 1), (1, 0)]
-    # 4 threads in 50 rounds with 3,000 bytes; each 8th of 4,096 regions; handlers with 100 and 200 bytes; 10 for each
-    # name.
+    # Bytes: 4 threads in 50 rounds of 3,000; every 8th of 4,096 regions; handlers of 100 and 200; 10 for each name.
     assert recorded(profile, operation="ISEND") == dict.fromkeys(around, (600_000, 200))
     in_regions = sum(region % 100 for region in range(0, 4096, 8))
     assert recorded(profile, operation="SENDRECV") == dict.fromkeys(around, (in_regions + 300 + 70, 512 + 2 + 7))

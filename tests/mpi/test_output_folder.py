@@ -36,7 +36,7 @@ SENT_BYTES = 11316  # bytes that a rank of `regions nested` sends
 
 @pytest.fixture
 def mounted(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Path]:
-    """Yield the folder of a separate file system: read-only, or with very little space."""
+    """Yield the folder of a file system that is read-only or has very little space."""
     require_root("to mount a small file system")
     folder = tmp_path / "mounted"
     folder.mkdir()

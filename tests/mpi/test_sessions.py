@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""MPI-4 sessions that end and start again, and that surround MPI_Init or are within: the recordings and the reports."""
+"""Recordings and reports of MPI-4 sessions that end and start again, surround MPI_Init, or are within it."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ MPI_THREAD_MULTIPLE = 3
 AGAIN, OPEN = "MPI was initialised again after its end", "sessions were open when MPI_Finalize was called"
 RINGS = {"one": (1, None), "again": (1, AGAIN), "within": (2, None), "around": (2, None), "asked": (1, None)}
 RINGS |= {"left": (1, OPEN), "self": (1, None)}
-"""Mode of programs/sessions.c -> number of recorded messages of each rank, and the note on missing messages."""
+"""Mode of programs/sessions.c -> number of recorded messages of each rank, and the expected note, or None."""
 
 # Some MPIs crash at a second start of a session, and Intel MPI at MPI_Init next to a session, even without ibprof.
 BEGINS_ONCE = ("one", "within", "around", "left", "self")

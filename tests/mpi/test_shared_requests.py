@@ -59,7 +59,7 @@ def check_calls(profile: Profile, sent: dict[str, Matrix]) -> None:
 
 
 def check_receives(profile: Profile) -> None:
-    """Check that receives that ended before their request was freed are counted, and that others are noted."""
+    """Check that receives are counted if they ended before their request was freed. A note reports other receives."""
     sent, came = recorded(profile, kinds=Kind), received(profile)
     for pair, (_, messages) in sent.items():
         notes = [int(found[1]) for note in profile.ranks[pair[1]].notes if (found := UNSEEN.match(note))]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Calls that send nothing at first, or nothing at all: later messages count for the call that started them."""
+"""Messages count for the call that started them, even if the call itself sends nothing."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A real Slurm with two nodes: a job has a file on each node, with srun or with launchers that start daemons by it."""
+"""A real Slurm with two nodes: a job has a file on each node, started by srun, or by launchers that use srun."""
 
 from __future__ import annotations
 

@@ -87,7 +87,7 @@ class Jobs:
             time.sleep(0.2)
 
     def compare(self, numbers: Mapping[str, str]) -> tuple[list[str], list[list[str]]]:
-        """Return how a job without ibprof ended; check that the job with ibprof ended in the same way.
+        """Check that the job with ibprof ended like the job without ibprof; return its output and its accounts.
 
         Args:
             numbers: the job of each form.

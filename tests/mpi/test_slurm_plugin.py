@@ -66,7 +66,7 @@ class Site:
         return self.cluster.run(line, environment({**mpis.THROUGH_NETWORK, **variables}), self.folder)
 
     def is_next_sampled(self) -> bool:
-        """Return True if the plug-in, set to record half of all jobs, will record the next job."""
+        """Return whether the plug-in, set to record half of all jobs, will record the next job."""
         said = self.cluster.run(["scontrol", "show", "config"], environment(), self.folder).stdout
         (number,) = re.findall(r"^NEXT_JOB_ID\s+= (\d+)$", said, re.MULTILINE)
         return int(number) * 2654435761 % 2**32 < 2**31
@@ -147,7 +147,7 @@ def test_a_share_of_all_jobs(site: Site) -> None:
 
 
 def test_a_share_has_all_components_of_a_heterogeneous_job_or_none(site: Site) -> None:
-    """Components have successive job numbers. Recording by these numbers would leave out half of the components."""
+    """Components have successive job numbers. A choice by job number would leave out half of the components."""
     site.configure(share=50)
     for _ in range(2):
         sampled = site.is_next_sampled()

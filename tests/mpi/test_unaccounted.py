@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Collectives whose messages bypass the source are named, with the bytes that their calls asked for and the seen bytes.
+"""ibprof names collectives whose messages it cannot see, with the requested bytes and the recorded bytes.
 
 In all other tests, `mpis.run_mpi` checks that the recording names no such collective.
 """
@@ -99,7 +99,7 @@ def _run(folder: Path, name: str, *arguments: str | Path) -> subprocess.Complete
 
 @pytest.mark.parametrize("name", mpis.in_every_run(*(name for name in mpis.MPICH_LIKE if name != mpis.INTEL)))
 def test_mpich_is_compared_between_hosts_alone(name: str, build: Build, tmp_path: Path) -> None:
-    """Ranks of one host exchange messages in memory, where no port counts them: nothing must be reported."""
+    """Messages in memory within a host, which no port counts, must not be reported as missing."""
     mpi = mpis.find_mpich_like(name)
     for call in ("Bcast", "Allreduce", "Alltoall"):
         run_mpi(mpi, RANKS, [build(mpi, "collectives.c"), "blocking", call, str(BYTES)], recording=tmp_path / call)

@@ -93,7 +93,7 @@ def test_ranks_on_one_core_are_named_with_the_place_of_most_transfer(
     assert verdict.cause == "oversubscribed-cores", verdict
     assert "share core 0" in verdict.text
     assert f"{NO_PROBLEM} " in verdict.text
-    # At most a quarter of the core is left for each rank.
+    # Each rank has at most a quarter of a core.
     assert all(rank.no_core_ns > rank.cpu_ns > 0 for rank in run.ranks)
     if verdict.kind is VerdictKind.SLOW_TRANSFER:
         assert "most transfer is in MPI_Alltoall at waits.c:" in verdict.text

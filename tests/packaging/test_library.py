@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""libibprof.so runs in any program: the symbols that it exports, and the libraries and versions that it needs."""
+"""Exported symbols and needed libraries allow libibprof.so to run in any program."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ VERBS = {
 
 
 def dynamic_symbols() -> list[tuple[str, bool, bool]]:
-    """Return each dynamic symbol: (name@version, is it defined, is it weak)."""
+    """Return (name@version, is_defined, is_weak) of each dynamic symbol."""
     shown = subprocess.run(["readelf", "--dyn-syms", "--wide", LIBRARY], capture_output=True, text=True, check=True)
     rows = [line.split() for line in shown.stdout.splitlines()]
     return [(row[7], row[6] != "UND", row[4] == "WEAK") for row in rows if len(row) >= 8 and row[0][:-1].isdigit()]

@@ -27,7 +27,7 @@ from ibprof_testing.strategies import fabrics, right_tables, scale_examples
 
 
 def walk_everywhere(fabric: Fabric, pairs: list[tuple[int, int, int]]) -> tuple[np.ndarray, np.ndarray]:
-    """Compute the bounds by networkx: each shortest path between switches, and each cable of the switches, counts."""
+    """Compute the bounds from all shortest paths between switches (by networkx), with all parallel cables."""
     graph = nx.MultiGraph()
     is_switch = fabric.node_kind == NodeKind.SWITCH
     cables: dict[tuple[int, int], list[int]] = {}

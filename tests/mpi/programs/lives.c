@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The ibprof developers
  *
- * Programs that start, use or end MPI in other ways than by MPI_Init and MPI_Finalize in main:
+ * Programs that start, use or end MPI differently than by MPI_Init and MPI_Finalize in main:
  *
  *     lives aborting|forked-first|controlled|deep|raised|early
  *

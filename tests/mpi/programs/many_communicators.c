@@ -68,7 +68,7 @@ static void use(MPI_Comm made, int me, int ranks)
     if (sum != ranks) abort();
 }
 
-/* Copies of this process end in different ways. */
+/* Forked copies of this process end by different calls. */
 static void fork_copies(void)
 {
     for (int i = 0; i < 4; i++) {

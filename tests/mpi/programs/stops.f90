@@ -1,7 +1,7 @@
 ! SPDX-License-Identifier: Apache-2.0
 ! Copyright The ibprof developers
 !
-! Fortran's ways to end a program, before or after MPI_Finalize:
+! Fortran's ends of a program, before or after MPI_Finalize:
 !
 !     stops stop|error-stop|finalized|end
 program stops

@@ -2,7 +2,7 @@
  * Copyright The ibprof developers
  *
  * Calls with wrong arguments: prints how often error handlers are called for each, and whether the call returns an
- * error. ibprof must not pass a wrong argument to MPI, because handlers would be called for this too.
+ * error. ibprof must not pass wrong arguments to MPI itself, because handlers would be called for them too.
  */
 #include <mpi.h>
 #include <stdio.h>

@@ -42,7 +42,7 @@ def encode(character):
 
 
 def truth():
-    """Return the frames as traceback shows them, from the caller outwards."""
+    """Return the frames of the program as Python's traceback has them, from the innermost to the outermost."""
     frames = []
     frame = sys._getframe(1)
     while frame:
@@ -77,7 +77,7 @@ def keys():
     found = [same(probe.here(truth))[3] for _ in range(1000)]
     assert len(set(found)) == 1
     two = (same(probe.here(truth))[3], same(probe.here(truth))[3])
-    assert two[0] != two[1]  # two instructions of one line
+    assert two[0] != two[1]  # two instructions of one line have two keys
     first = probe.here_again(20)
     second = probe.here_again(20)
     assert first and second and first != second
@@ -393,7 +393,7 @@ def executed_code():
 
 @case
 def lines_far_away():
-    """Line numbers and distances that need more than a byte, or two; lines before the first."""
+    """Line numbers and distances that need one, two or more bytes; line numbers below the first line's."""
     for far in (126, 127, 128, 129, 254, 255, 256, 257, 511, 32767, 32768, 65535, 65536, 1000000):
         run("\n" * far + "same(probe.here(truth))")
         run("x = 1" + "\n" * far + "same(probe.here(truth))\nsame(probe.here(truth))")

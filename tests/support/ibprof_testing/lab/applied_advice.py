@@ -40,7 +40,7 @@ class Setting:
 
 
 class AdviceError(Exception):
-    """A report's advice cannot be applied. The message contains the advice."""
+    """A report's advice cannot be applied. The error message contains the advice."""
 
 
 def apply(cause: dict[str, Any], setting: Setting, healthy: Sequence[LabRail], files: Sequence[Path]) -> Setting:

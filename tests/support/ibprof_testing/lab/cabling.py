@@ -75,7 +75,7 @@ def _identity(guid: int) -> str:
 def fat_tree(leaves: int, spines: int, hosts_per_leaf: int, rate: str) -> Cabling:
     """Cable a two-level fat-tree, with one cable from each leaf to each spine.
 
-    The names are node01.., leaf1.. and spine1...
+    Hosts have names node01.., leaf switches leaf1.., spines spine1...
     """
     cabling = Cabling(rate)
     bottoms = [cabling.add_switch(f"leaf{number + 1}") for number in range(leaves)]

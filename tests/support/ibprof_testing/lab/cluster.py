@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Measure a cluster of network namespaces, infer its network from the delays, and compare it with the built network.
 
-Run it as root, in a checkout, with the Python in which ibprof is installed:
+Run this module as root, in a checkout, with the Python in which ibprof is installed:
 
     python -m ibprof_testing.lab.cluster try tree              # or line, faulty, star
     python -m ibprof_testing.lab.cluster try tree --plug node3:leaf4      # with a wrong cable; or --slow A:B:US
@@ -230,7 +230,7 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run the command. The network is removed at the end, even after an interrupt."""
+    """Run the command. The built network is removed at the end, even after an interrupt."""
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
     arguments = _parser().parse_args(argv)
     try:

@@ -6,7 +6,7 @@ switch is a bridge. A cable is a pair of virtual devices; `cables.c` delays the 
 rates. Open MPI reaches hosts through `agent`, which replaces ssh. `agent` starts programs with only HOME (for Open MPI
 5's daemon), PATH and TMPDIR set. So all other environment variables reach a host only if Open MPI sends them.
 
-It needs root. The network is removed at the end. The next run removes the remains of a killed run.
+It needs root. `up` removes the namespaces at the end. After a kill, the next `up` removes them.
 """
 
 from __future__ import annotations

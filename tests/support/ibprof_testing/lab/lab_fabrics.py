@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Fabrics that the lab builds from network namespaces: trees with slow links, missing cables and chosen tables."""
+"""Fabrics that the lab builds from network namespaces: trees with slow links, missing cables or given tables."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Write a fabric as ibdiagnet 2's net_dump. The format is taken from a public excerpt."""
+"""Write a fabric as ibdiagnet 2's net_dump. The format is known from a public excerpt."""
 
 from __future__ import annotations
 

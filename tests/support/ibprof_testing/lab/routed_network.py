@@ -78,8 +78,8 @@ class RoutedNetwork:
     """A running network.
 
     Attributes:
-        hosts: its hosts.
-        rails: its rails.
+        hosts: the network's hosts.
+        rails: the network's rails.
     """
 
     hosts: lab.Hosts
@@ -135,7 +135,7 @@ def up(rails: Sequence[RoutedRail], folder: Path) -> Iterator[RoutedNetwork]:
     """Start a network, and remove it at the end.
 
     Args:
-        rails: rails with the same hosts. Their link rates are rates of data, without headers.
+        rails: rails with the same hosts. The link rates are data rates, without headers.
         folder: an empty folder.
 
     Raises:

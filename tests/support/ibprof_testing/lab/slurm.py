@@ -43,7 +43,7 @@ READY_S = 60.0
 
 
 class SlurmError(Exception):
-    """The cluster did not start. The message contains the reason."""
+    """The cluster did not start. The error message contains the reason."""
 
 
 @dataclass(frozen=True, slots=True)
