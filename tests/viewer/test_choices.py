@@ -196,7 +196,7 @@ def test_a_span_of_time_is_dragged_over(open_view: Open, tmp_path: Path) -> None
     opened.page.mouse.move(box["x"] + box["width"] + 5, y, steps=4)
     opened.page.mouse.up()
     amounts = {int(each) for ends in opened.loads() for each in ends}
-    assert max(amounts) == pytest.approx(400, abs=5)  # 4/5 of rank 2's bytes, and none of rank 0's
+    assert max(amounts) == pytest.approx(400, abs=5)  # 4/5 of rank 2's bytes, and no bytes of rank 0
     assert len(amounts) == 2
     opened.page.locator("#spans button").first.click()
     first = {int(each) for ends in opened.loads() for each in ends} - {0}

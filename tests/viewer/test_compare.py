@@ -250,7 +250,7 @@ def test_twice_as_much_of_everything_is_no_change_of_shares(open_view: Open, tmp
     opened = open_view(arguments, options=["--compare", str(tmp_path / "twice.csv")], address="#compare=difference")
     assert {each for ends in drawn(opened) for each in ends} == {"0"}
     assert "no change" in opened.page.locator("#changes").inner_text()
-    # In pictures side by side, equal fractions have the same colour, and a range is a range of fractions.
+    # In pictures side by side, colours and selected ranges are for fractions of each run's largest load.
     opened.page.keyboard.press("c")
     opened.page.keyboard.press("c")
     opened.page.get_by_role("slider", name="Load of link directions, from").press("PageUp")
@@ -375,7 +375,7 @@ def test_what_cannot_be_compared_is_refused(matrix: str, tmp_path: Path, capsys:
 def test_several_jobs_have_one_time_line(open_view: Open, tmp_path: Path) -> None:
     jobs = [write_timed_profile(tmp_path / name) for name in ("one", "two")]
     opened = open_view([TESTBED, *jobs], address="#panel=time")
-    # In each job, rank 0 sends 1000 bytes in the first half and rank 2 500 bytes in the second.
+    # In each job, rank 0 sends 1000 bytes in the first half, and rank 2 sends 500 bytes in the second half.
     spans = opened.page.locator("#spans td").all_inner_texts()
     assert spans[0] == f"{2 * 1000 / 12:.3g} B"
     assert spans[-1] == f"{2 * 500 / 12:.3g} B"

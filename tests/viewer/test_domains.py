@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """User-supplied attributes of ranks and nodes are shown, colour nodes and select traffic.
 
-The grid selects traffic too.
+A click in the grid selects traffic too.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The pages look like the golden pictures, which somebody reviewed and which have half the width and height.
+"""The pages look like the golden pictures, which were reviewed, and have half the page's width and height.
 
-`pytest tests/viewer/test_golden.py --update` writes them again; review them before a commit. The edges of
-letters differ by machine, so mean colours of blocks are compared, not pixels.
+`pytest tests/viewer/test_golden.py --update` replaces the golden pictures, which must be reviewed before a commit. The
+edges of letters differ by machine, so mean colours of blocks are compared, not pixels.
 """
 
 from __future__ import annotations
@@ -171,7 +171,7 @@ def shot(
         arguments = [*fabrics, *placed(fabrics, ranks, module_folder)]
         options = ["--compare-placement", "packed"] if name in COMPARED else []
         opened = open_view(arguments, width=width, height=height, address=address, options=options)
-    opened.page.evaluate("document.getElementById('title').textContent = 'title'")  # the title has a folder of this run
+    opened.page.evaluate("document.getElementById('title').textContent = 'title'")  # the title has a temporary path
     opened.page.evaluate("document.getElementById('coverage').textContent = 'what is not seen and what is modelled'")
     act, place = DONE.get(name, (lambda _: None, ".ibprof-view"))
     act(opened)
@@ -199,7 +199,7 @@ def page_shot(request: pytest.FixtureRequest, browser: Browser, tmp_path: Path) 
     page.goto(html.as_uri())
     if request.param.startswith("report"):
         page.frame_locator("#network iframe").locator("html[data-ready]").wait_for()
-    for frame in page.frames:  # frames have paths of this run
+    for frame in page.frames:  # frames contain temporary paths
         frame.evaluate(
             "for (const each of document.querySelectorAll('h1, header p, #compared p')) each.textContent = 'said'"
         )

@@ -26,7 +26,7 @@ def count_entries(opened: Opened) -> int:
 def wait_for_state(page: Page, left: str) -> None:
     """Wait until the page shows the state of another URL than `left`."""
     page.wait_for_function("left => location.hash !== left", arg=left)
-    page.wait_for_timeout(100)  # the browser announces a URL after it has changed it
+    page.wait_for_timeout(100)  # the browser sends the event after it has changed the URL
 
 
 def test_back_and_forward_restore_selections_filters_and_tabs(opened: Opened) -> None:

@@ -47,7 +47,7 @@ def profile(tmp_path: Path) -> str:
 @pytest.mark.parametrize(
     ("fabrics", "traffic"),
     [
-        (["testbed44"], "pattern:all-to-all:7"),  # this traffic gives loads without flows
+        (["testbed44"], "pattern:all-to-all:7"),  # this traffic has loads, but no list of flows
         (["testbed44"], "pattern:shift:3:1000"),
         pytest.param(["dualrail/rail1", "dualrail/rail2"], "pattern:bisect:1:12345", marks=pytest.mark.full),
         (["torus2d-5x4"], "pattern:shift:7"),
@@ -178,7 +178,7 @@ def test_a_rank_lights_up_its_own_paths(open_view: Open, tmp_path: Path) -> None
         if line.startswith(("src", "5,")) or line.split(",")[1] == "5"
     ]
     own = tmp_path / "own.csv"
-    own.write_text("".join([*kept, "11,10,0,1\n"]))  # added so that the numbers of ranks are equal
+    own.write_text("".join([*kept, "11,10,0,1\n"]))  # so that both matrices have the same number of ranks
     links = tmp_path / "own-links.csv"
     assert layout.main([TESTBED, str(own), "--placement", "spread", "-o", str(links)]) == 0
     with links.open(newline="") as file:
@@ -200,7 +200,7 @@ def test_a_cell_of_the_matrix_lights_up_the_path_of_its_pair(open_view: Open, tm
     loads = opened.loads()
     used = [row for row, ends in zip(opened.rows, loads, strict=True) if ends != ["0", "0"]]
     assert {each for ends in loads for each in ends} == {"0", amount}
-    assert len([row for row in used if row["a_level"] == "0"]) == 2  # the two hosts' own links
+    assert len([row for row in used if row["a_level"] == "0"]) == 2  # the access links of the two hosts
     pressed = opened.page.locator("#pairs button[aria-pressed=true]")
     assert pressed.all_inner_texts() in (["rank 3 to rank 7"], [])  # the table lists only the largest flows
     assert opened.page.evaluate("location.hash") == "#panel=pairs&source=3&destination=7"

@@ -83,7 +83,7 @@ def test_keys_alone_lead_to_the_most_loaded_link(open_view: Open, matrix: str) -
     opened.page.keyboard.press("?")
     assert opened.page.locator("#help").is_visible()
     opened.page.keyboard.press("Escape")
-    assert f"end={most_loaded}" in opened.address()  # the key closed only the help
+    assert f"end={most_loaded}" in opened.address()  # the key closed only the help, not the selection
     opened.page.keyboard.press("v")
     assert "picture=cells" in opened.address()
     assert opened.page.locator("#pictures").input_value() == "cells"

@@ -173,7 +173,7 @@ def count_red(page: Page) -> int:
 def test_a_choice_in_the_view_stands_in_the_reports_address(show: Show) -> None:
     shown = show()
     view = frame(shown.page)
-    # The report has its own list of the most loaded links.
+    # The frame shows no list of most loaded links, because the report has this list.
     assert not view.locator("#top-links").is_visible()
     view.locator("#tab-links").click()
     view.locator("#links button[data-end], #links tbody button").first.click()

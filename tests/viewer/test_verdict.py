@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The view's verdict has the report's sentences and first cause of the run. Without a cause, no fault is marked."""
+"""The view shows the verdict and the first cause of the report. Without a cause, no fault is marked."""
 
 from __future__ import annotations
 

@@ -48,12 +48,12 @@ HEADERS = 1.07
 GID_OF = {f"rail{rail}{end}": f"0a00:{rail:02x}{number:02x}" for rail in (0, 1) for end, number in (("a", 1), ("b", 2))}
 
 ONE_SUBNET = {f"one{port}": f"0a00:090{number}" for number, port in enumerate(("0a", "1a", "0b", "1b"), start=1)}
-"""Four devices in one subnet: hosts a and b have two adapters each."""
+"""Four devices in one subnet -> end of the GID. Hosts a and b have two adapters each."""
 
 
 @dataclass(frozen=True)
 class Case:
-    """Results of the case `name` in a folder; each result is read when it is first used."""
+    """Results of the case `name` in a folder. Each result is read at its first use."""
 
     folder: Path
     name: str
@@ -183,7 +183,7 @@ def test_a_message_over_two_rails_is_split_as_the_library_split_it(guest: Path) 
     for rail in (0, 1):
         counted = sent_from(run, f"rail{rail}a")
         assert counted <= case.carried(f"{rail}a") <= counted * HEADERS + 5_000
-    # The bytes counted at MPI's calls are recorded too, separately.
+    # The recording also has the bytes that ibprof counted at MPI's calls, separately from verbs.
     assert sum(run.counters.bytes[run.counters.direction == 0].tolist()) == 20_000_000
 
 
@@ -270,7 +270,7 @@ def test_the_ports_of_the_host_are_in_the_profile(guest: Path, tmp_path: Path) -
     run = Case(guest, "two_rails").profile()
     (host,) = run.hosts
     ports = {port.device: port for port in host.ports}
-    assert set(ports) == set(GID_OF)  # the ports in one subnet are created after this case
+    assert set(ports) == set(GID_OF)  # because the devices of ONE_SUBNET are created after this case
     for name, port in ports.items():
         assert (port.link_layer, port.lid, port.state, port.lmc) == ("Ethernet", None, 4, 0)
         assert port.gids[1].endswith(GID_OF[name])
@@ -304,7 +304,7 @@ def test_the_guest_ends_with_what_started_it(tmp_path: Path, ending: signal.Sign
         "sleep",
         "300",
     ]
-    temporary = tmp_path / "temporary"  # a killed process leaves its files in this folder
+    temporary = tmp_path / "temporary"  # a killed process must leave its files here
     temporary.mkdir()
     with subprocess.Popen(command, env={**os.environ, "TMPDIR": str(temporary)}) as started:
         children = Path(f"/proc/{started.pid}/task/{started.pid}/children")

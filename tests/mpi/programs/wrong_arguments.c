@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The ibprof developers
  *
- * Calls with wrong arguments: prints how often error handlers are called for each, and whether the call returns an
- * error. ibprof must not pass wrong arguments to MPI itself, because handlers would be called for them too.
+ * Makes calls with wrong arguments. Prints how often each calls an error handler, and whether it returns an error.
+ * ibprof must not pass wrong arguments to MPI itself, because handlers would be called for them too.
  */
 #include <mpi.h>
 #include <stdio.h>

@@ -35,7 +35,7 @@ def require_root(purpose: str) -> None:
     """Check that the user is root.
 
     Args:
-        purpose: why root is needed, such as "to make network namespaces".
+        purpose: reason why root is needed, such as "to make network namespaces".
 
     Raises:
         MissingError: the user is not root.

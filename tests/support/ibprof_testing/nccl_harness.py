@@ -71,12 +71,12 @@ def run_ranks(
         ports: TCP ports for the program's connections.
         recording: folder to record into.
         ranks: number of processes.
-        version: newest version of the interface that the program knows.
+        version: newest version of NCCL's interface that the harness supports.
         options: the program's options.
         env: additional environment variables.
         may_fail: true if a signal may end the ranks.
-        only_recorded: the only rank that loads ibprof's plug-in. The other ranks load a plug-in that does nothing.
-            None if all ranks load ibprof's plug-in.
+        only_recorded: the only rank that loads ibprof's plug-in. All other ranks load a plug-in that does nothing. None
+            if all ranks load ibprof's plug-in.
     """
     own = {
         "WORLD_SIZE": str(ranks),

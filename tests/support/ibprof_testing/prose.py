@@ -19,7 +19,7 @@ _HELP_ARGUMENTS = {"help", "description", "epilog"}
 """Arguments of argparse whose texts users read. These texts are checked even if they are short."""
 
 _SUMMARY = re.compile(r"^summary: (.*)", re.MULTILINE)
-"""The line of a study file that the help of `ibprof-sim study` shows."""
+"""The summary line of a study file, which the help of `ibprof-sim study` shows."""
 
 _MARKUP = re.compile(r"SPDX|^!|noqa|type: ignore|fmt: |pragma|clang-format|@ts-|biome-|-\*-")
 """Comments that tools read, not people."""
@@ -58,7 +58,7 @@ class Passage:
 
 
 def read_passages(path: Path) -> Iterator[Passage]:
-    """Read the passages of a source file. The file's suffix selects the language."""
+    """Read the passages of a source file in the language that the file's suffix names."""
     text = path.read_text()
     if path.suffix == ".py":
         yield from _python(text)
@@ -112,7 +112,7 @@ def count_words(sentence: str) -> int:
 
 
 def _items(text: str) -> Iterator[str]:
-    """Yield each list item, entry and paragraph as one line."""
+    """Yield each list item, entry (`name: meaning`) and paragraph as one line."""
     item: list[str] = []
     for line in text.split("\n"):
         if _NEW_ITEM.match(line):
@@ -129,7 +129,7 @@ def _python(text: str) -> Iterator[Passage]:
     docstrings: set[int] = set()
     for node in ast.walk(tree):
         for statement in getattr(node, "body", []) if isinstance(node, documented) else []:
-            # A string that is a statement documents the preceding statement.
+            # A string constant that is a statement is the docstring of the statement before.
             value = statement.value if isinstance(statement, ast.Expr) else None
             if isinstance(value, ast.Constant) and isinstance(value.value, str):
                 docstrings.add(id(value))

@@ -30,7 +30,7 @@ def find_libpython() -> Path | str:
     """Return the libpython of the running interpreter's version.
 
     Raises:
-        MissingError: the machine has no such library.
+        MissingError: the machine has no libpython of this version.
     """
     version = sysconfig.get_config_var("py_version_short")
     built = Path(sysconfig.get_config_var("LIBDIR")) / f"libpython{version}.so.1.0"

@@ -82,7 +82,7 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
-    """Print the repeated tests, and why each was repeated."""
+    """Print the repeated tests, with the reason of each."""
     for report in terminalreporter.stats.get("rerun", ()):
         terminalreporter.section(f"repeated: {report.nodeid}")
         terminalreporter.write_line(report.longreprtext)

@@ -15,7 +15,7 @@ from ibprof_testing import processes
 
 
 def run_demo(folder: Path, **env: str) -> subprocess.CompletedProcess[str]:
-    """Run the demo like a user, with environment variables."""
+    """Run the demo like a user, with additional environment variables."""
     return processes.run([sys.executable, "-m", "ibprof", "demo", folder], env={**os.environ, **env}, timeout=240)
 
 

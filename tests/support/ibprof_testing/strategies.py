@@ -19,7 +19,7 @@ SWITCH_PORTS = 12
 
 
 def scale_examples(full: int) -> int:
-    """Return the number of examples: `full` in `make test-full`, and a fraction of it in other profiles."""
+    """Return the number of examples: `full` in `make test-full`, and a fraction of `full` in other test runs."""
     return max(full * settings().max_examples // 100, 5)
 
 
@@ -69,7 +69,7 @@ def fabrics(draw: st.DrawFn) -> Fabric:
 
 
 def right_tables(fabric: Fabric) -> ForwardingTables:
-    """Route a fabric by shortest paths. For each LID, a breadth-first search from its port selects the paths."""
+    """Route a fabric by shortest paths: a breadth-first search from each LID's port selects the paths to this LID."""
     switches = np.flatnonzero(fabric.node_kind == NodeKind.SWITCH)
     table = np.full((len(switches), len(fabric.port_lid) * 8 + 9), UNREACHABLE, np.uint8)
     row = {int(node): number for number, node in enumerate(switches)}

@@ -31,8 +31,8 @@ def list_algorithms(mpi: Mpi, ranks: int) -> dict[str, list[str]]:
     """Return the values of each setting that forces an algorithm, for communicators of `ranks` ranks.
 
     A setting is a parameter of Open MPI (`coll_tuned_bcast_algorithm`), or a variable of MPICH
-    (`MPIR_CVAR_BCAST_INTRA_ALGORITHM`) or Intel MPI (`I_MPI_ADJUST_BCAST`). Open MPI and MPICH list the values
-    themselves.
+    (`MPIR_CVAR_BCAST_INTRA_ALGORITHM`) or Intel MPI (`I_MPI_ADJUST_BCAST`). Open MPI's and MPICH's tools list the
+    values.
     """
     found: dict[str, list[str]] = {}
     if mpi.name == mpis.INTEL:

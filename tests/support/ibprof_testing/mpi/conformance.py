@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The conformance matrix: checks of each MPI, for each language and kind of call.
 
-Each cell is one run of a program with known traffic. The expected traffic comes from the program's own records, or from
-the definition of the algorithm that the MPI is set to use. docs/conformance.md shows the matrix.
+Each cell of the matrix is one run of a program with known traffic. The expected traffic comes from the program's own
+records, or from the definition of the algorithm that the MPI is set to use. docs/conformance.md shows the matrix.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from ibprof_testing.mpi.patterns import all_the_same
 
 RANKS = 4
 BYTES = 9600
-BLOCK_BYTES = 800  # block size of programs/exchange.py and the Fortran programs
+BLOCK_BYTES = 800  # size of a block in programs/exchange.py and in the Fortran programs
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,7 +27,7 @@ class Target:
     """An MPI and the layer that carries its messages.
 
     Attributes:
-        name: its name in `mpis`.
+        name: name of the MPI in `mpis`.
         layer: name of the layer that carries messages, as docs/conformance.md prints it.
         source: ibprof's source that counts these messages, as a profile names it.
         variables: the ranks' environment variables that choose the layer.
@@ -315,7 +315,7 @@ def record(target: Target, kind: Kind, build: mpis.Build, folder: Path) -> tuple
 
 
 def _of_network(target: Target, kind: Kind, books: dict[str, Matrix]) -> dict[str, Matrix]:
-    """Leave out messages of a rank to itself, which use no network. Keep them if Open MPI's PML counts them.
+    """Leave out messages of a rank to itself, unless the source is Open MPI's PML: they use no network.
 
     One-sided calls of a rank to itself stay, because ibprof counts them from their arguments.
     """

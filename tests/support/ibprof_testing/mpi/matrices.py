@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Matrices of bytes and messages from rank to rank, in which recordings are compared with independent counts."""
+"""Matrices of bytes and messages from rank to rank, for comparisons of recordings with independent counts."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def recorded(
     kinds: Iterable[Kind] = (Kind.USER,),
     directions: Iterable[Direction] = (Direction.SENT, Direction.FETCHED),
 ) -> Matrix:
-    """Return the matrix of a profile, for one operation or all, and one region or all."""
+    """Return the matrix of a profile, for one or all operations, and for one or all regions."""
     counters = profile.counters
     mask = np.isin(counters.kind, list(kinds)) & np.isin(counters.direction, list(directions))
     for names, column, wanted in (

@@ -2,8 +2,8 @@
 """Use Open MPI's own count of messages as an independent reference.
 
 Open MPI's component `pml/monitoring` works in the same layer as ibprof's hooks, and shares no code with them. At
-MPI_Finalize, each rank writes a file. Its lines are `E sender receiver BYTES bytes N msgs sent HISTOGRAM` for messages
-of the program and of collectives. Lines with `I` are for messages that the component considers internal.
+MPI_Finalize, each rank writes a file. The file has lines `E sender receiver BYTES bytes N msgs sent HISTOGRAM` for
+messages of the program and of collectives. Lines with `I` are for messages that the component considers internal.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from ibprof_testing.mpi.mpis import Mpi, run_mpi
 LINE = re.compile(r"^[EI]\s+(\d+)\s+(\d+)\s+(\d+) bytes\s+(\d+) msgs sent", re.MULTILINE)
 ONE_FILE_A_RANK = 3
 
-# Number and size of the messages that libibprof.so sends to its own rank as a probe, before it begins to count.
+# Number and size of the probe messages that libibprof.so sends to its own rank before it begins to count.
 PROBES, PROBE_BYTES = 2, 7
 
 

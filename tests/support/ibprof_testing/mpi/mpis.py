@@ -44,7 +44,7 @@ THROUGH_NETWORK = {"MPIR_CVAR_NOLOCAL": "1", "I_MPI_FABRICS": "ofi", "I_MPI_COLL
 COMPILERS = {".c": "mpicc", ".cpp": "mpicxx", ".f": "mpifort", ".f90": "mpifort"}
 STANDARDS = {".c": "-std=gnu11", ".cpp": "-std=gnu++11"}
 
-# Settings that allow more ranks than cores, and root in a container. The settings' names differ between MPI versions.
+# Settings that allow more ranks than cores, and root as user. The settings' names differ between MPI versions.
 LAUNCH_ANYHOW = {
     "OMPI_ALLOW_RUN_AS_ROOT": "1",
     "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
@@ -55,7 +55,7 @@ LAUNCH_ANYHOW = {
     "OMPI_MCA_pml": "ob1",
     "OMPI_MCA_btl": "^openib,ofi,uct",
     "OMPI_MCA_osc": "^ucx",
-    # Waiting ranks of MPICH sleep, so that other ranks can use the core. Runs take a quarter of the processor time.
+    # Waiting ranks of MPICH sleep, so that others can use the core: runs take a quarter of the processor time.
     "MPIR_CVAR_ENABLE_HEAVY_YIELD": "1",
     "MPIR_CVAR_POLLS_BEFORE_YIELD": "1",
     "PRTE_ALLOW_RUN_AS_ROOT": "1",
@@ -104,7 +104,7 @@ class Mpi:
         libraries = str(self.folder.parent / "lib")
         if self.name == INTEL:
             return folder | {"LD_LIBRARY_PATH": libraries, "FI_PROVIDER_PATH": libraries, "FI_PROVIDER": "tcp"}
-        # LD_LIBRARY_PATH is for mpi4py, which opens the first MPI library that it finds.
+        # mpi4py opens the first MPI library in LD_LIBRARY_PATH.
         return folder | {"LD_LIBRARY_PATH": libraries} if self.name in MPICH_FROM_PYPI else folder
 
     @property
@@ -210,7 +210,7 @@ def run_mpi(
     check: bool = True,
     whole: bool = True,
 ) -> subprocess.CompletedProcess[str]:
-    """Run a command on some ranks.
+    """Run a command on `ranks` ranks.
 
     Args:
         recording: folder to record into; None to run without ibprof.
@@ -266,7 +266,7 @@ def _linked_with(mpi: Mpi) -> list[str]:
 
 
 def build(mpi: Mpi, source: str, folder: Path, *options: str) -> Path:
-    """Compile a program of programs/ into a folder, unless it exists. Processes may share the folder."""
+    """Compile a program of programs/ into a folder, unless the result exists. Several processes may use the folder."""
     program = folder / "-".join([source.replace(".", "_"), *(option.replace("/", "_") for option in options)])
     if program.exists():
         return program

@@ -63,7 +63,7 @@ def launch(
     cwd: Path | None = None,
     timeout: float = 120,
 ) -> subprocess.CompletedProcess[str]:
-    """Run a command on some ranks. The launcher itself does not see `variables`.
+    """Run a command on `ranks` ranks. Only the ranks get `variables`, not the launcher.
 
     Args:
         within: command that starts each rank, such as a shell that sets limits.

@@ -42,13 +42,13 @@ def ring(ranks: int) -> Pairs:
 def binomial_tree(ranks: int) -> Pairs:
     """Return the pairs of Open MPI's binomial broadcast: in round k, each rank below 2^k sends to the rank 2^k above.
 
-    So the parent's number is the child's number without its highest bit.
+    So the parent's rank is the child's rank without the highest bit.
     """
     return [(rank - (1 << rank.bit_length() - 1), rank) for rank in range(1, ranks)]
 
 
 def binomial_tree_of_mpich(ranks: int) -> Pairs:
-    """Return the pairs of MPICH's binomial broadcast: the parent's number is the child's without its lowest bit."""
+    """Return the pairs of MPICH's binomial broadcast: the parent's rank is the child's rank without the lowest bit."""
     return [(rank & (rank - 1), rank) for rank in range(1, ranks)]
 
 
@@ -58,7 +58,7 @@ def all_pairs(ranks: int) -> Pairs:
 
 
 def hypercube(ranks: int) -> Pairs:
-    """Return the pairs of recursive doubling: in round k, each rank sends to the rank whose number differs in bit k.
+    """Return the pairs of recursive doubling: in round k, each rank sends to the rank that differs in bit k.
 
     Args:
         ranks: a power of two.

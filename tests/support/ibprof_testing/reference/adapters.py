@@ -91,7 +91,7 @@ def add_up(dump: Dump, flows: Iterable[tuple[int, int, int]]) -> Counter[Port]:
 def flows_by_rank(
     dump: Dump, host_of_rank: list[str], pairs: Iterable[tuple[int, int, int]]
 ) -> Iterable[tuple[int, int, int]]:
-    """Yield flows (LID, LID, bytes) for (rank, rank, bytes): the n-th rank of a host uses the host's n-th adapter."""
+    """Convert (rank, rank, bytes) to flows (LID, LID, bytes): the n-th rank of a host uses the host's n-th adapter."""
     number = [host_of_rank[:rank].count(host) for rank, host in enumerate(host_of_rank)]
     for source, destination, amount in pairs:
         if host_of_rank[source] != host_of_rank[destination]:

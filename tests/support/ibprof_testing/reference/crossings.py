@@ -10,8 +10,8 @@ def fewest_crossings(leaves: int, pods: int, middles: int, tops: int, cables: tu
     """Return the smallest number of crossings of a drawing of a fat-tree with three levels of switches.
 
     Each pod has `leaves` leaves. Each leaf is linked to the pod's `middles` middle switches. The i-th middle switches
-    of all pods are linked to the same `tops` top switches. Links of hosts cross nothing. docs/decisions/0010 has the
-    proof.
+    of all pods are linked to the same `tops` top switches. Links of hosts are not in any crossing. docs/decisions/0010
+    has the proof.
 
     Args:
         leaves: leaf switches per pod.

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Read forwarding tables as ibdiagnet (`ibdiagnet.fdbs`) and OpenSM (`opensm.fdbs`) write them.
 
-Each switch has a stanza. Ports are decimal, LIDs hexadecimal:
+The file has a stanza for each switch. Ports are decimal, LIDs hexadecimal:
 
     osm_ucast_mgr_dump_ucast_routes: Switch 0x0002c90200f00000
     LID    : Port : Hops : Optimal

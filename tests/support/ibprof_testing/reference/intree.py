@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The in-trees of destinations.
 
-For one destination LID, the forwarding tables give each switch one next hop. The next hops of all switches form a tree
-with the destination as its root. Faulty tables may add separate cycles and dead ends.
+For each destination LID, a switch's forwarding table has one next hop. The next hops of all switches form a tree with
+the destination as its root. Faulty tables may add separate cycles and dead ends.
 """
 
 from __future__ import annotations

@@ -29,7 +29,7 @@ from ibprof_testing.reference.lines import Lines
 from ibprof_testing.reference.stanzas import Entries, Stanzas, fill_tables
 
 _RANGE = rb"Unicast lids \[[0-9a-fx]{1,6}-([0-9a-fx]{1,6})\] of switch "
-# The brackets after the GUID contain the description. The text before them has no brackets.
+# The brackets after the GUID contain the description. The text before the description has no brackets.
 _HEAD = re.compile(rb"[ \t]{0,9}" + _RANGE + rb"[^(]{0,500}?\bguid 0x([0-9A-Fa-f]{1,16}) \(.*\):?\s*")
 _OTHER = re.compile(rb"\s*Lid\s+Out\s+Destination\s*|\s*Port\s+Info\s*|\d+ (?:valid )?lids dumped\s*|#.*|\s*")
 

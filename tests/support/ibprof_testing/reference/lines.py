@@ -43,7 +43,7 @@ class Lines:
         return self.have(word, self.start)
 
     def have(self, word: bytes, at: npt.NDArray[np.int64]) -> npt.NDArray[np.bool_]:
-        """Return at which of some positions `word` begins: bool [position]. `word` contains no line break."""
+        """Return for each position whether `word` begins there: bool [position]. `word` contains no line break."""
         found = np.ones(len(at), np.bool_)
         for offset, byte in enumerate(word):
             found &= self.text[at + offset] == byte
@@ -52,7 +52,7 @@ class Lines:
     def number(
         self, at: npt.NDArray[np.int64], digits: int, base: int
     ) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.bool_]]:
-        """Read a number with `digits` digits at each position. Return the numbers, and which of them are valid."""
+        """Read a number with `digits` digits at each position. Return the numbers, and whether each number is valid."""
         value = np.zeros(len(at), np.int32)
         good = np.ones(len(at), np.bool_)
         for offset in range(digits):

@@ -33,7 +33,7 @@ _LINE = re.compile(b"".join(pattern for _, pattern in _FIELDS) + rb"\s*")
 
 
 def read_line(line: bytes) -> tuple[bytes | None, ...] | None:
-    """Return the fields of a line as text, with `None` for missing fields. Return None for an invalid line."""
+    """Return the fields of a line as text; None for a missing field. Return None for an invalid line."""
     match = _LINE.fullmatch(line)
     return match.groups() if match else None
 

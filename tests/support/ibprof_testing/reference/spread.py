@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Reference for the kernels: add flows to link directions, for all sources of a destination at once.
 
-The bytes that reach a switch for one destination are summed, and the sum is added to the next switch of the in-tree. So
-the cost grows with the number of switches, not with the number of pairs times their hops.
+The bytes that reach a switch for one destination are summed, and the sum is added to the next switch of the in-tree.
+The cost depends on the number of switches, not on the number of pairs and their hops.
 """
 
 from __future__ import annotations
@@ -77,7 +77,7 @@ def spread(
 
 @dataclass(frozen=True, slots=True)
 class _Flows:
-    """Flows, after their first step.
+    """Flows, after the source's port has sent them.
 
     Attributes:
         destination_lid: int [flow].
@@ -108,7 +108,7 @@ class _Flows:
         return cls(destination_lid, end, place, reason)
 
     def finish(self, trees: InTrees, column: npt.NDArray[np.intp], chosen: npt.NDArray[np.intp]) -> None:
-        """Store the outcomes of the chosen flows."""
+        """Store the outcomes of the flows with indices `chosen`."""
         self.reason[chosen] = trees.reason[self.place[chosen], column]
 
 
@@ -118,7 +118,7 @@ def _grow_in_batches(
     """Grow the trees of all destinations, in batches that fit into `_CELLS`.
 
     Yields:
-        The trees of a batch of destinations; for each flow to them, the column of its tree, and the index of the flow.
+        The trees of a batch of destinations; for each flow to them, the column of its tree; the index of each flow.
     """
     switches = len(network.switch_node)
     travelling = np.flatnonzero((flows.place < switches) | (flows.reason == Reason.DELIVERED))

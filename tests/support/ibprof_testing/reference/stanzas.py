@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Build forwarding tables from stanzas of entries, one stanza for each switch. All table formats share this code."""
+"""Build forwarding tables from stanzas of entries, one stanza for each switch. All table readers use this module."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _CELLS_ALWAYS = 1 << 24
 
 @dataclass(slots=True)
 class Stanzas:
-    """Headers of tables: line (from 0), GUID of the switch, and whether it is a private table after the first."""
+    """Headers of tables: line (from 0), GUID of the switch, and true for private tables after the first."""
 
     line: list[int] = field(default_factory=list)
     guid: list[int] = field(default_factory=list)
@@ -30,7 +30,7 @@ class Stanzas:
     headed: list[bool] = field(default_factory=list)
 
     def leave_out(self, line: int, text: bytes) -> None:
-        """Begin an ignored table at a line that looks like a header but is invalid."""
+        """Ignore the entries after a line that looks like a header but is invalid."""
         if (self.line and any(word in text for word in (b"Unicast lids", b"of switch", b"lids ["))) or (
             self.line and re.search(rb"\bSwitch\b", text)
         ):
@@ -72,8 +72,8 @@ def fill_tables(
         left_out: numbers (from 1) of other unused lines.
 
     Returns:
-        The tables, and the numbers of all unused lines. Unused are also entries before the first header, and entries
-        that contradict each other.
+        The tables, and the numbers of all unused lines. Entries before the first header, and entries that contradict
+        each other, are unused too.
 
     Raises:
         InputError: there are no tables or no usable entries, or the tables are nearly empty.

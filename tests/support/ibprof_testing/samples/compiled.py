@@ -100,7 +100,7 @@ def build_id_of(program: Path) -> str:
 
 
 def resolve_addresses(program: str, build_id: str, addresses: Sequence[int]) -> ResolvedAddresses:
-    """Return functions and lines at addresses of one object. The arguments are the fields of `ObjectAddresses`."""
+    """Return functions and lines at addresses of an object file. The arguments are the fields of `ObjectAddresses`."""
     return resolve_objects([ObjectAddresses(program, build_id, tuple(addresses))])[0]
 
 
@@ -114,7 +114,7 @@ def check_lines(found: ResolvedAddresses, truth: Path, addresses: list[int]) -> 
     assert found.note == ""
     expected = [find_places(truth, each) for each in addresses]
     assert [places(frames) for frames in found.frames] == [places(frames) for frames in expected]
-    # For the innermost function, addr2line prints the symbol's name, even if the symbol belongs to another function.
+    # For the innermost function, addr2line prints the name of the nearest symbol, which may be another function's.
     assert [function_names(frames[1:]) for frames in found.frames] == [
         function_names(frames[1:]) for frames in expected
     ]

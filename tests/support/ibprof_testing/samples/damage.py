@@ -52,7 +52,7 @@ _CONSTANTS = recording_header().constants
 
 _KINDS = {NodeKind.CA: "CA", NodeKind.SWITCH: "SW", NodeKind.ROUTER: "Rt"}
 _LEAST_ALIKE = 3
-"""Swapped cables are named only if at least this number of switches have the same neighbours above."""
+"""ibprof names swapped cables only if at least this number of switches have the same neighbours on the level above."""
 
 _WIDE = 1_000_000
 """Width of the output in columns, so large that no line is cut."""
@@ -71,7 +71,7 @@ class ListedEnd:
 class ListedLink:
     """A link as a `.lst` lists it: one line from each end.
 
-    If `back_speed` is not empty, it is the speed in the second line.
+    `back_speed` is the speed in the second line, or empty for the same speed.
     """
 
     a: ListedEnd
@@ -155,7 +155,7 @@ def copy_to_planes(right: ListedFabric, folder: Path) -> ListedFabric:
     """Return an XDR fabric: four planes, each with all switches and cables, that share the adapters.
 
     Args:
-        right: the fabric of one plane. The adapters of this fabric have one port.
+        right: the fabric of one plane. Adapters have one port.
         folder: folder for the fabric's files, which are written and read.
     """
     fabric, nodes = right.fabric, right.fabric.nodes
@@ -282,7 +282,7 @@ def _damage_cables(right: ListedFabric) -> Iterator[DamagedFabric]:
 
 
 def _count_alike(right: ListedFabric, trunk: ListedLink) -> int:
-    """Return how many switches have the same neighbours above as the lower end of a trunk."""
+    """Return the number of switches with the same neighbours above as the lower switch of a trunk (itself included)."""
     level = find_levels(right.fabric)
     above: dict[int, set[int]] = {}
     for link in right.links:
@@ -486,7 +486,7 @@ def _damage_names(right: ListedFabric) -> Iterator[DamagedFabric]:
 
 
 def _list_ends(right: ListedFabric) -> Iterator[tuple[ListedLink, ListedEnd, ListedEnd]]:
-    """Yield each link with its ends, from both sides."""
+    """Yield (link, end, other end) twice for each link, once from each end."""
     for link in right.links:
         yield link, link.a, link.b
         yield link, link.b, link.a
@@ -503,7 +503,7 @@ def _damage_whole(right: ListedFabric) -> Iterator[DamagedFabric]:
         if file == "opensm.fdbs" and right.tables is None:
             continue
         for kind, spoil in spoil_text():
-            # Whole lines may be both lines of a link. Without tables, the output then cannot name the damage.
+            # Missing whole lines may be both lines of a link. Without tables, outputs then cannot name the damage.
             if right.tables is not None or kind not in WHOLE_LINES:
                 yield DamagedFabric(f"{text} {kind}", (*everywhere, file), replace(right, spoil=(file, spoil)))
     switches = np.flatnonzero(right.fabric.node_kind == NodeKind.SWITCH).tolist()
@@ -585,7 +585,7 @@ def _answer(links: Path) -> Answer:
     loads, head, share, hosts = {}, "", 0.0, 0
     try:
         found = load_fabric(options, TrafficOptions((TRAFFIC,)))
-        # Do not search for better placements: they cannot remedy a damaged fabric.
+        # Do not search for better placements: a placement cannot remedy a damaged fabric.
         with patch.object(diagnosis, "_find_change", lambda *_: None):
             report = report_on_loads(found, describe_provenance("", ()))
         lines += describe_in_brief(report, (), _WIDE)
@@ -606,7 +606,7 @@ def _answer(links: Path) -> Answer:
 
 
 _SAYS_LOSS = ("left out", "cannot be used", "The forwarding tables lead to", "listed from one end only")
-"""Texts that report missing hosts in the first lines of the output. After removed lines, only the last two appear."""
+"""Texts that report missing hosts in the first lines of the output; after a removal of lines, only the last two."""
 
 NAMED, UNCHANGED, SILENT = "named", "unchanged", "silent"
 
@@ -673,7 +673,7 @@ _GROUP = 16
 
 
 def record_run(hosts: Sequence[str]) -> dict[str, list[Process]]:
-    """Return host -> processes, with two ranks on each host. Each rank sends to the next, and all call MPI_Alltoall."""
+    """Return host -> processes, two on each host. Each rank sends to the next rank, and all ranks call MPI_Alltoall."""
     ranks = RANKS_A_HOST * len(hosts)
     everyone = ranks << _CONSTANTS["IBP_PARTNER_SIZE_SHIFT"] | _GROUP | _CONSTANTS["IBP_PARTNER_GROUP"]
     alltoall, send = OPERATIONS.index("ALLTOALL"), OPERATIONS.index("SEND")
@@ -705,7 +705,7 @@ def write_run(run: Mapping[str, Sequence[Process]], folder: Path) -> None:
 
 
 def _write_twice(run: Mapping[str, Sequence[Process]], host: str, again: Sequence[Process], folder: Path) -> None:
-    """Write a run, and a second file of one host in which its ranks have other bytes."""
+    """Write a run, and for one host a second file with the same ranks but other bytes."""
     write_run(run, folder)
     make_recording(folder, again, host=host, name=f"{host}-again.ibprof")
 

@@ -49,7 +49,7 @@ class Subject:
     Attributes:
         right: the answer for the undamaged fabric or run.
         cases: the damages.
-        ask: returns the answer for a case that was written to a folder.
+        ask: function that writes a case to a folder and returns the answer.
     """
 
     right: Answer
@@ -92,7 +92,7 @@ def make_planes(folder: Path) -> Subject:
 
 
 def make_dumps(sample: str, links: str, tables: str | None, folder: Path) -> Subject:
-    """Return the damages of a captured fabric's dumps, with links and tables in given formats (None: no tables)."""
+    """Return the damages of a captured fabric's dumps: links in the format `links`, tables in `tables` unless None."""
     right = dump_sample(sample, links, tables)
     return Subject(answer(right.write(folder / "right")), [*damage_dumps(right)], _ask_fabric)
 

@@ -52,7 +52,7 @@ def read_sample_bytes(sample: str, name: str) -> bytes:
 
 
 def read_subnet(lst_path: str | PathLike[str], fdbs_path: str | PathLike[str] | None = None) -> Subnet:
-    """Read or generate a fabric of one rail and its tables; by default, the tables next to the links."""
+    """Read or generate a fabric of one rail and its tables. Without `fdbs_path`, read the tables next to the links."""
     (files,) = find_rails([lst_path], [fdbs_path] if fdbs_path else [])
     return read_rail(files)
 
@@ -138,7 +138,7 @@ def host_lids(fabric: Fabric) -> npt.NDArray[np.int32]:
 
 
 def as_traced(fabric: Fabric, hop: Hop) -> TracedHop:
-    """Return a hop as ibtracert shows it, with the port GUID of a CA."""
+    """Return a hop as ibtracert prints it, with a CA's port GUID."""
     guids = {
         (int(node), int(number)): int(guid)
         for node, number, guid in zip(fabric.port_node, fabric.port_number, fabric.port_guid, strict=True)

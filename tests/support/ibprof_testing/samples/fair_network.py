@@ -15,7 +15,7 @@ from ibprof_testing.samples.topologies import Made
 
 
 def with_rates(made: Made, host: float, between: float) -> Made:
-    """Set the rates of hosts' links and of all other links, in Gb/s."""
+    """Return the topology with rates: `host` for hosts' links, `between` for all other links, in Gb/s."""
     for one, other, data in made.graph.edges(data=True):
         data["gbps"] = host if isinstance(one, int) or isinstance(other, int) else between
     return made

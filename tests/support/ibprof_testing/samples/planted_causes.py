@@ -31,7 +31,7 @@ TAPERED = ("xgft:2:16,8:1,8", "xgft:3:8,4,4:1,4,4", "xgft:2:12,6:1,2:1,2")
 
 @dataclass(frozen=True)
 class Planted:
-    """A case: its name, planted cause, network and traffic."""
+    """A case: name, planted cause, network and traffic."""
 
     name: str
     cause: str
@@ -233,7 +233,7 @@ def plain_rails(shape: str, generator: Generator) -> Situation:
 
 
 def plant_slow_switch(shape: str, generator: Generator) -> Situation:
-    """Plant a slow spine: all its links have half their speed."""
+    """Plant a slow spine: all links of a spine have half the speed."""
     subnets = make_rails(shape)
     fabric = subnets[0].fabric
     leaves = set(leaves_of(subnets[0]))

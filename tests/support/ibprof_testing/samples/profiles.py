@@ -29,7 +29,7 @@ from ibprof.profile.profile_rows import COLUMN_TYPES
 
 @dataclass(frozen=True)
 class Count:
-    """A counter of `rank`: traffic to or from `peer`."""
+    """A counter of `rank` for traffic to or from `peer`."""
 
     rank: int
     peer: int

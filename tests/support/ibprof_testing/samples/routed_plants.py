@@ -37,7 +37,7 @@ class RoutedPlant:
 
     Attributes:
         name: the case's name.
-        causes: planted causes. The diagnosis may name any of them first. Empty for a case without a fault.
+        causes: planted causes. The diagnosis may name any of these causes first. Empty for a case without a fault.
         places: words; one of them must be in the first cause's places. Empty if the place does not matter.
         situation: the case with its faults.
         healed: for each of `causes`, the case without this fault; None if the remedy is a change of the program, or
@@ -239,7 +239,7 @@ def on_first(count: int) -> Callable[[int], Pairs]:
 def far_apart(hosts: int) -> Pairs:
     """Return pairs from two hosts of each leaf switch (of 8 hosts) to two hosts of the next leaf switch.
 
-    The pairs could be on hosts that are nearer to each other.
+    Other hosts of the fabric would be nearer to each other.
     """
     first = np.concatenate([np.arange(0, hosts, 8), np.arange(1, hosts, 8)])
     return all_to_all(np.sort(first))

@@ -16,7 +16,7 @@ MESSAGE_US, HOP = 1.0, 0.1
 
 @dataclass(frozen=True)
 class Sample:
-    """Delays with errors, and the hosts that each link separates from host 0."""
+    """Delays with errors; and, for each link, the hosts that it separates from host 0."""
 
     delays: Matrix
     splits: set[frozenset[int]]
@@ -84,11 +84,11 @@ RAILS: dict[str, Callable[[Matrix, Matrix, int, np.random.Generator], Matrix]] =
     "by message": lambda a, b, hosts, _: (a * (2 * hosts - a - 1) // 2 + b - a - 1) % 2,
     "by chance": lambda a, _, __, draw: draw.integers(0, 2, a.shape).astype(float),
 }
-"""Functions that return the rail (0 or 1) of each pair of hosts a < b."""
+"""Name -> function that returns the rail (0 or 1) of each pair of hosts a < b."""
 
 
 def over_two_rails(seed: int, is_costly: bool, how: str, ratio: float) -> Sample:
-    """Return delays over two rails: on one rail, they are `ratio` times as long. `how` is a key of `RAILS`."""
+    """Return delays of pairs on two rails, on one of them `ratio` times as long. `how` is a key of `RAILS`."""
     made, delays = cluster(seed, is_costly)
     one, other = np.indices(delays.shape)
     a, b = np.minimum(one, other), np.maximum(one, other)
@@ -97,7 +97,7 @@ def over_two_rails(seed: int, is_costly: bool, how: str, ratio: float) -> Sample
 
 
 def with_errors(kind: str, seed: int, is_costly: bool) -> Sample:
-    """Return delays with errors of a kind of `KINDS`. If `is_costly`, most kinds have errors a fifth as large."""
+    """Return delays with errors of a kind of `KINDS`. If `is_costly`, the errors of most kinds are a fifth as large."""
     made, delays = cluster(seed, is_costly)
     errors = KINDS[kind](delays, np.random.default_rng(seed), 0.2 if is_costly else 1.0)
     errors = np.where(np.eye(len(delays), dtype=bool), 0.0, errors)
@@ -163,7 +163,7 @@ KINDS: dict[str, Callable[[Matrix, np.random.Generator, float], Matrix]] = {
 
 
 def _away_from_first(group: frozenset[int], count: int) -> set[frozenset[int]]:
-    """Return the group of hosts, or its complement if host 0 is in it; nothing if either has fewer than two hosts."""
+    """Return the group, or its complement if host 0 is in the group; nothing if either has fewer than two hosts."""
     away = frozenset(range(count)) - group if 0 in group else group
     return {away} if 1 < len(away) < count - 1 else set()
 

@@ -72,7 +72,7 @@ def dump_sample(sample: str, links: str, tables: str | None) -> Dumps:
 
 
 def lacks_whole_links(dumps: Dumps, spoilt: Dumps) -> bool:
-    """Return whether an `ibnetdiscover -p` without tables lacks both lines of each lost link.
+    """Return whether a dump of `ibnetdiscover -p` without tables lacks both lines of each missing link.
 
     Links without any line leave no trace, nor do hosts that have only these links.
     """
@@ -116,7 +116,7 @@ def _zero(part: float, text: bytes) -> bytes:
 
 
 def spoil_text(parts: tuple[float, ...] = (0.3, 0.6, 0.9, 0.99)) -> Iterator[tuple[str, Spoil]]:
-    """Yield damages of a text as (kind, function), at each of some positions (fractions of the text)."""
+    """Yield damages of a text as (kind, function), at each position in `parts` (fractions of the text)."""
     for part in parts:
         # The kind `cut` may end within a line.
         yield "cut", partial(_cut, part)

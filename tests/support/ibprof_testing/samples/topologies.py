@@ -120,7 +120,7 @@ def line(hosts: int) -> Made:
 
 
 def mixed_speeds(hosts: int) -> Made:
-    """Return two levels in which every third host has a link of twice the latency, and one uplink is slow."""
+    """Return a tree of two levels. Every third host's link has twice the latency, and one uplink is slow."""
     made = two_levels(hosts)
     for host in range(0, hosts, 3):
         (switch,) = made.graph[host]

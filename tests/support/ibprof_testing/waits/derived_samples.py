@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Derive profiles from full traces. A hash selects the sampled calls, as in ibprof's recorder."""
+"""Derive profiles from full traces. A hash selects the sampled calls, like in ibprof's recorder."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ def derive_profile(
         level: sampling level.
         clock: converts true times to the times of each rank's clock.
         hosts: host of each rank; None for a single host.
-        longest: number of the longest collectives, and of the longest messages, that each rank keeps in addition.
+        longest: additional samples of each rank: this number of its longest collectives, and of its longest messages.
     """
     of_rank = list(hosts) if hosts is not None else [0] * len(traces)
     names = sorted({name.decode().upper() for trace in traces for name in np.unique(trace.calls["name"])})
