@@ -44,7 +44,7 @@ def find_any(name: str) -> Mpi:
     return find_mpich_like(name) if name in MPICH_LIKE else find_mpi(name)
 
 
-# Open MPI waits in other functions if a program may have threads. `level` is such as MPI_THREAD_MULTIPLE.
+# Open MPI waits in other functions if a program may have threads. `level` is the value of an MPI_THREAD constant.
 @pytest.mark.parametrize(
     ("name", "level"),
     [
