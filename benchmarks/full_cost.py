@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Measure a stratified sample of a study's `--full` simulations, and estimate the time of all simulations.
+"""Measure a sample of a study's `--full` simulations, stratified by estimated time; estimate the time of all.
 
 Run it where ibprof is installed. FOLDER keeps finished simulations, so that the program can be stopped and continued:
 

@@ -4,10 +4,10 @@
 python benchmarks/hpl_published.py
 
 The program prints two tables. The first has a row for each system. `data/hpl_published.csv` has R_peak, R_max and N_max
-of the TOP500 lists, a source of R_max, and the number of nodes, which is used as the number of processes. The data rate
-of one link of a node is from its makers. Unpublished values are assumed: a grid as square as possible, blocks of 192, a
-latency of 2 us, and 80% to 97% of the peak in matrix products. The run's duration is 2/3 N_max^3 / R_max. Operators of
-these systems also published the duration.
+of the TOP500 lists, the number of nodes, which is used as the number of processes, and the data rate of one link of a
+node. The source of the data rate is the system's makers; the column `source` has a source of R_max. Unpublished values
+are assumed: a grid as square as possible, blocks of 192, a latency of 2 us, and 80% to 97% of the peak in matrix
+products. The run's duration is 2/3 N_max^3 / R_max. Operators of these systems also published the duration.
 
 The second table is for processes that share a node: predictions with and without the terms for sharing.
 `data/hpl_shared.csv` has the grids, sizes and performance that HPL's authors published
@@ -70,7 +70,7 @@ def _read_run(row: dict[str, str]) -> HplRun:
 
 
 def _exceed(row: dict[str, str], is_shared: bool, rate: float) -> float:
-    """Return (prediction - publication) / publication for the performance in a row."""
+    """Return predicted performance / published performance - 1 for a row."""
     run = _read_run(row)
     sharing = NodeSharing(int(row["share"]), OF_BUS * float(row["memory_bus_bytes_per_s"])) if is_shared else None
     times = time_hpl(run, rate, float(row["latency_s"]), float(row["link_bytes_per_s"]), sharing)

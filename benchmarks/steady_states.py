@@ -1,9 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Compare measurements that skip steady states with measurements of every message: packet hops, processor time, error.
 
-Run it where ibprof is installed: python benchmarks/steady_states.py [--seeds N] [--cells N] A row is a pair of jobs on
-a fat-tree of 64 hosts with 8 servers; one of the jobs is measured. Both measurements run one after the other. A
-measurement leaves out 50 messages of each client, then measures 1,000, or as many as a steady mean needs.
+Run it where ibprof is installed:  python benchmarks/steady_states.py [--seeds N] [--cells N]
+
+A row is a pair of jobs on a fat-tree of 64 hosts with 8 servers; one of the jobs is measured. The two measurements run
+one after the other. Both leave out 50 messages of each client. One then measures 1,000 messages of each client, the
+other as many as a steady mean needs.
 """
 
 from __future__ import annotations

@@ -4,7 +4,7 @@
 python benchmarks/lab/advice.py -o FOLDER [CASE ...]       (as root)
 
 The program prints a table with a row for each planted case: the communication time before and after the change (medians
-    of several runs), and the times at line rate that the report predicts.
+of several runs), and the times at line rate that the report predicts.
 """
 
 from __future__ import annotations
@@ -161,7 +161,10 @@ def try_case(name: str, case: AdviceCase, program: Path, folder: Path, repeats: 
 
 
 def judge(found: dict[str, Any]) -> str:
-    """Return "yes" if a planted cause is named and half of its gain came true, or if nothing helps an innocent case."""
+    """Return "yes" if the report names a planted cause, and at least half of the predicted gain came true.
+
+    For an innocent case, return "yes" if the report names no cause, and no change saves more than 10%.
+    """
     if found["after_s"] is None:
         return "no"
     saved = found["before_s"] - found["after_s"]

@@ -3,8 +3,8 @@
 
 python benchmarks/lab/loads.py -o FOLDER [CASE ...]       (as root)
 
-The program prints a row for each job: the largest deviation of the interfaces' counters from the loads of
-`ibprof-layout` with headers, the job's time, the time at line rate, and the packet simulator's time.
+The program prints a row for each job: the range, over all link directions, of the deviations of interfaces' counters
+from the loads of `ibprof-layout` with headers; the job's time, the time at line rate, and the packet simulator's time.
 """
 
 from __future__ import annotations

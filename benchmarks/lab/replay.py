@@ -36,7 +36,7 @@ OTHERS = tuple(f"host{number:02d}" for number in (3, 7, 11, 15, 4, 8, 12, 16))
 REPEATS = 3
 
 SETTLE = 4.0
-"""Seconds after the start of a job, after which the job is surely running."""
+"""Seconds from the start of a job until the job surely runs."""
 
 Words = tuple[str, ...]
 

@@ -5,7 +5,7 @@
  * with cffi, which parses the text between the two marker lines. That text may therefore contain only simple structs,
  * enums and integer constants. docs/formats/recording.md explains the format.
  *
- * A recording is a file. A file belongs to one host and one run, and consists of
+ * A recording is a folder of files. A file belongs to one host and one run, and consists of
  *
  *     ibp_file_header | operation names | segment | segment | ...
  *
@@ -241,8 +241,8 @@ struct ibp_file_header {
     char launch[256];
     char library_version[32];
     /* If IBPROF_OUTPUT is on a network file system, processes map a file on the storage of their node instead. Each
-     * process copies its segments to the recording from time to time, and when it ends. If processes map the recording
-     * itself, `storage` and `output` are empty. */
+     * process copies its segments to the recording from time to time, and when it ends. If processes map the file in
+     * IBPROF_OUTPUT itself, `storage` and `output` are empty. */
     /* The mapped file. */
     char storage[IBP_PATH_BYTES];
     /* The file in IBPROF_OUTPUT, to which segments are copied at the same offsets. */

@@ -30,7 +30,7 @@
 #define SAMPLE_LEVELS 48
 #define CHANNELS 64 /* NCCL's MAXCHANNELS */
 
-/* What a proxy operation waits for. */
+/* The resource that a proxy operation waits for. */
 enum wait { FOR_NOTHING, FOR_GPU, FOR_PEER, FOR_NETWORK, WAITS };
 
 struct sample {
@@ -701,8 +701,8 @@ static enum wait wait_of(int state_of_step)
     }
 }
 
-/* Return what an operation waits for. If several steps wait, the most advanced step decides. Steps of sends wait for
- * the GPU, then for the network. Steps of receives wait for the network, then for the GPU. */
+/* Return the resource that an operation waits for. If several steps wait, the most advanced step decides. Steps of
+ * sends wait for the GPU, then for the network. Steps of receives wait for the network, then for the GPU. */
 static enum wait wait_of_operation(const struct operation *operation)
 {
     if (!operation->is_send && operation->waiting[FOR_GPU]) return FOR_GPU;

@@ -25,7 +25,7 @@ struct contexts {
  * these communicators. */
 static struct contexts contexts[CONTEXTS_MAX + 1];
 static uint32_t contexts_used;
-/* A next plug-in is loaded. If so, handles that NCCL gets are pairs of handles. */
+/* True if a next plug-in is loaded. NCCL then gets pairs of handles as handles. */
 static bool is_chained;
 
 /* -- communicators ------------------------------------------------------------------------------------------------- */

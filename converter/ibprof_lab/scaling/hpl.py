@@ -182,7 +182,8 @@ def query_hpl(
         unit: unit of the delays if the file does not state it, from `UNITS`.
 
     Raises:
-        UsageError: both or neither of `bandwidth` and `delays` are given.
+        UsageError: both or neither of `bandwidth` and `delays` are given, `memory` lacks `slots`, or the grid has fewer
+            processes than `slots`.
         InputError: the delays cannot be read.
         InconsistentError: the delays show no bandwidth, or the model is not applicable.
     """

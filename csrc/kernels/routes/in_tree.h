@@ -24,7 +24,7 @@ struct ibp_tree {
     uint32_t lid;
     int32_t port;
     uint8_t *state;             /* [switch]: 0: not visited, 1: being visited, 2 + reason */
-    struct ibp_tree_step *by;   /* [switch]: the step from a visited switch */
+    struct ibp_tree_step *by;   /* [switch]: the step from a visited switch, if it has one */
     /* All visited switches. If packets from switch A arrive at the destination, the next switch on their path is listed
      * before A. */
     uint16_t *visited;

@@ -6,8 +6,8 @@
  * A queue is one virtual lane of a link direction. A packet occupies buffer in one queue. The packet takes the buffer
  * when the queue admits the packet. The packet releases the buffer when the next queue admits the packet, or when the
  * host receives the packet. This models credits. A link direction transmits packets in the order of admission. So the
- * tick at which a packet arrives at the next node is known when the packet is admitted, and one event per hop is
- * enough.
+ * tick at which a packet arrives at the next node is known when the packet is admitted. One event for each packet and
+ * hop is therefore enough.
  *
  * The files of this module, from low to high. Each file calls only functions of files before it:
  *

@@ -78,7 +78,7 @@ def find_value_column(rows: Fields) -> int | None:
 
 
 def _are_pairs(rows: Fields, end: re.Pattern[str]) -> bool:
-    """Return True if all lines have valid ends, and most lines (at least one) have a delay or a missing value."""
+    """Return True if all lines have valid ends, most have a delay or a missing value, and at least one has a delay."""
     values = [fields[_VALUE] for _, fields in rows]
     delays = sum(NUMBER.fullmatch(value) is not None for value in values)
     missing = sum(value.lower() in MISSING for value in values)
@@ -140,7 +140,7 @@ def read_pair_rows(
     lengths = sorted({length for length, _, _ in found})
     values = np.full((len(lengths), len(place), len(place)), np.nan)
     for (length, sender, receiver), delays in found.items():
-        # An impossible time is kept only if the pair has no valid time, so that it is reported.
+        # Keep impossible times only for a pair without a valid time. `read_delays` then reports the pair.
         times = [each for each in delays if 0 <= each < np.inf] or delays
         values[lengths.index(length), sender, receiver] = np.median(times)
     values[:, range(len(place)), range(len(place))] = 0.0

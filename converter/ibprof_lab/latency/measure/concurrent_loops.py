@@ -33,7 +33,7 @@ _PING, _ECHO = 3, 4
 _MOST_TURNS = 1 << 20
 
 _BATCHES = 8
-"""Smallest number of batches in the timed seconds of a stream; a long batch would end too late."""
+"""A batch of a stream lasts at least the timed seconds / this number. A longer batch would end too late."""
 
 
 class ConcurrentEchoes:
@@ -272,7 +272,9 @@ class RoundMeasurer:
     # -- noise
 
     def _draw_noise(self, pairs: Round) -> list[int]:
-        """Return the processes that exchange noise in this round: each even index is a leader, the next its partner."""
+        """Return the processes that exchange noise in this round, equal on all ranks. An element with an even index is
+        a leader, and the next element is its partner.
+        """
         noise = self.plan.noise
         if not noise.processes or not len(pairs):
             return []

@@ -155,8 +155,8 @@ def work_together(work: Callable[[Any], int]) -> int:
     """Start MPI, call `work` on all ranks, and return the exit status; only rank 0 prints errors.
 
     Args:
-        work: function that takes `mpi4py.MPI` and returns the number of the ending signal, or 0. An error that `work`
-            raises must be raised on all ranks.
+        work: function that takes `mpi4py.MPI` and returns the number of the ending signal, or 0. If `work` raises an
+            `IbprofError` on one rank, it must raise one on all ranks, such as `FirstProcessError`.
     """
     module = start_mpi()
     if module.COMM_WORLD.rank:

@@ -78,7 +78,10 @@ class PingPong(TimedLoop):
 
 
 class OneWay(TimedLoop):
-    """A turn is a message of `length` bytes and an empty answer, to measure each direction separately."""
+    """A turn is a message of `length` bytes and an empty answer, to measure each direction separately.
+
+    The delay of the empty answer is included in the measured delay.
+    """
 
     delays_of_a_turn = 1.0
 

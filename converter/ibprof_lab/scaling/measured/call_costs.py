@@ -224,7 +224,7 @@ class LinkSharing:
             raise InconsistentError(f"{fabric.name}: expected links of known speed")
         busiest = (loads.bytes.max(axis=1) / rates[:, None]).max(axis=0)
         share = busiest * float(np.median(of_hosts)) / _UNIT
-        # Loads are of all rounds together; a share is relative to one message of a rank.
+        # `ALL_PAIRS` and `ROOT` are one round of many messages; a share is relative to one message of a rank.
         each = {ALL_PAIRS: len(source) / ranks, ROOT: float(ranks - 1)}.get(pattern, 1.0)
         return float(share.mean()) / each
 
@@ -237,11 +237,11 @@ _VECTORS = ("ALLTOALLV", "ALLTOALLW")
 
 @dataclass(frozen=True, slots=True)
 class CallGroup:
-    """Mean calls of a rank: of one operation, or of the group `MESSAGES`.
+    """Calls of one operation, or of the group `MESSAGES`, on the rank `TimedRun.rank`.
 
     Attributes:
-        calls: number of calls; in `MESSAGES`, number of sent messages.
-        size: bytes of a call, as `Algorithms` defines them; in `MESSAGES`, bytes of a message.
+        calls: number of calls; in `MESSAGES`, mean number of messages that a rank sends.
+        size: bytes of a call, as `Algorithms` defines them; in `MESSAGES`, mean bytes of a message.
         seconds: total time inside the calls.
     """
 

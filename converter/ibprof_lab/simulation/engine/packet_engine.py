@@ -203,7 +203,7 @@ class Simulation:
 
     Raises:
         InconsistentError: the host of a client or step does not exist, or memory is exhausted.
-        MemoryError: memory is exhausted.
+        MemoryError: memory is exhausted while skipped hops are prepared.
     """
 
     def __init__(

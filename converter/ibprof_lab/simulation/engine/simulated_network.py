@@ -106,8 +106,8 @@ def index_network(subnet: Subnet, hardware: Hardware) -> SimulatedNetwork:
     """Convert a fabric into arrays.
 
     Raises:
-        InconsistentError: a link's speed is unknown, no host has a link to a switch, or the fastest link is too fast
-            for ticks of the slowest.
+        InconsistentError: a link's speed is unknown, no host has a link to a switch, or a delay or a packet takes too
+            many ticks.
     """
     fabric = subnet.fabric
     network = IndexedNetwork.index(fabric, subnet.tables)
@@ -167,7 +167,8 @@ def find_minimal_ports(network: SimulatedNetwork) -> npt.NDArray[np.uint64]:
     """Find the ports of each switch that are on shortest routes to each leaf switch.
 
     Returns:
-        uint64 [switch, leaf, word], one bit per port, 64 ports per word.
+        uint64 [switch, switch, word], one bit per port, 64 ports per word. All bits are 0 if the second switch is no
+        leaf.
     """
     ends, switches, hosts = network.port_end, network.switches, network.hosts
     leads_to = np.where(ends != NONE, network.end_to[ends].astype(np.int64) - hosts, NONE)

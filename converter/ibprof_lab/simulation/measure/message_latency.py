@@ -179,7 +179,9 @@ def note_deadlock(latency: Latency, simulation: Simulation) -> Latency:
 
 
 def note_all_sent(latency: Latency, effort: Effort, stay: bool) -> Latency:
-    """Add the note for a job that has sent all its messages; `stay`: True if its messages stayed within hosts."""
+    """Set `note` and `is_settled` for a job that has sent all its messages. `stay`: True if all messages after the
+    warm-up stayed within hosts.
+    """
     early = f"all messages were sent before the other jobs had made {effort.background} requests of each client"
     note = "all messages were sent" if latency.messages else ON_HOSTS if stay else early
     return replace(latency, is_settled=latency.messages > 0, note=note)

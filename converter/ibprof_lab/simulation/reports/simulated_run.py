@@ -398,7 +398,7 @@ def _find_port_gbps(watch: Watch) -> npt.NDArray[np.float64]:
 
 
 def _share_to(watch: Watch, hosts: npt.NDArray[np.bool_]) -> npt.NDArray[np.float64]:
-    """Return the fraction of each client's messages to the hosts in the mask `hosts`, float64 [client]."""
+    """Return the fraction of each client's messages to or from hosts in the mask `hosts`, float64 [client]."""
     flows, clients = watch.flows(), watch.simulation.clients
     some = np.bincount(flows.client, flows.messages * hosts[flows.host], clients)
     return some / np.maximum(np.bincount(flows.client, flows.messages, clients), 1)

@@ -15,7 +15,7 @@ UNITS_OF_SIZE = {"B": 1, "kB": 10**3, "MB": 10**6, "GB": 10**9, "TB": 10**12,
                   "KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30, "TiB": 1 << 40}  # fmt: skip
 
 LARGEST = 1 << 50
-"""Largest size in bytes, and largest time in ns; floats represent smaller numbers exactly."""
+"""Largest size in bytes, and largest time in ns; floats represent smaller whole numbers exactly."""
 
 
 def parse_quantity(text: str, units: Mapping[str, float]) -> float | None:

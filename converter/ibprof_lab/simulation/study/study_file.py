@@ -72,9 +72,9 @@ class StudyPlan:
     """The simulations of a study.
 
     Attributes:
-        setting: setting without variations.
+        setting: setting of the first variant; for a preset, setting of the options.
         cells: all simulations, sorted by seed. A baseline that several simulations share occurs once.
-        by: columns of the table of means whose values vary in the study; empty without variations.
+        by: value of the key `by`, columns of the table of means that distinguish slow-downs. Required with variations.
         notes: sentences for the user, shown before the simulation: fabric of a preset, hosts of recorded runs.
     """
 

@@ -126,7 +126,9 @@ def _sum(tables: list[dict[str, Any]], counter: str) -> int:
 
 
 def _find_span(tables: list[dict[str, Any]]) -> tuple[float, float]:
-    """Return first start and last end of all requests, seconds since the job's start; times of 0 are left out."""
+    """Return first start and last end of all requests, seconds since the job's start. A file without requests has end 0
+    and is left out.
+    """
     starts, ends = [], []
     for table in tables:
         for kind in ("READ", "WRITE"):

@@ -16,7 +16,7 @@ _Row = tuple[int, int, int, int, int, int]
 _COLUMNS = ("host", "client", "slot", "awaits", "bytes", "pause")
 
 LEAST_RENDEZVOUS = 1 << 16
-"""The sender of a message of at least this many bytes waits (rendezvous), as in MPI libraries; LogGOPSim's default."""
+"""The sender waits until a message of at least this many bytes has arrived (rendezvous). LogGOPSim has this default."""
 
 
 @dataclass(slots=True)

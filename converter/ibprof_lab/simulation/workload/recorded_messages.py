@@ -41,7 +41,7 @@ MESSAGES_MOST = 1 << 22
 """Largest number of simulated messages of a run, over all ranks."""
 
 MESSAGE_BYTES = np.uint64(512 << 10)
-"""Size of a modelled message. Source: NCCL, src/include/net_device.h and src/init.cc: 4 MiB of buffer in 8 steps."""
+"""Largest modelled message. Source: NCCL, src/include/net_device.h and src/init.cc: 4 MiB of buffer in 8 steps."""
 
 _SIZES_AN_OCTAVE = 4
 """Number of size classes between a size and its double. Messages of a class count as equally large."""

@@ -24,8 +24,8 @@ from ibprof_lab.topology.model.inferred_topology import InferredTopology
 _NOISY = 0.25
 
 _GAIN_OF_RAILS = 1.2
-"""Two rails are assumed if they improve the score by more than this per pair. The improvement is 0.4 for a ring of
-switches, and at least 1.5 for two rails."""
+"""Two rails are assumed if they improve the score by more than this per pair, after `TwoRails.cost` is subtracted. The
+improvement is 0.4 for a ring of switches, and at least 1.5 for two rails."""
 
 _ALIKE = 0.01
 """If the factors of slow hosts differ by less than this, the note shows one factor for all."""

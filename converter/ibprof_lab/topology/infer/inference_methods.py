@@ -52,7 +52,7 @@ def read_host_delays(name: str, unit: str = "auto") -> Delays:
     """Read delays between hosts or processes. `unit` is a name from `UNITS`, used for CSV and numpy matrices.
 
     Raises:
-        InputError: the file holds no delays.
+        InputError: the file holds no delays, or no process.
     """
     delays = read_delays(name, METHOD_STATISTICS[:3], UNITS[unit])
     if not delays.processes:

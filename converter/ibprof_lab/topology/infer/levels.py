@@ -6,8 +6,8 @@ has a clearly longer delay. The gap between the parent's delay and the node's mu
 errors cause, and a lower limit. Gaps below the limit can come from cable lengths alone. The limit is higher inside a
 machine and between sites than in a network.
 
-Two kinds of errors are then removed. A slow core lengthens all delays of a host by a common factor. A disturbed
-measurement makes the delay of one pair far too long.
+Two kinds of errors are then removed, and the hosts are clustered again. A slow core lengthens all delays of a host by a
+common factor. A disturbed measurement makes the delay of one pair far too long.
 """
 
 from __future__ import annotations

@@ -67,7 +67,7 @@ class ModelChoice:
         candidate: graph of the model.
         levels: nested switches; None if a regular network was found without a search for nested switches.
         delays: [n, n], delays that the candidate was fitted to, seconds. If `levels` is None, unmeasured delays are
-            nan; else, they are estimated.
+            nan; else, they are estimated. For the model `levels`, the factors of hosts are removed.
         measured: bool [n, n], True for measured delays.
         outliers: bool [n, n], True for measured delays that deviate too far from the explained delays.
         scores: model -> score; smaller is better.
