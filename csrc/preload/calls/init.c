@@ -14,7 +14,7 @@
 
 #include <string.h>
 
-/* An attribute of ibprof is set, which MPI_Finalize deletes after the program's last message. */
+/* ibprof has set an attribute that MPI_Finalize deletes after the program's last message. */
 static bool has_last_attribute;
 /* Recording has stopped, and MPI is about to end. */
 static bool has_stopped;
@@ -78,7 +78,7 @@ static void set_last_attribute(void)
 static void enter_world(void)
 {
     ibp_lifecycle.has_world = true;
-    if (!ibp_lifecycle_is_started()) ibp_mpi.session = 0; /* the program created no communicator in the open session */
+    if (!ibp_lifecycle_is_started()) ibp_mpi.session = 0; /* no message was sent in the open session */
     ibp_lifecycle_start();
     set_last_attribute();
 }

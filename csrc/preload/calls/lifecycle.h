@@ -29,8 +29,8 @@ bool ibp_lifecycle_is_started(void);
 /* Stop recording, before MPI ends. The caller must call ibp_process_hand_over after MPI has ended. */
 void ibp_lifecycle_stop(void);
 
-/* Return whether this thread may change regions. Below MPI_THREAD_SERIALIZED, only the thread that called MPI_Init may,
- * because ibprof takes no lock. */
+/* Return whether this thread may change regions. Below MPI_THREAD_SERIALIZED, only the thread that called
+ * ibp_lifecycle_start may, because ibprof takes no lock. */
 bool ibp_may_change_regions(void);
 
 #endif

@@ -36,9 +36,9 @@ struct call_in_progress {
     long *arguments;
     const void *caller;
     unsigned operation, form; /* enum ibp_form */
-    /* `entered_ns`: time at which a blocking collective was entered; 0 for other calls. `entered_ticks`: ticks at which
-     * the call was entered; 0 if times are not recorded. Both clocks are read before the search for the call site,
-     * because the search takes long at a new site. */
+    /* `entered_ns`: time at which a blocking collective was entered; 0 for other calls, and while no samples are taken.
+     * `entered_ticks`: ticks at which the call was entered; 0 if times are not recorded. Both clocks are read before
+     * the search for the call site, because the search takes long at a new site. */
     uint64_t entered_ns, entered_ticks;
 };
 
@@ -258,7 +258,7 @@ static struct ibp_called called_as(const struct call_in_progress *making, struct
 }
 
 /* Enter an outermost call and call the next function. If ibp_ledger_add_known can enter the call in the ledger, this is
- * done before the call, otherwise after the call has succeeded. */
+ * done before the call, otherwise after the call. */
 static __attribute__((noinline)) int enter_and_call(const struct call_in_progress *making)
 {
     struct ibp_call *const of_operation = call_of(making);
@@ -348,8 +348,7 @@ static bool is_part_of_wrapped(unsigned operation)
     return IBP_UNLIKELY(is_wrapped[operation]) && ibp_stack_end < ibp_timed_frame();
 }
 
-/* Pass a call on without ibp_enter. The context, or with several threads the `call` of ibp_current_call, is set
- * nevertheless. */
+/* Pass a call on without ibp_enter. Set only the context; with several threads, only ibp_current_call.call. */
 static __attribute__((noinline)) int pass_on(const struct call_in_progress *making)
 {
     struct ibp_call *const call = call_of(making);

@@ -2,9 +2,9 @@
  * Copyright The ibprof developers
  *
  * The long path of wrappers of MPI calls. A call takes the long path if it needs more work than the short path does
- * (trampolines.c). Examples: times are recorded, MPI uses an internal tag for the call, or the call is the first at its
- * site. All wrappers share the code of the long path, and pass their arguments as an array. If each of four hundred
- * wrappers had a copy of this code, the copies would be most of libibprof.so.
+ * (trampolines.c). Examples: several threads may be in MPI, times are recorded, MPI uses an internal tag for the call,
+ * or the call is the first at its site. All wrappers share the code of the long path, and pass their arguments as an
+ * array. If each of four hundred wrappers had a copy of this code, the copies would be most of libibprof.so.
  */
 #ifndef IBPROF_CALLS_LONG_PATH_H
 #define IBPROF_CALLS_LONG_PATH_H

@@ -24,7 +24,7 @@ struct ibp_called {
     ibp_handle communicator;
     /* For a collective: the arguments that determine the bytes that it asks MPI to move. */
     const struct ibp_demanding *demanding;
-    /* Time at which a blocking collective was entered; 0 for other calls. */
+    /* Time at which a blocking collective was entered; 0 for other calls, and while no samples are taken. */
     uint64_t entered_ns;
 };
 
@@ -53,8 +53,8 @@ void ibp_sampled_starts(void *const *requests, int count, struct ibp_call *call)
 struct ibp_sampled_completion {
     /* Time at which the call was entered; 0 if none of its requests is sampled. */
     uint64_t enter_ns;
-    /* `requests`: number of requests that the call may complete. `found`: number of entries of `request`, the sampled
-     * requests among them. */
+    /* `requests`: number of requests that the call may complete. `found`: number of sampled requests among them, which
+     * `request` contains. */
     uint32_t requests, found;
     struct {
         uint32_t index, serial;

@@ -31,7 +31,7 @@ static struct window {
 
 static int pool[POOL], pool_used;
 
-/* True after an epoch did not fit into the pool or the table. From then on, the numbers of epochs are unknown. */
+/* True after the processes of an epoch were unknown or did not fit. From then on, the numbers of epochs are unknown. */
 static bool is_lost;
 
 static void end(struct epoch *epoch)
@@ -81,8 +81,8 @@ void ibp_epochs_forget(ibp_handle window)
     }
 }
 
-/* Store the ranks of a group's members in a window in `peers`. Return the number of members; -1 if MPI reports an error
- * or the group has more than PEERS_MAX members. The lock must be free. */
+/* Write the rank in the window of each member of a group to `peers`. Return the number of members; -1 if MPI reports an
+ * error or the group has more than PEERS_MAX members. The lock must be free. */
 static int read_group(ibp_handle group, ibp_handle window, int *peers)
 {
     ibp_handle all = 0;

@@ -66,7 +66,7 @@ struct ibp_creation {
 void ibp_name_made(ibp_handle made, const struct ibp_creation *making);
 
 /* Compute and store the name of a window, which may be MPI_WIN_NULL. `number`: number of earlier collective calls on
- * the communicator. The lock must be free. */
+ * the communicator. Collective calls on the window are numbered separately. The lock must be free. */
 void ibp_name_window(ibp_handle window, ibp_handle communicator, uint64_t number);
 
 /* Forget a communicator that is freed. The lock must be held. */

@@ -22,9 +22,9 @@
 struct ibp_recent {
     /* Copies of the pointers in the counter's slot. */
     uint64_t *amount, *bins;
-    /* Rank of the peer in the communicator; IBP_NO_PEER before the first message. */
+    /* Rank of the peer in the communicator; IBP_NO_PEER if no counter is stored. */
     int peer;
-    /* In the context of a call: the origin of the call's sent bytes in the present region; 0 before the first message.
+    /* In the context of a call: the origin of the call's sent bytes in the present region; 0 if it is not stored yet.
      * In the context of a communicator: the origin of the counter. */
     uint32_t origin;
     uint16_t operation;

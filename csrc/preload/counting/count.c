@@ -8,8 +8,8 @@
 
 bool ibp_counts_arguments;
 
-/* Return the context of this thread's current call. Outside of calls, return ibp_between, or NULL while several threads
- * are in MPI. */
+/* Return the context of the current call; between calls, ibp_between. With several threads in MPI, return the context
+ * of this thread's current or last call; NULL before its first call. */
 static struct ibp_context *present(void)
 {
     if (!ibp_threads_multiple) return ibp_get_here();

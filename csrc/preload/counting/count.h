@@ -57,6 +57,7 @@ static inline uint64_t ibp_key_here(unsigned operation, enum ibp_kind kind, enum
                         peer);
 }
 
+/* As ibp_count, but the lock must be held. */
 static inline void ibp_count_locked(unsigned operation, enum ibp_kind kind, enum ibp_direction direction, uint32_t peer,
                                     uint64_t bytes)
 {

@@ -165,8 +165,8 @@ static uint64_t *record_demand(uint64_t key, uint32_t origin)
     return &demand->bytes;
 }
 
-/* Return the counter for keys that have no record. Sent user data are counted as lost. Received bytes and demands are
- * discarded, because they are the same data again. */
+/* Return the counter for keys that have no record. Sent and fetched user data are counted as lost. All other bytes are
+ * discarded: for example, received bytes and demands are the same data again. */
 static uint64_t *amount_without_record(uint64_t key)
 {
     static uint64_t waste_amount[2];
@@ -175,7 +175,7 @@ static uint64_t *amount_without_record(uint64_t key)
     return &ibp_counters.process->lost_bytes;
 }
 
-/* Create a slot and its record. If the recording is full, the slot points to the counter of lost bytes. */
+/* Create a slot and its record. If the recording is full, the slot points to the counter for keys without a record. */
 static struct ibp_slot make_slot(uint64_t key)
 {
     const bool is_demand = key_kind(key) == IBP_KEY_DEMAND;

@@ -48,7 +48,7 @@ int ibp_counters_open(struct ibp_process *process, enum ibp_source source);
 /* Return the slot of a key, created if needed; never NULL. */
 struct ibp_slot *ibp_counters_find(uint64_t key);
 
-/* Add the counters of region `from` to the counters of region `into`, and reset them. */
+/* Move the bytes and messages of region `from` to the counters of region `into`. */
 void ibp_counters_move(uint32_t from, uint32_t into);
 
 void ibp_counters_clear(void);

@@ -29,7 +29,7 @@ struct ibp_current_call {
     bool starts_request;
     /* The call is nonblocking, and its count argument is 0. */
     bool moves_nothing;
-    /* The tag that MPI will probably use for the call's internal messages; 0 if the call has none. */
+    /* The tag that MPI will probably use for the call's internal messages; 0 if MPI uses no internal tag. */
     int tag;
     /* The communicator argument; 0 if there is none. */
     long communicator;

@@ -92,7 +92,7 @@ struct ibp_numbered {
      * message is timed even if the hash does not choose it. */
     bool is_sampled, is_timed;
     uint8_t stratum, keeps, stream_keeps;
-    /* NULL if the table has no entry for the envelope. The pointer is valid until an envelope is removed. */
+    /* NULL if the message cannot be numbered. The pointer is valid until an envelope is removed. */
     struct ibp_envelope *envelope;
 };
 

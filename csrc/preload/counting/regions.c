@@ -103,8 +103,8 @@ static uint32_t current_region(void)
     return depth ? regions->entered[depth - 1].region : 0;
 }
 
-/* When the region changes, assign the work requests that were posted since the last change to the former region.
- * Posting threads do not do this. */
+/* When the region changes, assign the work requests that were posted since the last change to the former region. The
+ * threads that posted them do not know the region. */
 static void note_transfers(void)
 {
     ibp_transfers_enter(regions->off_since_ns ? IBP_REGION_OFF : current_region());
@@ -134,7 +134,7 @@ int ibp_regions_open(void)
     return 0;
 }
 
-/* Move all data of region 0 to the region with a name. Return its number. */
+/* Move all data of region 0 to the region with a name. Return the region's number. */
 static uint32_t close_open_region(const char *name, uint64_t now)
 {
     const uint32_t region = find_region(name, 0);

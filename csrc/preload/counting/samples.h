@@ -7,7 +7,7 @@
  * both decides.
  *
  * At level L, one of 2^L successive numbers of a stream is kept. Numbers that are kept at level L + 1 are also kept at
- * level L. Besides, ibprof keeps the collectives that took longest, or that this process entered latest, so that
+ * level L. In addition, ibprof keeps the collectives that took longest, or that this process entered latest, so that
  * readers can see which process was late. While each message is timed, ibprof also keeps the messages that took longest
  * or were posted latest.
  *

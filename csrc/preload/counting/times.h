@@ -153,8 +153,8 @@ static inline __attribute__((always_inline)) bool ibp_posts_message(unsigned ope
            operation != IBP_OPERATION_Imrecv;
 }
 
-/* If the call is not the randomly chosen call, count it and return true. Return false if the call must be timed as a
- * whole. */
+/* If only randomly chosen calls are timed and this call is not chosen, count it and return true. Return false if the
+ * call must be timed as a whole. */
 static inline __attribute__((always_inline)) bool ibp_time_at_random(struct ibp_call *call)
 {
     if (IBP_UNLIKELY(!call->time_at_random) || IBP_UNLIKELY(--call->until_timed < 0)) return false;

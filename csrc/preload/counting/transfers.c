@@ -271,7 +271,7 @@ void ibp_transfers_enter(uint32_t region)
 
         if (group->total[0] == group->given[0] && group->total[1] == group->given[1]) continue;
         amount = find_record(GIVEN, group, 0, transfers.region);
-        if (!amount) continue; /* the recording is full: readers assign the amount to the last region */
+        if (!amount) continue; /* no space for a record: readers assign the amount to the open region */
         for (int j = 0; j < 2; j++) {
             amount[j] += group->total[j] - group->given[j];
             group->given[j] = group->total[j];

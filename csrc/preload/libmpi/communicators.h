@@ -55,7 +55,7 @@ struct ibp_communicator {
      * IBP_OPERATION_NONE before the first call. */
     uint16_t only_started;
     struct ibp_tag_memory *tags;
-    /* Index of the communicator's group in counting/partners.h. Valid if `is_grouped`. */
+    /* The number of the communicator's group as a partner (counting/partners.h). Valid if `is_grouped`. */
     uint32_t group;
     bool is_grouped;
 };

@@ -20,7 +20,7 @@ static int visit_library(struct dl_phdr_info *info, size_t bytes, void *into)
     return 1;
 }
 
-/* Return a handle of the interpreter's library; NULL if no library is loaded. dlsym needs the handle if the library was
+/* Return a handle of the interpreter's library; NULL if it is not loaded. dlsym needs the handle if the library was
  * opened with RTLD_LOCAL. */
 static void *hidden_library(void)
 {
@@ -30,7 +30,7 @@ static void *hidden_library(void)
     return path ? ibp_loaded_library(path) : NULL;
 }
 
-/* The program may close the interpreter's library, but ibprof calls a function of this library. Open it once more. */
+/* Keep the interpreter's library loaded if the program closes it, because ibprof calls a function of the library. */
 static void keep_loaded(const void *symbol)
 {
     ibp_open_function *open = ibp_loader_open();

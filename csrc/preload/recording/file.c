@@ -269,8 +269,8 @@ int ibp_file_reopen(const struct ibp_recording_file *recording)
     return file;
 }
 
-/* The owner of a copy is not checked, because a file server may number users differently. A copy is not mapped: no
- * SIGBUS. */
+/* The owner of a copy is not checked, because a file server may number users differently. This is safe, because a copy
+ * is never mapped. */
 int ibp_file_reopen_copy(const struct ibp_recording_file *recording)
 {
     const int file = ibp_storage_open(recording->header->output, O_RDWR, 0);

@@ -77,8 +77,8 @@ static bool name_by_slurm(struct name job)
 
 typedef bool name_function(struct name job);
 
-/* If no ancestor is a known launcher, these functions are tried in this order. For example, a rank in a container does
- * not see its ancestors. */
+/* If no ancestor is a known launcher, or if the launcher's function finds no name, these functions are tried in this
+ * order. For example, a rank in a container does not see its ancestors. */
 static name_function *const all_names[] = {name_by_jsm,  name_by_pmix,       name_by_pals,
                                            name_by_flux, name_by_mpirun_rsh, name_by_slurm};
 
@@ -109,7 +109,7 @@ static const struct launcher {
     {"hydra_pmi_proxy", BY_PROXY, NULL},
     {"pmi_proxy", BY_PROXY, NULL},
     {"mpiexec.gforker", ON_ONE_HOST, NULL},
-    {"mpiexec.remshel", UNNAMED, NULL}, /* cut by the kernel */
+    {"mpiexec.remshel", UNNAMED, NULL}, /* the kernel cuts this name */
 };
 
 static const struct launcher *find_launcher(struct ibp_ancestor *process)

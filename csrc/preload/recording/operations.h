@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The ibprof developers
  *
- * Operations, in the order of mpi.def: the MPI calls for which bytes are counted. IBPROF may exclude operations.
+ * Operations, in the order of mpi.def: the MPI calls for which bytes are counted. The variable IBPROF selects them.
  */
 #ifndef IBPROF_RECORDING_OPERATIONS_H
 #define IBPROF_RECORDING_OPERATIONS_H

@@ -202,8 +202,8 @@ static void record_gids(const char *device, unsigned port, struct ibp_port *reco
     if (strlen(record->gids[0]) > 20) record->port_guid = parse_guid(record->gids[0] + 20);
 }
 
-/* Record the PCI address, the NUMA node and the PCIe link of a device. Without a PCI function (soft-RoCE), record
- * nothing. */
+/* Record the PCI address, the NUMA node, the near cores and the PCIe link of a device. Without a PCI function
+ * (soft-RoCE), record no locality. */
 static void record_locality(const char *device, struct ibp_port *record)
 {
     char path[1024], target[1024], text[32];

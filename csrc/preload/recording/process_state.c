@@ -15,7 +15,7 @@
 #endif
 
 /* glibc implements pthread_atfork by this function. The symbol is weak, because other C libraries lack it. Systems with
- * other C libraries have kernels newer than 4.14, on which ibprof needs no fork handler. */
+ * other C libraries have kernel 4.14 or newer, on which ibprof needs no fork handler. */
 int __register_atfork(void (*before)(void), void (*parent)(void), void (*child)(void), void *library);
 #pragma weak __register_atfork
 

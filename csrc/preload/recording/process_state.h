@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The ibprof developers
  *
- * The state of this process: whether MPI calls are recorded and counted. The code of counting/activity.h and
- * counting/process.h sets the state.
+ * The state of this process: whether it has a recording, and whether MPI calls are recorded and counted. The code of
+ * counting/activity.h and counting/process.h sets the state.
  *
  * A child of fork has mapped its parent's recording, and must not write to it. Therefore the page of the state becomes
  * zero in the child: the child records nothing, and its locks are free.

@@ -5,8 +5,8 @@
  * below it.
  *
  * A source attaches after MPI is initialised. To verify its hooks, the source sends a message to this process, and
- * detaches if it sees other messages or bytes. So a wrong assumption about a library may prevent the recording, but
- * never harms the program.
+ * detaches if the hooks see something else (see also ibp_source_unproved). So a wrong assumption about a library may
+ * prevent the recording, but never harms the program.
  */
 #ifndef IBPROF_SOURCES_SOURCE_H
 #define IBPROF_SOURCES_SOURCE_H

@@ -214,8 +214,9 @@ static bool is_duplicating(unsigned operation)
 }
 
 /* Guess which call sent a message with this tag, among calls on communicators whose context is unknown. If several
- * calls are possible, return their operation. If no call is possible, return IBP_OPERATION_NONE. `is_duplicated`:
- * consider only calls of MPI_Comm_idup; otherwise, consider the communicators on which MPI_Comm_idup was not called. */
+ * calls are possible, return their operation; IBP_OPERATION_UNATTRIBUTED if they have different operations. If no call
+ * is possible, return IBP_OPERATION_NONE. `is_duplicated`: consider only calls of MPI_Comm_idup; otherwise, consider
+ * the communicators on which MPI_Comm_idup was not called. */
 static unsigned guess_call_where(bool is_duplicated, uint32_t context, uint32_t tag)
 {
     unsigned call = IBP_OPERATION_NONE;

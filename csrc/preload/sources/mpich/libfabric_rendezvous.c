@@ -4,8 +4,8 @@
  * An announcement may lack the size of the data. If the sender sends the data in one message, this message shows the
  * size. Otherwise the sender sends a header with the size, in one of two forms:
  *
- * 8 bytes: the size; sent before data in several messages, or after the sender has written the data by RDMA more: the
- * size, and keys of the memory that the receiver reads
+ *     8 bytes: the size; sent before data in several messages, or after the sender has written the data by RDMA
+ *     more:    the size, and keys of the memory that the receiver reads
  *
  * A receiver sends a header of the second form too, with keys of the memory that the sender writes. Peers may read the
  * registered memory of a sender, but not write it; this distinguishes the headers of senders and receivers.
@@ -26,7 +26,7 @@
  * fits into 32 bits; otherwise it is 0. */
 #define SIZE_SHIFT 32
 
-/* The bit of a context that marks collectives. Announcements have it, but later messages of the rendezvous lack it. */
+/* The bit of a context that marks collectives. Announcements may have it; later messages of the rendezvous lack it. */
 #define COLLECTIVE_CONTEXT UINT32_C(1)
 
 static bool was_split; /* a receiver read data of unknown size from the memory of this process */

@@ -21,8 +21,8 @@ int ibp_mpich_probe(char *why, size_t why_bytes);
 /* Note a message that the source sees before recording begins, because it may be the message of ibp_mpich_probe. */
 void ibp_mpich_probe_seen(uint32_t tag, uint32_t peer, uint64_t bytes);
 
-/* While ibp_source_unproved is set. ibp_mpich_expect: store the size and tag of the message that a call is about to
- * send. ibp_mpich_compare: compare a message that the source sees with the stored size and tag. */
+/* Used while ibp_source_unproved is set. ibp_mpich_expect: store the size and tag of the message that a call is about
+ * to send. ibp_mpich_compare: compare a message that the source sees with the stored size and tag. */
 #define IBP_NO_TAG UINT32_MAX
 void ibp_mpich_expect(uint64_t count, ibp_handle datatype, int peer, int tag);
 void ibp_mpich_compare(uint32_t tag, uint64_t bytes);

@@ -79,8 +79,7 @@ static const struct ibp_openmpi_hook receive_hooks[] = {
     HOOK(imrecv, ibp_openmpi_hook_imrecv),
 };
 
-/* Like receive_hooks, these hooks are installed only if the layout of requests is known, and only one of the two
- * sets. */
+/* Installed only if the layout of requests is known. ibprof installs one of these two sets. */
 static const struct ibp_openmpi_hook plain_receive_hooks[] = {
     HOOK(recv, ibp_openmpi_hook_recv),
     HOOK(irecv, ibp_openmpi_hook_irecv),

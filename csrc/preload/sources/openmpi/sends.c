@@ -33,7 +33,7 @@ static inline struct ibp_recent *recent_of(const struct ibp_context *context, si
     return (struct ibp_recent *)((char *)context + member);
 }
 
-/* If a message goes to the peer of the last message, count it; otherwise return false. */
+/* If a message of the current call goes to the peer of the last message, count it; otherwise return false. */
 static inline bool see_recent(const struct ibp_context *here, const struct ibp_recent *recent, size_t count,
                               ibp_handle datatype, int peer, int tag, int mode)
 {

@@ -10,9 +10,9 @@
 #include "platform/log.h"
 
 /* Internal tags of Open MPI are negative. Blocking collectives and neighbourhood collectives have fixed tags. The fixed
- * tags of neighbourhood collectives are in the lower half of the range (coll_tags.h of 4.1 and 5.0). If a call's
- * messages may be sent after the call has returned, Open MPI allocates the next tag of the communicator for the call.
- * These counted tags decrease from the first counted tag. */
+ * tags of neighbourhood collectives are below all counted tags (coll_tags.h of 4.1 and 5.0). If a call's messages may
+ * be sent after the call has returned, Open MPI allocates the next tag of the communicator for the call. These counted
+ * tags decrease from the first counted tag. */
 #define FIRST_COUNTED_TAG_OF_4 (-27)
 int ibp_openmpi_first_counted_tag;
 
