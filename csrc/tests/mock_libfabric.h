@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The ibprof developers
  *
- * A mock endpoint of libfabric, without a provider. The endpoint implements every call: it only returns mock_result.
+ * A mock endpoint of libfabric, without a provider. Every call of the endpoint does nothing and returns mock_result.
  */
 #ifndef IBPROF_TESTS_MOCK_LIBFABRIC_H
 #define IBPROF_TESTS_MOCK_LIBFABRIC_H

@@ -194,7 +194,7 @@ def _find_dependencies(network: SimulatedNetwork) -> Ints:
 
 
 def _find_adaptive_dependencies(network: SimulatedNetwork) -> Ints:
-    """Return pairs like `_find_dependencies`, for all shortest routes; an empty array if these all go up, then down."""
+    """Return pairs like `_find_dependencies`, for all shortest routes; none if all shortest routes go up, then down."""
     minimal, level = find_minimal_ports(network), _find_levels(network)
 
     def moves() -> Iterator[tuple[Ints, Ints, Ints]]:
@@ -233,7 +233,7 @@ def _goes_up_and_down(here: Ints, there: Ints, at: Ints, to: Ints) -> bool:
 
 
 def _join(at: Ints, end: Ints, to: Ints, ends: int) -> Ints:
-    """Return pairs of consecutive link directions from hops to the same leaf, encoded as first * `ends` + second."""
+    """Return pairs of consecutive link directions (`end`) for hops `at` -> `to`, encoded as first * `ends` + second."""
     order = np.argsort(at, kind="stable")
     begin, stop = np.searchsorted(at[order], to), np.searchsorted(at[order], to, side="right")
     first = np.repeat(end, stop - begin)

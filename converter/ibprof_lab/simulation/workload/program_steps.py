@@ -29,8 +29,8 @@ class Operation:
         amount: time in ns for `calc`, bytes for `send` and `recv`.
         peer, tag: the other rank, and the tag, of a message.
         missing: number of operations that this operation still waits for.
-        after: operations that wait for this operation; with each, True if it waits only for the beginning.
-        needs: sends and receives that this operation waits for; with each, True if it waits only for the beginning.
+        after: (operation that waits for this operation, True if the other operation waits only for the beginning).
+        needs: (send or receive that this operation waits for, True if this operation waits only for the beginning).
             None after this operation is in the order of its rank.
         slot: for a `recv`, its index among all `recv`s of its rank.
         is_ordered: True for a `recv` that is in the order of its rank.

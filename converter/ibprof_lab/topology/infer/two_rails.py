@@ -137,11 +137,11 @@ def find_two_rails(delays: Floats, known: npt.NDArray[np.bool_]) -> TwoRails | N
 def _find_rails_as_switches(
     levels: Levels, slower: npt.NDArray[np.bool_], known: npt.NDArray[np.bool_], longer: float
 ) -> npt.NDArray[np.bool_]:
-    """Return pairs that seem to have another switch but are on the slower rail, bool [n, n].
+    """Return pairs on the slower rail whose long delays look like a further switch, bool [n, n].
 
-    If all pairs between a host and the other hosts of its switch are on the slower rail by chance, the host seems to
-    have another switch. Two facts reveal this: the step to the common switch equals the difference between the rails,
-    and no pair with this common switch seems to be on the slower rail.
+    If all pairs between a host and the other hosts of its switch are on the slower rail by chance, the host seems to be
+    on another switch. Two facts reveal this: the step to the common switch equals the difference between the rails, and
+    no pair with this common switch seems to be on the slower rail.
     """
     tree, height = levels.tree, levels.height
     meeting = np.where(known, tree.meeting_nodes(), -1)

@@ -203,7 +203,7 @@ def _go_down(wanted: EdgeLengths, place: Floats, gamma: float, rounds: int) -> F
 def _keep_distances(wanted: EdgeLengths, displaced: Floats) -> Floats:
     """Return positions whose distances to pivots approximate the graph distances, float64 [vertex, 3].
 
-    The small random `displaced` separates vertices with the same distances to all pivots, as the hosts of a switch.
+    The small random `displaced` separates vertices with equal distances to all pivots, such as hosts of one switch.
     """
     pivots, distance = _find_pivots(wanted)
     place = _scale_pivots(distance) + displaced
