@@ -5,7 +5,7 @@
  *
  *     host_and_network groups       intercommunicators are made, which MPICH 5 does over the network within a host too
  *     host_and_network allreduce    all ranks reduce
- * host_and_network pending all ranks reduce while messages within the host are pending
+ *     host_and_network pending      all ranks reduce while messages within the host are pending
  */
 #include <mpi.h>
 #include <string.h>

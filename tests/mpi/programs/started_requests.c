@@ -27,8 +27,8 @@ static int me, ranks, to, source;
 static char *from, *into;
 static MPI_Request kept[2], left[2];
 
-/* Return whether a request of Open MPI, freed or not, has an address in libibprof.so in the bytes that all kinds of
- * requests have. */
+/* End the program if a request of Open MPI, freed or not, has an address in libibprof.so in the bytes that all kinds
+ * of requests have. */
 static void check_unhooked(void *const *request, const char *when)
 {
     Dl_info where;

@@ -341,7 +341,7 @@ def test_a_switch_that_is_off_leaves_a_gap_in_the_ports_of_all_its_neighbours(
 
 
 def build_fabric(leaf: Sequence[int], cables: Sequence[tuple[int, int]]) -> Fabric:
-    """Return a fabric. Return a fabric. leaf: switch of each host. cables: the two switches of each cable."""
+    """Return a fabric. leaf: switch of each host. cables: the two switches of each cable."""
     used = [0] * (1 + max(map(max, cables)))
 
     def plug(switch: int) -> int:

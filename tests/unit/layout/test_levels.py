@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Levels and positions of nodes in almost regular trees."""
+"""Levels and positions of nodes in fabrics that are almost trees."""
 
 from __future__ import annotations
 

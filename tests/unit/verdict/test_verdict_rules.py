@@ -33,7 +33,7 @@ OPERATIONS = ("ALLREDUCE", "RECV", "FILE_WRITE_ALL")
 def make_run(
     seconds: list[tuple[int, float]], sent: list[Count], run_s: float = 10, hosts: tuple[int, ...] = (0, 1)
 ) -> Profile:
-    """Make a run: Return a run. seconds: operation of each rank, and its time inside MPI."""
+    """Return a run. seconds: operation of each rank, and its time inside MPI."""
     count = len(seconds)
     ranks = [
         replace(make_rank(rank, hosts[rank % len(hosts)]), has_times=True, start_ns=0, stop_ns=round(run_s * S))
