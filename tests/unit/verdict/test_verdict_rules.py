@@ -174,7 +174,7 @@ def test_without_a_fabric_the_link_of_a_host_may_take_the_time() -> None:
 
 
 def test_small_messages_that_take_a_little_longer_than_latency_explains() -> None:
-    """On a busy host, a message takes 120 us, of these 20 us waiting for a core and some time for copying."""
+    """On a busy host, a message takes 120 us, including 20 us of waiting for a core, and some time for copying."""
     small = [Count(0, 1, 32 * 10**5, 10**5), Count(1, 0, 32 * 10**5, 10**5)]
     run = make_run([(1, 12), (1, 12)], small, run_s=12.1)
     for links in (None, link(0.05)):

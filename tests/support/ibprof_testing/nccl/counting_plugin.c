@@ -2,7 +2,7 @@
  * Copyright The ibprof developers
  *
  * A profiler plug-in of one version (VERSION) that counts events, and writes a line of JSON to NEXT_LOG at the end.
- * Handles point to the plug-in's memory. It fails if a call passes another handle.
+ * Handles point to the plug-in's memory. The plug-in fails if a call passes another handle.
  */
 #define _GNU_SOURCE
 #include "nccl/profiler_abi.h"
