@@ -218,7 +218,7 @@ def report(
     """Report on the most loaded links, their senders and the causes of their loads.
 
     Args:
-        traffic: result of `load_links`, or one `traffic` of `load_links`.
+        traffic: result of `load_links`; or a single path, pattern, profile or result of `read_traffic`.
         fabric: result of `read_fabric`; without a fabric, the report covers the traffic alone.
         placement: rank placement that replaces the recorded one.
         top: number of link directions to list.

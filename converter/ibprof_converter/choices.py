@@ -62,7 +62,7 @@ ROUTE_CHOICES = f"{TABLES}, {MODELLED}[:{'|'.join(MODELS)}] or {OPENSM}[:ENGINE]
 """Sources of routes: tables, a model, or OpenSM on this machine."""
 
 RAIL_POLICIES = ("split", "round-robin", "first", "second")
-"""Policies for bytes whose rail was not measured; the first policy is the default. See `rail_policies`."""
+"""Policies for bytes whose rail was not measured; the first policy is the default. See `adapter_policies`."""
 
 NIC_POLICIES = ("rank", "near", "spread", "first")
 """Policies that choose a rank's adapter in one subnet if it was not measured. See `adapter_policies`."""
@@ -72,7 +72,7 @@ STORAGE = "storage"
 ALL_INTERFACES = "all"
 
 RANKINGS = ("time", "bytes")
-"""Sort keys of link directions; the first is the default. See `link_order`."""
+"""Sort keys of link directions; the first is the default. See `link_loads`."""
 
 
 def parse_routes(text: str) -> str:

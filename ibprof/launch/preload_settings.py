@@ -167,7 +167,8 @@ def carry(launcher: Launcher, launch: Launch, variables: Mapping[str, str]) -> L
 def _carry_to_spawned(launch: Launch, wanted: Mapping[str, str]) -> dict[str, str]:
     """Return variables of mpirun that pass other variables to spawned processes, also on other hosts.
 
-    On other hosts, mpirun's daemon gets the variables, unless the user's own command starts the daemon.
+    On other hosts, mpirun's daemon gets the variables, unless the user's own command starts the daemon. The daemon
+    keeps its LD_LIBRARY_PATH, to find its own libraries.
     """
     variable = f"PRTE_MCA_{DAEMON}"
     if launch.environment.get(variable) or any(word in (DAEMON, "--launch-agent") for word in launch.command):

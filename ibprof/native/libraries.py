@@ -24,7 +24,7 @@ from ibprof.native.installed_files import find_kernels, find_otf2_libraries
 
 @dataclass(frozen=True, slots=True)
 class Kernels:
-    """The library with its cffi interface.
+    """The library of kernels, with its cffi interface.
 
     Attributes:
         ffi: makes C structs and pointers.
@@ -43,7 +43,7 @@ class Kernels:
 
 @lru_cache(maxsize=1)
 def load_kernels() -> Kernels:
-    """Load the installed library.
+    """Load the installed library of kernels.
 
     Raises:
         MissingToolError: the library is not installed.

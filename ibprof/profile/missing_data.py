@@ -113,7 +113,7 @@ def describe_losses(accounts: Iterable[StageAccount], complete: bool = True) -> 
     """Yield a sentence for each loss above `MUCH`. If all losses are smaller, yield a sentence on the largest loss.
 
     Args:
-        complete: true to yield "Nothing is left out" without a loss; false if there are gaps of unknown size.
+        complete: true to state, if there is no loss, that nothing is left out; false if gaps of unknown size exist.
     """
     accounts = [each for each in accounts if each.noun in _IN_TEXT]
     losses = []

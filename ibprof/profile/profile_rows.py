@@ -251,10 +251,10 @@ def find_operation(run: Profile, text: str) -> int:
 
 
 def find_name(what: str, name: str, names: Sequence[str], known: Collection[str]) -> int:
-    """Return the index of `name` in `names`.
+    """Return the index of `name` in `names`; `what` is the noun for error messages.
 
     Raises:
-        UsageError: the name is unknown; the message lists the `known` names. what: noun of the message.
+        UsageError: the name is unknown; the message lists the `known` names.
     """
     if name not in names:
         raise UsageError(f"the profile has no {what} {name!r}; it has {', '.join(sorted(known)) or 'none'}")

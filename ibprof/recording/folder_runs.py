@@ -224,7 +224,7 @@ class FileGroup:
         same_time = bool(file.run) or file.start_ns - first.start_ns <= START_SPREAD_NS
         if not same_time or not self.ranks.isdisjoint(_ranks(file)):
             return False
-        # Without a name of run or job, files belong together only if they have ranks of an equally large world.
+        # Without a name of run or job, files belong together only if they have ranks and equal world sizes.
         return bool(file.run or file.job) or (bool(self.ranks) and self.world_sizes == _world_sizes(file))
 
     def may_continue(self, other: FileGroup) -> bool:

@@ -16,7 +16,7 @@ LATER = 2.0
 """A GPU is reported as late if its delay is more than this number times the median delay of all ranks."""
 
 LATE_S = 1e-3
-"""A GPU is reported as late only if its delay per operation is at least this long, in seconds."""
+"""A GPU is reported as late only if its delay per operation exceeds the median by more than this, in seconds."""
 
 
 @dataclass(frozen=True, slots=True)

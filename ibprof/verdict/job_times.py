@@ -113,7 +113,7 @@ class JobTimes:
         mpi: time inside calls; None if not recorded.
         run_s: time until the last rank ended, in seconds; None if ranks were killed.
         imbalance_s: the slowest rank's excess of time outside MPI over the mean, in seconds; 0 if unknown. Other ranks
-            wait for this time on any network.
+            wait at least this long on any network.
         latest: rank with most time outside MPI; None if unknown.
         latest_at: operation, site and region with most of the waiting for `latest`; None if there is none.
         collectives: waiting by site, sorted by waiting, descending.

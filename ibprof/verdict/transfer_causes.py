@@ -304,7 +304,7 @@ def _find_wrong_transport(run: Profile, hosts: Sequence[_HostTraffic]) -> Iterat
 
 
 def _find_idle_port(traffic: _HostTraffic, interface: Interface) -> Port | None:
-    """Return the fastest of the interface's own port and the idle ports that are faster; None if there is none."""
+    """Return the fastest active port, the interface's own or an idle port faster than the interface; else None."""
     speed = (interface.speed_mbps or 0) / 1e3
     better = []
     for port in traffic.host.ports:

@@ -2,8 +2,8 @@
 """Time in MPI calls, split into waiting, transfer and an unsplit rest from a profile's samples; ranks that come late.
 
 A rank that is late only because it waited passes on the delay of another rank. Waiting for such a rank is traced back
-through the sampled calls to the rank that came late without waiting. The samples also have rates of large messages and
-latencies of small messages, by pair of hosts.
+through the sampled calls to the rank that came late without waiting. The samples also show, for each pair of
+hosts, the rate of large messages and the latency of small messages.
 """
 
 from __future__ import annotations
@@ -186,11 +186,12 @@ def share_times(run: Profile, calls: SplitCalls) -> WaitShares:
 
     The longest calls of a rank, and large messages among small ones, are all sampled, so their times are summed. In the
     rest of the row's time, the fraction of waiting is assumed to be the same as in the other samples (ratio estimate).
-    The variance assumes that calls were chosen independently with probability 1 / weight; if only a part of a call's
-    messages was chosen, that groups of messages of this size were chosen. Unsampled calls add an error of 1 / (n + 2)
-    of their time, where n is the effective sample size. A call is an outlier if it lasts more than `LONG_OF_A_ROW`
-    times the mean and would represent more than `MOST_OF_A_ROW` of the row's time; an outlier represents only itself.
-    If samples represent much less time than the row has, they missed its long calls, and the remaining time is unsplit.
+    The variance assumes that calls were chosen independently with probability 1 / weight. If only a part of a call's
+    messages was chosen, the variance assumes that messages were chosen in groups of at most this part. Unsampled calls
+    add an error of 1 / (n + 2) of their time, where n is the effective sample size. A call is an outlier if it lasts
+    more than `LONG_OF_A_ROW` times the mean and would represent more than `MOST_OF_A_ROW` of the row's time; an outlier
+    represents only itself. If samples represent much less time than the row has, they missed its long calls, and the
+    remaining time is unsplit.
     Source: Cochran, Sampling Techniques, 3rd edition, section 6.4; Kish, Survey Sampling, section 8.2.
     """
     times = run.times

@@ -10,7 +10,7 @@ export function runIndex(state: State): number {
   return state.run ?? 0;
 }
 
-/** Return the index of the run with which it is compared; by default the second run, or else the first. */
+/** Return the index of the compared run; by default the first run, or the second run if lists show the first. */
 export function otherRunIndex(state: State): number {
   const run = runIndex(state);
   if (state.against !== undefined && state.against !== run) return state.against;

@@ -44,7 +44,7 @@ test("consecutive ranks share a row if there are many", () => {
   const grid = new TimeGrid({ ...SENT, inside: INSIDE, visits: VISITS }, 4, 2, 2, 1);
   assert.deepEqual([grid.rows, grid.ranksOf(0)], [1, [0, 1]]);
   assert.deepEqual([...grid.bytes()], [60, 30]);
-  // Ranks are inside MPI for 0.5 s and then 1 s of two seconds of two ranks.
+  // A cell covers 2 s of two ranks, which are inside MPI for 0.5 s, and in the next cell for 1 s.
   assert.deepEqual([...(grid.insideParts() ?? [])], [0.125, 0.25]);
   assert.deepEqual([...(grid.regions()?.at ?? [])], [1, 0]);
   assert.deepEqual(new TimeGrid(SENT, 4, 5, 2, 2).ranksOf(1), [3, 4]);

@@ -50,7 +50,8 @@ class EngineLoads:
 
     Attributes:
         engine: OpenSM's name for the engine, or `PRESENT`.
-        used: the engine that OpenSM used: another one if `engine` refused the fabric; None if nothing was routed.
+        used: the engine that OpenSM used; differs from `engine` if that engine refused the fabric. None if nothing was
+            routed.
         max_bytes: bytes of the most loaded link direction.
         mean_bytes: mean bytes of the link directions that carry bytes.
         max_switch_bytes: bytes of the most loaded link direction between switches.
@@ -105,7 +106,7 @@ class EngineComparison:
 
     @property
     def best(self) -> EngineLoads | None:
-        """The engine with the fewest unrouted bytes, then the shortest time; None if no tables are free from deadlock.
+        """The deadlock-free engine with the fewest unrouted bytes, then the shortest time; None if each can deadlock.
 
         Engines that need several virtual lanes are considered only if no other engine is free from deadlock.
         """

@@ -37,8 +37,8 @@ class RailSummary:
     """Contents of a rail.
 
     Attributes:
-        links_from: file from which links were read. tables_from: file from which forwarding tables were read; None if
-            the rail cannot be used.
+        links_from: file from which links were read.
+        tables_from: file from which forwarding tables were read; None if the rail cannot be used.
         switches, adapters, routers, links, tables: the number of each in the rail.
         adaptive: true if switches are known to route adaptively.
         hosts_by_adapters: number of adapters in this subnet -> number of hosts.
@@ -260,8 +260,8 @@ def check_rails_alike(fabrics: Sequence[Fabric], hosts: Hosts) -> Iterator[Fabri
 def _check_adapters(fabrics: Sequence[Fabric], hosts: Hosts) -> Iterator[FabricFinding]:
     """Find hosts with fewer adapters on a rail than on others, and hosts with the adapters of two rails swapped.
 
-    If a quarter of all hosts have the same numbers of adapters on the rails, these hosts are no finding: a fabric can
-    have several kinds of hosts. Swapped adapters are searched among hosts with equal names of adapters.
+    If at least a quarter of all hosts have the same numbers of adapters on the rails, these hosts are no finding: a
+    fabric can have several kinds of hosts. Swapped adapters are searched among hosts with equal names of adapters.
     """
     names: list[list[set[str]]] = []
     for fabric, of_node in zip(fabrics, hosts.of_node, strict=True):
@@ -292,7 +292,7 @@ def _check_adapters(fabrics: Sequence[Fabric], hosts: Hosts) -> Iterator[FabricF
 
 
 def _find_swapped(one: Sequence[Set[str]], other: Sequence[Set[str]], hosts: Sequence[int]) -> list[int]:
-    """Return hosts whose adapters on two rails are swapped, compared with the commonest arrangement of `hosts`."""
+    """Return hosts with swapped adapters on two rails, unlike the commonest of `hosts`; empty if half are swapped."""
     usual, usual_there = (
         Counter(frozenset(rail[host]) for host in hosts).most_common(1)[0][0] for rail in (one, other)
     )

@@ -145,7 +145,7 @@ def _simplify(document: Any) -> Any:
 
 
 def _unwrap(part: Any) -> Any:
-    """Replace each list of one item in a part by this item, and each mapping with `value` only by this value."""
+    """Replace each list of one item in a part by the item, and each mapping whose only key is `value` by the value."""
     if isinstance(part, list):
         return _unwrap(part[0]) if len(part) == 1 else [_unwrap(each) for each in part]
     if isinstance(part, dict):

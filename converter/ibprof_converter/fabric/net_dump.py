@@ -155,7 +155,7 @@ def _read_port(log: DamageLog, number: int, line: bytes, switch: _Switch | None,
 
 
 def _miss_ports(switches: Collection[_Switch], log: DamageLog) -> None:
-    """Note ports without a line as missing, unless most switches have them: then the tool did not list all ports."""
+    """Note ports without a line as missing. If most switches have such ports, note none: the tool did not list all."""
     gaps = {}
     for switch in switches:
         numbers = {*switch.numbers.values()}

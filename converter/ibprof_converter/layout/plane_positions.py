@@ -169,7 +169,7 @@ def _fold(factor: _Factor) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]
 
 
 def _find_factors(graph: list[set[int]]) -> list[list[tuple[int, int]]] | None:
-    """Return the links of each factor; None if there are too many links."""
+    """Return the links of each factor; None if there are no links, or too many (`_SQUARES_LIMIT`)."""
     edges = [(a, b) for a, around in enumerate(graph) for b in sorted(around) if a < b]
     if not edges or sum(len(around) ** 2 for around in graph) > _SQUARES_LIMIT:
         return None

@@ -53,7 +53,7 @@ _BUNDLE_HEIGHT = 0.34
 """Distance of the outermost parallel link within a level from the straight line / distance of two levels."""
 
 _BUNDLE_STEP = 0.004
-"""Largest distance of adjacent parallel links between levels / width of the picture."""
+"""Half of the largest distance of adjacent parallel links between levels / width of the picture."""
 
 _INK = 26.0
 """Line width in points, which is divided by the square root of the number of half links."""
@@ -142,7 +142,7 @@ class LoadPanel:
 
 
 def split_loads(loads: Loads, panels: str | None) -> list[LoadPanel]:
-    """Return the loads of each panel. If there are more than `_MOST_PANELS`, the least loaded ones share one panel.
+    """Return the loads of each panel, in recorded order; beyond `_MOST_PANELS`, the least loaded share one panel.
 
     Args:
         loads: loads of links, by region, operation, site or job.

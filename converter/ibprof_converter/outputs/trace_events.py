@@ -35,7 +35,7 @@ _LINKS = 0
 """Process number of the links; hosts have the numbers from 1."""
 
 _SAMPLED = 1 << 24
-"""Thread number of a rank's sampled calls - rank."""
+"""Thread number of rank 0's sampled calls; for rank r, the thread number is larger by r."""
 
 _LATEST = (1 << 63) - 1
 

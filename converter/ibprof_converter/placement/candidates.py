@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 RANDOM_SEEDS = 20
 
 _ROOM = 0.005
-"""A placement is called optimal if its time exceeds the lower bound by at most this share."""
+"""A placement is called optimal if (its time - lower bound) / its time is below this."""
 
 STOPPED_BY_CLOCK = (
     "the clock ended the search early: another run, or more --time, may give a better or another placement"

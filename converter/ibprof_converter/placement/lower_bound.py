@@ -20,8 +20,8 @@ def find_bounds(problem: PlacementProblem, known: float = np.inf) -> TimeBounds:
 
     Args:
         problem: the ranks to place.
-        known: largest time of a link direction with a known placement, in seconds. A better known placement gives a
-            tighter bound.
+        known: largest time of a link direction with a known placement, in seconds. A smaller time gives a
+            tighter first bound.
     """
     between = bound_max_seconds(problem)
     return TimeBounds(max(between, bound_host_seconds(problem), bound_kept_together(problem, known)), between)
@@ -44,7 +44,7 @@ def bound_kept_together(problem: PlacementProblem, known: float) -> float:
         return 0.0
     fastest = float(paths.seconds_per_byte[own].min())
     owner, other = neighbours.owner().astype(np.int64), neighbours.rank.astype(np.int64)
-    sent = neighbours.sent.min(axis=1)  # [neighbour, rail], bytes on the rail for any set of common rails
+    sent = neighbours.sent.min(axis=1)  # [neighbour, rail], least bytes on the rail over all sets of common rails
     joined = (sent * fastest >= known).any(axis=1)
     pairs = np.column_stack([owner[joined], other[joined]])
     _, of_rank = np.unique(find_parts(problem.ranks, pairs), return_inverse=True)
@@ -108,7 +108,7 @@ def bound_max_seconds(problem: PlacementProblem) -> float:
 
 def _bound_of_rail(problem: PlacementProblem, rail: int) -> float:
     paths, slots, neighbours = problem.paths, problem.slots, problem.neighbours
-    # The rails of a pair of ranks depend on their ports. These bytes take this rail for any choice of ports.
+    # The rails of a pair of ranks depend on their ports. For any choice of ports, at least these bytes take this rail.
     sent, received = (amount[:, :, rail].min(axis=1) for amount in (neighbours.sent, neighbours.received))
     leaf_of_slot = paths.leaf_of_port[rail][slots.port_of_slot]
     slots_of_leaf = np.bincount(leaf_of_slot, minlength=paths.leaves)

@@ -115,6 +115,7 @@ def near_groups(slots: RankSlots, paths: SwitchPaths, ranks: int) -> list[int]:
 
     For each group there is a candidate order: this group, then all other groups sorted by distance (hops of routes)
     from it. The chosen order has the smallest sum of the distances of slots over the first groups that hold all ranks.
+    If several orders have this sum, the order that needs the fewest groups is chosen.
     """
     size = np.diff(slots.first_slot_of_group.astype(np.int64))
     distance = _distances(slots, paths)

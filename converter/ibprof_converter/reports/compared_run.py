@@ -95,8 +95,7 @@ def pair_runs(
 
     Args:
         a, b: names of the runs.
-        placements: one rank placement for both runs, or one for each; ranks without a placement stay on their recorded
-            hosts.
+        placements: one rank placement for both runs, or one for each; None or empty for the recorded placement.
         rails: policy for bytes whose rail was not measured; None for the default policy.
         strict: true if bytes without a route are an error.
         nic: policy for a host's adapter in one subnet; None for the measured or recorded adapter, or else the default

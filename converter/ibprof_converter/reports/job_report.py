@@ -90,7 +90,7 @@ class JobReport(NotebookView):
         timeline: traffic over time; empty if it was not recorded.
         ranks: bytes from rank to rank; None if the traffic has no ranks.
         hosts: bytes from host to host; None with a single host.
-        lids: bytes from LID to LID; None if ranks are known.
+        lids: bytes from LID to LID; None with a fabric, or if ranks are known.
         balance: balance of bytes over ranks, hosts and rails.
         additions: JSON key -> comparison with port counters, or bounds of adaptive routing.
         addition_lines: the data of `additions` as lines of text.
@@ -153,7 +153,7 @@ class JobReport(NotebookView):
 
     @property
     def fates(self) -> tuple[RoutedBytes, ...]:
-        """Return the bytes routed, within hosts, and not routed for each reason; empty without a fabric."""
+        """Bytes routed over links, within hosts, and not routed for each reason, and total; empty without a fabric."""
         if self.links is None:
             return ()
         total = self.links.bytes_total

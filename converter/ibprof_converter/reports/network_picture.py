@@ -36,7 +36,7 @@ from ibprof_converter.reports.used_part import UsedPart, find_used_part
 _DESCRIPTION = "The used part of the network; its most loaded links are thick, with the numbers of the list"
 
 _ROWS = 14
-"""In a column with more hosts or switches, several of them share a box."""
+"""In a column with more hosts or switches than this, several of them share a box."""
 
 _FEWEST = 2
 """Smallest number of names in a column from which a common domain is cut off."""

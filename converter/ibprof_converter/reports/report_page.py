@@ -23,10 +23,10 @@ from ibprof_converter.reports.traffic_sums import PairMatrix
 from ibprof_converter.viewer.view_file import hash_inline, page_hashes
 
 _LONG = 28
-"""Facts with more characters take a whole line."""
+"""Facts with more characters than this take a whole line."""
 
 _LONG_TABLE = 12
-"""A section with more rows may be split between printed pages."""
+"""A section with more rows than this may be split between printed pages."""
 
 _CLASSES = 10
 """Number of colours of matrices: the CSS classes `q0` to `q9`."""

@@ -153,7 +153,7 @@ def render_comparison(comparison: RunComparison) -> str:
 
 @render_html.register
 def render_placement(comparison: PlacementComparison) -> str:
-    """Return the result of a placement search as HTML: the times of each candidate, and their lower bounds."""
+    """Return the result of a placement search as HTML: times of each candidate, lower bounds, notes."""
     most = "most loaded link"
     head = ("placement", most, f"{most} between switches", f"{most} of a host", "not routed")
     rows = [

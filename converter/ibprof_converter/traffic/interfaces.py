@@ -139,7 +139,7 @@ def choose_interfaces(
     elif choice.casefold().startswith(_PARTITION):
         by, left_out = "partition", _leave_out_of_partition(fabrics, adapters, choice)
     else:
-        # As in NCCL_IB_HCA: ^ leaves the named adapters out. Without =, names that match no adapter are prefixes.
+        # As in NCCL_IB_HCA: ^ leaves the named adapters out. Without =, the names are prefixes if no adapter has one.
         is_left_out, by = choice.startswith("^"), "name"
         given = choice.removeprefix("^")
         names = _expand_names(given.removeprefix("="))
@@ -358,8 +358,8 @@ def _divide_by_partition(machines: _Machines) -> set[Slot]:
     * Names of the slot's partitions contain a word for storage.
     * On most machines, the slot's adapter is a limited member of all its partitions.
     * On most machines, the slot shares a partition with storage servers.
-    * Every slot has a partition other than the default partition, and the slot belongs to a minority of slots with
-      different partitions.
+    * Every slot has a partition other than the default partition, and the slot is in the minority outside the largest
+      group of slots with common partitions.
     """
     slots = set(machines.slots)
     if (named := _divide_by_words(machines, lambda each: " ".join(each.partition_names))) and named < slots:

@@ -273,7 +273,7 @@ def describe_flows(
 ) -> Arrays:
     """Return arrays of the flows, of their addresses, and of the forwarding tables' columns for these addresses.
 
-    An address is a LID on a rail. All ranks have addresses, since the page also shows routes of pairs without traffic.
+    An address is a LID on a rail, of a flow or a rank: the page also shows routes of pairs of ranks without traffic.
 
     A packet starts on `address_end`, the link direction out of the adapter's port; for a switch, that is `NONE`. Each
     switch sends the packet out of port `table[node_table[node] + address_column]`. The packet ends at the port or

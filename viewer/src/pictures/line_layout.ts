@@ -80,7 +80,7 @@ export function layOutNodes(model: Model, folding: Folding | null = null): LineL
   return { ...layout, stubs, stubOf, drawn: thinOut(model, folding) };
 }
 
-/** Return 1 for each link that is drawn: a single link between two stubs, or between a stub and a node. */
+/** Return 1 for each link that is drawn. Of the links between two stubs, or a stub and a node, at most one is drawn. */
 function thinOut({ links, endNode, nodeLevel }: Model, { stubOf, stubs }: Folding): Uint8Array {
   const drawn = new Uint8Array(links);
   const seen = new Set<string>();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The order of link directions, as in all outputs (`link_order.py`), and groups with about equal load.
+// The order of link directions, as in all outputs (`link_loads.py`), and groups with about equal load.
 
 import type { Amounts } from "../data/amounts";
 import { type Model, SWITCH } from "../data/model";
@@ -11,7 +11,7 @@ export const RANKED = 200;
 /** The number of groups that are named and numbered. */
 export const MARKED = 3;
 
-/** A link direction between the same levels is alike if its time / the longer time is at least this. */
+/** A link direction between the same levels is alike if its time / time of the most loaded one is at least this. */
 const ALIKE = 0.99;
 
 /** Link directions between the same two levels that need about the same time. */

@@ -248,8 +248,9 @@ def _describe_missing(
 def _find_few_uplinks(situation: Situation, rail: int) -> Iterator[Repair]:
     """Find switches with too few uplinks, at the most loaded link direction between switches.
 
-    A leaf that lacks over a quarter of the usual uplinks gets the cause OVERSUBSCRIPTION, any other MISSING_UPLINK. At
-    the top level, links within the level count as uplinks.
+    The cause is OVERSUBSCRIPTION for a leaf whose uplinks are too slow for its hosts (`_LOCAL`), unless the leaf lacks
+    only a quarter of the usual uplinks or less. The cause is MISSING_UPLINK for all other switches with fewer uplinks
+    than usual. At the top level, links within the level count as uplinks.
     """
     busiest = situation.most_loaded_between_switches()
     if busiest is None or busiest.rail != rail:
@@ -312,6 +313,7 @@ def _plan_uplinks(fabric: Fabric, level: npt.NDArray[np.int32], node: int, count
     """Plan cables from a switch to switches of the next level, first to those with the fewest links to the switch.
 
     Switches that are cabled to the switch's siblings are preferred. At the top level, cables lead to the same level.
+    The result is empty if no port is free.
     """
     is_switch = fabric.node_kind == NodeKind.SWITCH
     is_top = not (level[is_switch] > level[node]).any()
@@ -325,7 +327,7 @@ def _plan_uplinks(fabric: Fabric, level: npt.NDArray[np.int32], node: int, count
 
 
 def _find_few_links(situation: Situation, rail: int) -> Iterator[Repair]:
-    """Find switches with fewer links down than most switches of their level, where no switch below has few uplinks."""
+    """Find switches of the top level with fewer links down than most, in fabrics where no switch has few uplinks."""
     fabric, level = situation.subnets[rail].fabric, situation.levels[rail]
     ports = FreePorts(fabric)
     for found in find_few_links(fabric, level):
@@ -499,7 +501,7 @@ class FreePorts:
 
         Peers are the switches with links to `far` and to another neighbour of the node. Leaves, for example, share
         their spines; switches of different groups of a dragonfly share no neighbour. The port is returned if all peers
-        with a link at it use it for `far`, and if these are two peers, or the only one.
+        with a link at it use it for `far`, and if these are at least two peers, or the only peer.
         """
         neighbours = set(self._far[node].values()) - {far}
         others = [self._far[each] for each in set(self._far[far].values()) - {node}]

@@ -165,8 +165,8 @@ def try_tables(situation: Situation, maker: TableMaker, remains: Callable[[float
     Args:
         situation: the present situation.
         maker: the maker of tables.
-        remains: function of the largest time with new tables; returns the remedy that remains cheaper or better, or
-            None.
+        remains: function that is called with the smallest time that new tables could reach; returns the remedy that is
+            preferred to these tables, or None.
     """
     why_not = _find_obstacle(situation, remains)
     if why_not:
