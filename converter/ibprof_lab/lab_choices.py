@@ -64,6 +64,7 @@ RANGES: Mapping[str, tuple[float, float]] = {
     "nic_gap_ns": (0, 1e9),
     "gbps": (1e-3, 1e6),
     "tick_ns": (1e-3, 1e3),
+    "message_step_bytes": (0, 1 << 31),
 }
 """Smallest and largest value of each property of `Hardware`.
 
@@ -103,7 +104,8 @@ further keys of a job:
   profile: profile.otf2  of the role profile: a recorded run, by its time line or with an interval
 
 further keys of hardware: wire_ns, nic_gap_ns (between packets of a host), tick_ns,
-  gbps (of all links; default: as in the fabric)
+  gbps (of all links; default: as in the fabric), message_step_bytes (of adaptive
+  routing: one choice a message, by occupied bytes in these steps; default: each packet)
 further keys of effort: precision (0.05), warm_up (50), least_warm_up (50), hops (1e10);
   messages (200), background (50), steady (0; 0.005 ends in a steady state whose mean is known to 0.5%)
 effort may also be a name: quick, survey, full

@@ -47,8 +47,8 @@ static inline uint32_t ibp_sim_find_ahead(const struct ibp_sim *sim, uint32_t to
     return hop < path->hops ? path->queue[hop] : ibp_sim_look_up(sim, to, path->to, ibp_sim_lane_of(sim, client));
 }
 
-/* Return the least occupied queue on shortest routes from switch `at`. If several queues are equally occupied, choose
- * one of them at random. */
+/* Return the queue by which a packet leaves a switch: the least occupied one, or the queue of the message's first
+ * packet. */
 uint32_t ibp_sim_choose_queue(struct ibp_sim *sim, uint32_t at, uint32_t client);
 
 /* Return the address of an element of `choice`: the index of the set of ports of switch `at` that are on shortest

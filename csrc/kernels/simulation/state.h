@@ -162,13 +162,14 @@ struct ibp_sim_path {
     /* If hops are skipped: packets skip the hops from this index of the path on. */
     _Alignas(64) uint8_t clear_from;
     /* Number of queues in the member `queue`. 0 if `queue` does not contain the path; packets then look up the next
-     * queue at each hop. */
+     * queue at each hop. With adaptive routing: number of queues in the member `rest`. */
     uint8_t hops;
     uint16_t job;
     /* The queues of the path, in order. With adaptive routing, the array contains instead: the queue of the sending
      * host, the queue of the last switch, the last switch, and the leaf index of this switch. */
     uint32_t queue[IBP_SIM_PATH_MAX];
-    /* [hop], ticks from the arrival at the hop's queue to the arrival at the host */
+    /* [hop], ticks from the arrival at the hop's queue to the arrival at the host. With adaptive routing: the queues
+     * that the message keeps. */
     uint32_t rest[IBP_SIM_PATH_MAX];
     uint8_t lane;
     /* `alone_from`: value of clear_from while no other message uses the queues of the path. `always_from`: value of

@@ -67,6 +67,32 @@ def test_a_tie_is_decided_by_lot() -> None:
     assert ((taken - 1000) ** 2 / 1000).sum() < 16.3
 
 
+def test_the_packets_of_a_message_stay_together() -> None:
+    """With one choice a message, each message of many packets takes one port, and messages take all ports."""
+    network, size = make(TREE, message_step_bytes=4096), 1 << 18
+    simulation = Simulation(network, [Job("one", limit=1)], [Client(0, 0, [Step(7, size)])], adaptive=True)
+    simulation.run()
+    assert bytes_up(simulation) == [0, 0, 0, size]
+    many = Simulation(network, [Job("many", limit=400)], [Client(0, 0, [Step(7, size)])], adaptive=True)
+    many.run()
+    assert all(each % size == 0 for each in bytes_up(many))
+    # Binomial: the deviation is 8.7 messages.
+    assert np.array(bytes_up(many)) / size == pytest.approx([100] * 4, abs=40)
+
+
+@pytest.mark.parametrize(("step", "links"), [(1, 2), (1 << 20, 1)])
+def test_a_message_avoids_ports_that_are_fuller_by_a_step(step: int, links: int) -> None:
+    """A host sends during another host's message. Its message avoids the occupied port only if steps are small."""
+    network = make("xgft:2:2,2:1,2@100", message_step_bytes=step)
+    counts = set()
+    for seed in range(1, 21):
+        clients = [Client(host, 0, [Step(host + 2, 1 << 18)], start=1000 * host) for host in range(2)]
+        simulation = Simulation(network, [Job("all", limit=1)], clients, seed, adaptive=True)
+        simulation.run()
+        counts.add(sum(each > 0 for each in bytes_up(simulation)))
+    assert min(counts) == links
+
+
 @pytest.mark.parametrize("name", ["xgft:3:4,4,4:1,4,2@100", "xgft:3:4,4,4:1,2,2@100"])
 def test_paths_are_no_longer_than_the_shortest(name: str) -> None:
     network = make(name)

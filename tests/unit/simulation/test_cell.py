@@ -40,11 +40,12 @@ def test_a_key_is_of_what_matters(tmp_path: Path) -> None:
         replace(first, setting=replace(SMALL, servers=5)),
         replace(first, setting=replace(SMALL, hardware=Hardware(lane_bytes=8192))),
         replace(first, setting=replace(SMALL, hardware=Hardware(nic_gap_ns=10))),
+        replace(first, setting=replace(SMALL, hardware=Hardware(message_step_bytes=4096))),
         replace(first, setting=replace(SMALL, fabric="xgft:2:8,4:1,4@100")),
     ]
-    assert len({first.key, *(cell.key for cell in changed)}) == 6
+    assert len({first.key, *(cell.key for cell in changed)}) == 7
     # The keys of cells of earlier versions do not change.
-    assert "nic_gap_ns" not in first.describe()["hardware"]
+    assert {"nic_gap_ns", "message_step_bytes"}.isdisjoint(first.describe()["hardware"])
     assert "steady" not in first.describe()["effort"]
 
 

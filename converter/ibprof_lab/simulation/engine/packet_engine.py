@@ -341,6 +341,7 @@ class Simulation:
         struct.minimal = self._keep(find_minimal_ports(network)) if adaptive else self._kernels.ffi.NULL
         struct.lane = self._kernels.ffi.NULL if lanes is None else self._keep(lanes)
         struct.lanes, struct.packet_bytes = 1 if lanes is None else int(lanes.max()) + 1, hardware.packet_bytes
+        struct.message_step_bytes = hardware.message_step_bytes
         self._kept.append(struct)
         return struct
 

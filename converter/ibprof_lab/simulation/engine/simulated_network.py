@@ -31,6 +31,9 @@ class Hardware:
         nic_gap_ns: idle time of a host's adapter between two packets.
         gbps: speed of all links, Gb/s; None to use the speeds in the fabric.
         tick_ns: duration of a tick; None for the time of 8 bytes on the fastest link.
+        message_step_bytes: with adaptive routing, 0 if each packet takes the least occupied port. Otherwise all packets
+            of a message take the ports of its first packet, which compares occupied bytes in whole multiples of this
+            number.
     """
 
     packet_bytes: int = 4096
@@ -40,6 +43,7 @@ class Hardware:
     nic_gap_ns: float = 0.0
     gbps: float | None = None
     tick_ns: float | None = None
+    message_step_bytes: int = 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -111,8 +111,9 @@ class Cell:
         setting = asdict(self.setting)
         del setting["fabric"]  # `network` identifies the content of the file
         del setting["routes"]  # `network` includes the routes
-        if not self.setting.hardware.nic_gap_ns:
-            del setting["hardware"]["nic_gap_ns"]  # for compatibility with results of earlier versions
+        for later in ("nic_gap_ns", "message_step_bytes"):
+            if not setting["hardware"][later]:
+                del setting["hardware"][later]  # for compatibility with results of earlier versions
         if not self.setting.effort.steady:
             del setting["effort"]["steady"]
         return {

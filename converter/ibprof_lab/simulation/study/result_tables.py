@@ -29,7 +29,7 @@ Mean = Mapping[str, Any]
 RESULTS, MEANS, WHOLE = "results.csv", "means.csv", "whole.csv"
 
 SETTING_COLUMNS = ("fabric", "routing", "servers", "server_placement", "job_placement", "packet_bytes", "lane_bytes",
-                   "switch_ns", "wire_ns", "nic_gap_ns", "gbps")  # fmt: skip
+                   "switch_ns", "wire_ns", "nic_gap_ns", "gbps", "message_step_bytes")  # fmt: skip
 PATTERN_COLUMNS = ("role", "bytes", "interval_us", "window_us", "limit")
 _QUANTILES = tuple(f"p{100 * quantile:g}_us" for quantile in QUANTILES)
 _VALUES = ("mean_us", "node_mean_us", "deviation_us", "least_us", *_QUANTILES, "most_us", "operation_us")
@@ -84,6 +84,7 @@ def _describe_cell(cell: Cell, jobs: Sequence[str]) -> Row:
         "wire_ns": hardware.wire_ns,
         "nic_gap_ns": hardware.nic_gap_ns,
         "gbps": hardware.gbps,
+        "message_step_bytes": hardware.message_step_bytes,
     }
     by_name = {each.name: each for each in cell.workloads}
     for job in jobs:
@@ -269,7 +270,7 @@ def write_table(path: Path, rows: Sequence[Mapping[str, Any]]) -> None:
 _TEXTS = frozenset({"measured", "run", "fabric", "routing", "server_placement", "job_placement", "note"})
 
 
-_LATER = {"nic_gap_ns": 0.0}
+_LATER = {"nic_gap_ns": 0.0, "message_step_bytes": 0.0}
 """Column that does not exist in older tables -> its value for their rows."""
 
 _OF_MEANS = frozenset({"measured", "run", *SETTING_COLUMNS, "seeds", *_VALUES, "slowdown"} - set(_LATER))
