@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Compare times that `ibprof-scaling predict` gives from profiles with runs on other numbers of ranks.
+"""Compare run times that `ibprof-scaling predict` predicts from profiles with runs on other numbers of ranks.
 
 python benchmarks/split_prediction.py -o FOLDER [--kinds KIND,...]    (as root, for real-time priority)
 

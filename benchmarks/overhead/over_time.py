@@ -44,7 +44,7 @@ def show_interval(bench: Bench, rounds: int) -> None:
 
 
 def build_ends(bench: Bench) -> Path:
-    """Build a program and a library that is preloaded last. Both time the work between their MPI_Finalize calls."""
+    """Build a program, and a library to preload last: their times differ by the work outside of MPI in MPI_Finalize."""
     library: Path = bench.folder / "libends.so"
     program: Path = bench.folder / "ends"
     compiler = [str(bench.mpi / "mpicc"), "-O2", str(HERE / "ends.c")]
@@ -58,8 +58,8 @@ def show_end(bench: Bench, rounds: int, ranks: int) -> bool:
     """Show the processor time that ranks spend at MPI_Finalize outside of MPI; return whether the goal is met.
 
     In a job with more ranks than cores, recording adds the work of all ranks divided by the number of cores. The last
-    line shows the median rank's wall time from entering MPI_Finalize to its last function, with the interval of
-    differences between alternating runs. With more ranks than cores, other ranks run during most of this time.
+    line shows the median rank's wall time from MPI_Finalize to the end of the process, with the interval of differences
+    between alternating runs. With more ranks than cores, other ranks run during most of this time.
     """
     program = build_ends(bench)
 

@@ -132,7 +132,7 @@ def read_done(path: Path, mpi: str) -> set[str]:
 
 
 def _run(mpi: Mpi, case: Case, recording: Path | None) -> tuple[str, list[str]]:
-    """Run a case. Return its outcome as text (equal outcomes have equal text), and the lines that ibprof printed."""
+    """Run a case. Return the outcome as text (equal outcomes have equal text), and the lines that ibprof printed."""
     libraries = [] if recording is None else [str(library())]
     preload = {"LD_PRELOAD": ":".join(filter(None, [*libraries, case.preload]))} if libraries or case.preload else {}
     if recording is not None:

@@ -145,7 +145,7 @@ def throttled(window: float, least: float) -> Verdict:
 
 
 def throttle_cost(window: float) -> tuple[str, float] | None:
-    """Return the growth of the last client's time (as in the thesis) and of the mean as text, and the former."""
+    """Return growths of the last client's time and of the mean client's time as text, and the former as a number."""
     after = find_throttled("io", window)
     before = find_unthrottled("io", after) if after else None
     if not before or not after:

@@ -13,7 +13,7 @@ from thesis_results import ALL_SEEDS, KB, MB, PAGE, STUDIES, Row, find_pair, is_
 from thesis_routing_claims import routing_row
 
 SURVEY = PAGE.parent / "survey.csv"
-"""Number of the survey's simulations that have each value of a quantity, alone and next to the other job."""
+"""Path of a table: for each value of a quantity, the number of the survey's simulations that have this value."""
 RUNS = ("baseline", "interference")
 
 

@@ -75,7 +75,8 @@ def small_most() -> Verdict:
 
 
 def most_of_all() -> Verdict:
-    """Find the largest slow-down of figure 5.10. A tie of the thesis's cell within both intervals passes too."""
+    """Find the largest slow-down of figure 5.10; the thesis's cell passes too if both are equal within their
+    intervals."""
     found = [scaled("interference", share, each) for share in (0.25, 0.5, 0.75) for each in SCALED]
     there = [row for row in found if row]
     if len(there) < 2:

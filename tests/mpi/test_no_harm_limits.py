@@ -143,7 +143,7 @@ def test_little_memory(name: str, spare: int, unruly: Build, tmp_path: Path) -> 
 
 
 def test_tables_of_sites_are_small(system_mpi: Mpi, unruly: Build, tmp_path: Path) -> None:
-    """The tables grow with the program's call sites; all tables together may take 1.3 MiB."""
+    """A program with few call sites has small tables: at most 256 KiB."""
     taken_kib = {}
     for sites in ("0", "1"):
         command: list[str | Path] = [unruly(system_mpi), "names", "regions", "addresses"]

@@ -53,7 +53,7 @@ def build_probe(tmp_path_factory: pytest.TempPathFactory) -> BuildProbe:
 
 
 def check_cases(python: Path | str, probe: Path, environment: dict[str, str] | None = None) -> None:
-    """Run all cases. Fail if one is missing, because an interpreter that ends early has proven nothing."""
+    """Run all cases. Fail if the result of a case is missing: the interpreter may have ended early."""
     run = subprocess.run(
         [python, CASES, probe], capture_output=True, text=True, timeout=600, env=environment, check=False
     )

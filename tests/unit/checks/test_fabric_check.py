@@ -90,7 +90,7 @@ def test_links_and_leaves_unlike_their_peers_are_found() -> None:
     ],
 )
 def test_uplinks_that_leaves_lack_are_found(losing: int, kind: str, what: str) -> None:
-    """`losing` of nine leaves lost a link each, to different spines; missing links of most leaves are no exception."""
+    """`losing` of nine leaves lost a link each, to different spines. If most leaves lost a link, no leaf is named."""
     full = read_subnet("xgft:2:4,9:1,6").fabric
     is_uplink = (full.node_kind[full.link_node] == NodeKind.SWITCH).all(axis=1)
     leaves = find_leaves(full)

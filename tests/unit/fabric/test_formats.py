@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Special cases and damage in output of ibnetdiscover, dump_fts and ibdiagnet 2; tests/fabric tests whole fabrics."""
+"""Special cases and damage in output of ibnetdiscover, dump_fts and ibdiagnet 2."""
 
 from __future__ import annotations
 

@@ -133,7 +133,7 @@ class Hosts:
         cwd: Path,
         is_all: Callable[[str], bool],
     ) -> subprocess.CompletedProcess[str]:
-        """Run a command of Open MPI 5 on a host. Repeat it after a failure of mpirun that also occurs without ibprof.
+        """Run a command of Open MPI 5 on a host; repeat it after a failure of mpirun that also occurs without ibprof.
 
         mpirun of Open MPI 5.0.11 sometimes prints all lines and does not end, on a machine with more work than cores.
         Then it is killed. If a line is missing, the test fails at once. mpirun also crashed in 28 of 140 runs that

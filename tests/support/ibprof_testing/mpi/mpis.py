@@ -127,7 +127,7 @@ def find_mpi(name: str) -> Mpi:
     """Find an Open MPI: the system's, or one from PyPI that `make test` put into a virtual environment.
 
     Raises:
-        MissingError: it is not installed.
+        MissingError: the MPI is not installed.
     """
     if name == SYSTEM:
         found = shutil.which("mpirun", path="/usr/bin:/usr/local/bin")
@@ -145,7 +145,7 @@ def find_mpich_like(name: str) -> Mpi:
     """Find an MPICH (the system's, or from PyPI) or Intel MPI.
 
     Raises:
-        MissingError: it is not installed.
+        MissingError: the MPI is not installed.
     """
     if name == MPICH_SYSTEM:
         found = shutil.which("mpicc.mpich", path="/usr/bin:/usr/local/bin")
@@ -165,7 +165,7 @@ def find_mpich() -> Mpi:
     """Find PyPI's MPICH.
 
     Raises:
-        MissingError: it is not installed.
+        MissingError: the MPI is not installed.
     """
     venv = Path(os.environ.get("IBPROF_TEST_MPICH", ROOT / f".venv-mpich-{MPICH}"))
     if not (venv / "bin" / "mpirun").exists():

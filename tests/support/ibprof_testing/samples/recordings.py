@@ -61,7 +61,7 @@ _ORIGIN = ("region", "operation", "site")
 
 
 def counter(peer: int, amount: int, *, messages: int = 1, **fields: int) -> dict[str, int]:
-    """Return a counter. By default, it is for user data sent in Open MPI by the first operation in the first region."""
+    """Return a counter, by default of user data sent in Open MPI by the first operation in the first region."""
     return {"peer": peer, "bytes": amount, "messages": messages, "source": 1} | fields
 
 

@@ -54,7 +54,7 @@ def true_clock(rank: int, times: np.ndarray) -> np.ndarray:
 
 
 def score(trace: Trace) -> np.ndarray:
-    """Return, for each collective of a rank, the larger of its duration and the time since the previous began."""
+    """Return each collective's score, ns: its duration or the time since the previous start, whichever is longer."""
     rows, calls = trace.instances, trace.calls[trace.instances["call"]]
     late = np.diff(rows["start"], prepend=rows["start"][:1])
     scores: np.ndarray = np.maximum(calls["exit"] - calls["enter"], late)
@@ -62,7 +62,7 @@ def score(trace: Trace) -> np.ndarray:
 
 
 def find_long_ns(traces: Sequence[Trace], level: int, longest: int) -> float:
-    """Return the score above which each rank keeps all collectives; infinite if no rank keeps any for its score."""
+    """Return the score above which all ranks keep collectives; infinite if a rank keeps none for its score."""
     found = 0.0
     for trace in traces:
         chosen = [is_kept(level, int(row["communicator"]), int(row["number"])) for row in trace.instances]
