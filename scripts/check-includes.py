@@ -132,7 +132,7 @@ def main() -> int:
         print(f"{file.relative_to(CSRC.parent)}:{line}: {included.relative_to(CSRC)} {problem}", file=sys.stderr)
     strays = [file for file in sources() if all(place_of(file, order)[0] < 0 for order in ORDERS)]
     for file in strays:
-        print(f"{file.relative_to(CSRC.parent)}: no room has this file", file=sys.stderr)
+        print(f"{file.relative_to(CSRC.parent)}: its folder is missing in RECORDER and KERNELS", file=sys.stderr)
     return 1 if problems or strays else 0
 
 

@@ -63,7 +63,7 @@ _LOWER_BOUNDS = np.array([otf2_names.lower_bound(size_bin) for size_bin in range
 
 
 def read_trace(path: Path) -> tuple[Profile, int | None]:
-    """Return a profile without its samples, and the number of samples; None if the archive lacks this number.
+    """Return a profile without its samples, and the number of samples in the archive: None if it is not stored.
 
     Args:
         path: path of the archive's anchor.
@@ -242,7 +242,7 @@ def _read_events(
     """
     for number, count in enumerate(counts):
         file = path.with_suffix("") / f"{number}.evt"
-        # A number of events above the file's bytes is damaged, and would allocate too much memory.
+        # An event has at least one byte, so a larger number is damaged, and would allocate too much memory.
         if not file.is_file() or count > file.stat().st_size:
             raise ValueError(f"no file of {count} events of location {number}")
         otf2.call("Reader_SelectLocation", archive, number)
@@ -343,7 +343,7 @@ class _Batch:
         return np.where(is_given, callpath.astype(np.int64) - self._names.callers + 1, 0)
 
     def parameter(self, rows: Indices, distance: int, kind: int, name: str) -> npt.NDArray[np.uint64]:
-        """Return the values of the parameters `name`, each at `distance` events before an event in `rows`."""
+        """Return the value of the parameter event `name` that is `distance` events before each event in `rows`."""
         ahead = rows - distance
         numbers = [number for number, known in enumerate(self._names.parameters) if known == name]
         if (ahead < 0).any() or (self.kind[ahead] != kind).any() or not np.isin(self.reference[ahead], numbers).all():
@@ -352,7 +352,7 @@ class _Batch:
         return values
 
     def numbers(self, rows: Indices, length: int) -> npt.NDArray[np.uint64]:
-        """Return the values of metrics in `rows`, each with `length` values: [metric, value]."""
+        """Return the `length` values of each metric event in `rows`: [row, value]."""
         if (self.lengths[rows] != length).any():
             raise ValueError(f"{length} numbers of a metric")
         values: npt.NDArray[np.uint64] = self._values[self._first_value[rows, None] + np.arange(length)]
@@ -466,7 +466,7 @@ Properties = dict[str, Value]
 
 @dataclass(frozen=True, slots=True)
 class TreeNode:
-    """A node of the system tree; `parent` is the number of another node, unknown for the root."""
+    """A node of the system tree; `parent` is the number of the parent node, which the root lacks."""
 
     name: str
     class_name: str
@@ -495,7 +495,7 @@ class DefinedRegion:
 
 @dataclass(frozen=True, slots=True)
 class Callpath:
-    """A call path; `parent` is the number of another call path, unknown for the outermost."""
+    """A call path; `parent` is the number of the calling call path, which the outermost call path lacks."""
 
     parent: int
     region: DefinedRegion

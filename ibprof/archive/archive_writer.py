@@ -63,7 +63,7 @@ def write_files(run: Profile, folder: Path, name: str, progress: Progress | None
     chunks = _EVENT_CHUNK_BYTES, _DEFINITION_CHUNK_BYTES
     files = lib.OTF2_SUBSTRATE_POSIX, lib.OTF2_COMPRESSION_NONE
     archive = call("Archive_Open", os.fsencode(folder), os.fsencode(name), lib.OTF2_FILEMODE_WRITE, *chunks, *files)
-    # Keep these objects: OTF2 holds a pointer to them.
+    # Keep the callbacks alive: OTF2 only stores their address.
     flush = ffi.callback("uint8_t(void *, uint8_t, uint64_t, void *, _Bool)", lambda *_: lib.OTF2_FLUSH)
     callbacks = ffi.new("struct ibp_flush_callbacks *", {"pre_flush": flush})
     call("Archive_SetFlushCallbacks", archive, callbacks, ffi.NULL)
@@ -415,7 +415,7 @@ class Definitions:
         return self._metrics.setdefault(tuple(members), len(self._metrics))
 
     def operation(self, operation: int) -> int:
-        """Return the OTF2 region of an operation: in OTF2, operations are regions after the profile's regions."""
+        """Return the OTF2 region of an operation: OTF2 numbers operations after the profile's regions."""
         return self._regions + operation
 
     def callpath(self, site: int) -> int:

@@ -377,7 +377,7 @@ class CommandParser(argparse.ArgumentParser):
         for place, word in enumerate(words[: words.index("--") if "--" in words else None]):
             option, *value = word.split("=", 1)
             if name := self.former.get(option):
-                _print_error(f"{self.prog}: {option} is now {name}; the former spelling ends with 0.3.0")
+                _print_error(f"{self.prog}: {option} is now {name}; the former spelling will be removed in 0.3.0")
                 words[place] = "=".join((name, *value))
         return super().parse_known_args(words, namespace)
 
@@ -429,7 +429,7 @@ def make_parser(
 
 
 def rename_option(parser: argparse.ArgumentParser, former: str, name: str) -> None:
-    """Accept the former spelling of an option too, with a warning."""
+    """Accept the former spelling of an option too, and warn about its use."""
     assert isinstance(parser, CommandParser)
     parser.former[former] = name
 

@@ -24,8 +24,8 @@ def _parser() -> argparse.ArgumentParser:
         "ibprof doctor",
         "Check whether a job would be recorded here: which MPI, which transports, where messages are "
         "recorded and where not, whether CMD can be preloaded, limits, ports, and the output folder. One process is "
-        "recorded as a trial; with CMD's Open MPI and settings, two ranks also try collectives. Exit status 5: a job "
-        "would not be recorded.",
+        "recorded as a trial; if CMD uses Open MPI, two ranks also try collectives, with CMD's settings. Exit status "
+        "5: a job would not be recorded.",
         EXAMPLES,
         usage="ibprof doctor [--json] [-- CMD]",
     )

@@ -30,7 +30,7 @@ def _parser() -> argparse.ArgumentParser:
         EXAMPLES,
     )
     parser.add_argument("profile", metavar="PROFILE", type=Path, help="a profile or a recording")
-    parser.add_argument("--marks", action="store_true", help="list the marks of all ranks, not only those of the first")
+    parser.add_argument("--marks", action="store_true", help="list the marks of all ranks, not only of one rank")
     parser.add_argument("--json", action="store_true", help="print all data as JSON")
     parser.add_argument("--run", metavar="NAME", help="which run of a recording (default: the newest)")
     return parser

@@ -127,7 +127,8 @@ def examine_mpi(program: Program | None, library: Path, environment: Mapping[str
         yield DoctorFinding("MPI", good=False, text=f"{where}: load the MPI module that jobs use")
         return
     if mpi and not trial.started and _PREFIX not in environment:
-        # An Open MPI outside its build prefix (PyPI's) needs OPAL_PREFIX, which its launcher sets for processes.
+        # An Open MPI that was moved after its build, such as PyPI's, needs OPAL_PREFIX. Its mpirun sets it for ranks,
+        # but the trial starts a process without mpirun.
         moved = try_library(mpi, library, {**environment, _PREFIX: str(mpi.parent.parent)})
         trial = moved if moved.started else trial
     between_hosts = None

@@ -249,7 +249,7 @@ def _insert_options(command: Sequence[str], options: Sequence[str], *, each_part
 
 
 def _extend_env_list(launch: Launch, wanted: Mapping[str, str]) -> Launch | None:
-    """Add to the list of variables that the user sets instead of `-x`; return None without a list."""
+    """Add variables to the list that the user sets instead of `-x`; return None if the user sets no list."""
     variable = f"OMPI_MCA_{ENV_LIST}"
     command = list(launch.command)
     if ENV_LIST in command[:-1]:
@@ -370,7 +370,7 @@ def read_rsh_line(command: Sequence[str]) -> RshLine:
 
 
 def _skip_options(command: Sequence[str]) -> tuple[int, int, bool]:
-    """Return the index of the first word after the options, the number of processes, and true if a file has hosts."""
+    """Return the index of the first word after the options, the number of processes, and true with a host file."""
     index, processes, has_hostfile = 1, 0, False
     while index < len(command) and command[index].startswith("-"):
         option, equals, value = command[index].lstrip("-").partition("=")

@@ -32,7 +32,7 @@ _SETTINGS = {
 
 
 def exact_settings(environment: Mapping[str, str]) -> dict[str, str]:
-    """Return the variables that select fully recorded transports, to replace current values; empty unless asked for."""
+    """Return the variables that select fully recorded transports; empty if IBPROF_SOURCE is not exact."""
     return {TRANSPORTS: SEEN_TRANSPORTS} if environment.get(SOURCE_VARIABLE, "").lower() == EXACT else {}
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from ibprof.errors import MissingToolError
 
-_SYSTEM_OTF2 = "libotf2.so.10", "libopen-trace-format2.so.10"  # the second is Debian's name
+_SYSTEM_OTF2 = "libotf2.so.10", "libopen-trace-format2.so.10"  # the second name is Debian's
 
 _TEXT_BEGINS = "/* -- cffi begins -- */"
 _TEXT_ENDS = "/* -- cffi ends -- */"

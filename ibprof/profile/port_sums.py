@@ -18,7 +18,7 @@ from ibprof.profile.profile_data import OUTWARD_OPCODES, Direction, Kind, Port, 
 from ibprof.profile.row_arrays import sum_by_group
 from ibprof.text.quantities import format_bytes
 
-# Names of a port's own byte counters, in order of preference, and the bytes of a unit (4 on InfiniBand).
+# Names of a port's own counters of sent or received data, in order of preference, each with its unit in bytes.
 _SENT_COUNTERS = (("port_xmit_data", 4), ("tx_bytes", 1))
 _RECEIVED_COUNTERS = (("port_rcv_data", 4), ("rx_bytes", 1))
 
@@ -256,9 +256,7 @@ def describe_unmeasured(run: Profile) -> str | None:
         return f"{unseen} queue pair(s) bypass verbs (vendors' calls; IBPROF_SOURCE=exact selects recorded transports)"
     between = _bytes_between_hosts(run)
     if posted < _COMPLETE * between:
-        return (
-            f"only {posted} of {between} bytes between hosts were posted to queue pairs: MPI sent others by other paths"
-        )
+        return f"only {posted} of {between} bytes between hosts were posted to queue pairs: MPI sent the rest elsewhere"
     return None
 
 
@@ -347,7 +345,7 @@ def describe_hosts(run: Profile) -> Iterator[str]:
 
 
 def _sum_hardware(run: Profile) -> list[int | None]:
-    """Return the bytes that each host's active ports counted; None without ports, or if a port has no counter."""
+    """Return the bytes that each host's active ports sent; None without active ports, or if a port has no counter."""
     grown: dict[str, list[int | None]] = {host.name: [] for host in run.hosts}
     active = {(host.name, port.device, port.port) for host in run.hosts for port in host.ports if port.is_active}
     for port in sum_ports(run):
@@ -361,7 +359,7 @@ def _sum_hardware(run: Profile) -> list[int | None]:
 
 
 def find_ends(run: Profile) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64], npt.NDArray[np.intp]]:
-    """Return source host, destination host and row of each counter but RECEIVED; unknown hosts are `len(run.hosts)`."""
+    """Return source host, destination host and row of counters except RECEIVED; `len(run.hosts)`: host unknown."""
     counters = run.counters
     host = np.full(run.world_size + 1, len(run.hosts), np.int64)
     for rank in run.ranks:

@@ -143,7 +143,7 @@ def _find_order(columns: Columns) -> npt.NDArray[np.intp] | None:
 
 
 def _range(key: npt.NDArray[Any]) -> int:
-    """Return a number above all values of a key, as if `UNKNOWN_PEER` were the highest other value plus one."""
+    """Return a number above all values of a key, where `UNKNOWN_PEER` counts as the highest other value plus one."""
     highest = int(key.max(initial=0))
     if highest == UNKNOWN_PEER:
         highest = int(key.max(initial=0, where=key != UNKNOWN_PEER)) + 1
@@ -294,7 +294,7 @@ def find_sites(run: Profile, text: str) -> frozenset[int]:
 
 
 def _named_by(text: str, site: Site) -> set[str]:
-    """Return the names that match a text, of a site and of its callers."""
+    """Return the names of a site and of its callers that match a text."""
     return {each.name for each in (site, *site.callers) if text in _names_of(each)}
 
 

@@ -122,7 +122,7 @@ def locate_records(
     """Return the indices of records among all records of the file, from their indices among a process's records.
 
     Args:
-        what: the records, for messages.
+        what: noun for the records in the error message.
         index, owner: index of each record in its process, and index of the process.
         records_owner: process of each record in the file.
 

@@ -476,7 +476,7 @@ def _read_rank(
     notes += cut
     if file.skipped:
         kinds = ", ".join(map(str, file.skipped))
-        notes.append(f"ibprof {file.library} also recorded what this version cannot read (segments of kind {kinds})")
+        notes.append(f"ibprof {file.library} recorded more than this version can read (segments of kind {kinds})")
     notes += describe_copy(file, process)
     return Rank(
         rank=number,

@@ -403,7 +403,7 @@ def _sum_in_groups(run: Profile, host_of: np.ndarray) -> AskedWithinHosts:
 
 
 def _barriers(run: Profile, host_of: np.ndarray) -> int:
-    """Return the number of barriers' messages, which are not in `Profile.demands`."""
+    """Return an estimate of the messages of barriers within hosts. `Profile.demands` has no barriers."""
     times, on_host = run.times, np.bincount(host_of[host_of >= 0])
     chosen = np.array([name in ("BARRIER", "IBARRIER") for name in run.operations], bool)
     if not len(chosen):
@@ -427,7 +427,7 @@ class Place:
 
 
 def find_place_of_waiting(run: Profile, ranks: list[Rank], latest: int, waiting_s: float) -> Place | None:
-    """Return operation, site and region with more than `MOST` of the waiting for the latest rank; None if none has.
+    """Return operation, site and region with most waiting for the latest rank; None if it is at most `MOST` of all.
 
     Args:
         latest: the rank with most time outside MPI.

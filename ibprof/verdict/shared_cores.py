@@ -142,8 +142,8 @@ def _say_crowd(run: Profile, crowd: Sequence[Rank], cores: frozenset[int], share
 def _advise(ranks: Sequence[Rank]) -> str:
     usable = max(count_cores(ranks), *(len(_find_cores(rank, "online") or ()) for rank in ranks))
     if usable < len(ranks):
-        return f"Start at most {usable:.0f} ranks there, or use more hosts: a rank needs a core of its own."
+        return f"Start at most {usable:.0f} ranks there, one for each core, or use more hosts."
     return (
-        f"Bind each rank to a core of its own, the machine has {usable:.0f}: --bind-to core (Open MPI, MPICH), "
-        "I_MPI_PIN=1 (Intel MPI), --cpu-bind=cores (srun)."
+        f"The machine has {usable:.0f} cores: bind each rank to a different core, by --bind-to core (Open MPI, MPICH), "
+        "I_MPI_PIN=1 (Intel MPI) or --cpu-bind=cores (srun)."
     )

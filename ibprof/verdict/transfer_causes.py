@@ -119,7 +119,10 @@ class _HostTraffic:
         return self.sent + self.received
 
     def find_interface(self) -> Interface | None:
-        """Return the interface with TCP connections that carry most bytes to other hosts; None if there is none."""
+        """Return the interface whose TCP connections carry most bytes; None if TCP carries few of the job's bytes.
+
+        TCP must carry at least `CARRIES` of the job's bytes to and from other hosts. Loopback connections do not count.
+        """
         names = [name for name in self.tcp if name != _LOOPBACK]
         # Require that TCP carries much of the job's bytes: the launcher's connections carry few bytes.
         if not self.moved or sum(self.tcp[name] for name in names) < max(CARRIES * self.moved, _WORTH_SAYING):

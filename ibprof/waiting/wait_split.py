@@ -264,7 +264,7 @@ def explain_unsplit(measured: MeasuredWaiting, operations: Sequence[str]) -> tup
     stay = float(calls.stay_ns[chosen].sum())
     _, unsplit, _ = split_each(calls)
     if operations[operation] in _UNTIMED:
-        reason = "calls that poll return even if nothing has come"
+        reason = "this call returns even if nothing has completed, so a program that repeats it waits between the calls"
     elif operations[operation].startswith("nccl") and float(unsplit[chosen].sum()) >= 0.99 * stay:
         reason = "in NCCL's trees, broadcasts, sends and receives, ranks pass on what others send"
     elif not stay:
@@ -272,7 +272,7 @@ def explain_unsplit(measured: MeasuredWaiting, operations: Sequence[str]) -> tup
     elif float(unsplit[chosen].sum()) / stay < shares.unsplit_s[rows].sum() / shares.time_s[rows].sum() / 2:
         reason = "its long calls are rare, and the samples lack them"
     else:
-        reason = "clocks of hosts, or messages without a sample, leave it open"
+        reason = "the waiting is unknown, because clocks of hosts are uncertain or messages have no sample"
     return (operation, site), reason, float(unsplit_s[most] / unsplit_s.sum())
 
 

@@ -221,7 +221,7 @@ def _count_completed(
 def _are_long(matched: MatchedSamples) -> tuple[npt.NDArray[np.bool_], npt.NDArray[np.bool_]]:
     """Return two masks: rows that are long for all their ranks, and rows that are neither long nor chosen by the hash.
 
-    A longest collective or message is recorded by all its ranks, with or without the hash: it represents only itself.
+    All ranks of a long collective or message record it, even if the hash does not choose it: it represents only itself.
     Other collectives and messages represent others only if the hash chose them.
     """
     rows, messages, notices = matched.collectives, matched.messages, matched.notices
@@ -306,7 +306,7 @@ def _need_of_collectives(
         needed[of_row] = source[np.lexsort((start[source], member))[begin + many - 1]]
         moment = start[needed]
         waits |= has_sources
-    # Without a bound on the clocks, assume that the last member to enter stays shortest.
+    # Without a bound on the clocks, assume that the member that enters last has the shortest call.
     shortest = np.repeat(np.minimum.reduceat(stay, begins), counts)
     blocks = np.repeat(np.logical_and.reduceat(rows.start_ns == rows.enter_ns, begins), counts)
     better = (shapes == Shape.ALL) & blocks & (between >= UNKNOWN_NS)

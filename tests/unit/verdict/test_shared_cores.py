@@ -43,11 +43,11 @@ def make_run(
     [
         (make_run(["0-1"] * 4), "The 4 ranks of n0 share 2 cores (0, 1); each was ready", "at most 2 ranks"),
         (make_run(["0-1"] * 4), "had none for 50% of the run", "more hosts"),
-        (make_run(["3", "3", "0", "1"]), "The 2 ranks of n0 share core 3;", "Bind each rank"),
+        (make_run(["3", "3", "0", "1"]), "The 2 ranks of n0 share core 3;", "bind each rank"),
         (
             make_run(["0-1", "0-1", "1", "0-7"]),
             "The 3 ranks of n0 share 2 cores (0, 1);",
-            "Bind each rank to a core of its own, the machine has 8:",
+            "The machine has 8 cores: bind each rank to a different core,",
         ),
         (make_run(["0-1"] * 4, hosts=[0, 0, 1, 1], boots=[7] * 4), "ranks of n0 and 1 more share 2", "at most 2"),
         (make_run(["0-3"] * 4, lacked=0.4), "The 4 ranks of n0 had no core for 40% of the run", "cpu.max"),
