@@ -67,8 +67,8 @@
 #define IBP_PARTNER_FAILED 0xfffffffffffffffe /* all calls that returned an error */
 #define IBP_NO_ROOT 0xffffffff
 #define IBP_BYTES_UNKNOWN 0xffffffffffffffff
-/* Maximum number of samples of each kind in a process. With tables in private memory, samples need at most 256 KiB, and
- * 120 bytes for each open receive with wildcards. */
+/* Maximum number of samples of each kind in a process. Samples and their tables in private memory need at most 256 KiB,
+ * and 120 bytes for each open receive with wildcards. */
 #define IBP_SAMPLES_MAX 572
 #define IBP_LONGEST_MAX 192 /* maximum number of samples of the longest collectives, and of the longest messages */
 #define IBP_LEVEL_LONG 255 /* value of `level` in samples of the longest calls */
@@ -146,7 +146,7 @@ enum ibp_source {
     IBP_SOURCE_UCX = 2,
     /* libfabric calls: payload and headers of MPI, by rank. */
     IBP_SOURCE_LIBFABRIC = 3,
-    /* Work requests: wire payload including all headers above InfiniBand's, by port. */
+    /* Work requests: bytes on the wire, by port, with all headers of layers above InfiniBand. */
     IBP_SOURCE_VERBS = 4,
     /* NCCL or RCCL: bytes that proxies pass to the network, by rank of an NCCL communicator. MPI does not send these
      * bytes. */
@@ -180,7 +180,8 @@ enum ibp_opcode { IBP_OPCODE_SEND = 0, IBP_OPCODE_WRITE = 1, IBP_OPCODE_READ = 2
 enum ibp_mark_kind {
     /* Recording began. */
     IBP_MARK_START = 0,
-    /* IBPROF_REGION() was called. `region` is the region that got the traffic since the last such call. */
+    /* IBPROF_REGION() was called. `region` is the region that got the traffic since the previous call of
+     * IBPROF_REGION(). */
     IBP_MARK_CLOSE = 1,
     /* A named region was entered. */
     IBP_MARK_BEGIN = 2,
@@ -593,7 +594,7 @@ struct ibp_mark {
  * queue pair or an address handle. On InfiniBand, a port is identified by a LID with path bits; on Ethernet, or if the
  * path has a global header, by a GID. */
 struct ibp_pair {
-    /* Device on this host. If empty, the device and the remote port are unknown. */
+    /* Device on this host. If the name is empty, the device and the remote port are unknown. */
     char device[64];
     uint32_t port;
     /* 0 if the port has no LID (Ethernet). */
@@ -651,7 +652,7 @@ struct ibp_snapshot {
     uint64_t bytes[IBP_SNAPSHOT_GROUPS];
     uint64_t messages[IBP_SNAPSHOT_GROUPS];
     /* Since version 2. Sums over all ibp_time of the process, including the time so far of a call in progress that is
-     * timed as a whole. 0 if times are not recorded. */
+     * timed from entry to return. 0 if times are not recorded. */
     uint64_t ticks;
     uint64_t sampled_ticks;
 };

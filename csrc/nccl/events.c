@@ -35,7 +35,7 @@ enum wait { FOR_NOTHING, FOR_GPU, FOR_PEER, FOR_NETWORK, WAITS };
 
 struct sample {
     struct ibp_nccl_sample *record;
-    /* The value changes when the record is reused. 0 if the record is free. */
+    /* A number that changes when the record is reused; 0 if the record is free. */
     uint64_t use;
     /* The highest sampling level at which this sample is kept. */
     unsigned keeps;

@@ -46,7 +46,8 @@ struct ibp_nccl_operation_facts {
  * open. */
 bool ibp_nccl_open(const void *caller);
 
-/* Begin a communicator. Return NULL if memory is exhausted. The properties of the communicator may be set later. */
+/* Begin a communicator. Return NULL if memory is exhausted. ibp_nccl_describe can set the properties of the
+ * communicator later. */
 struct ibp_nccl_context *ibp_nccl_begin(unsigned interface, const struct ibp_nccl_communicator_facts *facts);
 void ibp_nccl_describe(struct ibp_nccl_context *context, const struct ibp_nccl_communicator_facts *facts);
 void ibp_nccl_end(struct ibp_nccl_context *context);

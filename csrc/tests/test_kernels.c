@@ -16,7 +16,7 @@ static const char dump[] = "dump_ucast_routes: Switch 0x10\n"
                            "0x0003 : 254\n"
                            "0xBFFF : 000  : HOPS UNKNOWN";
 
-/* Read a dump that is cut after each byte. */
+/* Cut a dump after each of its bytes, and read the beginning. */
 static void test_cut_dumps(void)
 {
     for (size_t size = 0; size < sizeof dump; size++) {
@@ -58,8 +58,8 @@ static const char link[] =
     "PortGUID:0002c90200000020 VenID:0002C9 DevID:BD36 Rev:000000A1 {} LID:0010 PN:16 } "
     "PHY=4x LOG=ACT SPD=10 GBPS=1.5";
 
-/* Read a line of a `.lst` that is cut after each byte. If it is cut before the speed, the reader reports the first
- * missing field. */
+/* Cut a line of a `.lst` after each of its bytes, and read the beginning. If the line is cut before the speed, the
+ * reader reports the first missing field. */
 static void test_cut_links(void)
 {
     const size_t speed = sizeof link - sizeof " GBPS=1.5";

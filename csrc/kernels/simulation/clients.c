@@ -6,7 +6,8 @@
 
 /* -- injection ----------------------------------------------------------------------------------------------------- */
 
-/* The first process of a host's ring has sent a packet: move it to the ring's end, or remove it if it has sent all. */
+/* The first process of a host's ring has sent a packet: move the process to the ring's end, or remove the process if it
+ * has sent all its packets. */
 static void advance_ring(struct ibp_sim *sim, struct ibp_sim_outbox *outbox, uint32_t number)
 {
     const struct ibp_sim_process *process = &sim->process[number];
@@ -88,8 +89,8 @@ void ibp_sim_admit_waiting(struct ibp_sim *sim)
             const uint64_t arrival = sim->arrival ? *ibp_sim_arrival_of(sim, queue, 0) : 0;
             const struct ibp_sim_waiter first = ibp_sim_pop_waiter(sim, queue);
 
-            /* The packet has not arrived yet. The packet's arrival event serves the queue, not later than the arrivals
-             * of the packets behind it. */
+            /* The packet has not arrived yet. Its arrival event will admit waiting packets again, and the packets
+             * behind it do not arrive earlier. */
             if (arrival > sim->state.now) {
                 queue->queued -= ibp_sim_bytes_of(first.size);
                 schedule_after_all(sim, number, first, arrival);
@@ -207,7 +208,7 @@ void ibp_sim_act(struct ibp_sim *sim, uint32_t number)
     const struct ibp_sim_job *job = &sim->job[process->client.job];
     const struct ibp_sim_step *step = ibp_sim_step_of(sim, process);
 
-    if (process->under_way) { /* only a message to the same host is under way here: it has arrived */
+    if (process->under_way) { /* a message in flight here is one to the process's own host, and has arrived */
         complete(sim, number);
         return;
     }

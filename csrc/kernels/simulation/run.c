@@ -81,7 +81,7 @@ static void arrive_at_switch(struct ibp_sim *sim, struct ibp_sim_packet packet)
     const struct ibp_sim_queue *queue = &sim->queue[ahead];
     if (queue->waiting || !ibp_sim_has_buffer(sim, queue, bytes)) {
         ibp_sim_wait(sim, ahead, packet, sim->state.now);
-        if (ibp_sim_skips(sim)) ibp_sim_free_buffer(sim, ahead, 0); /* packets before it may not have arrived */
+        if (ibp_sim_skips(sim)) ibp_sim_free_buffer(sim, ahead, 0); /* a packet before this one may not have arrived */
         return;
     }
     ibp_sim_admit(sim, ahead, client, packet.size);

@@ -189,7 +189,7 @@ static bool moves_nothing(const struct call_in_progress *making, const struct ib
     return call->is_large ? !counts : !(int)counts;
 }
 
-/* The peer that ibprof passes to the source if the source must not compare the message. */
+/* Passed in place of the peer: the source then does not compare the call's arguments with the message. */
 #define NOT_COMPARED (-1)
 
 /* Pass the arguments of a send to the source, which compares them with the message that it sees. The source compares no
@@ -342,7 +342,8 @@ static void note_ready(const struct call_in_progress *making)
 /* For each operation: whether another tool wraps the operation too. */
 static bool is_wrapped[IBP_OPERATIONS];
 
-/* Return whether another tool's wrapper makes this call, inside a call of the program that is timed as a whole. */
+/* Return whether another tool's wrapper makes this call, inside a call of the program that is timed from entry to
+ * return. */
 static bool is_part_of_wrapped(unsigned operation)
 {
     return IBP_UNLIKELY(is_wrapped[operation]) && ibp_stack_end < ibp_timed_frame();

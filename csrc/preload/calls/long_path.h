@@ -30,8 +30,9 @@ int ibp_long_path(unsigned wrapper, void *next, const long *arguments, const voi
 /* Functions between a wrapper and the next function, which belongs to the MPI library or to another tool. A wrapper of
  * a send or of a timed call calls one of these functions, or the next function directly. */
 struct ibp_choices {
-    /* Used while times are recorded. `whole`: for a call that another tool wraps too. The call is timed as a whole, so
-     * that ibprof recognises calls of the tool's wrapper as parts of the call. `timed`: for all other calls. */
+    /* Used while times are recorded. `whole`: for a call that another tool wraps too. The call is timed from entry to
+     * return, so that ibprof recognises calls of the tool's wrapper as parts of the call. `timed`: for all other
+     * calls. */
     void *timed, *whole;
     /* Used while wrappers of sends must set the current call (ibp_labels_sends). NULL for calls that do not send. */
     void *label;

@@ -102,7 +102,7 @@ static inline bool is_short(unsigned operation, enum ibp_call_kind kind)
 
 /* -- calls that have choices --------------------------------------------------------------------------------------- */
 
-/* Return whether samples need no other work than to count the call's message in `envelope`. */
+/* Return true if samples only require that the call's message is counted in `envelope`. */
 static inline __attribute__((always_inline)) bool is_unsampled(unsigned operation, long peer, long tag,
                                                                long communicator, struct ibp_envelope **envelope)
 {

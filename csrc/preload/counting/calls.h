@@ -54,8 +54,8 @@ struct ibp_call {
     const struct ibp_envelope *last_envelope;
     /* Every call of the operation at this site is timed from entry to return. */
     bool is_timed;
-    /* After a long call, the next `watched` calls are timed as a whole, to see whether long calls are frequent.
-     * `watch_span`: initial value of `watched` after the next long call. */
+    /* After a long call, the next `watched` calls are timed from entry to return, to see whether long calls are
+     * frequent. `watch_span`: initial value of `watched` after the next long call. */
     uint32_t watched, watch_span;
     uint64_t long_ticks;
     /* The next element in the list of calls whose `time` is set. */

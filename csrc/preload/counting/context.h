@@ -40,7 +40,7 @@ struct ibp_recent {
  * messages. */
 struct ibp_context {
     /* For a call: the communicator on which sent or received messages need no classification; 0 if each message must be
-     * classified. `sent_on` and `received_on` are first MPI_COMM_WORLD. After a message on another communicator,
+     * classified. At first, `sent_on` and `received_on` are MPI_COMM_WORLD. After a message on another communicator,
      * `sent_on` is this communicator, and the peers of `send` and `isend` are ranks in it. */
     ibp_handle sent_on, received_on;
     /* For a call: messages with a lower tag than this must be classified. */

@@ -19,9 +19,9 @@
 #include <stddef.h>
 #include <string.h>
 
-/* The first FIRST_CALLS calls of a site are timed as a whole, to see whether calls take long outside of the progress
- * loop, for example because they copy large messages. The first SETUP_CALLS calls may be long because they set up
- * connections, so ibprof draws no conclusion from them. */
+/* The first FIRST_CALLS calls of a site are timed from entry to return, to see whether calls take long outside of the
+ * progress loop, for example because they copy large messages. The first SETUP_CALLS calls may be long because they set
+ * up connections, so ibprof draws no conclusion from them. */
 #define FIRST_CALLS 16
 #define SETUP_CALLS 4
 
@@ -31,9 +31,9 @@
 /* A call was interrupted if it spends at least this number of ticks, about 0.1 ms, outside of the progress loop. */
 #define INTERRUPTED_TICKS (100 * LONG_TICKS)
 
-/* Number of calls that are timed as a whole after a long call, to detect sites with frequent long calls. If a call
- * among them is long too, the number is multiplied by 4, up to WATCHED_MOST. If no call among them is long, the number
- * is divided by 4. */
+/* Number of calls that are timed from entry to return after a long call, to detect sites with frequent long calls. If a
+ * call among them is long too, the number is multiplied by 4, up to WATCHED_MOST. If no call among them is long, the
+ * number is divided by 4. */
 #define WATCHED_CALLS 64
 #define WATCHED_MOST (1 << 16)
 
@@ -102,8 +102,8 @@ void ibp_times_begin(void)
     struct ibp_process *process = ibp_counters.process;
 
     if (!process || !first_ticks) return;
-    /* If the waits of threads are not hooked, each call must be timed as a whole. Because this is slow, ibprof does it
-     * only if IBPROF_TIME is set. */
+    /* If the waits of threads are not hooked, each call must be timed from entry to return. Because this is slow,
+     * ibprof does it only if IBPROF_TIME is set. */
     if (ibp_threads_multiple && !ibp_times_see_thread_waits && !*ibp_environment("IBPROF_TIME")) return;
     ibp_times_recorded = true;
     process->times_weight = IBP_TIMES_WEIGHT;
@@ -199,7 +199,7 @@ void ibp_times_move(uint32_t from, uint32_t into)
 
 /* -- calls --------------------------------------------------------------------------------------------------------- */
 
-/* The call of this thread that is timed as a whole. */
+/* The call of this thread that is timed from entry to return. */
 static IBP_THREAD_LOCAL struct {
     /* Address of the call's `ibp_timing`, in the stack frame of the wrapper; 0 outside of such a call. */
     uintptr_t frame;
@@ -339,8 +339,8 @@ static void add_to_estimate(struct ibp_time *time, uint64_t ticks)
     time->sampled_squares += (double)ticks * (double)ticks;
 }
 
-/* After a long call, time the next calls as a whole. `long_ticks`: ticks that are counted only for the long call, but
- * become an estimate for other calls if another call is long. */
+/* After a long call, time each of the site's next calls from entry to return. `long_ticks`: ticks that are counted only
+ * for the long call, but become an estimate for other calls if another call is long. */
 static void watch(struct ibp_call *call, uint64_t long_ticks)
 {
     if (call->watch_span < WATCHED_CALLS) call->watch_span = WATCHED_CALLS;
@@ -360,8 +360,8 @@ static void end_sampled(const struct ibp_timing *timing, uint64_t ticks)
         return;
     }
     /* An interrupt or another process may have caused the long time, so the time is no estimate for other calls. The
-     * time counts only for this call. The next calls of the site are timed as a whole, to see whether they are long
-     * too. */
+     * time counts only for this call. The next calls of the site are timed from entry to return, to see whether they
+     * are long too. */
     time->ticks += rest;
     ibp_times_sum.ticks += rest;
     set_random_choice(call, NULL);

@@ -6,15 +6,16 @@
  *   - Calls wait in the progress loop of the MPI library. If the loop is hooked, the hook measures the time from the
  *     call's first pass of the loop to its last pass, or to the return of the call. A call that does not wait reads no
  *     clock.
- *   - One in IBP_TIMES_WEIGHT calls, chosen at random, is timed as a whole. The time of this call
- *     outside of the progress loop is an unbiased estimate for the other calls.
- *   - The first calls of a site are timed as a whole. If a timed call is long, some of the next calls are timed too.
- *     The number of such calls grows with the number of long calls.
- *   - Sends, receives and one-sided calls of large messages are timed as a whole, because MPI may copy the data outside
- *     of the progress loop. Derived datatypes of unknown size count as large.
- *   - Calls that poll, such as MPI_Test, are timed as a whole. Each such call passes the progress loop, so the clock
- *     is read anyway.
- *   - Collectives are timed as a whole. If the progress loop is not hooked, all calls are timed as a whole.
+ *   - One in IBP_TIMES_WEIGHT calls, chosen at random, is timed from entry to return. The time of this call outside of
+ *     the progress loop is an unbiased estimate for the other calls.
+ *   - The first calls of a site are timed from entry to return. If a timed call is long, some of the next calls are
+ *     timed too. The number of such calls grows with the number of long calls.
+ *   - Sends, receives and one-sided calls of large messages are timed from entry to return, because MPI may copy the
+ *     data outside of the progress loop. Derived datatypes of unknown size count as large.
+ *   - Calls that poll, such as MPI_Test, are timed from entry to return. Each such call passes the progress loop, so
+ *     the clock is read anyway.
+ *   - Collectives are timed from entry to return. If the progress loop is not hooked, all calls are timed from entry to
+ *     return.
  *   - Where several threads may be in MPI, the function in which threads wait is hooked instead of the loop.
  *
  * Ticks are counts of the processor's cycle counter. Ticks of different processes are not compared.
@@ -52,7 +53,7 @@ extern IBP_INTERNAL bool ibp_times_see_sends;
 extern IBP_INTERNAL bool ibp_times_see_thread_waits;
 
 /* Where several threads may be in MPI: the record to which this thread's waits are added, and the ticks of all waits of
- * this thread. The record is NULL while a call of this thread is timed as a whole. */
+ * this thread. The record is NULL while a call of this thread is timed from entry to return. */
 extern IBP_INTERNAL IBP_THREAD_LOCAL struct ibp_thread_waits {
     struct ibp_time *time;
     uint64_t ticks;
@@ -67,7 +68,7 @@ void ibp_times_thread_wait_end(struct ibp_time *time, uint64_t begin);
  * progress loop. */
 extern IBP_INTERNAL bool ibp_times_see_exits;
 
-/* Persistent requests of large messages exist. Calls that start requests are therefore timed as a whole. */
+/* Persistent requests of large messages exist. Calls that start requests are therefore timed from entry to return. */
 extern IBP_INTERNAL bool ibp_times_large_requests;
 
 /* Ticks at which the present call began to wait, or at which its last pass of the progress loop ended; 0 before the
@@ -80,7 +81,8 @@ struct ibp_times_sum {
 };
 extern IBP_INTERNAL struct ibp_times_sum ibp_times_sum;
 
-/* Return the present sums. If this thread's present call is timed as a whole, the sums include its time so far. */
+/* Return the present sums. If this thread's present call is timed from entry to return, the sums include its time so
+ * far. */
 struct ibp_times_sum ibp_times_so_far(void);
 
 bool ibp_times_are_wanted(void);
@@ -154,7 +156,7 @@ static inline __attribute__((always_inline)) bool ibp_posts_message(unsigned ope
 }
 
 /* If only randomly chosen calls are timed and this call is not chosen, count it and return true. Return false if the
- * call must be timed as a whole. */
+ * call must be timed from entry to return. */
 static inline __attribute__((always_inline)) bool ibp_time_at_random(struct ibp_call *call)
 {
     if (IBP_UNLIKELY(!call->time_at_random) || IBP_UNLIKELY(--call->until_timed < 0)) return false;
@@ -163,7 +165,7 @@ static inline __attribute__((always_inline)) bool ibp_time_at_random(struct ibp_
     return true;
 }
 
-/* The timing of a call as a whole; `time` is NULL if the call is not timed as a whole. */
+/* The timing of a call from entry to return; `time` is NULL if there is none. */
 struct ibp_timing {
     struct ibp_call *call;
     struct ibp_time *time;
@@ -175,14 +177,15 @@ struct ibp_timing {
 void ibp_timing_begin(struct ibp_timing *timing, struct ibp_call *call, bool is_large);
 void ibp_timing_end(const struct ibp_timing *timing);
 
-/* If a call was entered at least 0.1 ms before its timing began, set the beginning of the timing to the entry: the
- * process had no core, or the file system was slow. No effect while several threads may be in MPI. */
+/* If a call was entered at least 0.1 ms before its timing began, because the process had no core or the file system was
+ * slow, set the beginning of the timing to the entry. No effect while several threads may be in MPI. */
 void ibp_timing_extend(struct ibp_timing *timing, uint64_t entered_ticks);
 
-/* Return an address in the wrapper's stack frame if this thread is in a call that is timed as a whole; otherwise 0. */
+/* Return an address in the wrapper's stack frame if this thread is in a call that is timed from entry to return;
+ * otherwise 0. */
 uintptr_t ibp_timed_frame(void);
 
-/* Time a randomly chosen call as a whole. Only while one thread at a time may be in MPI. */
+/* Time a randomly chosen call from entry to return. Only while one thread at a time may be in MPI. */
 void ibp_times_choose_next(struct ibp_call *call);
 void ibp_timing_end_chosen(struct ibp_call *call, uint64_t begin, uint64_t before);
 static inline uint64_t ibp_timing_begin_chosen(struct ibp_call *call, uint64_t *before)

@@ -44,7 +44,8 @@ const char *const ibp_scheduler_variables[] = {"SLURM_JOB_ID",
                                                "USER",
                                                NULL};
 
-/* The text for each letter in IBPROF_OUTPUT: the value of the first variable that is set; if none is set, `unset`. */
+/* The text for each letter in IBPROF_OUTPUT: the value of the first variable that is set. `unset` is the text if none
+ * is set. */
 static const struct pattern {
     char letter;
     const char *unset;
