@@ -39,7 +39,7 @@ _LAB_NAMES = ("StudyResults", "simulate")
 """Public names of version 0.1.0 that have moved to `ibprof_lab`."""
 
 
-if not TYPE_CHECKING:  # with this function, type checkers accept any name
+if not TYPE_CHECKING:  # type checkers would accept any name of the package
 
     def __getattr__(name: str) -> object:
         if name in _LAB_NAMES:

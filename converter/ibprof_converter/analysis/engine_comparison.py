@@ -41,7 +41,7 @@ from ibprof_converter.traffic.hosts import find_hosts
 PRESENT = "present tables"
 
 _ROUTED = ("route", "report")
-"""Stages whose accounts depend on the routes."""
+"""Stages whose `StageAccount` depends on the routes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +62,7 @@ class EngineLoads:
             None if nothing was routed.
         lanes: virtual lanes that OpenSM's log states as needed; None if not stated.
         error: the reason for missing tables; None if there are tables.
-        accounts: account of each stage.
+        accounts: numbers of items read and left out, for each stage.
     """
 
     engine: str
@@ -116,7 +116,7 @@ class EngineComparison:
 
     @property
     def accounts(self) -> tuple[StageAccount, ...]:
-        """The accounts of the stages before the routes; all engines share them."""
+        """The accounts of the stages before routing, which are equal for all engines."""
         accounts = next((row.accounts for row in self.rows if row.accounts), ())
         return tuple(each for each in accounts if each.stage not in _ROUTED)
 

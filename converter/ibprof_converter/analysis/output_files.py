@@ -80,7 +80,7 @@ class PathRedactor:
 
     @classmethod
     def of_files(cls, files: Iterable[Path]) -> PathRedactor:
-        """Return a redactor that replaces the paths of files, both as given and in full."""
+        """Return a redactor that replaces the paths of files, as typed and as absolute paths."""
         names: dict[str, str] = {}
         for file in files:
             given = [each for each in (file, file.absolute(), file.resolve()) if each.name]

@@ -216,7 +216,7 @@ class FabricLoads(NotebookView):
         return self.ends().most_loaded(count, groups=0).hotspots
 
     def heat(self) -> LinkHeat:
-        """Return the comparison of all link directions' loads."""
+        """Return the largest and mean load over all link directions."""
         return self.ends().heat()
 
     def ends(self) -> LinkDirections:

@@ -158,7 +158,7 @@ def place_ranks(
 ) -> PlacementComparison:
     """Search for a placement with the least load on the most loaded link.
 
-    Of placements with equal loads, the one with the least load on any link between switches is better.
+    Among placements with equal loads, a smaller load of the most loaded link between switches is better.
 
     Args:
         progress: function that receives the progress of the search.

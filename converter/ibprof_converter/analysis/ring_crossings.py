@@ -251,7 +251,8 @@ def _order_by_leaf(
 ) -> list[int]:
     """Return indices into `order`, sorted so that hosts with the same leaf switches follow each other.
 
-    The first group has the first host by name; each next group shares most leaf switches with the group before it.
+    The first group has the first host by name. Each further group is the remaining group that shares the most leaf
+    switches with the previous group.
     """
     groups: dict[tuple[Leaf, ...], list[int]] = {}
     for place in sorted(range(len(order)), key=lambda place: natural_key(fabric.hosts.name[order[place]])):

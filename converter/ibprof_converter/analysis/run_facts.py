@@ -212,7 +212,8 @@ def direction_of_hotspot(spot: Mapping[str, Any]) -> LoadedDirection:
 
 
 def _name_largest_call(operations: Any, sites: Any) -> str:
-    """Return the call with most of a link direction's bytes, with its line if this line certainly sent most bytes."""
+    """Return the call that sends most of a link direction's bytes; empty if none does. Add the call's line if this line
+    certainly sends most of the bytes."""
     operation, site = (next(iter(each), None) for each in (operations, sites))
     if operation is None or operation["name"] == ALL or operation["share"] <= _MOST:
         return ""
@@ -299,7 +300,7 @@ def _count_ranks(loads: FabricLoads, traffic: Traffic) -> dict[str, int]:
 
 
 def _list_leaves(fabric: Fabric, at: npt.NDArray[np.intp]) -> Iterator[tuple[int, int]]:
-    """Yield each pair of an adapter with ranks and a switch that it is linked to, once."""
+    """Yield (adapter, switch) once for each adapter with ranks and each switch linked to it."""
     pairs = np.concatenate([fabric.link_node, fabric.link_node[:, ::-1]])
     used = (at[pairs[:, 0]] > 0) & (fabric.node_kind[pairs[:, 1]] == NodeKind.SWITCH)
     yield from ((node, leaf) for node, leaf in np.unique(pairs[used], axis=0).tolist())

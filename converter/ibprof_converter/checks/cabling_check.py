@@ -162,8 +162,8 @@ def _check_downlinks(rail: int, fabric: Fabric) -> Iterator[FabricFinding]:
 def _find_skipped_ports(fabric: Fabric) -> Iterator[str]:
     """Yield ports that have no cable on any switch of a group: a common neighbour of the switches may be off.
 
-    In a group, equal ports lead to equal neighbours. The ports to each neighbour must have the same spacing, and the
-    ports without a cable must consist of sets with this spacing.
+    All switches of a group lead to the same neighbours by the same port numbers. The ports to each neighbour must have
+    the same spacing, and the ports without a cable must consist of sets with this spacing.
     """
     level = find_levels(fabric)
     used: dict[int, dict[int, int]] = {}

@@ -103,7 +103,7 @@ def run_demo(folder: Path, report: Callable[[str], None]) -> DemoOutcome:
         report: function that is called with each command before it runs, and with the compiler's messages.
 
     Raises:
-        MissingToolError: Open MPI is missing, or both a compiler and mpi4py are.
+        MissingToolError: Open MPI is missing, or there is neither a compiler nor mpi4py.
         StepFailedError: a command failed.
     """
     mpirun = find_open_mpi()

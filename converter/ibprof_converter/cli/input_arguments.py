@@ -205,7 +205,7 @@ def add_attribute_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def add_unrouted_argument(parser: argparse.ArgumentParser) -> None:
-    """Add --max-unrouted: the percentage of bytes that may have no route."""
+    """Add --max-unrouted: the largest accepted percentage of bytes without a route."""
     parser.add_argument(
         "--max-unrouted",
         metavar="PERCENT",
@@ -219,7 +219,7 @@ def check_unrouted(lost: UnroutedBytes | None, most: float | None) -> None:
 
     Args:
         lost: bytes without a route; None if there are none.
-        most: percentage of the bytes that may have no route; None for `MOST_UNROUTED`.
+        most: largest accepted percentage of bytes without a route; None for `MOST_UNROUTED`.
 
     Raises:
         InconsistentError: more than `most` percent of the bytes have no route.

@@ -30,7 +30,8 @@ EXPANDED_LIMIT = 700_000_000
 """Largest size of a decompressed dump in bytes. The tables of 11,664 hosts have 576 MB; reading them needs 1 GB."""
 
 EXPANSION = 400
-"""Largest decompressed / compressed size of dumps above `_SMALL` bytes. Tables of regular fabrics reach 130 times."""
+"""Largest decompressed / compressed size of dumps above `_SMALL` bytes. Compressed tables of regular fabrics reach a
+ratio of 130."""
 
 _SMALL = 1 << 26
 

@@ -23,7 +23,7 @@ from ibprof_converter.fabric.fabric_graph import Fabric, NodeKind, Partitions
 PARTITIONS_CONF = "partitions.conf"
 
 DEFAULT_PKEY = 0x7FFF
-"""P_Key of the default partition, which has all ports; without the bit of full members."""
+"""P_Key of the default partition (all ports), without the bit of full members."""
 
 LARGEST_PKEY = 0xFFFF
 _SHOWN = 200
@@ -179,7 +179,8 @@ def _read_definitions(path: str | PathLike[str], data: bytes) -> _Members:
         elif name.lower() == "default":
             key = DEFAULT_PKEY
         else:
-            # Partitions of the same name in two files are one partition. Partitions without a name are different.
+            # Partitions of the same name in two files are one partition. Each partition without a name is a separate
+            # partition.
             key = -1 - zlib.crc32((name or f"{path}:{begin}").encode())
         if name:
             read.names.setdefault(key, name)

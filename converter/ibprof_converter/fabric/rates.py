@@ -60,7 +60,7 @@ Source: InfiniBand Architecture Specification, volume 1, PortInfo.
 
 
 def speed_of_name(name: str) -> str:
-    """Return the lane speed of a name such as `QDR`, for `data_rate_gbps`; an unknown name unchanged."""
+    """Return the lane speed of a name such as `QDR`, for `data_rate_gbps`. An unknown name is returned unchanged."""
     return _BY_NAME.get(name, name)
 
 

@@ -4,7 +4,7 @@
 No plan of the cabling is needed. In a tree, switches with almost equal cabling show the intended cabling.
 
 In a torus, each cable is a side of a square of four cables; in a group of a dragonfly, a side of a triangle. A
-misplaced cable is no such side. Incomplete squares and triangles show the missing cables.
+misplaced cable is a side of no square or triangle. Incomplete squares and triangles show the missing cables.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _MOST_MISFITS = 0.1
 """A regular fabric fits if (extra + missing cables) / cables between switches is at most this."""
 
 _SWAPPED = 4
-"""Number of extra and missing cables that a fabric of any size may have if cables were swapped."""
+"""Accepted number of extra and missing cables in a fabric of any size, if cables were swapped."""
 
 _ALIKE = 0.5
 """Two switches are similarly cabled if common neighbours / all their neighbours exceeds this."""
@@ -230,7 +230,7 @@ class _Cables:
     port: npt.NDArray[np.int32]
 
     def count_ports(self, lower: int, upper: int, meant: int) -> int:
-        """Return the number of other lower switches that have a cable to `meant` at the port of `lower` - `upper`."""
+        """Count the other lower switches with a cable to `meant` at the port that `lower` uses for `upper`."""
         ports = self.port[(self.row == lower) & (self.column == upper)]
         return max(int(((self.port == each) & (self.column == meant) & (self.row != lower)).sum()) for each in ports)
 

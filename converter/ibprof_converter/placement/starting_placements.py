@@ -40,7 +40,7 @@ Link times of these placements differ by up to 25%.
 """
 
 _ENTRIES = 1 << 20
-"""Largest number of entries of `Neighbours` that all divisions read; with many entries, there are fewer divisions."""
+"""Largest number of entries of `Neighbours` that all divisions together read. More entries lead to fewer divisions."""
 
 
 def packed_slots(slots: RankSlots, ranks: int) -> SlotOfRank:
@@ -49,7 +49,7 @@ def packed_slots(slots: RankSlots, ranks: int) -> SlotOfRank:
 
 
 def spread_slots(slots: RankSlots, ranks: int) -> SlotOfRank:
-    """Return one slot of each leaf switch in turn, like `--placement spread`; with `is_whole`, one host in turn."""
+    """Return one slot of each leaf switch in turn, like `--placement spread`; with `is_whole`, one whole host."""
     slot = np.arange(slots.count)
     of_host = slot - np.searchsorted(slots.host_of_slot, slots.host_of_slot)
     host_of_leaf = slots.host_of_slot - np.searchsorted(slots.group, slots.group)[slots.host_of_slot]

@@ -388,7 +388,7 @@ def _run(
 
 
 def _is_reached(goal: Goal, problem: PlacementProblem, score: PlacementScore, bounds: TimeBounds) -> bool:
-    """Return true if no placement has a smaller time of this goal, or if the next goal's time is the same."""
+    """Return true if this goal's time cannot become smaller, or if another goal minimises the same time."""
     if score.lost:
         return False
     if goal is Goal.BOTTLENECK:

@@ -118,7 +118,7 @@ class SwitchPaths:
         return self.position[int(self.first_direction[rail]) :]
 
     def _find(self, rail: int, leaf: npt.NDArray[np.integer], port: npt.NDArray[np.integer]) -> PairPaths:
-        """Follow the routes from one port of each leaf; their first and last link directions belong to hosts."""
+        """Follow the routes from one port of each leaf; a route's first and last link directions belong to hosts."""
         return self.routes[rail].find_paths(self.leaf_lid[rail, leaf], self.lid[rail, port])
 
 

@@ -53,7 +53,7 @@ _BYTE_TOTALS = ("bytes_total", "bytes_routed", "bytes_on_host", "max_link", "max
 
 @dataclass(frozen=True, slots=True)
 class ComparedRun:
-    """The data of a run that are compared with another run.
+    """Data of a run, for the comparison with another run.
 
     Attributes:
         name: the name that the user typed.

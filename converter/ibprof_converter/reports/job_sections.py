@@ -84,7 +84,10 @@ def list_once(sections: Sequence[Section]) -> list[Section]:
 
 
 def _amounts_of(pairs: Section) -> tuple[object, ...]:
-    """Return the number of pairs and their bytes. If hosts and ranks have equal results, each host has one rank."""
+    """Return the number of pairs and their bytes.
+
+    If the result is equal for hosts and for ranks, each host has one rank.
+    """
     return pairs.facts[0].value, *(row[2:] for row in pairs.tables[0].rows)
 
 

@@ -39,7 +39,7 @@ _ROWS = 14
 """In a column with more hosts or switches than this, several of them share a box."""
 
 _FEWEST = 2
-"""Smallest number of names in a column from which a common domain is cut off."""
+"""A common domain is cut off in columns with at least this number of names."""
 
 _ROW = 24.0
 

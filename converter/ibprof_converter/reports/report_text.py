@@ -29,13 +29,13 @@ _SHOWN = 3
 """Largest number of listed link directions. If the verdict is long, fewer link directions are listed."""
 
 _MUCH = 0.25
-"""Smallest share of a link direction's bytes from which a pair of ranks is named."""
+"""A pair of ranks is named if it has at least this share of a link direction's bytes."""
 
 _MOST = 0.5
-"""Smallest share of a link direction's bytes from which a host or a call is named."""
+"""A host or a call is named if it has at least this share of a link direction's bytes."""
 
 _LEAST_VERDICT = 8
-"""Number of lines that the verdict may have in any case."""
+"""The verdict gets at least this number of lines."""
 
 _SENTENCE_END = re.compile(r"(?<=[.!?]) (?=[A-Z0-9])")
 

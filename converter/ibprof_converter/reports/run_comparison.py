@@ -307,7 +307,7 @@ def compare_runs(
     if fabric is None and options.fabric and not all(has_loads(side.names[0]) for side in sides):
         fabric = read_routed_fabric(options.fabric, progress)
     a, b = (read_side(side, fabric, progress, demand) for side, demand in zip(sides, demands, strict=True))
-    # After the reading, which may turn a recording into a profile: the provenance needs the profile's hash.
+    # Reading may turn a recording into a profile. The provenance needs the profile's hash, so it comes after reading.
     return compare(a, b, options.conditions, describe_provenance(command, options.files()))
 
 

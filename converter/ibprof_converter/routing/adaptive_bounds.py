@@ -80,7 +80,7 @@ class _Demand:
 
 
 def bound_adaptive(paths: AdaptivePaths, parts: Iterable[LidFlows]) -> AdaptiveBounds:
-    """Return bounds on the loads of flows, and the estimate.
+    """Return bounds on each link direction's load, and an estimate of the load.
 
     Args:
         paths: the egress ports that the switches of the subnet may choose.
@@ -105,7 +105,7 @@ def bound_adaptive(paths: AdaptivePaths, parts: Iterable[LidFlows]) -> AdaptiveB
 
 
 def estimate_adaptive(paths: AdaptivePaths, parts: Iterable[LidFlows]) -> npt.NDArray[np.float64]:
-    """Return only the estimate: float64 [link, end], bytes."""
+    """Return the estimated load of each link direction: float64 [link, end], bytes."""
     demand = _sum_flows(paths, parts)
     batches = _Batches(paths, demand)
     load = demand.access.astype(np.float64)

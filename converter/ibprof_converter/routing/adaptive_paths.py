@@ -178,7 +178,10 @@ class AdaptivePaths:
         edge: npt.NDArray[np.int64],
         hashed: npt.NDArray[np.bool_],
     ) -> Choices:
-        """Sort choices by largest number of links to the target, descending. Drop choices that never reach it."""
+        """Sort choices by largest number of links to the target, descending.
+
+        Drop choices that never reach the target.
+        """
         switches = self.switches
         sender = of_class * switches + self.edges.source[edge]
         receiver = of_class * switches + self.edges.target[edge]

@@ -270,7 +270,7 @@ class _Reading:
 
 
 def _is_known(line: bytes) -> bool:
-    """Return true if a line is empty, or has a comment, dashes or column names only."""
+    """Return true if a line is empty, or has only a comment, dashes or column names."""
     return bool(_NOTHING.fullmatch(line) or _COLUMNS.match(line))
 
 

@@ -110,7 +110,7 @@ def find_rails(
             continue
         if path.is_dir():
             found = sort_folder(path)
-            # A folder with tables only belongs to a list of links that the user named separately.
+            # A folder that has tables but no links belongs to a list of links that the user named separately.
             if not found.links and (found.tables or found.adaptive) and len(names) > 1:
                 named.tables += found.tables
                 named.adaptive += found.adaptive

@@ -331,7 +331,7 @@ def _number_equal(names: tuple[str, ...]) -> list[tuple[str, int]]:
 
 
 def describe_lacking(hosts: Hosts, used: Collection[int]) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Return texts on the hosts in `used` that lack adapters, for ranks that take the adapters of a host in turn.
+    """Describe the hosts in `used` that lack adapters. Call this only if ranks take a host's adapters in turn.
 
     The first tuple has a note on hosts whose missing adapters are known. The second tuple has a sentence on hosts whose
     missing adapters are unknown. A tuple is empty if it would list no host.

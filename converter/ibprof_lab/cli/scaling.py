@@ -84,7 +84,7 @@ def _build(arguments: argparse.Namespace) -> Callable[[], None]:
 def _parser() -> argparse.ArgumentParser:
     description = (
         "How many processes are worth it: speed-up, half-peak and maximum of an application on a cluster, by the model "
-        "of Kredel et al. (ISC'13), with communication as computed or as recorded."
+        "of Kredel et al. (slides of ISC'13), with communication as computed or as recorded."
     )
     parser = make_parser(NAME, description, _EXAMPLES)
     commands = add_subcommands(parser)

@@ -118,7 +118,7 @@ def test_a_threshold_is_as_sure_as_what_was_measured() -> None:
         assert found.above_ns - found.below_ns < 0.7 * C
         assert found.about_ns == pytest.approx(true, rel=0.05)
         assert found.seeds == len(set(seeds) - {3})
-    with pytest.raises(InconsistentError, match="requests 0 ns apart have no settled mean: said"):
+    with pytest.raises(InconsistentError, match="time did not settle, with a pause of 0 ns between requests: said"):
         find_threshold(SMALL, io(), [3], closed_network)
 
 

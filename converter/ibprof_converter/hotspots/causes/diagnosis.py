@@ -5,8 +5,8 @@ Two lower bounds are computed first. The largest time of a host's own link is a 
 the narrowest cut, bytes across the cut / speed of its links, is a lower bound for any routing.
 
 Then repairs of faults are tried, alone and together. If no repair helps, other changes are tried; new forwarding tables
-only if ideal tables would be the remedy. The remedy is the cheapest change whose largest time is within 5% of the
-smallest. The search for the next cause starts with this remedy applied.
+only if ideal tables would be the remedy. The remedy is the cheapest change whose largest time is at most 5% above the
+best change's. The search for the next cause starts with this remedy applied.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ from ibprof_converter.traffic.link_loads import ESTIMATE, STATIC
 _MOST_CAUSES = 3
 
 _MOST_TRIED = 8
-"""Limit: of the repairs of one cause, only those at the 8 most loaded places are tried alone."""
+"""Of the repairs of one cause, only the 8 at the most loaded places are tried alone."""
 
 _EXPENSIVE = {PROGRAM, LINKS}
 _SPLITS = "bytes would arrive nowhere"
@@ -173,14 +173,16 @@ def _find_causes(situation: Situation, progress: Progress) -> tuple[list[LoadCau
             found = replace(found, at=first.at, max_time_s=first.max_time_s)
         causes.append(found)
         if found.kind in _EXPENSIVE:
-            # Stop: with other partners it would be another program, and new links already come in the needed number.
+            # Stop: another program has other flows, and added links already have the needed number.
             break
         situation = found.remedy
     return causes, tried
 
 
 def _find_fault(situation: Situation, maker: TableMaker, before: int, tried: list[TriedChange]) -> LoadCause | None:
-    """Find the fault whose repair lowers the largest time most. Of repairs within 5% of the best, choose the fewest.
+    """Find the fault whose repair lowers the largest time most.
+
+    Choose the smallest number of repairs whose largest time is at most 5% above that of all repairs.
 
     Forwarding tables after a repair are computed by the rule of the present tables. If no repair helps with this rule,
     the fabrics with and without the fault are compared under each of ibprof's own rules.
@@ -312,7 +314,7 @@ class _RepairTrials:
         return math.inf if after.lost_bytes > self._situation.lost_bytes else after.max_seconds
 
     def _fewest(self, repairs: Repairs) -> Repairs:
-        """Return one repair, or the fewest first ones, within 5% of the time after all repairs; else all repairs."""
+        """Return one repair, or the fewest first repairs, within 5% of the time after all repairs; else all."""
         enough = NEAR_BEST * self._seconds(repairs)
         if len(repairs) == 1 or not self._helps(repairs):
             return repairs
@@ -330,7 +332,7 @@ class _RepairTrials:
 
 
 def _find_change(situation: Situation, maker: TableMaker, before: int, tried: list[TriedChange]) -> LoadCause | None:
-    """Find the cheapest change, other than repairs, whose largest time is within 5% of the smallest.
+    """Find the cheapest change, other than repairs, whose largest time is at most 5% above the best change's.
 
     Forwarding tables are computed only if tables that reach the lower bound would be the remedy.
     """
@@ -388,9 +390,9 @@ def _remedy_seconds(situation: Situation, change: Change) -> float:
 
 
 def _choose(changes: Sequence[tuple[Change, float]], largest_s: float) -> Change | None:
-    """Return the cheapest change whose largest time is within 5% of the smallest.
+    """Return the cheapest change whose largest time is at most 5% above the best change's.
 
-    New links or another program are chosen only if they leave less than 80% of the smallest time after other changes.
+    New links or another program are chosen only if their largest time is below 80% of the best other change's.
 
     Args:
         changes: each change with the largest time after it.

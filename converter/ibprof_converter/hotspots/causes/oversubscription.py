@@ -37,7 +37,7 @@ _SMALLEST_GROWTH = 0.05
 """Cables at free ports are advised if they speed up the cut's links by at least 5%."""
 
 _HALVES = 96
-"""Largest number of links from which `_halve` computes bisections."""
+"""Largest number of links that `_halve` uses, each for two bisections."""
 
 _EIGENVECTORS = 4
 
@@ -162,7 +162,7 @@ def _list_moves(situation: Situation, cut: SwitchCut) -> list[str]:
 
 
 def try_links(situation: Situation) -> Iterator[Change]:
-    """Try faster links across all cuts like the narrowest, up to the speed of the hosts' links inside the cut."""
+    """Try faster links above the level of the narrowest cut, up to the speed of the hosts' links inside the cut."""
     if situation.max_host_seconds > _BUSY * situation.max_switch_seconds:
         return
     cut = narrowest_cut(situation)
@@ -399,7 +399,11 @@ def _make_graph(
 
 
 def _halve(graph: _CutGraph) -> list[tuple[float, Floats, str]]:
-    """Return two bisections for each link: switches nearer to its first end; those and the equally near switches."""
+    """Return two bisections for each of at most `_HALVES` links.
+
+    One side has the switches nearer to the link's first end, without or with the switches that are equally near to both
+    ends.
+    """
     edges = np.argwhere(np.triu(graph.gbps) > 0)
     if not len(edges):
         return []

@@ -500,8 +500,8 @@ class FreePorts:
         """Return the node's free port whose number its peers use for links to switch `far`; None if the peers disagree.
 
         Peers are the switches with links to `far` and to another neighbour of the node. Leaves, for example, share
-        their spines; switches of different groups of a dragonfly share no neighbour. The port is returned if all peers
-        with a link at it use it for `far`, and if these are at least two peers, or the only peer.
+        their spines; switches of different groups of a dragonfly share no neighbour. All peers that use this port
+        number must use it for `far`. If there are several peers, at least two must use it.
         """
         neighbours = set(self._far[node].values()) - {far}
         others = [self._far[each] for each in set(self._far[far].values()) - {node}]

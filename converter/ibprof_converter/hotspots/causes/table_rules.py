@@ -114,7 +114,9 @@ class TableMaker:
         return RemadeTables(made, deadlock, why_not)
 
     def find_rule(self, situation: Situation, rail: int) -> str:
-        """Return the rule or engine that made a rail's tables; if unknown, the one with the most similar largest time.
+        """Return the rule or engine that made a rail's tables.
+
+        If unknown, return the rule whose tables have the most similar largest time.
 
         ibprof recomputes tables by this rule after a repair, which changes the cabling.
         """
@@ -217,7 +219,7 @@ def try_tables(situation: Situation, maker: TableMaker, remains: Callable[[float
             at=(place,),
             evidence=(
                 f"with {what}, the same traffic needs {format_seconds(after.max_seconds)} on the most loaded link",
-                f"no tables need less than {format_seconds(bound)}",
+                f"with any forwarding tables, the most loaded link needs at least {format_seconds(bound)}",
             ),
             advice=advice,
             change=change,
@@ -234,6 +236,6 @@ def _find_obstacle(situation: Situation, remains: Callable[[float], Change | Non
         return "a host's own link is the busiest"
     bound = find_routing_bound(situation)
     if bound > TABLES_GAIN * situation.max_seconds:
-        return f"no tables need less than {format_seconds(bound)} (the narrowest cut)"
+        return f"with any forwarding tables, a link needs at least {format_seconds(bound)} (the narrowest cut)"
     remedy = remains(bound)
     return f"no tables can be a better remedy than {remedy.what}" if remedy else ""

@@ -169,8 +169,8 @@ class Watch:
 
     Args:
         simulation: simulation that has not run yet.
-        every_ns: initial time between observations of queues, and initial width of a time slice. Both times double when
-            there are `_MOMENTS` observations or slices.
+        every_ns: initial time between observations of queues, and initial width of a time slice. This time doubles
+            whenever there are `_MOMENTS` observations, or a message ends after the last of `_MOMENTS` slices.
     """
 
     def __init__(self, simulation: Simulation, every_ns: float = 1000.0) -> None:

@@ -152,7 +152,10 @@ def find_threshold(setting: Setting, job: Workload, seeds: Sequence[int], simula
     without_pause, alone = tried[0.0], tried[long]
     for interval, each in ((long, alone), (0.0, without_pause)):
         if not each.requests:
-            raise InconsistentError(f"requests {format_time(interval)} apart have no settled mean: {each.note}")
+            pause = format_time(interval)
+            raise InconsistentError(
+                f"the mean request time did not settle, with a pause of {pause} between requests: {each.note}"
+            )
     below = above = about = None
     times = average(compare(without_pause.of_clients, alone.of_clients))
     cycle = without_pause.mean or 0.0

@@ -381,7 +381,7 @@ def list_fabric_notes(source: NetworkSource) -> list[str]:
 
 
 def account_for_network(source: NetworkSource) -> list[StageAccount]:
-    """Return accounts of the links and hosts of a fabric that were read and used."""
+    """Count the links, adapters and hosts of a fabric that were kept and left out when it was read."""
     fabrics = [_read_network(source)[0].fabric]
     return list(account_for_fabrics(fabrics, find_hosts(fabrics)))
 

@@ -43,8 +43,9 @@ _FEWEST_HOSTS = 6
 
 _ALIKE = 0.5
 _FEWEST_TOGETHER, _FEW_TOGETHER = 2, 3
-"""A host may be on a neighbouring switch with `_FEWEST_TOGETHER` hosts or more if no delay between them was measured,
-or, with `_FEW_TOGETHER` hosts or fewer, if a delay between them is an outlier."""
+"""Numbers of hosts on a neighbouring switch on which a host could be instead. The neighbour has at least
+`_FEWEST_TOGETHER` hosts, and no delay between the host and these hosts was measured. If a delay is an outlier instead,
+the neighbour has at most `_FEW_TOGETHER` hosts."""
 
 
 def weigh_support(

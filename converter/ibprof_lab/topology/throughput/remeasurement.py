@@ -13,6 +13,7 @@ import numpy.typing as npt
 
 from ibprof.errors import InconsistentError
 from ibprof.text.quantities import printable
+from ibprof_converter.fabric.node_names import show_some
 from ibprof_lab.latency.files.delay_files import read_delays
 from ibprof_lab.latency.measure.delay_measurement import MeasurementSession
 from ibprof_lab.latency.measure.measurement_plan import BackgroundNoise, MeasurementPlan, Round
@@ -96,7 +97,7 @@ def _find_processes(topology: InferredTopology, path: Path, delays: Delays, dela
     missing = [host for host in topology.hosts if host not in first]
     if missing:
         raise InconsistentError(
-            f"{delays_path}: expected delays of the hosts of {path}, found none of {printable(', '.join(missing[:5]))}"
+            f"{delays_path}: expected delays of the hosts of {path}, found none of {printable(show_some(missing))}"
         )
     return np.array([first[host] for host in topology.hosts], np.int64)
 
