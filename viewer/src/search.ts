@@ -43,7 +43,7 @@ export function search(run: Run, query: string): SearchResult[] {
   const count = (limit: number): number => found.reduce((sum, each) => sum + Math.min(each.length, limit), 0);
   while (most < MOST_RESULTS && count(most + 1) <= MOST_RESULTS) most++;
   const first = found.map((each) => each.slice(0, most));
-  // The rest of the list goes to the first kinds that have more.
+  // Fill the rest of the list with further results of the first kinds.
   let left = MOST_RESULTS - count(most);
   return first.flatMap((each, at) => {
     const more = found[at].slice(most, most + Math.max(0, left));

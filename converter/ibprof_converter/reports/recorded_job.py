@@ -214,8 +214,7 @@ def follow_time(run: Profile) -> tuple[TimeBin, ...]:
 
 
 def _follow_waiting(run: Profile, edges_ns: npt.NDArray[np.float64]) -> list[float | None]:
-    """Return the waiting fraction of the sampled calls that begin in each interval; None for an interval without
-    them."""
+    """Return the waiting fraction of the sampled calls that begin in each interval; None without such calls."""
     spans = len(edges_ns) - 1
     measured = measure_waiting(run)
     if not measured:

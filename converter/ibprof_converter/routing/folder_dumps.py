@@ -239,7 +239,8 @@ def _choose_rails(lists: Sequence[Path]) -> tuple[list[Path], list[str]]:
 
 
 def _look_through(path: Path) -> tuple[set[int], bool]:
-    """Return the NODE GUIDs of a list's switches (empty if unreadable), and false if the list has no links."""
+    """Return the NODE GUIDs of a list's switches (empty if unreadable), and true if the list has links or is
+    unreadable."""
     try:
         data = read_dump(path)
     except IbprofError:

@@ -166,7 +166,10 @@ def has_links(path: Path) -> bool:
 
 
 def _complete(rail: RailFiles, named: FolderDumps, number: int, rails: int) -> RailFiles:
-    """Add the files that the user named to a rail. Without named tables, use tables in its list's folder or below."""
+    """Add the files that the user named to a rail.
+
+    Without named tables, use the tables in the folder of the rail's list or below.
+    """
     if rail.synthetic:
         return rail
     tables, candidates, notes = rail.tables, rail.candidates, rail.notes

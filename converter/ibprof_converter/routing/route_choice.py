@@ -137,7 +137,7 @@ class RoutedByOpenSM:
 
 
 def check_joined(fabric: Fabric) -> None:
-    """Raise an error if a fabric is in parts: OpenSM computes routes only for the part with its own host.
+    """Raise an error if a fabric is in parts: OpenSM computes routes only for the part with the host on which it runs.
 
     Raises:
         InconsistentError: no cable joins two parts that have adapters.

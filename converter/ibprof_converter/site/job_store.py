@@ -166,7 +166,7 @@ class JobStore:
         _remove_leftovers(path)
         stored = self.read_day(day) if path.exists() else SCHEMA.empty_table()
         both = pa.concat_tables([stored, jobs])
-        # Of several states of a job, one is kept: a finished state, else the latest end, else the first.
+        # Keep one state of each job: prefer a finished state, then the state with the latest end, then the first.
         order = pa.table(
             {
                 # The user is part of the key: no job replaces a job of another user.

@@ -30,7 +30,7 @@ from ibprof_converter.traffic.traffic_data import NO_LID
 NO_HOST = -1
 
 _MOST_KINDS = 64
-"""Number of lists of adapter names, the most frequent ones, with which the list of each host is compared.
+"""Each host's list of adapter names is compared with this number of the most frequent lists.
 
 Names with serial numbers differ in each host. Comparing all lists would then be slow.
 """
@@ -307,7 +307,7 @@ def _find_turns(hosts: Hosts, fabrics: Sequence[Fabric]) -> Hosts:
 
 
 def _find_whole(own: tuple[str, ...], kinds: Counter[tuple[str, ...]]) -> tuple[str, ...] | None:
-    """Return a list with all names in `own` and a few more, which at least as many hosts have; else None."""
+    """Return a longer list that has all names in `own` and that at least as many hosts have; else None."""
     wholes = [
         kind
         for kind, number in kinds.most_common(_MOST_KINDS)

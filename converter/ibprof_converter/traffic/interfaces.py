@@ -382,8 +382,8 @@ def _divide_by_partition(machines: _Machines) -> set[Slot]:
 def _divide_by_speed(machines: _Machines) -> set[Slot]:
     """Return the slots slower than the fastest slots, if they are at most as many as the fastest slots.
 
-    Return the fastest slots if the slower slots have one speed, and are at least `_MANY_TIMES` as many. Return an empty
-    set in all other cases, and if a speed is unknown.
+    Return the fastest slots if all slower slots have one speed, and are at least `_MANY_TIMES` times as many as the
+    fastest slots. Return an empty set in all other cases, and if a speed is unknown.
     """
     speed = {slot: float(np.nanmax([0.0, *_usual(members)])) for slot, members in machines.slots.items()}
     fastest = max(speed.values())

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Place ranks as recorded, by a rule, or from a file. Find bytes of a run on rails that were not given."""
+"""Place ranks as recorded, by a rule, or from a file. Find the bytes of a run on rails whose fabrics were not given."""
 
 from __future__ import annotations
 
@@ -125,7 +125,7 @@ def _order_of_rule(rule: str, hosts: Hosts) -> npt.NDArray[np.intp] | None:
     if rule == "packed":
         return np.arange(count)
     if rule == "spread":
-        # The first hosts of all leaf switches, then the second hosts of all leaf switches, and so on.
+        # Take the first host of each leaf switch, then the second host of each leaf switch, and so on.
         first = np.searchsorted(hosts.leaf, hosts.leaf)
         return np.lexsort((hosts.leaf, np.arange(count) - first))
     if rule.startswith(_RANDOM):

@@ -416,7 +416,8 @@ def _collectives(job: TrainingJob, trees: bool) -> Iterator[_Flow]:
 def _gradients(job: TrainingJob, stage: int) -> int:
     """Return the bytes of a rank's gradients, without gradients of experts. Stage 0 includes the embeddings.
 
-    Source: Narayanan et al., equation 2: a layer has 12 h^2 + 13 h parameters. Experts replace 8 h^2 parameters.
+    Source: Narayanan et al., equation 2: a layer has 12 h^2 + 13 h parameters. In a layer with experts, the experts
+    replace 8 h^2 of these parameters.
     """
     layer = (4 if job.expert_count else 12) * job.hidden**2 + 13 * job.hidden
     embeddings = (job.vocab + job.seq) * job.hidden if stage == 0 else 0

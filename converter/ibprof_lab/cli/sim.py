@@ -195,7 +195,7 @@ def _add_replay(commands: Subcommands) -> None:
     summary = "the time of a recorded run on other hosts, routes or fabrics"
     description = (
         "Predict the time of a recorded run on other hosts, with other forwarding tables, or next to another job. The\n"
-        "ranks compute as long as in the recording, and wait for messages that they may have waited for. Record the\n"
+        "ranks compute as long as in the recording, and wait for the messages that they receive. Record the\n"
         "run to its end with IBPROF_TIME=1 and IBPROF_INTERVAL=10."
     )
     parser = add_subcommand(commands, "replay", summary, _REPLAY_EXAMPLES, description, shown=_REPLAY_SHOWN)

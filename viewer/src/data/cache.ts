@@ -10,7 +10,7 @@ export function lazy<T>(compute: () => T): () => T {
   };
 }
 
-/** Return a function that computes its value only if the argument differs from that of the last call. */
+/** Return a function that computes its value only if the argument differs from the last call's argument. */
 export function keepLast<K, T>(compute: (argument: K) => T): (argument: K) => T {
   let kept: { argument: string; value: T } | undefined;
   return (argument) => {

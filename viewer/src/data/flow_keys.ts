@@ -9,7 +9,7 @@ import { NO_PAIR, numberPairs, type Pairs } from "./pairs";
 export interface FlowKey {
   of: ArrayLike<number>;
   count: number;
-  /** Orders keys with equal sums; if it is missing, they are ordered by their number. */
+  /** Orders keys with equal sums. Without this function, keys with equal sums are ordered by number. */
   compare?: (one: number, other: number) => number;
 }
 

@@ -14,7 +14,7 @@ import { Router } from "./routes";
 import { Timeline } from "./timeline";
 
 const HALF = 2 ** 32;
-/** With fewer keys, an array of all sums is cheaper than numbering the keys that occur. */
+/** With fewer keys than this, an array of all sums is cheaper than numbering the keys that occur. */
 const FEW_KEYS = 4096;
 
 export interface Share {

@@ -26,7 +26,7 @@ export function findPairRoutes(
   return findHostAddresses(model, flows, keys, from, to).map((addresses) => router.route(...addresses));
 }
 
-/** Return for each rail the addresses that two hosts use between them; if they use none, any of their addresses. */
+/** Return for each rail the addresses of the flows between two hosts; without such flows, any address of each host. */
 function findHostAddresses(
   { nodeHost, nodeRail, header }: Model,
   flows: Flows,

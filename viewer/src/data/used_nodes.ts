@@ -3,7 +3,7 @@
 
 import type { Run } from "../run";
 
-/** Return 1 for each node that sends, receives or forwards bytes, or for which this is unknown. */
+/** Return 1 for each node that sends, receives or forwards bytes, and for each node whose traffic is unknown. */
 export function findUsedNodes(runs: readonly Run[]): Uint8Array {
   const [{ model }] = runs;
   const used = new Uint8Array(model.nodes);

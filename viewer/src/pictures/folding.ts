@@ -18,7 +18,7 @@ const NODE_WIDTH = 0.8;
 
 /** A box that replaces the idle nodes of a group in one row. */
 export interface Stub {
-  /** The lowest node of the group, which stands for the group in the address. */
+  /** The lowest node of the group, which identifies the group in the address. */
   group: number;
   nodes: number[];
   /** True if the stub's nodes are switches, false if they are hosts. */

@@ -62,7 +62,7 @@ export class PictureKinds {
     return this.runs[0].model;
   }
 
-  /** Return the drawing of a state. For an unknown name, it is the first kind. */
+  /** Return the drawing of a state. For an unknown name, the first kind is used. */
   drawing(state: State): Drawing {
     const folding = this.fold(state);
     const name = state.picture ?? this.defaultName(folding);

@@ -29,7 +29,7 @@ export class Viewport {
   private highlighted: number | null = null;
   private timer = 0;
   private frame = 0;
-  /** True if the next frame needs a new picture instead of the last picture moved. */
+  /** True if the next frame needs a new picture; false if it only moves the last picture. */
   private rotating = false;
 
   constructor(
@@ -188,7 +188,7 @@ export class Viewport {
     this.events.move(this.view);
   }
 
-  /** Show the last picture moved, and draw a new picture when the movement ends. */
+  /** Move the last picture, and draw a new picture when the movement ends. */
   private showMoved(): void {
     if (!this.frame)
       this.frame = requestAnimationFrame(() => {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A sentence on the change between the two compared runs, and its reason. It is about all traffic of both runs.
+// A sentence on the change between the two compared runs, and its reason. The sentence covers all traffic of both.
 
 import { printable } from "../format";
 import type { Page } from "../page";

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Fabrics of GPU clusters: hosts with an adapter on each rail, one leaf per rail in each unit, spines, and cores.
 
-A unit has radix / 2 hosts, the number of ports down of a leaf. Spines are as few as their radix and even cabling allow.
-Two levels suffice up to `radix` leaves. With more leaves, a group of spines joins the leaves of one rail in up to
-radix / 2 units, and cores join the spines of equal index in all groups. Routes are d-mod-k.
+A unit has radix / 2 hosts, the number of ports down of a leaf. The number of spines is the smallest that their radix
+and even cabling allow. Two levels suffice up to `radix` leaves. With more leaves, a group of spines joins the leaves of
+one rail in up to radix / 2 units, and cores join the spines of equal index in all groups. Routes are d-mod-k.
 
 Source: NVIDIA DGX SuperPOD Reference Architecture (DGX B200, 64-port switches, and DGX B300 XDR, 144-port switches),
 tables of components by number of scalable units. In `rail-optimised` each rail is a separate network.
@@ -169,7 +169,7 @@ class _Tree:
         return np.concatenate(cables)
 
     def route(self, leaf: Indices, place: Indices) -> npt.NDArray[np.uint8]:
-        """Return the port of each switch for each adapter: uint8 [switch, adapter].
+        """Return the egress port of each switch for each adapter: uint8 [switch, adapter].
 
         Args:
             leaf, place: int [adapter], each adapter's leaf, and the adapter's index on this leaf.

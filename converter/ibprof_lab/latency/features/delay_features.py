@@ -36,7 +36,7 @@ quantile of Gaussian noise; the median would be 0 too often, since the median fi
 """
 
 _ROUNDING = 1e-6
-"""Deviations from the line below this fraction are rounding errors of single precision."""
+"""Relative deviations from the fitted line that are smaller than this are rounding errors of single precision."""
 
 _NOISE_PROFILES, _FAINT, _HARDLY_EVER = 10_000, 0.01, 0.999
 

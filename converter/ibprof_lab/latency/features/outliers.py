@@ -26,7 +26,7 @@ Matrix = npt.NDArray[np.float64]
 _NEIGHBOURS = 5
 _PIVOTS = 64
 _LARGEST = 2048
-"""With more processes, predicting delays from similar processes would take minutes and is left out."""
+"""With more processes than this, delays are not predicted from similar processes, which would take minutes."""
 
 _FLOOR = 0.01
 """Smallest assumed robust standard deviation, relative to a delay. Outliers therefore deviate by more than 3.5%."""
@@ -99,7 +99,7 @@ def _polish(matrix: Matrix) -> tuple[Matrix, Matrix]:
 
 
 def _stand_out(effects: Matrix) -> Matrix:
-    """Return robust z-scores of effects: 0 up to `LEAST_CHANGE`, infinite for a process without a delay."""
+    """Return robust z-scores of effects: 0 for effects up to `LEAST_CHANGE`, infinite for a process without a delay."""
     away = np.abs(effects - np.nanmedian(effects))
     scale = MAD_TO_SIGMA * np.nanmedian(away)
     score = away / max(scale, 1e-3)

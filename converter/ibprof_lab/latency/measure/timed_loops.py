@@ -130,7 +130,7 @@ class Stream(TimedLoop):
         super().__init__(comm, peer, length)
         self.delays_of_a_turn = float(window)
         self.sends = [comm.Send_init(self.outgoing, peer, TURN) for _ in range(window)]
-        # Concurrent sends may share a buffer, concurrent receives may not.
+        # Concurrent sends can share a buffer; concurrent receives must not.
         buffers = [(np.zeros(max(length, 1), np.uint8), length, self.outgoing[2]) for _ in range(window)]
         self.receives = [comm.Recv_init(buffer, peer, TURN) for buffer in buffers]
         self.requests = self.sends + self.receives

@@ -175,7 +175,7 @@ class LinkSharing:
     Attributes:
         subnet: fabric and forwarding tables.
         rule: placement rule, a value of `--placement`.
-        slots: number of consecutive ranks on a host; None for the smallest number with a place for every rank.
+        slots: number of consecutive ranks on a host; None for the smallest number that gives every rank a slot.
     """
 
     subnet: Subnet
@@ -324,7 +324,7 @@ def _list_groups(run: Profile, rank: int) -> dict[str, CallGroup]:
 
 
 def _size_of(run: Profile, operation: int, name: str) -> float:
-    """Return the bytes per call by the call's arguments: the largest of all ranks; for `_VECTORS`, the mean."""
+    """Return the bytes per call from the calls' arguments: the largest over the ranks; for `_VECTORS`, the mean."""
     demands = run.demands
     rows = demands.operation == operation
     if not rows.any():

@@ -4,7 +4,7 @@
 A form is one or two of the terms p^a log2(p)^b, with coefficients of at least 0. Cross-validation gives each form a
 weight: the time at each number of processes is predicted from the other numbers. Each draw chooses a form with the
 probability of its weight, adds random noise to the fitted times, and fits the coefficients again. The draws thus show
-the uncertainty of form, coefficients and run.
+the uncertainty of the form, of the coefficients, and of a single run.
 
 Source: A. Calotoiu, T. Hoefler, M. Poke, F. Wolf, "Using automated performance modeling to find scalability bugs in
 complex codes", SC'13: the normal form and its choice by cross-validation. J. A. Hoeting, D. Madigan, A. E. Raftery,

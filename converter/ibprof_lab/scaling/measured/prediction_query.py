@@ -55,7 +55,7 @@ def query_prediction(
         unit: unit of the delays if the file does not state it, from `UNITS`.
         fabric: fabric whose forwarding tables determine link sharing; None for no sharing.
         placement: rank placement on the fabric's hosts: `packed`, `spread` or `random:SEED`; None for `packed`.
-        slots: number of ranks per host; None for the smallest number with a place for every rank.
+        slots: number of ranks per host; None for the smallest number that gives every rank a slot.
         scaling: `STRONG` or `WEAK`; None for `STRONG` if `delays` is given, else for the kind that the runs show.
         n: problem size for strong scaling; None for the problem size of the largest recorded run.
         processes: numbers of processes to predict for; None for powers of two within the valid range.
@@ -169,7 +169,7 @@ def _predict(model: TimeModel, scaling: str, size: float, processes: int) -> Pre
 
 
 def _follow(model: TimeModel, scaling: str, size: float) -> tuple[list[PredictedTime], str | None]:
-    """Return predictions for powers of two in the valid range, and why they end early (None: they do not)."""
+    """Return predictions for powers of two in the valid range, and the reason why they end early, or None."""
     least, most = model.processes
     curve: list[PredictedTime] = []
     for power in range(math.ceil(math.log2(least)), int(math.log2(most)) + 1):

@@ -320,7 +320,8 @@ class TimeModel:
 
 
 _SCALES: dict[str, OfSize] = {"ALLTOALL": lambda processes: processes * processes}
-"""Operation -> `_Quantity.scale` of its bytes per call, if not p: the blocks of an all-to-all shrink as 1 / p^2."""
+"""Operation -> `_Quantity.scale` of its bytes per call, if it is not p: the blocks of an all-to-all shrink as 1 /
+p^2."""
 
 
 def _group(run: TimedRun, name: str) -> CallGroup:

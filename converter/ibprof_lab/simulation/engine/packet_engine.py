@@ -288,7 +288,7 @@ class Simulation:
             ValueError: the engine skips hops.
         """
         if self.skips_hops:
-            raise ValueError("loads are counted where every hop is simulated")
+            raise ValueError("loads are counted only if every hop is simulated")
         ends = len(self.network.end_to)
         shapes = (ends, len(self.jobs)), (ends, len(self.jobs)), ends, ends
         found = Ends(*(np.zeros(shape, np.uint64) for shape in shapes))

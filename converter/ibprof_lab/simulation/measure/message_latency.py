@@ -182,7 +182,7 @@ def note_all_sent(latency: Latency, effort: Effort, stay: bool) -> Latency:
     """Set `note` and `is_settled` for a job that has sent all its messages. `stay`: True if all messages after the
     warm-up stayed within hosts.
     """
-    early = f"all messages were sent before the other jobs had made {effort.background} requests of each client"
+    early = f"all messages were sent before each client of the other jobs had made {effort.background} requests"
     note = "all messages were sent" if latency.messages else ON_HOSTS if stay else early
     return replace(latency, is_settled=latency.messages > 0, note=note)
 

@@ -21,8 +21,10 @@ BINS_AN_OCTAVE = 64
 
 _OCTAVES = 80
 _MOMENTS = 256
-"""With this many time slices, or observations of queues, pairs of slices are merged and half of the observations
-dropped."""
+"""Largest number of time slices and of observations of queues.
+
+Beyond it, pairs of slices are merged, and half of the observations are dropped.
+"""
 
 Floats = npt.NDArray[np.float64]
 Counts = npt.NDArray[np.int64]

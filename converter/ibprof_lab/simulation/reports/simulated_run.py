@@ -100,7 +100,7 @@ def describe_results(results: StudyResults, output: StudyOutput) -> Iterator[str
     files = ", ".join((RESULTS, MEANS, SUMMARY, *shown))
     yield f"{count_of(len(results.rows), 'simulation')} in {output.folder}: {files}"
     for reason, count in results.count_unsettled():
-        yield f"{count} of them have no settled mean, and empty cells: {reason}"
+        yield f"{count} of them have no settled mean latency, so their cells are empty: {reason}"
 
 
 def write_run(folder: Path, cell: Cell) -> list[SlowSender]:
@@ -185,7 +185,7 @@ def _write(path: Path, columns: Sequence[str], lines: Iterator[Row]) -> None:
 def render_study(results: StudyResults) -> str:
     """Return a study's results as HTML: conclusions, slow senders, unsettled means and notes."""
     rows = ((name, json.dumps(value)) for name, value in results.conclusions.items())
-    unsettled = (f"{count} simulations without a settled mean: {why}" for why, count in results.count_unsettled())
+    unsettled = (f"{count} simulations without settled mean latency: {why}" for why, count in results.count_unsettled())
     return join_parts([
         render_head(f"{len(results.rows)} simulations"),
         render_table(("", "value"), rows),

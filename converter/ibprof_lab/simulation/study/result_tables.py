@@ -35,7 +35,7 @@ _QUANTILES = tuple(f"p{100 * quantile:g}_us" for quantile in QUANTILES)
 _VALUES = ("mean_us", "node_mean_us", "deviation_us", "least_us", *_QUANTILES, "most_us", "operation_us")
 
 _SLOWDOWNS = {"slowdown": "mean_us", "node_slowdown": "node_mean_us", "operation_slowdown": "operation_us"}
-"""Column with a slow-down -> column with the time whose ratio it is."""
+"""Column with a slow-down -> column with the times from which it is computed."""
 
 _MISSING = Outcome("", replace(NOTHING, note="not simulated yet"), 0, 0.0, {})
 
@@ -47,9 +47,9 @@ def list_results(cells: Sequence[Cell], outcomes: Mapping[str, Outcome]) -> list
 
 
 def account_for_cells(cells: Sequence[Cell], outcomes: Mapping[str, Outcome]) -> list[StageAccount]:
-    """Return accounts of data that were used, and data that were left out: recorded runs, fabrics, simulations."""
+    """Count data of recorded runs, links and hosts of fabrics, and simulations that were used and left out."""
     unsettled = Counter(
-        latency.note or "no settled mean"
+        latency.note or "no settled mean latency"
         for cell in cells
         if not (latency := outcomes.get(cell.key, _MISSING).latency).is_settled
     )

@@ -214,7 +214,10 @@ def run_cells(
 
 
 def _is_little(cells: Iterable[Cell], seconds: float) -> bool:
-    """Return True if the work is too little to start processes; False for recorded runs: estimates are too low."""
+    """Return True if the work is too little to start processes.
+
+    Return False for recorded runs, whose estimates are too low.
+    """
     recorded = any(each.role in _RECORDED for cell in cells for each in cell.workloads)
     return not recorded and seconds <= _WORTH_PROCESSES_S
 

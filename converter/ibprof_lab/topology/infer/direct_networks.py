@@ -34,8 +34,10 @@ _LINKED_BELOW = 0.75
 subtracted from both delays."""
 
 _SLOW, _FEW_SLOW = 1.2, 0.05
-"""A host is slow if its shortest delay is more than `_SLOW` times the median of all hosts' shortest delays. But no host
-counts as slow if these are several hosts, and more than the fraction `_FEW_SLOW` of all."""
+"""A host is slow if its shortest delay is more than `_SLOW` times the median of all hosts' shortest delays.
+
+But no host counts as slow if several hosts, and more than the fraction `_FEW_SLOW` of all hosts, exceed this limit.
+"""
 
 _TRIED = 24
 """Number of tried values of N in each round: in the first round over the whole range, then near the best N."""

@@ -42,8 +42,7 @@ _OF_LOWEST = 0.2
 """The usual height of a switch with hosts is this quantile of the lowest switches' heights."""
 
 _ANOTHER_LEVEL = 0.22
-"""A switch is on a higher level if its height exceeds the usual height by more than this; the delay is 1.25 times as
-long."""
+"""A switch is on a higher level if its height exceeds the usual height by more than this, a factor of 1.25 in delay."""
 
 _FEWEST = 16
 """Smallest number of hosts with all pairs measured that can serve as core."""

@@ -2,8 +2,8 @@
 """Reliability of an inferred topology: the support of its edges, and the reason to refuse the topology.
 
 The support of an edge is the fraction of resampled delay matrices from which the edge is inferred again. For the model
-`levels`, the matrices have random subsets of the hosts. For other models, they have synthetic delays: the explained
-delays with errors sampled from the residuals.
+`levels`, the matrices have random subsets of the hosts. For other models, the matrices have synthetic delays: the
+explained delays with errors sampled from the residuals.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Two rails: on the slower rail (or route), the delays of all pairs are longer by the same factor.
 
-Any pair may use the slower rail. Hosts that share the faster rail look like hosts of a common switch, since the delays
+Any pair can use the slower rail. Hosts that share the faster rail look like hosts of a common switch, since the delays
 between them are shorter. The method first finds the factor from the differences of two hosts' delays to a third host.
 The method then clusters the hosts by their delays without the factor, and assigns each pair to a rail.
 """
@@ -153,7 +153,7 @@ def _find_rails_as_switches(
 
 
 def _find_difference(logs: Floats, known: npt.NDArray[np.bool_]) -> float | None:
-    """Return the most frequent difference, except about 0, between two hosts' log delays to a third host."""
+    """Return the most frequent difference other than about 0 between two hosts' log delays to a third host."""
     hosts = len(logs)
     one, other, third = np.random.default_rng(0).integers(0, hosts, (3, _TRIPLES))
     valid = known[one, third] & known[other, third] & (one != other)
