@@ -239,8 +239,7 @@ def _choose_rails(lists: Sequence[Path]) -> tuple[list[Path], list[str]]:
 
 
 def _look_through(path: Path) -> tuple[set[int], bool]:
-    """Return the NODE GUIDs of a list's switches (empty if unreadable), and true if the list has links or is
-    unreadable."""
+    """Return the GUIDs of a list's switches, and true if it has links; for an unreadable list, no GUIDs and true."""
     try:
         data = read_dump(path)
     except IbprofError:

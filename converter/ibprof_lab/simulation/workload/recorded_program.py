@@ -145,8 +145,7 @@ class _Line:
         return float(self.send[max(number, 0)])
 
     def find_wait(self, begin: float, arrival: float, waits_late: bool) -> float:
-        """Return the time at which the rank waits for a message that begins at `begin` and arrives from `arrival`
-        on."""
+        """Return the time at which the rank waits for a message sent at `begin` that can arrive from `arrival` on."""
         piece = min(max(int(np.searchsorted(self.edge, arrival, "right")) - 1, 0), len(self.inside) - 1)
         if not self.inside[piece]:
             left = float(self.edge[piece])
