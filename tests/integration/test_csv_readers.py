@@ -66,7 +66,7 @@ WHOLE = frozenset(
 
 @pytest.fixture(scope="module")
 def tables(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return a folder of tables by several commands."""
+    """Return a folder of tables that several commands wrote."""
     folder = tmp_path_factory.mktemp("tables")
     run = write_regions_profile(folder, 8)
     with tarfile.open(DATA / "recordings" / "0.1.0" / "openmpi.otf2.tar.xz") as archive:

@@ -140,7 +140,7 @@ def test_time_in_mpi() -> None:
 
 
 def test_overlapping_threads_count_once() -> None:
-    """Two threads of rank 0 wait for 8 s and 7 s of 10 s, 6 s of it together: the rank is outside MPI for 1 s."""
+    """Two threads of rank 0 wait for 8 s and 7 s of 10 s, both at once for 6 s: the rank is outside MPI for 1 s."""
     run = make_run([(0, 0, 0, 1, 15.0, 0), (1, 0, 0, 1, 5.0, 0)])
     run = replace(run, ranks=(replace(run.ranks[0], overlap_ns=6 * S), run.ranks[1]))
     found = find_efficiencies(run)

@@ -323,7 +323,7 @@ def write_bulk(path: Path, **attributes: str) -> None:
 
 
 def test_the_bandwidth_can_be_measured(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
-    """The slowest process between hosts counts. The latency is subtracted from delays, but not from streams."""
+    """The slowest process determines the bandwidth. The latency is subtracted from delays, but not from streams."""
     write_bulk(tmp_path / "delays.nc")
     about = ("linpack", "--n", "1e4", "--l-peak", "8e9", "--delays")
     assert run_json(capsys, *about, str(tmp_path / "delays.nc"))["bandwidth"] == pytest.approx(1e9, rel=1e-3)
