@@ -63,8 +63,8 @@ def main() -> None:
         shown = [name, len(all_of), f"{minutes:.1f}", few, f"{measured.sum() / 60:.1f}", f"{ratio:.2f}", f"{error:.2f}"]
         print(f"| {' | '.join(map(str, shown))} |")
     half = t.ppf(0.975, variance**2 / freedom) * np.sqrt(variance)
-    print(f"\n{estimated.sum() / 3600:.1f} hours of a core are estimated; by the sample it is {total / 60:.1f} "
-          f"± {half / 60:.1f} (95%), so {total / 120:.1f} ± {half / 120:.1f} of two cores")  # fmt: skip
+    print(f"\nestimate: {estimated.sum() / 3600:.1f} core-hours; from the sample: {total / 60:.1f} ± {half / 60:.1f} "
+          f"core-hours (95%), {total / 120:.1f} ± {half / 120:.1f} hours on two cores")  # fmt: skip
 
 
 if __name__ == "__main__":

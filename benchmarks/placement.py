@@ -32,15 +32,13 @@ def main() -> None:
     parser.add_argument("--skip", default="", metavar="NAMES", help="libraries to leave out, separated by commas")
     arguments = parser.parse_args()
     libraries = {name: run for name, run in LIBRARIES.items() if name not in arguments.skip.split(",")}
-    print("most loaded link in ms / most loaded link between switches in ms / seconds that it took")
+    print("each cell: ms of the most loaded link / ms of the most loaded link between switches / seconds of the search")
     print("| case | a host | ibprof-place | recorded order | " + " | ".join(libraries) + " | of the best |")
     print("|" + "---|" * (5 + len(libraries)))
     ratios = [compare(case, libraries, arguments.time) for case in CASES if arguments.only.lower() in case.name.lower()]
-    print(
-        f"mean {np.mean(ratios):.3f} of the best library's, geometric mean {np.exp(np.mean(np.log(ratios))):.3f}; ",
-        end="",
-    )
-    print(f"largest {max(ratios):.3f}, {sum(ratio > 1 + 1e-9 for ratio in ratios)} above")
+    print(f"ibprof-place / best library: mean {np.mean(ratios):.3f}, ", end="")
+    print(f"geometric mean {np.exp(np.mean(np.log(ratios))):.3f}; ", end="")
+    print(f"largest {max(ratios):.3f}, {sum(ratio > 1 + 1e-9 for ratio in ratios)} above 1")
 
 
 def compare(case: PlacementCase, libraries: Mapping[str, Library], seconds: float | None) -> float:

@@ -102,9 +102,11 @@ def time_kernels(name: str, subnet: Subnet, runs: int) -> None:
     lids = host_lids(subnet)
     count = len(lids)
     print(f"{name}: {count} hosts, {subnet.fabric.links} links, all-to-all, {count * (count - 1)} pairs")
-    show(median_s(lambda: SubnetRoutes(subnet.fabric, subnet.tables), runs), "index of the routes, once a fabric")
+    show(
+        median_s(lambda: SubnetRoutes(subnet.fabric, subnet.tables), runs), "index of the routes, once for each fabric"
+    )
     routes = SubnetRoutes(subnet.fabric, subnet.tables)
-    show(median_s(lambda: routes.trees, 1), "in-trees of all destinations, once a fabric, all threads")
+    show(median_s(lambda: routes.trees, 1), "in-trees of all destinations, once for each fabric, all threads")
     matrix = np.ones((count, count), np.uint64)
     np.fill_diagonal(matrix, 0)
     one = median_s(lambda: spread_matrix(routes, lids, lids, matrix, 1), runs)
@@ -115,11 +117,11 @@ def time_kernels(name: str, subnet: Subnet, runs: int) -> None:
     equal = np.broadcast_to(np.uint64(1), matrix.shape)
     one = median_s(lambda: spread_matrix(routes, lids, lids, equal, 1), runs)
     two = median_s(lambda: spread_matrix(routes, lids, lids, equal, 2), runs)
-    show(one, "a matrix of equals, one thread")
-    show(two, f"a matrix of equals, two threads ({one / two:.2f} times one)")
+    show(one, "a matrix of equal entries, one thread")
+    show(two, f"a matrix of equal entries, two threads ({one / two:.2f} times one)")
     loads = spread_matrix(routes, lids, lids, matrix)
     of_switches = subnet.fabric.node_kind[subnet.fabric.link_node] == NodeKind.SWITCH
-    print(f"  {int(loads.bytes[of_switches].sum())} times a pair leaves a switch by a port")
+    print(f"  {int(loads.bytes[of_switches].sum())} hops of pairs from a switch")
     if count < 2000:
         source, destination = np.repeat(lids, count), np.tile(lids, count)
         nothing = np.zeros(len(source), np.int32)
@@ -176,8 +178,8 @@ def time_reading(subnet: Subnet, folder: Path, runs: int) -> None:
     read_tables(fdbs)
     show(median_s(lambda: read_tables(fdbs), runs), "reading them again, from the cache")
     shutil.rmtree(folder / "ibprof")
-    time_command("with these, the first time,", lst)
-    time_command("with these, again,", lst)
+    time_command("with these tables, the first time,", lst)
+    time_command("with these tables, again,", lst)
 
 
 def write_lst(subnet: Subnet, path: Path) -> None:

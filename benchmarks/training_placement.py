@@ -82,7 +82,7 @@ def main() -> None:
     parser.add_argument("--divide-groups", action="store_true", help="let tensor groups be on several hosts")
     parser.add_argument("--only", default="", metavar="NAME", help="run only fabrics whose names contain NAME")
     arguments = parser.parse_args()
-    print("most loaded link in ms / most loaded link between switches in ms")
+    print("each cell: ms of the most loaded link / ms of the most loaded link between switches")
     columns = ("fabric", "free", "job", "ibprof-place", "topograph, block", "Slurm, tree", "least", "least if whole")
     print(f"| {' | '.join(columns)} | of the better | least of it |")
     print("|" + "---|" * 10)
@@ -95,12 +95,15 @@ def main() -> None:
         every = [each.ratio for each in cases]
         others = [each.ratio for each in cases if each.is_open]
         whole = [each for each in cases if not each.splits]
-        print(f"{free}: mean {np.mean(every):.3f} of the better one's time, largest {max(every):.3f}, ", end="")
-        print(f"{sum(ratio > 1 + 1e-9 for ratio in every)} above; ", end="")
-        print(f"mean {np.mean(others):.3f} of {len(others)} cases in which links of hosts do not decide")
-        print(f"  least with whole tensor groups: mean {np.mean([each.least for each in cases]):.3f}; ", end="")
+        print(
+            f"{free}: time / the better of Slurm and topograph: mean {np.mean(every):.3f}, largest {max(every):.3f}, ",
+            end="",
+        )
+        print(f"{sum(ratio > 1 + 1e-9 for ratio in every)} above 1; ", end="")
+        print(f"mean {np.mean(others):.3f} over the {len(others)} cases that hosts' links do not limit")
+        print(f"  lower bound with whole tensor groups: mean {np.mean([each.least for each in cases]):.3f}; ", end="")
         print(f"tensor groups are whole in {len(whole)} of {len(cases)} cases, ", end="")
-        print(f"at this least in {sum(each.ratio <= each.least * 1.001 for each in whole)}")
+        print(f"at the bound in {sum(each.ratio <= each.least * 1.001 for each in whole)}")
 
 
 @dataclass(frozen=True, slots=True)

@@ -89,7 +89,7 @@ def _width(measured: dict[str, list[Cells]], call: str, size: int) -> float:
 
 def _show_smallest(measured: dict[str, list[Cells]], size: int) -> None:
     """Show the time that ibprof adds to very short calls, and the minimum that any preloaded tool adds."""
-    print(f"Nanoseconds that a call of {size} bytes takes more than without\n")
+    print(f"Nanoseconds that each variant adds to a call of {size} bytes\n")
     rows = []
     for variant in measured:
         if variant == WITHOUT:

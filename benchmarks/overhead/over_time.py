@@ -71,7 +71,7 @@ def show_end(bench: Bench, rounds: int, ranks: int) -> bool:
     wall = {name: np.median(values[:, :, 1], axis=1) for name, values in both.items()}
     cores = min(os.cpu_count() or 1, ranks)
     print(
-        f"{ranks} ranks on {cores} cores, processor time at MPI_Finalize apart from MPI, medians of {rounds} rounds\n"
+        f"{ranks} ranks on {cores} cores, processor time in MPI_Finalize outside of MPI, medians of {rounds} rounds\n"
     )
     added = {name: float(np.median(values.sum(axis=1))) / cores for name, values in measured.items()}
     rows = [
