@@ -100,7 +100,7 @@ def quote_found(text: str | bytes, limit: int = 60) -> str:
 
 
 def with_plain_errors(function: Callable[P, R]) -> Callable[P, R]:
-    """Make a function of the Python API raise each error alone, without its causes and inner calls.
+    """Let a function of the Python API raise its errors without their causes, and without the frames of inner calls.
 
     An error of the operating system becomes an `InputError` with the name of the file. A missing module of the extra
     `lab` becomes a `MissingToolError`.

@@ -112,7 +112,7 @@ class _RankColumns:
         self._keys = [getattr(self._rows, name)[self._begins] for name in names]
 
     def of_rank(self, rank: int) -> dict[tuple[int, ...], slice]:
-        """Return a rank's slice of rows for each (region, operation, site); for each (region,) without operations."""
+        """Return a rank's slice of rows for each (region, operation, site), as far as the rows have these columns."""
         first, last = np.searchsorted(self._keys[0], (rank, rank + 1)).tolist()
         keys = zip(*(key[first:last].tolist() for key in self._keys[1:]), strict=True)
         bounds = zip(self._begins[first:last].tolist(), self._ends[first:last].tolist(), strict=True)
@@ -419,7 +419,7 @@ class Definitions:
         return self._regions + operation
 
     def callpath(self, site: int) -> int:
-        """Return the OTF2 reference of the call path that ends at a site (from 1); callers' call paths come first."""
+        """Return the OTF2 reference of the call path that ends at site number `site`, counted from 1."""
         return len(self._callers) + site - 1
 
     def write(self, archive: Any, run: Profile, locations: Sequence[Written]) -> None:

@@ -61,7 +61,7 @@ def write_archive(run: Profile, path: Path, progress: Progress | None = None) ->
         raise UsageError(f"{path}: an OTF2 archive needs a name that ends with {SUFFIX}")
     check_replaceable(path)
     try:
-        # Write next to the archive, so that a rename moves it into place.
+        # Write in a folder next to `path`, so that a rename moves the new files into place.
         folder = Path(tempfile.mkdtemp(prefix=f".{path.stem}-", dir=path.parent))
     except OSError as error:
         raise InputError(path.parent, None, "a folder to write in", (error.strerror or str(error)).lower()) from error
@@ -117,7 +117,7 @@ def is_archive(path: Path) -> bool:
 
 
 def check_replaceable(path: Path) -> None:
-    """Refuse a path if an archive there would overwrite something else.
+    """Raise InputError if an archive at a path would overwrite files that belong to no archive.
 
     Raises:
         InputError: the path exists, and is no OTF2 archive.
@@ -136,7 +136,7 @@ def check_replaceable(path: Path) -> None:
 
 
 def claim_path(path: Path, run: Profile) -> Path:
-    """Return a path for the archive of a run: `path`, else the first free one of `NAME-2.otf2`, `NAME-3.otf2`, ...
+    """Return a path for a run's archive: `path`, or, if it is taken, the first free name of `NAME-2.otf2`, ...
 
     The archive's empty events folder is made, so that no other process takes the same name. An earlier archive of the
     same run is replaced.

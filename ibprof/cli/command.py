@@ -49,7 +49,7 @@ if TYPE_CHECKING:
 
 
 SHORT = 256
-"""Work with fewer parts than this number has no progress bar, because it ends too soon."""
+"""Work with fewer parts has no progress bar, because the work ends too soon."""
 
 
 def print_pairs(pairs: Mapping[str, str]) -> None:
@@ -279,7 +279,7 @@ def _refusal(error: OSError | MemoryError) -> str:
 
 
 def _allow_any_text() -> None:
-    """Print characters outside the terminal's encoding as escapes: they must not end the command."""
+    """Print characters outside the terminal's encoding as escapes: an encoding error would end the command."""
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")
@@ -294,7 +294,7 @@ def _print_error(message: str) -> None:
 
 
 def _forget_stdout() -> None:
-    """Redirect stdout to /dev/null: the interpreter's flush at exit would fail like the write that failed before."""
+    """Redirect stdout to /dev/null after a failed write, so that the interpreter's flush at exit does not fail too."""
     try:
         descriptor = sys.stdout.fileno()
     except (OSError, ValueError):

@@ -226,7 +226,7 @@ def _collect(options: RunOptions, output: str, name: str, status: int, nothing: 
 
 
 def _describe_program(command: Sequence[str]) -> list[str]:
-    """Return a line on a program that communicates by OpenSHMEM; no line for other programs."""
+    """Return a hint on OpenSHMEM if the program uses it; otherwise no lines."""
     from ibprof.doctor.program_check import identify_program  # noqa: PLC0415  (needed only if nothing was recorded)
 
     return [OPENSHMEM] if identify_program(command).openshmem else []

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Check the MPI library: its version, its transports, and the layer at which ibprof would record it.
 
-The check records a minimal job and examines the result: a list of MPI libraries would never be complete.
+The check records a minimal job and examines the result, because no list of MPI libraries would be complete.
 """
 
 from __future__ import annotations

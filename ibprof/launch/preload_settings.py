@@ -138,7 +138,7 @@ def carry(launcher: Launcher, launch: Launch, variables: Mapping[str, str]) -> L
 
     Args:
         launch: the user's command and environment. Variables that the command already passes keep the command's value.
-            For LD_PRELOAD, the command's value is joined with the one in `variables`.
+            For LD_PRELOAD, the command's value is joined with the value in `variables`.
         variables: the variables to pass to the processes; LD_PRELOAD holds only the library.
     """
     if launcher is Launcher.SRUN:

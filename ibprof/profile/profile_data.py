@@ -60,7 +60,7 @@ _LAYERS = {
 
 
 class Kind(IntEnum):
-    """The kind of bytes: user data, MPI's own data, or whole work requests, which do not separate the two."""
+    """The kind of bytes: user data, MPI's own data, or work requests, which have both kinds together."""
 
     _generate_next_value_ = _HEADER.numbers_of("ibp_kind", "IBP_KIND_")
     USER = auto()

@@ -275,7 +275,7 @@ def _distance(one: list[tuple[str, str]], other: list[tuple[str, str]]) -> int:
 
 
 def copy_from_node(recording: Path) -> tuple[list[Path], list[Path]]:
-    """Replace a recording's files by their originals on this node's own storage.
+    """Replace a recording's files by copies of their originals on this node's storage, and delete these originals.
 
     Returns:
         The files that are now complete in the recording, and deleted from the node's storage; and the files on the node

@@ -131,7 +131,7 @@ class _HostTraffic:
         return next((each for each in self.host.interfaces if each.name == most), None)
 
     def find_ports(self) -> list[Port]:
-        """Return the active ports that carry bytes to other hosts, as far as known; empty over TCP."""
+        """Return the active ports that carry bytes to other hosts; all active ports if unknown, none over TCP."""
         if not self.moved or self.find_interface():
             return []
         active = [port for port in self.host.ports if port.is_active]
@@ -331,7 +331,7 @@ def _find_faster_interface(traffic: _HostTraffic, used: Interface) -> Interface 
 
 
 def _find_faster_port(traffic: _HostTraffic) -> tuple[Port, Port] | None:
-    """Return the port in use and a faster idle port; None if there is none, or if no counter shows the port in use."""
+    """Return the port in use and an idle port at least twice as fast; None if either is missing or unknown."""
     used = [port for port in traffic.find_ports() if (bytes_sent_by(port) or 0) >= CARRIES * traffic.sent > 0]
     if len(used) != 1:
         return None

@@ -473,7 +473,7 @@ class _Judge:
         return times.latest is not None and times.end_s >= times.wait_s / 2 > 0
 
     def _say_late(self, late: tuple[LateRank, ...]) -> str:
-        """Return a sentence on late ranks: place, frequency and time of waiting, and the late rank's difference."""
+        """Return text on the latest rank: where ranks wait for it, how often, how long, and its time outside MPI."""
         if not late:
             return ""
         total, first = sum(each.wait_s for each in late), late[0]

@@ -112,8 +112,8 @@ def split_calls(
 
     Args:
         clocks, clock_of: result of `compare_clocks`.
-        lonely_is_missing: true to keep calls without other ranks' records, with unknown waiting, because ranks were not
-            recorded; false to leave out such calls as remainders of thinning.
+        lonely_is_missing: true if calls lack other ranks' records because ranks were not recorded: their waiting is
+            unknown. False to leave out these calls, because thinning dropped the other records.
     """
     rows, messages = matched.collectives, matched.messages
     needs = [
