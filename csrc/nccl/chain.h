@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The ibprof developers
  *
- * The next profiler plug-in. NCCL loads only one plug-in. To use another plug-in too, ibprof loads the plug-in that
- * IBPROF_NCCL_NEXT names in the format of NCCL_PROFILER_PLUGIN. ibprof passes on the events that the next plug-in
- * requests, with the handles that the next plug-in returned.
+ * The next profiler plug-in. NCCL loads only one plug-in. To use another plug-in too, the user names it in
+ * IBPROF_NCCL_NEXT, in the format of NCCL_PROFILER_PLUGIN. ibprof loads this next plug-in, and passes on the events
+ * that it requests, with the handles that the next plug-in returned.
  */
 #ifndef IBPROF_NCCL_CHAIN_H
 #define IBPROF_NCCL_CHAIN_H
@@ -34,7 +34,8 @@ struct ibp_nccl_pair {
 };
 
 /* Pass the start of an event to the next plug-in. Return a pair of handles; NULL if all pairs are used. `parents` are
- * the addresses of the event's members that refer to its parents. The handles of parents are pairs too. */
+ * the addresses of the event's members that refer to its parents. The handles of the event's parents are pairs as
+ * well. */
 struct ibp_nccl_pair *ibp_nccl_chain_start(void *context, void *event, uint64_t type, void **parents[2], void *own);
 void ibp_nccl_chain_record(const struct ibp_nccl_pair *pair, int state, void *arguments);
 void ibp_nccl_chain_stop(struct ibp_nccl_pair *pair);

@@ -310,7 +310,7 @@ struct ibp_nccl_context *ibp_nccl_begin(unsigned interface, const struct ibp_ncc
     if (!state.others) state.others = begin(interface, &unknown);
     context = state.others ? begin(interface, facts) : NULL;
     if (context && facts) note_rank(facts);
-    if (!context) context = state.others; /* too many communicators: the remaining ones share this context */
+    if (!context) context = state.others; /* too many communicators: all further communicators share this context */
     unlock();
     return context;
 }

@@ -15,8 +15,8 @@
 #define FIRST_MASK (IBP_NCCL_COLL | IBP_NCCL_P2P | IBP_NCCL_PROXY_OP | IBP_NCCL_PROXY_STEP)
 #define CONTEXTS_MAX 4096
 
-/* Contexts of one communicator. The plug-in gives NCCL a pointer to this struct as the context, because NCCL requires a
- * pointer that is not NULL even if both members are NULL. */
+/* Contexts of one communicator. NCCL requires a context that is not NULL. Therefore the context is a pointer to this
+ * struct, whose members may both be NULL. */
 struct contexts {
     struct ibp_nccl_context *own;
     void *next;

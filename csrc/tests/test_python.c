@@ -36,7 +36,7 @@ static void lines_of_3_9(void)
 
 static void lines_of_3_10(void)
 {
-    /* bytes 0 to 5: line 11; 6 to 9: none; 10 to 263: line 138; then 2 more of that line; 2 of line 136 */
+    /* bytes 0 to 5: line 11; 6 to 9: none; 10 to 263: line 138; then 2 more bytes of line 138; 2 bytes of line 136 */
     static const uint8_t table[] = {6, 1, 4, 0x80, 0, 126, 254, 1, 2, 0, 2, (uint8_t)-2};
     static const int64_t positions[] = {0, 4, 6, 8, 10, 262, 264, 266, 268, -2};
     static const uint32_t lines[] = {11, 11, 10, 10, 138, 138, 138, 136, 10, 10};

@@ -74,7 +74,7 @@ static void *our_function(const char *name)
 }
 
 /* If ibprof has a wrapper with this name that calls the function `found`, return the wrapper. Otherwise return `found`,
- * which is a function of another tool or another version. */
+ * which then belongs to another tool or is another version of the function. */
 static void *prefer_own(const char *name, void *found)
 {
     void *own = found ? our_function(name) : NULL;

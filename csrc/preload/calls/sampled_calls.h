@@ -44,7 +44,8 @@ void ibp_collective_begin(struct ibp_sampled_collective *sampled, const struct i
 void ibp_collective_end(struct ibp_sampled_collective *sampled, const struct ibp_called *called, int result);
 
 /* Before persistent requests are started: if no message of them is sampled and no search is needed, count their
- * messages and return true. Otherwise return false and count nothing. Only while one thread at a time may be in MPI. */
+ * messages and return true. Otherwise return false and count nothing. Call this only while at most one thread can be in
+ * MPI. */
 bool ibp_starts_are_unsampled(void *const *requests, int count);
 
 /* Before a call starts persistent requests: number their messages and collectives. */

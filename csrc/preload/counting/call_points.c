@@ -18,8 +18,8 @@
 #define PLACES_FIRST 256
 #define PLACES (4 * IBP_SITES_MAX)
 #define TABLES_MAX 8
-/* Maximum number of used entries. Entries beyond INSTRUCTIONS_MAX are not used for further keys of a known site: a
- * Python program that compiles the same lines repeatedly has new keys each time. */
+/* Maximum number of used entries. A known site gets a further key only while fewer than INSTRUCTIONS_MAX entries are
+ * used: a Python program that compiles the same lines repeatedly has new keys each time. */
 #define TAKEN_MAX (PLACES / 2)
 #define INSTRUCTIONS_MAX (TAKEN_MAX - IBP_SITES_MAX / 2)
 /* A chain of callers is recorded only while fewer sites than this exist. Later, only the innermost line of the chain is

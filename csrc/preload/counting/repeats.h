@@ -6,7 +6,7 @@
  * In advance, ibprof grants a number of repeated calls to a call site: at most as many as remain before the next call
  * to be timed or the next message to be sampled. Later, ibprof takes back the granted calls that were not made.
  *
- * Granted calls that were made are counted only when the other granted calls are taken back. If a process is killed, at
+ * Granted calls that were made are counted when the calls that were not made are taken back. If a process is killed, at
  * most IBP_REPEATS_MOST calls are lost for each entry of each thread's table.
  *
  * Where several threads may be in MPI, each thread has a separate table and uses it without the lock. Any thread can
@@ -98,7 +98,7 @@ enum ibp_watched { IBP_WATCHED_REQUESTS, IBP_WATCHED_RECEIVES, IBP_WATCHED };
 void ibp_repeats_set_watched(enum ibp_watched which, uint32_t count);
 
 /* Grant repetitions of the call that was counted last. The granted calls replace granted calls of another call in the
- * same entry. Only while one thread at a time may be in MPI. */
+ * same entry. Call this only while at most one thread can be in MPI. */
 void ibp_repeat_grant(const void *address, const struct ibp_repeat *repeat);
 
 /* As ibp_repeat_grant, for several threads in MPI. Calls are granted only if two successive calls in the entry have the

@@ -112,8 +112,8 @@ static inline bool ibp_items_are_known(ibp_handle type)
     return ibp_datatype_is_elementary(type) || (ibp_datatype_size_offset && type);
 }
 
-/* Return the smallest number of items with which a message of a datatype is large; 0 for a derived datatype, because it
- * must be checked for each message (ibp_is_small_of_derived). */
+/* Return the smallest number of items with which a message of a datatype is large; 0 for a derived datatype, because
+ * each message must be checked (ibp_is_small_of_derived). */
 static inline uint32_t ibp_items_that_are_large(ibp_handle type)
 {
     return ibp_datatype_is_elementary(type) ? IBP_TIMES_LARGE : 0;
@@ -185,7 +185,7 @@ void ibp_timing_extend(struct ibp_timing *timing, uint64_t entered_ticks);
  * otherwise 0. */
 uintptr_t ibp_timed_frame(void);
 
-/* Time a randomly chosen call from entry to return. Only while one thread at a time may be in MPI. */
+/* Time a randomly chosen call from entry to return. Call this only while at most one thread can be in MPI. */
 void ibp_times_choose_next(struct ibp_call *call);
 void ibp_timing_end_chosen(struct ibp_call *call, uint64_t begin, uint64_t before);
 static inline uint64_t ibp_timing_begin_chosen(struct ibp_call *call, uint64_t *before)

@@ -57,8 +57,8 @@ static const struct ibp_openmpi_hook hooks[] = {
     HOOK(del_comm, hook_del_comm),
 };
 
-/* ibprof installs only one of these three sets, so that the hooks need not test whether they must check the clock or
- * take the lock. */
+/* Three sets of hooks. ibprof installs one set, so that no hook must test whether to check the clock or take the
+ * lock. */
 static const struct ibp_openmpi_hook send_hooks[] = {
     HOOK(send, ibp_openmpi_hook_send),
     HOOK(isend, ibp_openmpi_hook_isend),
@@ -79,7 +79,7 @@ static const struct ibp_openmpi_hook receive_hooks[] = {
     HOOK(imrecv, ibp_openmpi_hook_imrecv),
 };
 
-/* Installed only if the layout of requests is known. ibprof installs one of these two sets. */
+/* Two sets of hooks. ibprof installs one set, and only if the layout of requests is known. */
 static const struct ibp_openmpi_hook plain_receive_hooks[] = {
     HOOK(recv, ibp_openmpi_hook_recv),
     HOOK(irecv, ibp_openmpi_hook_irecv),

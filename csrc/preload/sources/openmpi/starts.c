@@ -16,8 +16,8 @@
 
 /* -- counting requests --------------------------------------------------------------------------------------------- */
 
-/* Return the context of a persistent receive; NULL if it is not cached. Only while one thread at a time may be in
- * MPI. */
+/* Return the context of a persistent receive; NULL if it is not cached. Call this only while at most one thread can be
+ * in MPI. */
 static inline struct ibp_context *context_known(const struct ibp_request *request)
 {
     struct ibp_context *context = request->context;

@@ -187,8 +187,7 @@ void ibp_route_note_seen(struct ibp_route *route)
     if (__atomic_exchange_n(&route->direct, false, __ATOMIC_RELAXED)) ibp_transfers_note_unseen(-1);
 }
 
-/* Find the record to which this thread adds, and add the requests: a record of this thread if it owns the route,
- * otherwise a shared record. */
+/* Add the requests to a record: to this thread's record if the thread owns the route, otherwise to a shared record. */
 static void find_and_count(struct ibp_route *route, unsigned opcode, uint64_t bytes, uint64_t messages)
 {
     const uint32_t writer = find_writer();
