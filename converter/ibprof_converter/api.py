@@ -303,7 +303,7 @@ def place(
 ) -> PlacementComparison:
     """Search for a rank placement with the least load on the most loaded link.
 
-    If placements are equal in this, the load of the most loaded link between switches decides.
+    Among placements with equal load, a smaller load of the most loaded link between switches is better.
 
     Args:
         fabric: result of `read_fabric`.

@@ -223,7 +223,7 @@ def _find_few(
         what = f"{len(few)} of {len(peers)} {words} with fewer uplinks than the usual {usual}"
         yield FabricFinding(FindingKind.FEW_UPLINKS, rail, what, places)
     else:
-        # If at least half of the switches have fewer uplinks, report how many switches have each number.
+        # If at least half of the switches have fewer uplinks, report the number of switches for each number of uplinks.
         numbers = zip(*np.unique(up[peers], return_counts=True), strict=True)
         counts = ", ".join(f"{having} with {number}" for number, having in numbers)
         what = f"{len(peers)} {words} have different numbers of uplinks: {counts}"

@@ -174,8 +174,8 @@ def decode_name(raw: bytes) -> str:
 
 
 def _read_text(path: str | PathLike[str], raw: BinaryIO, text: BinaryIO) -> bytes:
-    # Data of unknown length is read in chunks: one read would allocate memory for the limit. A plain file has a known
-    # length, and is read in one call.
+    # Data of unknown length is read in chunks: a single read would allocate memory for the largest allowed size. A
+    # plain file has a known length, and is read in one call.
     plain = _size_of(text)
     limit = LIMIT if isinstance(text, io.BufferedReader) else EXPANDED_LIMIT
     chunk = text.read(max(_CHUNK, min(plain, LIMIT) + 1))

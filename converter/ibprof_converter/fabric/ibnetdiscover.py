@@ -355,8 +355,8 @@ def _describe(node: _Node, port: _Port) -> End:
 def _describe_peer(peer: _Node | None, port: _Port) -> End:
     """Return the other end of the link in a port's line.
 
-    Its data comes from the line of the other port; without this line, from the other node's stanza; without this
-    stanza, from the line of `port`.
+    The data of the other end comes from the line of its port; without this line, from the other node's stanza; without
+    this stanza, from the line of `port`.
     """
     if peer is not None and port.peer_port in peer.links:
         return _describe(peer, peer.links[port.peer_port])

@@ -155,7 +155,10 @@ def _read_port(log: DamageLog, number: int, line: bytes, switch: _Switch | None,
 
 
 def _miss_ports(switches: Collection[_Switch], log: DamageLog) -> None:
-    """Note ports without a line as missing. If most switches have such ports, note none: the tool did not list all."""
+    """Note ports without a line as missing.
+
+    If most switches have such ports, note no port: the tool did not list all ports.
+    """
     gaps = {}
     for switch in switches:
         numbers = {*switch.numbers.values()}

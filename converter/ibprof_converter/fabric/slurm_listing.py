@@ -114,7 +114,7 @@ def parse_slurm(path: str | PathLike[str], data: bytes) -> Listing:
         except InputError as error:
             log.lose(number, error)
             continue
-        # Add switches that have no line of their own but are named in other lines.
+        # Add switches that have no line but are named in other lines.
         switches += [name, *(others if "switches" in words else ())]
         links += [NamedLink(number, name, other) for other in others]
         if "blockname" in words:

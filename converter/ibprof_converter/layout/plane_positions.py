@@ -46,7 +46,7 @@ _GROUP_GAP = 1.5
 """Space between neighbouring groups on the circle."""
 
 _SQUARES_LIMIT = 1 << 22
-"""Squares are searched if the pairs of neighbours of all switches are at most this number."""
+"""Squares are searched only if all switches together have at most this number of pairs of neighbours."""
 
 _BULGES = tuple(np.arange(4, 19) / 20)
 """Candidates for height / half width of a group's arc."""

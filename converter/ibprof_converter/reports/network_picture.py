@@ -215,7 +215,7 @@ def _fold(units: Sequence[int], named: set[int], names: Sequence[str]) -> Iterat
 
 
 def _cut_endings(boxes: list[_Box]) -> list[_Box]:
-    """Return the boxes with shorter names added, in which the common domain of the column's names is cut off."""
+    """Add to each box a shorter name, without the common domain of the column's names."""
     units = [box.name for box in boxes if box.kind != "folded"]
     if len(units) < _FEWEST:
         return boxes

@@ -155,7 +155,8 @@ class AdaptivePaths:
         cyclic = np.flatnonzero(self._cyclic(choices, classes))
         if not len(cyclic):
             return choices
-        # In a cycle, a group keeps its minimal ports only; a group with no minimal port gets all minimal ports.
+        # In a cycle, a group keeps its minimal ports only; a group without minimal ports gets all minimal ports of the
+        # switch.
         kept = ~np.isin(of_class, cyclic)
         least_class, least_edge = self.minimal(target[cyclic])
         least_class = cyclic[least_class]

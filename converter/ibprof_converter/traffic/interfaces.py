@@ -139,7 +139,8 @@ def choose_interfaces(
     elif choice.casefold().startswith(_PARTITION):
         by, left_out = "partition", _leave_out_of_partition(fabrics, adapters, choice)
     else:
-        # As in NCCL_IB_HCA: ^ leaves the named adapters out. Without =, the names are prefixes if no adapter has one.
+        # As in NCCL_IB_HCA: ^ leaves the named adapters out. Without =, the names are prefixes if no adapter has such a
+        # name.
         is_left_out, by = choice.startswith("^"), "name"
         given = choice.removeprefix("^")
         names = _expand_names(given.removeprefix("="))
@@ -439,7 +440,7 @@ def _divide_by_wiring(machines: _Machines) -> set[Slot]:
 def _group_slots(
     values: Mapping[Slot, Mapping[int, frozenset[tuple[int, int]]]], is_shared: Callable[[Any, Any], bool]
 ) -> list[set[Slot]]:
-    """Return groups of slots. A slot agrees with the first slot of its group on most hosts, according to `is_shared`.
+    """Return groups of slots. `is_shared` is true for each slot and the first slot of its group on most hosts.
 
     Args:
         values: slot -> host -> P_Keys or leaf switches.

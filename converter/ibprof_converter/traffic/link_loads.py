@@ -363,7 +363,8 @@ def rank_directions(
     """Return the link directions that carry bytes, sorted by load, descending.
 
     The load is the time at line rate, or bytes if no speed is known. Among equal loads, links of hosts come before
-    links between switches, since no other route can relieve them. Further sort keys: bytes, sender's GUID, port.
+    links between switches, since a host's link cannot be relieved by other routes. Further sort keys: bytes, sender's
+    GUID, port.
 
     Args:
         fabrics: the rails' fabrics.

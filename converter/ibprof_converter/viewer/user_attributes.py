@@ -60,7 +60,7 @@ def read_rank_data(path: Path, ranks: int) -> tuple[list[UserAttribute], RankGri
         ranks: the number of ranks.
 
     Returns:
-        The columns other than coordinates, and the grid; None without a column x.
+        The columns other than coordinates; and the grid, or None without a column x.
 
     Raises:
         InputError: the file has another format.

@@ -38,7 +38,7 @@ function decodeBase64(text: string): Uint8Array<ArrayBuffer> {
 export function decode(buffer: ArrayBuffer): Model[] {
   const length = new DataView(buffer).getUint32(0, true);
   const header = JSON.parse(new TextDecoder().decode(new Uint8Array(buffer, 4, length))) as FileHeader;
-  // Files without call sites have neither names nor arrays of them.
+  // Files without call sites have neither names nor arrays of call sites.
   header.sites ??= ["*"];
   if (header.version !== VERSION) throw new Error(`expected a document of version ${VERSION}, found ${header.version}`);
   const start = Math.ceil((4 + length) / 8) * 8;

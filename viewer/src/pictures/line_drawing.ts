@@ -281,7 +281,7 @@ export class LineDrawing implements Drawing {
   }
 }
 
-/** Return the emphasis of a link, which is that of both its halves, so that the whole link is visible. */
+/** Return the larger emphasis of a link's two directions, so that the whole link is visible. */
 function linkEmphasis({ emphasis }: Encoding, end: number): number {
   return Math.max(emphasis[end], emphasis[end ^ 1]);
 }

@@ -39,7 +39,7 @@ export function placeMarks(extents: Extent[], { scale, x: left, y: top }: ViewTr
     const isFree = (mark: RankMark): boolean =>
       placed.every((other) => Math.hypot(other.x - mark.x, other.y - mark.y) > 2 * RADIUS + 2);
     const { text, x, y } = marks[0];
-    // Each placed number covers at most two of these places.
+    // Each placed number covers at most two of these positions.
     const aside = Array.from({ length: 2 * placed.length + 1 }, (_, at) => ({ text, x: x + (at + 1) * ASIDE, y }));
     placed.push([...marks, ...aside].find(isFree) ?? marks[0]);
   });

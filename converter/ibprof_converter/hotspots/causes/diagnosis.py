@@ -4,9 +4,9 @@
 Two lower bounds are computed first. The largest time of a host's own link is a lower bound for any network. The time of
 the narrowest cut, bytes across the cut / speed of its links, is a lower bound for any routing.
 
-Then repairs of faults are tried, alone and together. If no repair helps, other changes are tried; new forwarding tables
-only if ideal tables would be the remedy. The remedy is the cheapest change whose largest time is at most 5% above the
-best change's. The search for the next cause starts with this remedy applied.
+Then repairs of faults are tried, alone and together. If no repair helps, other changes are tried. New forwarding tables
+are tried only if ideal tables would be the remedy. The remedy is the cheapest change whose largest time is at most 5%
+above the best change's. The search for the next cause starts with this remedy applied.
 """
 
 from __future__ import annotations
@@ -168,7 +168,7 @@ def _find_causes(situation: Situation, progress: Progress) -> tuple[list[LoadCau
         if found is None:
             break
         if causes and (found.cause, found.advice) == (causes[-1].cause, causes[-1].advice):
-            # Two causes in turn with equal advice are merged: the user carries out one remedy.
+            # Two successive causes with equal advice are merged: the user carries out one remedy.
             first = causes.pop()
             found = replace(found, at=first.at, max_time_s=first.max_time_s)
         causes.append(found)
@@ -182,7 +182,7 @@ def _find_causes(situation: Situation, progress: Progress) -> tuple[list[LoadCau
 def _find_fault(situation: Situation, maker: TableMaker, before: int, tried: list[TriedChange]) -> LoadCause | None:
     """Find the fault whose repair lowers the largest time most.
 
-    Choose the smallest number of repairs whose largest time is at most 5% above that of all repairs.
+    Choose the fewest repairs that bring the largest time to at most 5% above the time after all repairs.
 
     Forwarding tables after a repair are computed by the rule of the present tables. If no repair helps with this rule,
     the fabrics with and without the fault are compared under each of ibprof's own rules.

@@ -206,7 +206,7 @@ def try_links(situation: Situation) -> Iterator[Change]:
 
 
 def _find_room(situation: Situation, cut: SwitchCut) -> float:
-    """Return the number of a cut's links if all free ports get cables / their present number; nan if unknown."""
+    """Return the factor by which cables on all free ports would increase a cut's number of links; nan if unknown."""
     rooms = []
     for subnet, level in zip(situation.subnets, situation.levels, strict=True):
         fabric = subnet.fabric

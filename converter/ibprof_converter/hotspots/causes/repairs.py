@@ -31,7 +31,10 @@ from ibprof_converter.layout.regular_cabling import RegularCabling, fit_regular_
 _SLOWER = 0.99
 
 _FEW = 0.25
-"""Fewer links than usual are a fault if at most 25% of a level's switches have fewer; if more, they are a design."""
+"""Fewer links than usual are a fault if at most 25% of a level's switches have fewer.
+
+With more, the fabric was built so.
+"""
 
 _CABLES_ADVISED = 1
 """Number of cables that the advice on a switch names; the change names all."""
@@ -159,7 +162,7 @@ def _describe_slow_switch(situation: Situation, rail: int, switch: SlowSwitch) -
 
 
 def _find_misfits(situation: Situation, rail: int, fitted: RegularCabling) -> list[Repair]:
-    """Return repairs of misplaced cables, which add missing cables too, then of other missing cables."""
+    """Return repairs of misplaced cables (which also add missing cables), then repairs of other missing cables."""
     fabric = situation.subnets[rail].fabric
     lacking = [(int(low), int(high)) for low, high in fitted.missing.tolist()]
     if not lacking and not len(fitted.extra):
@@ -481,7 +484,7 @@ class FreePorts:
     """Ports of a fabric that no link uses.
 
     Args:
-        fabric: the fabric. A switch whose number of ports is unknown is assumed to have the maximum.
+        fabric: the fabric. A switch whose number of ports is unknown is assumed to have the maximum number.
     """
 
     def __init__(self, fabric: Fabric) -> None:

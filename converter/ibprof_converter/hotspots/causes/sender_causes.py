@@ -33,7 +33,7 @@ _UNEVEN = 1.25
 """A rail is overloaded if it carries at least 1.25 times the mean bytes of the rails."""
 
 _CONCENTRATED = 3.0
-"""Hosts are few receivers (or senders) if their bytes are at least this multiple of the mean of participating hosts."""
+"""A host is one of few receivers (or senders) if its bytes are at least 3 times the participating hosts' mean."""
 
 _ALL_ADAPTERS = (
     "Open MPI and MPICH with UCX: UCX_NET_DEVICES=mlx5_0:1,mlx5_1:1 UCX_MAX_RNDV_RAILS=2, with the ports that "

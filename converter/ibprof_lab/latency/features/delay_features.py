@@ -134,7 +134,7 @@ def _find_scattered(
 ) -> npt.NDArray[np.bool_]:
     """Return a mask of values that scatter too widely for a peak, bool [P, L].
 
-    After `detrend`, the quartile range of such a value is neither above nor below the ranges at both neighbouring
+    After `detrend`, the quartile range of a masked value is neither above nor below the ranges at both neighbouring
     lengths.
     """
     level = detrend(profiles, lengths)

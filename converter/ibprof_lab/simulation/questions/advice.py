@@ -281,7 +281,7 @@ def _trace(prepared: Prepared) -> npt.NDArray[np.bool_]:
 
 def _find_busy_parts(simulation: Simulation) -> npt.NDArray[np.float64]:
     """Return the fraction of time in which each link direction sends bytes of each job, float64 [link direction, job].
-    The time begins when all clients have begun; if they do not all begin, at 0.
+    The time begins when all clients have begun, or at 0 if some never begin.
     """
     network = simulation.network
     of_rounds = np.array([job.round > 0 for job in simulation.jobs])[simulation.job_of_client]

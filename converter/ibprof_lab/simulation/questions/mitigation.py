@@ -83,7 +83,7 @@ def list_scenarios(
         yield "jobs on hosts sampled one by one", replace(setting, job_placement=JobPlacement.RANDOM_NODE), sampled
     if are_named or setting.job_placement is not JobPlacement.RANDOM_SWITCH:
         yield "jobs on whole leaf switches", replace(setting, job_placement=JobPlacement.RANDOM_SWITCH), sampled
-    is_recorded = io.role is Role.PROFILE  # no servers; times are recorded
+    is_recorded = io.role is Role.PROFILE  # a recorded job has no servers, and its times are fixed
     for placement, name in () if is_recorded else ((ServerPlacement.SPREAD, "servers spread, one a leaf"),
                             (ServerPlacement.ISOLATED, "servers on leaves of their own")):  # fmt: skip
         if setting.server_hosts or setting.server_placement is not placement:

@@ -22,7 +22,7 @@ _OTHERS = {
     False: ("the I/O job", "I/O requests", "I/O request"),
     True: ("the second job", "Messages of the second job", "its message"),
 }
-"""Is the second job a recorded run? -> names of the second job, of its messages, and of one message."""
+"""True if the second job is a recorded run -> names of the second job, of its messages, and of one message."""
 
 _NAMES = {SERVERS: "servers", IO: "the other job", MPI: "the MPI job"}
 
@@ -162,7 +162,7 @@ def _conclude(advice: Advice, now: Scenario) -> str:
 
 
 def _format_undecided(change: UndecidedChange) -> str:
-    """Return sentences: the gain may be random, and how many seeds would show if it is."""
+    """Return sentences: why the gain is uncertain, and the number of seeds that would decide, if practical."""
     gain = f"{100 * change.gain:.0f}%"
     if math.isnan(change.half):
         why = f"{change.scenario.name} reduces the time of MPI messages by {gain}, but its 95% interval is unknown"

@@ -51,7 +51,7 @@ _MOST_MEASURED = 0.5
 """If more than this fraction of the pairs was measured, the topology of all hosts is inferred without a core."""
 
 _CAUTION = 5.0
-"""A host's switch is certain if all other switches have a log-likelihood that is lower by this (factor 150)."""
+"""A host's switch is certain if the log-likelihoods of all other switches are lower by at least this (factor 150)."""
 
 
 @dataclass(slots=True)

@@ -128,7 +128,7 @@ def compare_switch_links(between: SwitchDistances, graph: nx.Graph) -> tuple[Lin
         [[graph.has_edge(one, other) for other in between.vertex.tolist()] for one in between.vertex.tolist()], bool
     ).reshape(count, count)
     above = np.triu(np.isfinite(apart), 1)
-    # `hops[1]` is the number of links between hosts of switches that are two links apart.
+    # `hops[1]` is the number of links on a path between two hosts whose switches are two links apart.
     hops = np.unique(between.hops[np.isfinite(between.hops)])
     one_link, more = apart[above & linked], apart[above & ~linked & np.isin(between.hops, hops[1:2])]
     if not one_link.size or not more.size:
