@@ -34,7 +34,7 @@ def make_front(parsers: Mapping[str, argparse.ArgumentParser]) -> argparse.Argum
     """Return a parser whose page lists the commands."""
     front = argparse.ArgumentParser("ibprof", usage="ibprof COMMAND ...", description=QUESTION, epilog=EXAMPLES)
     front.formatter_class = argparse.RawDescriptionHelpFormatter
-    commands = front.add_argument_group("commands", "each with a page of its own, such as ibprof-run(1)")
+    commands = front.add_argument_group("commands", "each command has a manual page, such as ibprof-run(1)")
     for name, parser in parsers.items():
         commands.add_argument(name, help=first_sentence(parser))
     return front

@@ -115,7 +115,8 @@ def build_matrix(run: Profile, by: str = "rank", selection: Selection = Selectio
     notes: list[str] = []
     if selection.region is not None and selection.since_start and (left_out := _count_left_out(run, selection.region)):
         notes.append(
-            f"{left_out} more bytes, sent before the region's last mark, are left out: counters also hold later bytes"
+            f"{left_out} more bytes, sent before the region's last mark, are left out: other regions were open then, "
+            "and their bytes are not divided by time"
         )
     sources = np.unique(counters.source[chosen & (counters.source != Source.NCCL)])
     if len(sources) > 1:

@@ -158,7 +158,7 @@ def describe_gaps(run: Profile, *, with_operations: bool = True) -> Iterator[str
     """Yield a sentence on each kind of missing data in a run.
 
     Args:
-        with_operations: true to add each unaccounted operation.
+        with_operations: true to include a sentence on each operation with unrecorded bytes.
     """
     recorded = {rank.rank for rank in run.ranks}
     if missing := [rank for rank in range(run.world_size) if rank not in recorded]:
@@ -209,7 +209,7 @@ def describe_gaps(run: Profile, *, with_operations: bool = True) -> Iterator[str
 
 
 def describe_incomplete(run: Profile) -> str:
-    """Return a sentence on incomplete ranks; empty if there are none.
+    """Return a sentence on incomplete ranks; empty if all ranks are complete.
 
     A rank is incomplete if it lost data, if its end is missing, or if its recording was off for more than `MUCH` of the
     time.
@@ -229,7 +229,7 @@ def _describe_cut(run: Profile) -> str:
 
 
 def _describe_off(run: Profile, least: float = 0.0) -> str:
-    """Return a sentence on ranks whose recording was off for more than `least` of the time; empty if there are none."""
+    """Return a sentence on ranks whose recording was off for more than `least` of their time; empty without them."""
     off = [rank for rank in run.ranks if rank.off_ns > least * max((rank.stop_ns or 0) - rank.start_ns, 0)]
     if not off:
         return ""
@@ -246,7 +246,7 @@ def _describe_killed(run: Profile) -> str:
     if not run.sites or not any(rank.has_times for rank in killed):
         return f"{said}the counters end where the process ended"
     of_each = "line and thread" if any(rank.thread_level == _THREAD_MULTIPLE for rank in killed) else "line"
-    return f"{said}up to {_REPEATED_CALLS} short calls of each {of_each} are missing, their bytes and messages are not"
+    return f"{said}up to {_REPEATED_CALLS} short calls of each {of_each} are missing; their bytes and messages were counted"
 
 
 def _counts_arguments(run: Profile) -> bool:

@@ -115,7 +115,7 @@ class JobTimes:
         imbalance_s: the slowest rank's excess of time outside MPI over the mean, in seconds; 0 if unknown. Other ranks
             wait at least this long on any network.
         latest: rank with most time outside MPI; None if unknown.
-        latest_at: operation, site and region with most of the waiting for `latest`; None if there is none.
+        latest_at: operation, site and region with more than `MOST` of the waiting for `latest`, else None.
         collectives: waiting by site, sorted by waiting, descending.
         collective_wait_s: waiting in `collectives`, mean over ranks, in seconds.
         end_s: waiting in MPI_Finalize, in seconds: the excess of the last rank's run time over the mean of ranks.
@@ -133,7 +133,7 @@ class JobTimes:
         parts: measured waiting and transfer; None without sampled calls, where estimates are used.
         measured: the complete measurement of waiting and transfer.
         transfer_causes: possible causes of slow transfer that hosts show, the surest first.
-        incomplete: description of ranks with lost data, without an end, or off for some time; empty if there are none.
+        incomplete: description of incomplete ranks, as `describe_incomplete` returns it.
         host_pairs: rate and latency of messages by pair of hosts.
         shared_cores: ranks that lack cores, if the lack of cores explains slow transfer; otherwise None.
     """
@@ -271,7 +271,7 @@ def _find_line_rate_s(run: Profile, busiest_host: float) -> float:
 
 
 def _hides_within_hosts(run: Profile) -> bool:
-    """Return whether messages between ranks of one host may be unrecorded. Open MPI's PML records all messages."""
+    """Return whether the source of a rank may miss messages within its host. Open MPI's PML shows all messages."""
     return any(rank.source != Source.OPENMPI and not rank.sees_host for rank in run.ranks)
 
 
@@ -290,7 +290,7 @@ class _Sent:
 
     Attributes:
         bytes, messages: all sent bytes and messages.
-        between: bytes that go to another host, or may do so.
+        between: bytes to other hosts, and to peers whose host is unknown.
         busiest_host: largest number of bytes that one host sends to other hosts.
         hides_some: true if some messages within hosts were not recorded.
         is_unknown_within: true if `hides_some`, and if the bytes that calls ask for within hosts are unknown.
@@ -305,7 +305,7 @@ class _Sent:
 
 
 def _sum_sent(run: Profile, on_host_share: float | None) -> _Sent:
-    """Return the sent data. `on_host_share` is the share within hosts; None: computed from the recorded hosts."""
+    """Return the sent data. `on_host_share` is the share within hosts; None to compute it from the recorded hosts."""
     counters = run.counters
     rows = (counters.direction != Direction.RECEIVED) & (counters.kind == Kind.USER) & (counters.source != Source.VERBS)
     host_of = {rank.rank: rank.host for rank in run.ranks}

@@ -132,7 +132,7 @@ def test_what_cannot_be_cut_at_a_mark_is_reported() -> None:
     matrix = build_matrix(run, "rank", Selection(region="a.c:1", since_start=True))
     assert list(matrix.rows()) == [("0", "1", 10, 1)]
     (note,) = matrix.notes
-    assert note == "200 more bytes, sent before the region's last mark, are left out: counters also hold later bytes"
+    assert note.startswith("200 more bytes, sent before the region's last mark, are left out: other regions were open")
 
 
 NAMES = st.lists(st.text(max_size=9) | st.sampled_from(["", '"', "a,b", "a\nb", " a", "0"]), min_size=1, max_size=5)
