@@ -246,7 +246,8 @@ def _describe_killed(run: Profile) -> str:
     if not run.sites or not any(rank.has_times for rank in killed):
         return f"{said}the counters end where the process ended"
     of_each = "line and thread" if any(rank.thread_level == _THREAD_MULTIPLE for rank in killed) else "line"
-    return f"{said}up to {_REPEATED_CALLS} short calls of each {of_each} are missing; their bytes and messages were counted"
+    missing = f"up to {_REPEATED_CALLS} short calls of each {of_each} are missing"
+    return f"{said}{missing}; their bytes and messages were counted"
 
 
 def _counts_arguments(run: Profile) -> bool:

@@ -392,8 +392,8 @@ class Site:
         name: `file.c:LINE`; without a line `function+0x1f`, or `object+0x1f`. docs/sites.md.
         inlined_in: the functions that contain the call after inlining, innermost first; empty without inlining, and if
             callers were recorded.
-        callers: call sites of `function` and of its callers, innermost first, also inlined calls, up to
-            IBPROF_CALLERS. A site in this tuple has an empty `callers`.
+        callers: call sites of `function` and of its callers, innermost first, at most IBPROF_CALLERS; a function that
+            inlined a call counts as a caller. A site in this tuple has an empty `callers`.
     """
 
     file: str
@@ -507,8 +507,8 @@ class CallSamples(RowArrays):
         level: uint8, sampling level: 1 of 2^level collectives or messages is kept.
         bytes: uint64.
         enter_ns, exit_ns: int64, entry and return of the completing call.
-        is_long: bool, true for the rank's longest collectives or messages, and for the last ones that the rank entered
-            or posted. Long collectives are always kept. Long messages are kept only while the rank times each message.
+        is_long: bool, true if the collective or message was among the longest of its rank, or the rank entered or
+            posted it late. These collectives are always kept; these messages, while the rank times each message.
         is_chosen: bool, true if chosen at random; false if kept only because of `is_long`, with level 0.
     """
 

@@ -30,7 +30,7 @@ class RecordingFile:
 
     Attributes:
         job: the launcher's name of the job, empty for a single process.
-        run: name of the run, empty if there is none.
+        run: name that `ibprof run` gave the run; otherwise empty.
         launch: identifies the launch on the host.
         start_ns: start of the host's first process.
         operations: operation names; counters hold indices into them.

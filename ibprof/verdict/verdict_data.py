@@ -97,14 +97,14 @@ class BusiestLink:
         is_host_link: true if no link between switches needs longer.
         loaded_by: description of the ranks, call, line and region with most load; empty if unknown.
         operation, site, region: names in `loaded_by`.
-        cause: name of the first cause in docs/causes.md; None if there is none.
+        cause: name of the first cause in docs/causes.md; None without a cause.
         advice: description of the remedy; empty without a cause.
         first_gain_s: seconds that the first cause's remedy saves on the most loaded link; None without a cause.
         gain_s: seconds that all remedies together save on the most loaded link; None without a cause.
         routes: a sentence on routes that are not the subnet's own; empty for the subnet's routes.
         by_region: region -> seconds of the region's most loaded link direction; None if unknown.
         on_host_share: share of all bytes that stay within hosts in this placement, 0 to 1.
-        moved: true if ranks are placed on other hosts than in the run, so that the run's time does not fit these links.
+        moved: true if ranks are placed on other hosts than in the run: the run's time says nothing about these links.
         unrouted: sentences on bytes without a route and on hosts left out; empty without losses.
         unrouted_share: share of all bytes that have no route, from 0 to 1.
     """
@@ -134,7 +134,7 @@ class Verdict(NotebookView):
 
     Attributes:
         kind: reason for the job's speed.
-        cause: cause of the most loaded link; None if there is none.
+        cause: cause of the most loaded link's load, as in docs/causes.md; None without a cause.
         sentences: the verdict in words.
         run_s: time until the last rank ended, in seconds; None if unknown.
         mpi_s: time inside MPI calls, with MPI_Finalize, mean over ranks, in seconds; None if unknown.
@@ -144,7 +144,7 @@ class Verdict(NotebookView):
         evidence: where the time is lost, sorted by time, descending.
         missing: data that would make the verdict surer.
         regions: shares of regions, sorted by time in MPI, descending; empty if times were not recorded.
-        is_worth_it: true if the remedy saves at least `WORTH_HAVING` of the run; None if no run shows this.
+        is_worth_it: true if the remedy saves at least `WORTH_HAVING` of the run; None if the run's time is unknown.
         unrouted_share: share of all bytes without a route on the fabric, 0 to 1; None without a fabric.
         transfer_s, unsplit_s: transfer and unsplit parts of `mpi_s`, in seconds; None without sampled calls.
         split_error_s: standard error of `wait_s` and `transfer_s`, in seconds; None without sampled calls.

@@ -67,7 +67,7 @@ def are_named(operations: Sequence[str], names: Collection[str]) -> Booleans:
 
 @dataclass(frozen=True, slots=True)
 class MatchedSamples:
-    """Samples with consistent records, and counts of the other samples.
+    """Samples with consistent records, samples that lack records of other ranks, and the number of contradictions.
 
     Attributes:
         collectives: rows of collectives with all members' records, one after the other, in the order of members.

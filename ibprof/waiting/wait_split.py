@@ -315,7 +315,7 @@ class LateRank:
         rank: the late rank.
         host: host name of the late rank.
         operation, site, region: where other ranks wait.
-        share: share of the waiting ranks' calls there in which the late rank caused most waiting, 0 to 1.
+        share: fraction of the waiting ranks' calls there, 0 to 1, in which the late rank caused most of the waiting.
         late_s: mean waiting for the late rank in these calls, in seconds.
         wait_s: total waiting for the late rank, over all ranks, in seconds.
         passed_on_s: part of `wait_s` that reached ranks through other waiting ranks, in seconds.

@@ -58,9 +58,9 @@ class SplitCalls(RowArrays):
         enter_ns: int64, entry of the call by the common clock; stay_ns: int64, duration of the call.
         wait_ns: int64, waiting; least_ns, most_ns: int64, bounds of `wait_ns` from clock errors and from messages
             without a record of the other end.
-        state: uint8, `WaitState` of the last event.
-        late: int32, rank that caused the last event; -1 for none.
-        late_ns: int64, time of the last event by the common clock.
+        state: uint8, `WaitState` for the last event that the call needs.
+        late: int32, rank that caused this event; -1 for none.
+        late_ns: int64, time of this event by the common clock.
         weight: float64, number of calls that the sample stands for.
         part: float64, fraction of the call's messages that were chosen; a message stands for its part of the call.
         is_long: bool, true for the rank's longest calls, which are all sampled and have weight 1.
