@@ -84,7 +84,7 @@ def machines(seeds: int) -> Iterator[tuple[str, Subnet]]:
 
 
 def patterns(hosts: int, seed: int) -> Iterator[tuple[str, list[Flow]]]:
-    """Yield flows among hosts, with their sizes in units."""
+    """Yield name and flows of each pattern among hosts; the usual size of a flow is 1."""
     random = np.random.default_rng(seed)
     yield "shift by 1", [(host, (host + 1) % hosts, 1) for host in range(hosts)]
     yield "shift by half", [(host, (host + hosts // 2) % hosts, 1) for host in range(hosts)]

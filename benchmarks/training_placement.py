@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Compare placements of training jobs by `ibprof-place` with the block order of topograph and the tree order of Slurm.
 
-All three place a job on the same free hosts and are judged by the same code. A real slurmctld, with topology/tree and
-the fabric's topology.conf, chooses hosts for its job. Ranks are placed on these hosts in the order of the hosts' names,
-as by srun's block distribution (tried with Slurm 22.05, which ignores SwitchAsNodeRank of 23.02). In these fabrics, the
-order of names is the order of leaf switches.
+All three programs place a job on the same free hosts, and the same code computes their loads. A real slurmctld, with
+topology/tree and the fabric's topology.conf, chooses hosts for its job. Ranks are placed on these hosts in the order of
+the hosts' names, as by srun's block distribution (tried with Slurm 22.05, which ignores SwitchAsNodeRank of 23.02). In
+these fabrics, the order of names is the order of leaf switches.
 
 Slurm 22.05 has no topology/block, so this program computes the block order. Blocks are the hosts of a leaf switch, as
 topograph lists them: blocks in the order of the tree, hosts in the order of their names (NVIDIA/topograph, at e2b62507,

@@ -45,7 +45,7 @@ class AdviceCase:
     """A job on a network.
 
     Attributes:
-        planted: planted causes. The report may name any planted cause first. Empty for an innocent case.
+        planted: planted causes; a report that names any of them first is right. Empty for an innocent case.
         setting: network and placement of the job.
         healthy: the same rails without the planted cause.
         words: arguments of the program: pattern, bytes, rounds.

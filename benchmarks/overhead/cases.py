@@ -14,8 +14,8 @@ from pathlib import Path
 import numpy as np
 from bench import MONITORED, WITH, WITHOUT, Bench, show_table, take_turns, undisturbed_interval
 
-# Goals: instructions that ibprof may add to a message in each case of cases.c: Irecv, Send and Wait, or Startall and
-# Waitall.
+# Goals: maximum number of instructions that ibprof adds to a message, in each case of cases.c: Irecv, Send and Wait, or
+# Startall and Waitall.
 GOALS = {
     "World": 75,
     "Self": 100,

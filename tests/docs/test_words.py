@@ -50,7 +50,7 @@ HOUSES = {
 ROOMS_ALONE = ("benchmarks", "examples", "scripts", "studies", "viewer")
 NOT_SOURCE = {"__pycache__", "node_modules", "build"}
 UNITS = {"us"}
-"""Listed phrases that names may contain nevertheless."""
+"""Phrases of the list that are allowed in names."""
 JSON_KEYS = {"pairs_in_all"}
 """Fields whose names are keys of JSON documents, which must not change for their readers."""
 FOLDERS_OF_NAMES = (

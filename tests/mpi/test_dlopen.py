@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""ibprof sees functions of MPI or libibverbs that programs find by dlsym. It does not change other lookups."""
+"""ibprof sees functions of MPI or libibverbs that programs find by dlsym. ibprof does not change other lookups."""
 
 from __future__ import annotations
 

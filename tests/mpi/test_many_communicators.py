@@ -14,7 +14,7 @@ from ibprof_testing.mpi.mpis import Build, find_mpi, find_mpich_like, in_every_r
 
 RANKS, KEPT = 2, 50
 MORE_KB = 500
-"""Limit of memory, KiB, that ibprof may add to a rank while the last 90% of the communicators are made."""
+"""Limit of the memory, KiB, that ibprof adds to a rank while the last 90% of the communicators are made."""
 
 
 @pytest.mark.parametrize("name", in_every_run(*mpis.NAMES, *mpis.MPICH_LIKE[:-1]))

@@ -44,7 +44,8 @@ from ibprof_testing.samples.planted_causes import (
 
 
 def check(planted: list[Planted]) -> list[tuple[Planted, Diagnosis]]:
-    """Diagnose cases. The first cause may be wrong in one of thirty planted cases; a faultless case must have none."""
+    """Diagnose cases; check that at most 1 of 30 planted cases has a wrong first cause, and no faultless case any
+    cause."""
     diagnosed = []
     wrong = []
     for case in planted:

@@ -49,7 +49,7 @@ def make_rail(
         gone: missing cables.
         host_mbit: data rate of hosts' links, if it differs, Mb/s.
         engine: OpenSM's routing engine, which computes the tables. If empty, the generator of the fabric computes the
-            tables, and no cable may be missing.
+            tables, and `gone` must be empty.
     """
     made = generate(spec, number)
     fabric = replace(made.fabric, link_gbps=np.full(made.fabric.links, mbit / 1000))

@@ -266,7 +266,8 @@ def _linked_with(mpi: Mpi) -> list[str]:
 
 
 def build(mpi: Mpi, source: str, folder: Path, *options: str) -> Path:
-    """Compile a program of programs/ into a folder, unless the result exists. Several processes may use the folder."""
+    """Compile a program of programs/ into a folder, unless the result exists. Several processes can use the folder at
+    the same time."""
     program = folder / "-".join([source.replace(".", "_"), *(option.replace("/", "_") for option in options)])
     if program.exists():
         return program

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Run a command with and without ibprof, under the same conditions. ibprof may add only one line to stderr."""
+"""Run a command with and without ibprof, under the same conditions. ibprof is allowed to add one line to stderr."""
 
 from __future__ import annotations
 

@@ -46,7 +46,7 @@ class Setting:
     Attributes:
         radix: ports of a switch. Each leaf has radix/2 hosts, each pod has radix/2 leaves, and half of a switch's
             ports lead up.
-        servers: number of I/O servers. They are on the last leaf of each of several equal parts of the machine.
+        servers: number of I/O servers. The servers are on the last leaf of each of several equal parts of the machine.
         io, mpi: the jobs. Each job has half of the hosts without servers, and a single job has all of them.
         begin_ns, end_ns: messages that begin between these times are measured.
         said: CODES' results for each job.

@@ -37,7 +37,8 @@ class RoutedPlant:
 
     Attributes:
         name: the case's name.
-        causes: planted causes. The diagnosis may name any of these causes first. Empty for a case without a fault.
+        causes: planted causes. A diagnosis that names any of these causes first is right. Empty for a case without a
+        fault.
         places: words; one of them must be in the first cause's places. Empty if the place does not matter.
         situation: the case with its faults.
         healed: for each of `causes`, the case without this fault; None if the remedy is a change of the program, or
