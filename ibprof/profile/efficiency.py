@@ -24,7 +24,7 @@ OF_THREADS = (
     "efficiencies of regions count the time of each thread inside calls, so that they are too low where several "
     "threads were inside calls at once: on rank {}"
 )
-NO_SPANS = "efficiencies by region need all marks, and the recording holds only the first ones of each rank"
+NO_SPANS = "efficiencies by region need all marks, and the recording holds only the first marks of each rank"
 
 
 @dataclass(frozen=True, slots=True)

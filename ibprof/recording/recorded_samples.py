@@ -119,7 +119,7 @@ def _are_sources(records: npt.NDArray[np.void]) -> npt.NDArray[np.bool_]:
 
 
 def _find_limits(records: npt.NDArray[np.void], owner: Owners) -> npt.NDArray[np.uint64]:
-    """Return the `score_ns` above which a record's process kept all timed messages; 0 if it kept all timed messages."""
+    """Return, for each record, the `score_ns` above which its process kept all timed messages; 0 if it dropped none."""
     constants = recording_layout().constants
     is_used = records["level"] == constants["IBP_LEVEL_LONG"]
     # A process may have been killed while it replaced a record: this record has no communicator.
@@ -134,7 +134,7 @@ def _find_limits(records: npt.NDArray[np.void], owner: Owners) -> npt.NDArray[np
 def _find_long(
     records: npt.NDArray[np.void], long_ns: npt.NDArray[np.integer[Any]]
 ) -> tuple[npt.NDArray[np.bool_], npt.NDArray[np.bool_]]:
-    """Return two masks: samples that are longer than the limit of their record, and samples that the hash chose."""
+    """Return two masks: samples with a `score_ns` above their limit `long_ns`, and samples that the hash chose."""
     if "score_ns" not in (records.dtype.names or ()):
         return np.zeros(len(records), np.bool_), np.ones(len(records), np.bool_)
     is_chosen = records["level"] != recording_layout().constants["IBP_LEVEL_LONG"]

@@ -35,7 +35,7 @@ _SLOWER = 0.75
 """Share of the usual rate of the hosts' adapters below which an adapter is slow."""
 
 _USUAL_WIDTH = 4
-"""Lanes of an InfiniBand port; a link with one lane has lost three."""
+"""Usual number of lanes of an InfiniBand link; a link with one lane has lost three lanes."""
 
 _PCI_LANE_GBPS = ((2.5, 2.0), (5.0, 4.0), (8.0, 7.88), (16.0, 15.75), (32.0, 31.5), (64.0, 63.0))
 """GT/s and Gb/s of a PCI Express lane, by generation. Source: PCI Express Base Specification, encodings."""

@@ -53,7 +53,7 @@ class TransferCause:
 
 @dataclass(frozen=True, slots=True)
 class Evidence:
-    """Where the time that a verdict explains is lost. Unknown fields are None.
+    """A place where the job loses time, as evidence for a verdict. Unknown fields are None.
 
     Attributes:
         rank: the rank that other ranks wait for.

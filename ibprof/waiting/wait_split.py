@@ -304,7 +304,7 @@ _MOST_STEPS = 4096
 """Maximum number of ranks that a delay is traced through."""
 
 _MOST_ROWS = 4_000_000
-"""Maximum number of traced parts of waiting over all steps: uncertain clocks make cycles of ranks."""
+"""Maximum number of traced parts of waiting, over all steps. It ends cycles of ranks, which uncertain clocks cause."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -557,7 +557,7 @@ def _sum_by_call(
     size: npt.NDArray[np.uint64],
     begin: Integers,
 ) -> tuple[Integers, Floats]:
-    """Return the pair of hosts, and the rate in Gb/s, of each call that receives messages of a pair."""
+    """Return, for each call that receives some of the `chosen` messages, the pair of hosts and the rate in Gb/s."""
     rows = np.flatnonzero(chosen)
     order = rows[np.lexsort((leave[rows], rank[rows], key[rows]))]
     begins, _ = find_runs(key[order], rank[order], leave[order])

@@ -129,7 +129,8 @@ static void set_up_ends(struct ibp_sim *sim)
     for (unsigned bits = 0; bits < 32; bits++) sim->free_ring[bits] = IBP_SIM_NOTHING;
 }
 
-/* Return the index of a set of ports of a switch. If the set is not among the switch's first sets, add a new set. */
+/* Return the index of a set of ports of a switch. If the set is not among the switch's first KINDS_COMPARED sets, add a
+ * new set. */
 static uint16_t number_choice(const struct ibp_sim *sim, const uint64_t *ports, uint64_t *choices, uint32_t *count)
 {
     const size_t words = (sim->width + 63) / 64;
