@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Compare placements of `ibprof-place` with those of SharedMap, KaHIP, METIS and Scotch, on 20 cases; show their times.
+"""Compare placements by `ibprof-place`, SharedMap, KaHIP, METIS and Scotch on 20 cases; show the times of the searches.
 
 Run it where ibprof and its extra `partitioners` are installed, with Debian's `scotch`, from a checkout:
     python benchmarks/placement.py [--only NAME] [--time SECONDS]

@@ -52,7 +52,7 @@ def _is_mpi(value: object) -> bool:
 
 @pytest.fixture(scope="session", params=mpis.in_every_run(*mpis.NAMES), ids=lambda name: f"openmpi-{name}")
 def mpi(request: pytest.FixtureRequest) -> mpis.Mpi:
-    """Return an Open MPI; the fixture's parameters are all of them, or the MPIs that a test names with `indirect`."""
+    """Return an Open MPI; the fixture's parameters are all Open MPIs, or the MPIs that a test names with `indirect`."""
     return mpis.find_mpi(request.param)
 
 

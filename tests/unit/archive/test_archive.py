@@ -243,7 +243,7 @@ def test_otf2_print_shows_hosts_ports_and_ranks(tmp_path: Path) -> None:
 
 
 def test_each_otf2_library_writes_the_same_and_reads_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The libraries are ibprof's own, the one in PyPI's package otf2, and the system's, which is an older version."""
+    """The libraries are ibprof's own, the library of PyPI's package otf2, and the system's older library."""
     site = Site("solve.c", 17, "solve", "a.out", 2**63, build_id="ab", name="halo")
     sites = (replace(site, callers=(replace(site, line=3), replace(site, function="main"))),)
     ranks = tuple(replace(rank, notes=("-1", "ä")) for rank in SAMPLE.ranks)

@@ -158,7 +158,8 @@ def test_a_notebook_gets_four_rails() -> None:
 
 
 def test_an_adapter_with_two_aggregated_ports(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Ports 1 to 4 are the planes of the adapter's first port, 5 to 8 those of the second. Each has a LID."""
+    """Ports 1 to 4 are the planes of the adapter's first port, ports 5 to 8 the planes of the second port. Each has a
+    LID."""
     text = ONE_LID.read_text()
     seconds = re.findall(r'^Ca\t4 "H-(\w+)"\t\t# "[^"]+ mlx5_[13]"\n((?:\[.*\n)+)', text, re.MULTILINE)
     assert len(seconds) == ADAPTERS // 2

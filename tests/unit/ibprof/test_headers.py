@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Only the C headers define numbers and layouts: Python reads all of them, and sees each change."""
+"""Only the C headers define numbers and layouts: Python reads all these numbers and layouts, and sees each change."""
 
 from __future__ import annotations
 

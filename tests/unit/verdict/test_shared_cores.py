@@ -22,7 +22,7 @@ SECOND = 10**9
 def make_run(
     cores: Sequence[str], lacked: float = 0.5, hosts: Sequence[int] | None = None, boots: Sequence[int] | None = None
 ) -> Profile:
-    """Return a run of 1 s. cores: those of each rank; lacked: fraction of the run in which ranks wait for a core."""
+    """Return a run of 1 s. cores: cores of each rank; lacked: fraction of the run in which ranks wait for a core."""
     ranks = [
         make_rank(
             number,

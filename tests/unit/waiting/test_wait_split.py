@@ -33,7 +33,7 @@ def random_clock(seed: int, ranks: int) -> Clock:
 
 
 def late_in_turn(ranks: int = 4, rounds: int = 300) -> SyntheticRun:
-    """Return a run whose ranks in turn come up to 3 ms late to an Allreduce that takes 20 us."""
+    """Return a run of Allreduces of 20 us, where a different rank comes up to 3 ms late each time."""
     run = SyntheticRun(ranks, seed=3)
     for number in range(rounds):
         run.compute({number % ranks: int(run.generator.uniform(0.5, 3) * MS)})

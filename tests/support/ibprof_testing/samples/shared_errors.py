@@ -88,7 +88,7 @@ RAILS: dict[str, Callable[[Matrix, Matrix, int, np.random.Generator], Matrix]] =
 
 
 def over_two_rails(seed: int, is_costly: bool, how: str, ratio: float) -> Sample:
-    """Return delays of pairs on two rails, on one of them `ratio` times as long. `how` is a key of `RAILS`."""
+    """Return delays of pairs on two rails; delays on one rail are `ratio` times as long. `how` is a key of `RAILS`."""
     made, delays = cluster(seed, is_costly)
     one, other = np.indices(delays.shape)
     a, b = np.minimum(one, other), np.maximum(one, other)

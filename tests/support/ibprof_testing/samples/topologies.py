@@ -60,7 +60,7 @@ class Made:
 
 
 def disturb(matrix: Matrix, noise: float, seed: int, wrong: float = 0.0) -> Matrix:
-    """Multiply each delay by a lognormal error, and a fraction `wrong` of them also by 2 to 4 or by 1/4 to 1/2."""
+    """Multiply each delay by a lognormal error, and a fraction `wrong` of the delays by 2 to 4 or 1/4 to 1/2."""
     draw = np.random.default_rng(seed)
     hosts = len(matrix)
     a, b = np.triu_indices(hosts, 1)

@@ -24,7 +24,8 @@ MTU = 1500
 
 # In a network namespace with only a loopback device, ranks communicate by TCP.
 ROUTED = "routed0"
-"""A device with an address that UCX accepts, unlike a loopback address. Packets to it pass the loopback device."""
+"""A device with an address that UCX accepts, unlike a loopback address. Packets to this address pass the loopback
+device."""
 
 OVER_TCP = {
     "UCX_TLS": "tcp",
