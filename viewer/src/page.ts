@@ -5,7 +5,7 @@ import type { Encoding } from "./pictures/encoding";
 import type { ComparedRun, Run } from "./run";
 import type { State } from "./state";
 
-/** The page. Its members from `Run` are those of the run that lists show. */
+/** The page. The members inherited from `Run` belong to the run that lists show. */
 export interface Page extends Run {
   readonly state: State;
   /** All runs of the file. */

@@ -141,7 +141,7 @@ def position_on_grid(graph: list[set[int]]) -> Points | None:
     bent = (np.arange(steps) + 0.5) / max(steps, 1)
     across, up = (np.concatenate([[0.0], np.cumsum(1 + bend)]) for bend in (1 - bent, bent))
     pitch = across[-1] + 1 + (_DIAGONAL_GAP if steps else 0)
-    # The two sides of a ring in x get different y, and vice versa.
+    # The two sides of a folded ring along x are moved apart in y, and those of a ring along y in x.
     return np.stack(
         [x * pitch + across[diagonal] + _ASIDE * y_side, y * pitch + up[diagonal] + _ASIDE * x_side], axis=1
     )

@@ -37,7 +37,7 @@ from ibprof_converter.routing.far import is_far_of, looks_like_far
 from ibprof_converter.routing.table_formats import find_table_format
 
 _LOOKED_AT = 1000
-"""Largest number of files that are inspected in a folder. Dumps are fewer, even with one file per switch."""
+"""Largest number of files that are inspected in a folder. A fabric has fewer dumps, even with one file per switch."""
 
 _LOOKED_AT_BELOW = 4000
 """Largest number of files that are inspected in all folders below a folder."""

@@ -275,9 +275,9 @@ def describe_flows(
 
     An address is a LID on a rail, of a flow or a rank: the page also shows routes of pairs of ranks without traffic.
 
-    A packet starts on `address_end`, the link direction out of the adapter's port; for a switch, that is `NONE`. Each
-    switch sends the packet out of port `table[node_table[node] + address_column]`. The packet ends at the port or
-    switch of the destination.
+    A packet starts on `address_end`, the link direction out of the adapter's port. If the sender is a switch,
+    `address_end` is `NONE`. Each switch sends the packet out of port `table[node_table[node] + address_column]`. The
+    packet ends at the port or switch of the destination.
 
     Args:
         order: for each rail, the link directions in the order of the page.

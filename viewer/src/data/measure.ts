@@ -38,7 +38,7 @@ export const SHARES: Measure = {
   formatChange: (amount) => formatPoints(amount / WHOLE),
 };
 
-/** Time of each link direction at line rate. A link of unknown speed counts as fast as the fastest. */
+/** Time of each link direction at line rate. A link of unknown speed is assumed to be as fast as the fastest link. */
 export const TIMES: Measure = {
   isShare: false,
   title: "time at line rate of the bytes",
@@ -50,7 +50,7 @@ export const TIMES: Measure = {
   formatChange: (amount) => `${amount > 0 ? "+" : amount < 0 ? "−" : ""}${formatSeconds(Math.abs(amount) / WHOLE)}`,
 };
 
-/** Return the seconds that a byte takes on each link. A link of unknown speed counts as fast as the fastest. */
+/** Return each link's seconds per byte. A link of unknown speed is assumed to be as fast as the fastest link. */
 export function timesPerByte({ linkGbps }: Model): Float64Array {
   let fastest = 0;
   for (let link = 0; link < linkGbps.length; link++) if (linkGbps[link] > fastest) fastest = linkGbps[link];

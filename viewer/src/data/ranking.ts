@@ -12,7 +12,7 @@ export interface Ranking {
   most: number;
 }
 
-/** Order by time, which is amount / `rate`. Of equal times, the smaller `precedence` comes first. */
+/** Order by time, which is amount / `rate`. If times are equal, the index with the smaller `precedence` comes first. */
 export interface TimeOrder {
   rate: (index: number) => number;
   precedence: (index: number) => number;

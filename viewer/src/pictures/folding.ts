@@ -127,7 +127,7 @@ function clearStubs(model: Model, stubs: readonly Stub[], stubOf: Int32Array, x:
     const gaps = row.map(({ columns }, at) => {
       if (!at) return 0;
       const last = row[at - 1].columns;
-      // Adjacent switches keep their distance.
+      // Adjacent switches without stubs keep their distance, up to `SWITCH_GAP`.
       return columns || last
         ? (columns + last + NODE_WIDTH) / 2 + SWITCH_GAP
         : Math.min(wanted[at] - wanted[at - 1], SWITCH_GAP);

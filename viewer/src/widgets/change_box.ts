@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A sentence on the change between the two compared runs, and its reason. The sentence covers all traffic of both.
+// A sentence on the change between the two compared runs, and its reason. The sentence covers all traffic of both runs,
+// whatever the selection.
 
 import { printable } from "../format";
 import type { Page } from "../page";

@@ -196,7 +196,7 @@ class ProgressMeter:
             self.bar = Progress(*columns, console=Console(stderr=True), transient=True)
 
     def start(self, what: str, total: int) -> None:
-        """Begin to display a part of the work that has `total` steps."""
+        """Begin to display the progress of a part of the work, which has `total` steps."""
         self.done, self.total = 0, total
         self.begin, self.next_line = time.monotonic(), _FIRST_LINE_S
         if self.bar is not None:

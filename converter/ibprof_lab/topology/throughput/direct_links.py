@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Direct links between two switches that delays cannot show, since the known path between the switches is equally long.
 
-In the test, two hosts send while other pairs fill a link of the known path. A direct link keeps the rate of the two
-hosts from falling.
+In the test, two hosts send while other pairs fill a link of the known path. If the switches have a direct link, the two
+hosts keep their rate.
 
 Source: Bufe (see `published_methods`), section 2.2.1. Two differences from the thesis: an unchanged rate proves a
 direct link only if the other pairs certainly fill the path, and the total rate of all pairs is compared.

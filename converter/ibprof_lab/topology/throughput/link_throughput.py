@@ -51,7 +51,7 @@ def find_throughput(
     """Compute the throughput of links and switches.
 
     The throughput of a link is the largest rate that was measured on it. The value is a lower bound if the throughputs
-    of other links explain this rate. For the link of a host, other hosts' links are no explanation.
+    of other links explain this rate. For a host's link, the links of other hosts do not count as explanations.
 
     Args:
         through: index of a switch -> result of the job that loads the switch most.
