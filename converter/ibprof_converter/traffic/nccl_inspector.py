@@ -198,8 +198,7 @@ def _find_form(path: Path, line: int, record: dict[str, Any]) -> str:
 
 
 def _add_dump(path: Path, line: int, record: dict[str, Any], into: dict[str, _Communicator]) -> int:
-    """Store the numbers of dropped records in a dump's first line; return the number of records that follow the
-    line."""
+    """Store the numbers of dropped records from a dump's first line; return the number of following records."""
     header = _part(path, line, record, "header")
     pid = _number(path, line, _part(path, line, record, "metadata"), "pid", 1 << 32)
     stats = _part(path, line, record, "dump_stats")
