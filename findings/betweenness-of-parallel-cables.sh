@@ -1,12 +1,12 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# Expected: betweenness, "the share of shortest paths through a node", is the same in networkx and igraph, on multigraphs too.
-# Seen: igraph counts each parallel edge as a path of its own, networkx counts one path a neighbour. On a ring a-b-c-d with a doubled
-#   cable a-b, b has 2/3 of the paths from a to c in igraph and 1/2 in networkx. In networkx the edges next to the doubled one get
-#   equal shares; in igraph the route with two cables gets twice the load of the other.
+# Expected: networkx and igraph calculate the same betweenness, "the share of shortest paths through a node", also on multigraphs.
+# Seen: igraph counts a path for each parallel edge, and networkx counts one path for each neighbour. On a ring a-b-c-d with two
+#   cables a-b, b is on 2/3 of the paths from a to c in igraph, and on 1/2 in networkx. In networkx, both routes from a to c get
+#   equal shares; in igraph, the route with two cables gets twice the load of the other route.
 # Version: networkx 3.4.2, igraph 0.11.8.
-# Matters: betweenness is often taken as expected load under equal-cost multipath. Switches that hash over ports do what igraph says,
-#   those that hash over next hops what networkx says.
+# Matters: betweenness often serves as the expected load under equal-cost multipath. Switches that hash over ports behave as igraph
+#   calculates; switches that hash over next hops behave as networkx calculates.
 . "$(dirname "$0")/lib.sh"
 
 pip_install networkx==3.4.2 igraph==0.11.8

@@ -1,10 +1,10 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# Expected: count_automorphisms of a path a=b-c, whose first link is doubled, is 1: no exchange of nodes keeps it. isomorphic() of
-#   igraph respects multiplicities.
-# Seen: it is 2, the number of the simple path a-b-c; multiplicities are ignored, without an error.
+# Expected: count_automorphisms returns 1 for a path a=b-c with a doubled first link: no exchange of nodes preserves the graph.
+#   isomorphic() of igraph respects multiplicities.
+# Seen: count_automorphisms returns 2, the number for the simple path a-b-c. It ignores multiplicities, and reports no error.
 # Version: igraph 0.11.8 (C library 0.10).
-# Matters: hosts look interchangeable that are not, when symmetry of a fabric is used to test fewer cases.
+# Matters: a program that uses the symmetry of a fabric to test fewer cases takes different hosts for interchangeable.
 . "$(dirname "$0")/lib.sh"
 
 pip_install igraph==0.11.8

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# What the scripts of this folder share: a temporary folder, packages in it, and the comparison with what was seen.
+# Shared by the scripts of this folder: a temporary folder, packages in it, and a comparison with the behaviour seen before.
 set -eu
 
 findings=$(cd "$(dirname "$0")" && pwd)
@@ -7,7 +7,7 @@ folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
 cd "$folder"
 
-# Install packages of PyPI in a virtual environment of the temporary folder, which `python` then runs.
+# Install packages of PyPI in a virtual environment in the temporary folder. `python` then runs in this environment.
 pip_install() {
     python3 -m venv venv
     venv/bin/pip install --quiet --disable-pip-version-check "$@"
@@ -17,7 +17,7 @@ pip_install() {
     printf '\n'
 }
 
-# Unpack packages of Debian 12 below the temporary folder, and find their programs and libraries there.
+# Unpack packages of Debian 12 below the temporary folder, and add their programs and libraries to the search paths.
 debian_unpack() {
     apt-get download --quiet=2 "$@" 2>/dev/null
     for package in *.deb; do dpkg-deb --extract "$package" debian; done
@@ -29,7 +29,7 @@ debian_unpack() {
     printf '\n'
 }
 
-# Print what was seen, and end with 1 unless it is what was seen before.
+# Print a result, and exit with 1 if it differs from the result seen before.
 expect() { # WHAT SEEN BEFORE
     printf '%s: %s\n' "$1" "$2"
     [ "$2" = "$3" ] || {

@@ -1,10 +1,10 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# Expected: MPI_Dist_graph_neighbors with maxoutdegree 0 returns the sources alone. The standard says: if maxindegree or
-#   maxoutdegree is smaller than the number of neighbours, only the first part of the list is returned (MPI 4.1, section 8.5.5).
-# Seen: MPICH reports an invalid argument, which ends a program with the default error handler.
+# Expected: MPI_Dist_graph_neighbors with maxoutdegree 0 returns only the sources. The standard says: if maxindegree or maxoutdegree
+#   is smaller than the number of neighbours, only the first part of the list is returned (MPI 4.1, section 8.5.5).
+# Seen: MPICH reports an invalid argument. With the default error handler, this ends the program.
 # Version: MPICH 5.0.2.
-# Matters: a tool that asks for the sources of a communicator ends its user's program. Pass arrays for all neighbours.
+# Matters: a tool that requests only the sources of a communicator ends the user's program. Pass arrays for all neighbours.
 . "$(dirname "$0")/lib.sh"
 
 pip_install mpich==5.0.2

@@ -1,11 +1,12 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# Expected: on a MultiGraph, networkx counts parallel edges when it asks how many edges separate two nodes, or refuses the graph, as
+# Expected: on a MultiGraph, networkx counts parallel edges to find how many edges separate two nodes, or refuses the graph, as
 #   stoer_wagner and maximum_flow do.
-# Seen: two nodes with two parallel edges have edge_connectivity(G) 2, but edge_connectivity(G, a, b) 1, a minimum_edge_cut of one edge
-#   without a key, and one edge-disjoint path. The functions contradict each other, and none raises an error.
+# Seen: for two nodes with two parallel edges, edge_connectivity(G) is 2, but edge_connectivity(G, a, b) is 1. There is one
+#   edge-disjoint path, and minimum_edge_cut returns one edge without a key. The functions contradict each other, and none raises an
+#   error.
 # Version: networkx 3.4.2.
-# Matters: "how many cables must fail before this leaf is cut off" gets the number of neighbours, not of cables.
+# Matters: the number of cables that must fail before a leaf is cut off is reported as the number of neighbours.
 . "$(dirname "$0")/lib.sh"
 
 pip_install networkx==3.4.2

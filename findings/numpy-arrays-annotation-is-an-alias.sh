@@ -1,10 +1,11 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 # Expected: the annotation `NDArray[np.int64]` is `np.ndarray` with the arguments shape and dtype, in every version of numpy.
-# Seen: up to 2.4 it is. From 2.5 on `NDArray` is an alias of PEP 695: get_origin() returns the alias, which is no class, and
-#   get_args() has the scalar type alone. get_type_hints() does not expand it.
-# Version: numpy 2.4.6 and 2.5.5, Python 3.12 or newer. Python 3.11 and older get no numpy 2.5, so tests there see nothing.
-# Matters: a program that reads the types of its columns from annotations ends with a traceback on new Pythons only.
+# Seen: this holds up to numpy 2.4. From 2.5 on, `NDArray` is an alias of PEP 695: get_origin() returns the alias, which is no
+#   class, and get_args() returns only the scalar type. get_type_hints() does not expand the alias.
+# Version: numpy 2.4.6 and 2.5.5, Python 3.12 or newer. numpy 2.5 requires Python 3.12, so tests on older Pythons do not show the
+#   change.
+# Matters: a program that reads the types of its columns from annotations ends with a traceback, but only on new Pythons.
 . "$(dirname "$0")/lib.sh"
 
 python3 -c 'import sys; sys.exit(sys.version_info < (3, 12))' || {

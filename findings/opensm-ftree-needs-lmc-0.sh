@@ -1,10 +1,10 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# Expected: ftree routes a regular fat tree whatever the LMC is; multipath is what LMC is for.
-# Seen: with LMC 1 ftree gives up and OpenSM takes minhop, on the same regular fabric that ftree routes with LMC 0. The subnet is
-#   reported up; the engine in use stands in the log alone.
+# Expected: ftree routes a regular fat tree with any LMC, because LMC exists for multipath routing.
+# Seen: with LMC 1, ftree fails and OpenSM uses minhop, on the same regular fabric that ftree routes with LMC 0. OpenSM reports the
+#   subnet as up. Only the log names the engine in use.
 # Version: OpenSM 3.3.23 (Debian 12), on ibsim 0.10.
-# Matters: opensm.conf says ftree and the fabric runs minhop; a tool must read the log or the tables, not the configuration.
+# Matters: opensm.conf names ftree, but the fabric uses minhop. A tool must read the log or the tables, not the configuration.
 . "$(dirname "$0")/lib.sh"
 . "$findings/subnet.sh"
 

@@ -1,10 +1,11 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# Expected: lash finds shortest paths on any topology and dor does so where it sees no mesh; on a fat tree each spreads the destinations
-#   over the spines, as minhop does.
-# Seen: both send all traffic of a leaf to one spine. lash uses one cable of two to it, dor both. The other spine is idle.
+# Expected: lash finds shortest paths on any topology, and so does dor on a topology that is no mesh. On a fat tree, both spread the
+#   destinations over the spines, as minhop does.
+# Seen: both send all traffic of a leaf to one spine: lash over one of the two cables to this spine, dor over both cables. The other
+#   spine is idle.
 # Version: OpenSM 3.3.23 (Debian 12), on ibsim 0.10.
-# Matters: "topology-agnostic" says that an engine avoids deadlocks on any topology, and nothing of how it spreads load.
+# Matters: "topology-agnostic" means that an engine avoids deadlocks on any topology; it does not mean that the engine spreads load.
 . "$(dirname "$0")/lib.sh"
 . "$findings/subnet.sh"
 

@@ -1,9 +1,10 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# Expected: a root file (-a) with one of two spines helps updn or ftree to rank the switches; both spines are then at one rank and used.
-# Seen: all routes between leaves go through the listed spine, the other one carries nothing. No warning is logged.
+# Expected: a root file (-a) with one of two spines helps updn or ftree to rank the switches. Both spines then have the same rank
+#   and carry traffic.
+# Seen: all routes between leaves go through the listed spine; the other spine carries nothing. OpenSM logs no warning.
 # Version: OpenSM 3.3.23 (Debian 12), on ibsim 0.10.
-# Matters: when a spine is added or replaced and the root file is not renewed, the new spine stays idle and its peers carry its load.
+# Matters: if a spine is added or replaced, but the root file is not updated, the new spine is idle and other spines carry its load.
 . "$(dirname "$0")/lib.sh"
 . "$findings/subnet.sh"
 

@@ -1,11 +1,12 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# Expected: a root file (-a) that lists leaves in place of spines is refused, or OpenSM falls back to another engine, as it does when
-#   the listed GUIDs do not exist.
-# Seen: updn accepts the file, reports "updn tables configured on all switches" and "SUBNET UP", and leaves every host of another
-#   leaf unreachable. ftree refuses the same file and falls back to minhop.
+# Expected: OpenSM refuses a root file (-a) that lists leaves instead of spines, or falls back to another engine, as it does if the
+#   listed GUIDs do not exist.
+# Seen: updn accepts the file, reports "updn tables configured on all switches" and "SUBNET UP", and makes all hosts of other leaves
+#   unreachable from each leaf. ftree refuses the same file and falls back to minhop.
 # Version: OpenSM 3.3.23 (Debian 12), on ibsim 0.10.
-# Matters: the log of a subnet manager shows no fault while hosts cannot reach each other; the forwarding tables show it.
+# Matters: the log of the subnet manager shows no fault, although hosts cannot reach each other. The forwarding tables show the
+#   fault.
 . "$(dirname "$0")/lib.sh"
 . "$findings/subnet.sh"
 

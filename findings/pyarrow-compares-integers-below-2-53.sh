@@ -1,10 +1,11 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# Expected: pyarrow compares a column of int64 with a float, as numpy and polars do, whatever the values are.
-# Seen: it compares as long as all values are at most 2^53, and raises ArrowInvalid from 2^53 + 1 on. The type is the same.
+# Expected: pyarrow compares a column of int64 with a float for all values, as numpy and polars do.
+# Seen: the comparison works if all values are at most 2^53. If a value is larger, the comparison raises ArrowInvalid. The
+#   column's type is the same in both cases.
 # Version: pyarrow 26.0.1, polars 2.1.0.
-# Matters: a filter such as `bytes > 1.5e9` passes every test with small data, and fails on GUIDs or sums of a site's bytes.
-#   Cast the column to float64 with safe=False, or compare with an integer.
+# Matters: a filter such as `bytes > 1.5e9` passes every test with small data, but fails on GUIDs or on sums of a site's bytes. Cast
+#   the column to float64 with safe=False, or compare with an integer.
 . "$(dirname "$0")/lib.sh"
 
 pip_install pyarrow==26.0.1 polars==2.1.0 numpy==2.4.6

@@ -1,10 +1,10 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# Expected: scipy's maximum_flow takes capacities of int64, or refuses them: it refuses floats with an error.
-# Seen: capacities are cut to 32 bits without a word. Two edges of 12.5e9 (bytes per second of 100 Gb/s) have a maximum flow of 0;
-#   two of 5e9 have 705,032,704.
+# Expected: scipy's maximum_flow accepts capacities of int64, or refuses them with an error, as it refuses floats.
+# Seen: maximum_flow cuts capacities to 32 bits without a warning. Two edges of 12.5e9 (bytes per second of 100 Gb/s) have a maximum
+#   flow of 0; two edges of 5e9 have 705,032,704.
 # Version: scipy 1.15.3.
-# Matters: bandwidths in bytes per second do not fit; give capacities in units of which the largest is below 2^31.
+# Matters: bandwidths in bytes per second do not fit. Choose a unit in which all capacities are below 2^31.
 . "$(dirname "$0")/lib.sh"
 
 pip_install scipy==1.15.3

@@ -1,11 +1,11 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# Expected: a CSR matrix with two entries for one pair (two parallel cables, lengths 3 and 5) gives one shortest path whatever the type
-#   of its numbers is: 3, or the documented sum of duplicates, 8.
-# Seen: with floats Dijkstra, Bellman-Ford and Johnson give 3; with integers the same matrix gives 8, except by Floyd-Warshall: 3.
-#   The conversion to float sums duplicates first.
+# Expected: a CSR matrix with two entries for one pair (two parallel cables, lengths 3 and 5) has one shortest path, whatever its
+#   number type is: 3, or 8, the documented sum of duplicates.
+# Seen: with floats, Dijkstra, Bellman-Ford and Johnson return 3. With integers, they return 8 for the same matrix, but
+#   Floyd-Warshall returns 3. The conversion to float sums duplicates first.
 # Version: scipy 1.15.3.
-# Matters: hop counts are integers and delays are floats, so one fabric with a doubled cable gets two different answers.
+# Matters: hop counts are integers and delays are floats, so a fabric with a doubled cable gets two different answers.
 . "$(dirname "$0")/lib.sh"
 
 pip_install scipy==1.15.3

@@ -47,8 +47,9 @@ struct ibp_sim_network {
     uint32_t lanes;
     /* Size of the largest packet, less than 2^24. */
     uint32_t packet_bytes;
-    /* With adaptive routing. 0: each packet takes the least occupied port. Otherwise all packets of a message take the
-     * ports of its first packet, which compares occupied bytes in whole multiples of this number. */
+    /* With adaptive routing. 0: each packet takes the least occupied port. Otherwise, all packets of a message take the
+     * ports chosen for its first packet. The choice compares the ports' occupied bytes, rounded down to multiples of
+     * this number. */
     uint32_t message_step_bytes;
 };
 
