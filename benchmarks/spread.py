@@ -121,7 +121,7 @@ def time_kernels(name: str, subnet: Subnet, runs: int) -> None:
     show(two, f"a matrix of equal entries, two threads ({one / two:.2f} times one)")
     loads = spread_matrix(routes, lids, lids, matrix)
     of_switches = subnet.fabric.node_kind[subnet.fabric.link_node] == NodeKind.SWITCH
-    print(f"  {int(loads.bytes[of_switches].sum())} hops of pairs from a switch")
+    print(f"  {int(loads.bytes[of_switches].sum())} hops from switches, summed over all pairs")
     if count < 2000:
         source, destination = np.repeat(lids, count), np.tile(lids, count)
         nothing = np.zeros(len(source), np.int32)

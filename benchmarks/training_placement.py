@@ -144,7 +144,7 @@ def least_of_whole(problem: PlacementProblem, job: TrainingJob, block: SlotOfRan
     """Return a lower bound of the time (s) of the most loaded host link, if each tensor group is on one host.
 
     A host with one group sends the bytes that leave the group, whatever the order. A host with two groups sends at
-    least the bytes that leave a group and its best partner. At best, a host's adapters send equal bytes.
+    least the bytes that leave the pair of a group and its best partner. At best, a host's adapters send equal bytes.
 
     Args:
         problem: the ranks to place.

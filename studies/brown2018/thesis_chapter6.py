@@ -145,7 +145,8 @@ def throttled(window: float, least: float) -> Verdict:
 
 
 def throttle_cost(window: float) -> tuple[str, float] | None:
-    """Return growths of the last client's time and of the mean client's time as text, and the former as a number."""
+    """Return text on how the times of the last and the mean client grow, and the growth of the last one's as a
+    number."""
     after = find_throttled("io", window)
     before = find_unthrottled("io", after) if after else None
     if not before or not after:

@@ -136,7 +136,8 @@ def at_2_ms() -> Verdict:
 
 
 def stays_above() -> Verdict:
-    """Compare I/O's shortest time alone past the threshold with its longest time next to MPI before the threshold."""
+    """Compare the shortest time of I/O alone, past the threshold, with the longest next to MPI, before the
+    threshold."""
     past = all_there(*(find_alone("io", (4 * MB, interval)) for interval in INTERVALS[4 << 20][3:]))
     before = [find_pair("io", (4 * MB, own), (4 * MB, other)) for own in FREE[4 * MB] for other in INTERVALS[4 << 20]]
     there = [row for row in before if row]

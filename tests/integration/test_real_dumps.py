@@ -146,7 +146,8 @@ def test_alike_messages_of_table_files_are_one_warning_with_their_number(tmp_pat
 
 
 BUSIEST = {"avakas": ("d-mod-k", 332, 270), "plafrim": ("min-hop", 2646, 2646)}
-"""Site -> model; largest number of paths on a link between switches, by the site's tables; by the model's tables."""
+"""Site -> model, and the largest numbers of paths on a link between switches: with the site's and the model's
+tables."""
 
 
 @pytest.mark.parametrize("site", ["written here", *(BUSIEST if REAL else ())])

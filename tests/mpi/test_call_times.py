@@ -117,7 +117,8 @@ def test_messages_that_came_early(name: str, small: int, build: Build, tmp_path:
 
 @pytest.mark.parametrize("name", [SYSTEM, MPICH_SYSTEM])
 def test_rare_copies(name: str, build: Build, tmp_path: Path) -> None:
-    """Rare large messages among quick calls have their time, although MPI copies them outside its progress loop."""
+    """The times of rare large messages among quick calls are recorded, although MPI copies them outside its progress
+    loop."""
     mpi = find_any(name)
     program = build(mpi, "rare_copies.c", "-g", "-O1")
     ran = run_mpi(mpi, 2, [program], recording=tmp_path, env=ON)

@@ -78,7 +78,7 @@ def test_each_algorithm(name: str, program: str, style: str, ranks: int, build: 
 def test_open_mpi_next_to_its_monitoring(
     system_mpi: Mpi, build: Build, style: str, program: str, tmp_path: Path
 ) -> None:
-    """Both tools agree on each pair of ranks, in each round."""
+    """ibprof and the monitoring agree on each pair of ranks, in each round."""
     command: list[str | Path] = [build(system_mpi, program), style]
     for number, forced in enumerate(list_rounds(system_mpi, 5)):
         assert run_round(system_mpi, 5, command, forced, tmp_path / str(number))

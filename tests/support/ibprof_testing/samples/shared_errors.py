@@ -25,8 +25,8 @@ class Sample:
 def processor(seed: int) -> Sample:
     """Return delays between the hardware threads of synthetic processors with sockets, complexes, cores and threads.
 
-    The delay of a level is 1.7 to 4.5 times as short as the delay of the level above. Within a level, delays differ by
-    3 to 30% with the distance of cores on a grid, and also from core to core. Clocks round the delays.
+    The delay of a level is the delay of the level above, divided by 1.7 to 4.5. Within a level, delays differ by 3 to
+    30% with the distance of cores on a grid, and also from core to core. Clocks round the delays.
     """
     draw = np.random.default_rng(seed)
     sockets, complexes = int(draw.choice([1, 1, 2, 2, 4])), int(draw.choice([1, 1, 2, 4, 8]))
