@@ -129,6 +129,25 @@ def test_tables_have_the_rows_of_their_presets(study: str) -> None:
     assert {describe(row) for row in rows} == {describe(row) for row in read_means([HERE / "tables" / f"{study}.csv"])}
 
 
+def test_seeds_of_a_reading_share_a_row(monkeypatch: pytest.MonkeyPatch) -> None:
+    page, claim = load("write_page"), "5.10 shares 1 : 1.8 : 3"
+    found = [("2", "0", "b"), ("1", "1", "a")]
+    rows = [{"inputs": "usual", "claim": claim, "seed": at, "passes": ok, "figures": said} for at, ok, said in found]
+    monkeypatch.setattr(page, "read_table", lambda: rows)
+    assert page.write_unstated().splitlines()[2:] == [f"| {claim} | usual | a / b | pass in 1 of 2 seeds |"]
+
+
+def test_a_request_takes_the_servers_time_too() -> None:
+    unstated, patterns = load("unstated"), load("thesis_patterns")
+    jobs = [patterns.io(4096, 100 * patterns.US), patterns.mpi()]
+    usual, served = (
+        unstated.Laboratory(unstated.Inputs(server_ns=each), 1).run(jobs, "io", alone=True, counts=(0, 2))
+        for each in (0.0, 1.0)
+    )
+    assert served.mean - usual.mean == pytest.approx(4.096, abs=0.2)
+    assert served.cycle_us - usual.cycle_us == pytest.approx(4.096, rel=0.3)
+
+
 @pytest.fixture(scope="module")
 def every_study(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Return the folder with results of all studies that have figures, simulated with --quick on a small machine."""

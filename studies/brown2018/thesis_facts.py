@@ -9,9 +9,24 @@ from statistics import median
 
 from thesis_chapter6 import by_servers, find_throttled, find_unthrottled
 from thesis_patterns import INTERVALS
-from thesis_results import ALL_SEEDS, KB, MB, PAGE, STUDIES, Row, find_pair, is_apart, list_rows, show
+from thesis_results import (
+    ALL_SEEDS,
+    KB,
+    MB,
+    PAGE,
+    STUDIES,
+    Row,
+    find_alone,
+    find_pair,
+    is_apart,
+    list_rows,
+    show,
+    show_range,
+    survey,
+)
 from thesis_routing_claims import routing_row
 
+LINK_GBYTES = 12.5
 SURVEY = PAGE.parent / "survey.csv"
 """Path of a table: for each value of a quantity, the number of the survey's simulations that have this value."""
 RUNS = ("baseline", "interference")
@@ -239,6 +254,31 @@ def write_steady() -> str:
     return "\n".join(lines)
 
 
+def elevated_by_small_io() -> str:
+    """Return the slow-downs of 512 KB and 4 MB MPI next to 4 KB I/O at 1 µs: charts D and G of figure 5.5."""
+    rows = [row for row in survey("mpi") if row["io_interval_us"] == 1 and row["mpi_bytes"] > 4 * KB]
+    above = sum(row["slowdown"] - row["slowdown_half"] > 1 for row in rows)
+    return f"{show_range(rows)} times, above 1 beyond the interval in {above} of {len(rows)} pairs"
+
+
+def by_hosts() -> str:
+    """Return the slow-downs of MPI with 75% of the hosts next to a checkpoint, by means of hosts: figure 5.11."""
+    rows = [row for row in list_rows("scaling", "mpi", "interference", mpi_share=0.75) if row["node_slowdown"]]
+    return show_range(rows, "node_slowdown")
+
+
+def uplink_load() -> str:
+    """Return the load of 4 KB I/O at 1 µs on the links up from the clients' leaf switches, and its limit.
+
+    All bytes pass the servers' links, which limits the load.
+    """
+    row = find_alone("io", (4 * KB, 1.0))
+    assert row is not None
+    links = 68 * 18 * LINK_GBYTES
+    sent = 612 * row["io_bytes"] / (row["mean_us"] + row["io_interval_us"]) / 1e3
+    return f"{sent / links:.1%}, and at most {72 / 68 / 18:.1%}"
+
+
 FACTS: dict[str, Callable[[], str]] = {
     "hops": count_hops,
     "simulations": count_simulations,
@@ -256,5 +296,8 @@ FACTS: dict[str, Callable[[], str]] = {
     "steady-alone": steady_alone,
     "past-threshold": past_threshold_most,
     "both-at-500-us": random_4_mb,
+    "elevated-by-small-io": elevated_by_small_io,
+    "uplink-load": uplink_load,
+    "by-hosts": by_hosts,
 }
 """Name in the page (`<!-- fact: NAME -->...<!-- end -->`) -> function that returns the text."""

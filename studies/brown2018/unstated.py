@@ -21,7 +21,7 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 from thesis_patterns import KIB, MIB, MS, THESIS_FABRIC, US, io, mpi
-from thesis_results import adds_as, is_close, is_none, is_some
+from thesis_results import NONE, adds_as, is_close, is_some
 
 from ibprof_lab.lab_choices import ServerPlacement
 from ibprof_lab.simulation.engine.packet_engine import Client, Job, Simulation, Stop
@@ -44,6 +44,8 @@ class Inputs:
         together: True if all clients start within 1 µs; False if their starts spread over an interval.
         lane_bytes, packet_bytes, switch_ns: as in `Hardware`.
         throttled: fraction of the compute hosts on which the throttled I/O of figure 6.7 runs.
+        message_step_bytes: as in `Hardware`, for adaptive routing.
+        server_ns: time for each byte that a server needs after a request has arrived. The request's time contains it.
     """
 
     drawn: bool = False
@@ -52,6 +54,8 @@ class Inputs:
     packet_bytes: int = 4 * KIB
     switch_ns: float = 90.0
     throttled: float = 0.5
+    message_step_bytes: int = 0
+    server_ns: float = 0.0
 
 
 INPUTS = {
@@ -67,6 +71,15 @@ INPUTS = {
     "usual, 6.7 with 20%": Inputs(throttled=0.2),
     "drawn, 48 KiB, 200 ns, 6.7 with 20%": Inputs(drawn=True, lane_bytes=48 * KIB, switch_ns=200.0, throttled=0.2),
     "both, 6.7 with 25%": Inputs(drawn=True, together=True, throttled=0.25),
+    "48 KiB": Inputs(lane_bytes=48 * KIB),
+    "server at 12.5 GB/s": Inputs(server_ns=1 / 12.5),
+    "server at 16 GB/s": Inputs(server_ns=1 / 16),
+    "server at 12.5 GB/s, 6.7 with 25%": Inputs(server_ns=1 / 12.5, throttled=0.25),
+    "server at 12.5 GB/s, 6.7 with 20%": Inputs(server_ns=1 / 12.5, throttled=0.2),
+    "48 KiB, server at 12.5 GB/s": Inputs(lane_bytes=48 * KIB, server_ns=1 / 12.5),
+    "a choice for each message": Inputs(message_step_bytes=1),
+    "a choice for each message, 32 KiB steps": Inputs(message_step_bytes=32 * KIB),
+    "a choice for each message, 64 KiB steps": Inputs(message_step_bytes=64 * KIB),
 }
 
 
@@ -116,7 +129,14 @@ class Laboratory:
                 measured.
             hops: number of packet hops after which the run ends, even if messages remain.
         """
-        hardware = Hardware(self.inputs.packet_bytes, self.inputs.lane_bytes, self.inputs.switch_ns)
+        hardware = Hardware(
+            self.inputs.packet_bytes,
+            self.inputs.lane_bytes,
+            self.inputs.switch_ns,
+            message_step_bytes=self.inputs.message_step_bytes,
+        )
+        served_ns = {job.name: job.bytes * self.inputs.server_ns if job.name == IO else 0.0 for job in jobs}
+        jobs = [replace(job, interval_ns=job.interval_ns + served_ns[job.name]) for job in jobs]
         setting = Setting(THESIS_FABRIC, hardware, adaptive, 72, server_placement=servers)
         running = (measured,) if alone else (IO, MPI)
         assigned = find_assignment(Cell(setting, tuple(jobs), running, measured, self.seed))
@@ -141,7 +161,8 @@ class Laboratory:
             if simulation.state.stop in {Stop.DONE, Stop.DEADLOCK}:
                 break
         cycles = [(starts[-1] - starts[0]) / (len(starts) - 1) for starts in begun.values() if len(starts) > 1]
-        return Run(np.array(latencies) * network.tick_ns / 1e3, float(np.mean(cycles)) * network.tick_ns / 1e3)
+        latency_ns = np.array(latencies) * network.tick_ns + served_ns[measured]
+        return Run(latency_ns / 1e3, float(np.mean(cycles)) * network.tick_ns / 1e3)
 
     def _read(self, jobs: Sequence[Job], clients: list[Client], within: int) -> list[Client]:
         """Return the clients with start times and partners as `inputs` sets them."""
@@ -203,11 +224,22 @@ def find_shares(lab: Laboratory) -> Found:
 
 
 def find_rare(lab: Laboratory, share: float, printed: float) -> Found:
-    jobs = [io(4 * MIB, 128 * MS, share), mpi(4 * MIB, 500 * US, 1 - share)]
-    alone, other = lab.run(jobs, IO, alone=True, counts=(1, 3), hops=1e9), lab.run(jobs, IO, counts=(0, 2), hops=1e9)
+    alone, other = run_rare(lab, share)
     slow = other.mean / alone.mean
     parts = " to ".join(f"{run.latency.std() / run.mean:.0%}" for run in (alone, other))
     return adds_as(slow, printed), f"{slow:.2f} (deviation {parts})"
+
+
+def find_deviation(lab: Laboratory) -> Found:
+    """Compare the standard deviation of a request's time, divided by the mean: alone, and next to MPI."""
+    parts = [float(run.latency.std() / run.mean) for run in run_rare(lab, 0.5)]
+    return is_close(parts[0], 0.08) and is_close(parts[1], 0.19), " to ".join(f"{part:.1%}" for part in parts)
+
+
+def run_rare(lab: Laboratory, share: float) -> tuple[Run, Run]:
+    """Return the runs of 4 MB I/O every 128 ms: alone, and next to 4 MB MPI."""
+    jobs = [io(4 * MIB, 128 * MS, share), mpi(4 * MIB, 500 * US, 1 - share)]
+    return lab.run(jobs, IO, alone=True, counts=(1, 3), hops=1e9), lab.run(jobs, IO, counts=(0, 2), hops=1e9)
 
 
 def find_checkpointed(lab: Laboratory, share: float) -> tuple[float, float]:
@@ -255,28 +287,92 @@ def find_adaptive(lab: Laboratory, measured: str) -> Found:
     return min(ratios) > 1, ", ".join(f"{ratio:.2f}" for ratio in ratios)
 
 
-def find_adaptive_interference(lab: Laboratory) -> Found:
-    """Check that I/O and MPI (both 512 KB every 500 µs) do not slow each other down."""
-    jobs = [io(512 * KIB, 500 * US), mpi(512 * KIB, 500 * US)]
-    slow = [lab.slow(jobs, measured, adaptive=True, hops=8e7) for measured in (IO, MPI)]
-    return all(map(is_none, slow)), "I/O {:.2f}, MPI {:.2f}".format(*slow)
+BEFORE = {5 * MS: (0, 2), 1 * MS: (4, 8), 500 * US: (12, 20)}
+"""Interval of 512 KB I/O before its threshold -> numbers of a client's left-out and measured messages."""
+
+OTHERS = (5 * MS, 500 * US, 10 * US)
+"""Intervals of MPI next to this I/O."""
+
+
+def pair_512_kb(lab: Laboratory, at: float, other: float, measured: str, **how: object) -> Run:
+    """Return the run of I/O or MPI of 512 KB. I/O has the interval `at`, MPI the interval `other`."""
+    counts = BEFORE.get(at, (12, 20)) if measured == IO else (12, 30)
+    return lab.run([io(512 * KIB, at), mpi(512 * KIB, other)], measured, counts=counts, hops=8e7, **how)  # type: ignore[arg-type]
+
+
+def find_adaptive_slow(lab: Laboratory, measured: str) -> Found:
+    """Check that a job of 512 KB is not slowed by the other job, with I/O before its threshold."""
+    slow = [
+        pair_512_kb(lab, at, other, measured, adaptive=True).mean
+        / pair_512_kb(lab, at, other, measured, adaptive=True, alone=True).mean
+        for at in BEFORE
+        for other in OTHERS
+    ]
+    return max(slow) <= 1 + NONE, f"{min(slow):.2f} to {max(slow):.2f} in {len(slow)} cells"
+
+
+def find_adaptive_past(lab: Laboratory, measured: str) -> Found:
+    """Compare a job's times with adaptive routing and with tables, with I/O past its threshold."""
+    runs = [(at, other, False) for at in (100 * US, 10 * US) for other in OTHERS]
+    runs += [(at, OTHERS[0], True) for at in (100 * US, 10 * US) if measured == IO]
+    ratios = []
+    for at, other, alone in runs:
+        static, adaptive = (
+            pair_512_kb(lab, at, other, measured, adaptive=way, alone=alone).mean for way in (False, True)
+        )
+        ratios.append(adaptive / static)
+    return all(is_close(ratio, 1) for ratio in ratios), f"{min(ratios):.2f} to {max(ratios):.2f} in {len(ratios)} cells"
+
+
+def find_threshold(
+    lab: Laboratory, size: int, before: float, past: float, last: float, adaptive: bool = False
+) -> Found:
+    """Check that the threshold of I/O alone is between two intervals.
+
+    From the threshold on, the job has 90% of its throughput at the interval `last`.
+    """
+    counts = (12, 20)
+    runs = [
+        lab.run([io(size, at), mpi()], IO, alone=True, counts=counts, adaptive=adaptive) for at in (before, past, last)
+    ]
+    rates = [1 / run.cycle_us for run in runs]
+    said = f"{runs[0].mean:.0f} µs at {before / US:g} µs, {runs[1].mean:.0f} at {past / US:g} µs"
+    return rates[0] < 0.9 * rates[2] <= rates[1], said
+
+
+def find_equal_times(lab: Laboratory) -> Found:
+    large, congested = (
+        lab.run([io(4 * MIB, at, share), mpi(share=1 - share)], IO, alone=True).mean
+        for at, share in ((2 * MS, 0.75), (100 * US, 0.5))
+    )
+    return is_close(large, congested), f"{large:.0f} and {congested:.0f} µs"
 
 
 CLAIMS: dict[str, Callable[[Laboratory], Found]] = {
     "5.5 I percentiles 351 and 630 µs": find_percentiles,
+    "5.3 threshold of 4 MB": lambda lab: find_threshold(lab, 4 * MIB, 5 * MS, 1 * MS, 100 * US),
+    "5.3 threshold of 512 KB": lambda lab: find_threshold(lab, 512 * KIB, 500 * US, 100 * US, 10 * US),
     "5.5 largest slow-down of MPI 7.6, in chart C": find_largest,
     "5.3 C 4 KB I/O alone 3.07 µs": find_small_alone,
     "5.3 C 4 KB I/O 1.9 times": find_small_io,
     "5.11 75% 1.6 to 3.2 times": find_three_quarters,
     "6.5 MPI, random servers like isolated": find_servers,
     "5.10 shares 1 : 1.8 : 3": find_shares,
+    "5.10 75% at 2 ms like 50% at 100 µs": find_equal_times,
     "5.10 25% at 128 ms 1.18 times": lambda lab: find_rare(lab, 0.25, 1.18),
     "6.2 50% at 128 ms 1.12 times": lambda lab: find_rare(lab, 0.5, 1.118),
+    "6.2 deviation at 128 ms 8% to 19%": find_deviation,
     "6.7 throttle": find_throttled,
     "5.5 D, G elevated": find_elevated,
     "5.9 MPI alone, adaptive higher": lambda lab: find_adaptive(lab, MPI),
     "5.8 I/O alone, adaptive higher": lambda lab: find_adaptive(lab, IO),
-    "5.8, 5.9 no slow-down before the threshold, adaptive": find_adaptive_interference,
+    "5.8 I/O before its threshold, adaptive: no slow-down": lambda lab: find_adaptive_slow(lab, IO),
+    "5.9 MPI, I/O before its threshold, adaptive: no slow-down": lambda lab: find_adaptive_slow(lab, MPI),
+    "5.8 I/O past its threshold, adaptive like static": lambda lab: find_adaptive_past(lab, IO),
+    "5.9 MPI next to it, adaptive like static": lambda lab: find_adaptive_past(lab, MPI),
+    "5.8 adaptive: the threshold remains": lambda lab: find_threshold(
+        lab, 512 * KIB, 500 * US, 100 * US, 10 * US, adaptive=True
+    ),
 }
 
 

@@ -8,6 +8,7 @@ import re
 import sys
 from collections.abc import Callable
 from functools import partial
+from itertools import product
 
 import thesis_chapter5
 import thesis_chapter6
@@ -75,12 +76,20 @@ def write_progress() -> str:
 
 
 def write_unstated() -> str:
-    """Return the table of results: one row for each claim and set of unstated values, in the order of the search."""
+    """Return the table of results: one row for each claim and set of unstated values, in the order of the search.
+
+    A row has the results of all seeds, in the order of the seeds.
+    """
+    found: dict[tuple[str, str], list[dict[str, str]]] = {}
+    for row in sorted(read_table(), key=lambda row: int(row["seed"])):
+        found.setdefault((row["claim"], row["inputs"]), []).append(row)
     lines = ["| figure | inputs | short runs | |", "|---|---|---|---|"]
-    order = list(CLAIMS_OF_INPUTS)
-    for row in sorted(read_table(), key=lambda row: (order.index(row["claim"]), list(INPUTS).index(row["inputs"]))):
-        verdict = "pass" if int(row["passes"]) else "**mismatch**"
-        lines.append(f"| {row['claim']} | {row['inputs']} | {row['figures']} | {verdict} |")
+    order = list(product(CLAIMS_OF_INPUTS, INPUTS))
+    for claim, inputs in sorted(found, key=order.index):
+        rows = found[claim, inputs]
+        passes = sum(int(row["passes"]) for row in rows)
+        verdict = {0: "**mismatch**", len(rows): "pass"}.get(passes, f"pass in {passes} of {len(rows)} seeds")
+        lines.append(f"| {claim} | {inputs} | {' / '.join(row['figures'] for row in rows)} | {verdict} |")
     return "\n".join(lines)
 
 
