@@ -3,8 +3,9 @@
 
 python benchmarks/lab/loads.py -o FOLDER [CASE ...]       (as root)
 
-The program prints a row for each job: the range, over all link directions, of the deviations of interfaces' counters
-from the loads of `ibprof-layout` with headers; the job's time, the time at line rate, and the packet simulator's time.
+The program prints a row for each job: the range of deviations over all link directions, the job's time, the time at
+line rate, and the packet simulator's time. A deviation compares an interface's counter with the load that
+`ibprof-layout` predicts with headers.
 """
 
 from __future__ import annotations
