@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`ibprof X` finds the command X among the entry points of one group, so this module imports no command.
+"""`ibprof X` finds the command X among the entry points of `GROUP`, so this module imports no command.
 
-Other packages can add commands as entry points of this group.
+Other packages can add commands as entry points of `GROUP`.
 """
 
 from __future__ import annotations

@@ -233,7 +233,7 @@ def _describe_program(command: Sequence[str]) -> list[str]:
 
 
 def _make_profiles(recordings: Sequence[Path], name: str, fabric: Sequence[str]) -> list[str]:
-    """Write the profile of each step. Return the summary of the largest step as lines; empty without a recording."""
+    """Write the profiles of the largest job and of batch steps. Return lines on the largest job; empty without one."""
     from ibprof.archive.otf2_archive import claim_path, write_archive  # noqa: PLC0415  (as above)
     from ibprof.profile.missing_data import describe_gaps  # noqa: PLC0415
     from ibprof.profile.profile_summary import describe_briefly  # noqa: PLC0415
@@ -282,7 +282,7 @@ def _make_profiles(recordings: Sequence[Path], name: str, fabric: Sequence[str])
 
 
 def _judge_on_links(fabric: Sequence[str], archive: Path) -> str:
-    """Return the report's verdict on a fabric; empty without a fabric, or if the report fails with an error."""
+    """Return the report's verdict on a fabric; empty without a fabric, or if ibprof-report is missing or fails."""
     report = find_commands().get("report") if fabric else None
     if report is None:
         return ""

@@ -125,7 +125,7 @@ def judge_program(program: Program, library: Path) -> Iterator[DoctorFinding]:
 
 
 def _find_runner(path: Path) -> Path | None:
-    """Return the interpreter at the end of a chain of scripts; None if the file is no script."""
+    """Return the interpreter at the end of a chain of scripts; None for a file without a known interpreter."""
     runner: Path | None = None
     for _ in range(_SCRIPT_DEPTH):
         head = _read(runner or path, 256)

@@ -2,8 +2,8 @@
 """The C libraries, called through cffi: ibprof's kernels, and OTF2.
 
 libibprof_kernels.so has the loops that are too slow in Python, such as loops over the events of an archive. The headers
-in `ibprof_kernels.h` declare the kernels, and `ibprof_otf2.h` declares OTF2's functions. The build makes a module for
-cffi from these headers (csrc/make_interface.py).
+that `ibprof_kernels.h` includes declare the kernels, and `ibprof_otf2.h` declares OTF2's functions. The build makes a
+module for cffi from these headers (csrc/make_interface.py).
 """
 
 from __future__ import annotations

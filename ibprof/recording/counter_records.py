@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Records by origin (region, operation and site): counters, demands, sizes and times.
 
-A peer known by network address becomes the rank with this address. Times are ticks of each process's clock; some
-calls are not timed, but estimated from a random sample.
+A peer that is known by its network address is replaced by the rank with this address. Times are ticks of each process's
+clock; the times of some calls are estimated from a random sample.
 """
 
 from __future__ import annotations

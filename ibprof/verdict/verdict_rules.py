@@ -443,7 +443,7 @@ class _Judge:
         return f"Of {self._time} {said}{self._say_place_of_transfer()}."
 
     def _say_unsplit(self) -> str:
-        """Return a sentence on the share, call and cause of unsplit time; empty if the share is below `LITTLE_MPI`."""
+        """Return a sentence on unsplit time; empty below a share of `LITTLE_MPI`, or if half of it is in MPI-IO."""
         times, measured = self._times, self._times.measured if self._times else None
         if times is None or times.parts is None or measured is None or not self._mpi_s:
             return ""
@@ -457,7 +457,7 @@ class _Judge:
         return f"{share:.0%} of {self._time} is not split, {much} in {name_call(operation)}{at}: {reason}."
 
     def _say_place_of_transfer(self) -> str:
-        """Return the call and line with most transfer, and its time; empty if a rank has little transfer."""
+        """Return text on the call and line with most transfer; empty below a share of `LITTLE_MPI` of all transfer."""
         measured = self._times.measured if self._times else None
         places = self._find_transfer(measured) if measured else []
         if not measured or not places or places[0][0] < LITTLE_MPI * measured.total().transfer_s:
@@ -538,7 +538,7 @@ class _Judge:
         return f" in {name_call(place.operation)}{at}"
 
     def _say_regions(self, kind: VerdictKind) -> Iterator[str]:
-        """Yield sentences on the `NAMED_REGIONS` regions with most time in MPI; none if only one region has time."""
+        """Yield sentences on up to `NAMED_REGIONS` regions, those with most time in MPI; none with only one region."""
         if kind is VerdictKind.NOT_MPI or len(self._regions) < 2 or not self._mpi_s:
             return
         for region in self._regions[:NAMED_REGIONS]:

@@ -208,7 +208,7 @@ def _tightest(at: Floats, level: Floats, side: int, every: bool) -> tuple[Floats
 
 
 def _possible_lines(points: Sequence[tuple[int, Floats, Floats]], steepest: float) -> Floats | None:
-    """Return corners (offset, slope) of the set of lines below all upper and above all lower points; None if empty."""
+    """Return corners (offset, slope) of the set of lines between lower and upper points; None if empty or unbounded."""
     far = 1e14
     polygon = [(-far, -steepest), (far, -steepest), (far, steepest), (-far, steepest)]
     for side, places, levels in points:

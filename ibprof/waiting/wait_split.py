@@ -453,7 +453,7 @@ def trace_back(
 
 
 def _find_work(run: Profile) -> dict[int, tuple[float, float]]:
-    """Return the time of each rank outside MPI, and the mean of the other ranks; empty without times."""
+    """Return the time of each timed rank outside MPI, and the mean of the others; empty with fewer than two ranks."""
     timed = [rank for rank in run.ranks if rank.has_times and rank.stop_ns and rank.rank < run.world_size]
     if len(timed) < 2:
         return {}
@@ -505,7 +505,7 @@ class HostPair:
 def measure_pairs(
     run: Profile, matched: MatchedSamples, clocks: HostClocks, clock_of: Integers
 ) -> tuple[HostPair, ...]:
-    """Return the pairs of hosts with a rate or a latency, sorted by number of messages, descending; `via` is empty.
+    """Return the `MOST_PAIRS` pairs of hosts with most messages that have a rate or a latency; `via` is empty.
 
     Args:
         clocks, clock_of: result of `compare_clocks`.
