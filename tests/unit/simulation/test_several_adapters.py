@@ -93,7 +93,7 @@ def test_ranks_on_named_hosts_take_the_adapters_in_turn(tmp_path: Path) -> None:
 def test_what_ranks_chose_is_simulated(tmp_path: Path) -> None:
     write_run(tmp_path, chosen="mlx5_7")
     study = plan(tmp_path)
-    assert any("as recorded" in note for note in study.notes)
+    assert any("that each rank chose in the recorded run" in note for note in study.notes)
     total = [sum(10_000 + 10 * rank for rank in range(first, first + 10)) for first in (0, 10)]
     assert sent_by_adapter(study) == {"gpu1 mlx5_7": total[0], "gpu2 mlx5_7": total[1]}
 

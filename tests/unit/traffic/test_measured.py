@@ -152,7 +152,7 @@ def test_a_remote_host_that_was_not_recorded_is_known_by_its_lid() -> None:
         ({"policy": "first"}, None),
         ({"rule": "packed"}, None),
         ({"unseen": 1}, "1 queue pair(s) bypass verbs"),
-        ({"guid": "0x0000000000000001"}, "no port of the run is in the fabric"),
+        ({"guid": "0x0000000000000001"}, "the fabric has no port GUID of the run"),
         ({"bytes": 50}, "only 50 of 100 bytes between hosts"),
     ],
 )

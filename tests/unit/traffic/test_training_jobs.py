@@ -204,7 +204,7 @@ def test_names_join() -> None:
         ("nccl-ring:tp", "expected tp= with a number"),
         ("nccl-ring:tp=8,dtype=int3", "expected dtype= with one of fp8, bf16"),
         ("nccl-ring:tp=8,order=tp-dp", "expected order= with each of tp-ep-dp-pp"),
-        ("nccl-ring:tp=8,order=tp-pp-ep-dp,pp=2,dp=4,ep=16,etp=1", "stages"),
+        ("nccl-ring:tp=8,order=tp-pp-ep-dp,pp=2,dp=4,ep=16,etp=1", "on the stage of their layer"),
         ("nccl-ring:tp=4,dp=2,ep=3", r"expected etp\*ep that divides tp\*dp = 8, found 12"),
         ("nccl-ring:dp=8,ep=8,experts=12", "expected experts= that ep=8 divides, found 12"),
         ("pipeline:pp=97", "expected a layer for each"),
