@@ -139,7 +139,7 @@ def launch_by_open_mpi(
         "oob_tcp_if_include": "eth0",
         "btl_tcp_if_include": ",".join(f"rail{rail}" for rail in rails),
         "btl": "tcp,vader,self",
-        # Use send and receive only: remote writes halve the rate if both directions are busy.
+        # Use only send and receive: remote writes halve the rate if both directions are busy.
         "btl_tcp_flags": 1,
         "pml": "ob1",
         "mpi_yield_when_idle": 1,
