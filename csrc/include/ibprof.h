@@ -8,7 +8,7 @@
  *
  *     for (step = 0; step < steps; step++) {
  *         exchange();
- *         IBPROF_REGION();                     // closes a region: all traffic since the last one; name: FILE:LINE
+ *         IBPROF_REGION();                     // region FILE:LINE gets the traffic since the last region
  *     }
  *
  *     ibprof_region_begin("transpose");        // or: a region with a name; regions may be nested

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The results of libbacktrace's configure for 64-bit Linux. Functions of lines.c allocate its memory. */
+ * The results of libbacktrace's configure for 64-bit Linux. Functions of lines.c allocate libbacktrace's memory. */
 #include <stddef.h>
 #include <stdlib.h>
 

@@ -5,8 +5,8 @@
  * any algorithm must send. Readers compare this bound with the bytes that the source counted
  * (ibprof/profile/unaccounted.py).
  *
- * There is a demand for each pair of operation and partner, to which calls add their bytes. The partner is the rank of
- * the root or peer, or the group of the communicator.
+ * Calls add their bytes to the demand of their operation and partner. The partner is the rank of the root or peer, or
+ * the group of the communicator.
  */
 #ifndef IBPROF_COUNTING_LEDGER_H
 #define IBPROF_COUNTING_LEDGER_H

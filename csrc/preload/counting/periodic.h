@@ -2,7 +2,7 @@
  * Copyright The ibprof developers
  *
  * Periodic tasks. ibprof uses no thread, signal or timer for them. Instead, the MPI calls that mpi.def selects, such as
- * collectives, and calls that mark regions check the clock. With IBPROF_INTERVAL, each message checks it too.
+ * collectives, and calls that mark regions check the clock. With IBPROF_INTERVAL, each message also checks the clock.
  */
 #ifndef IBPROF_COUNTING_PERIODIC_H
 #define IBPROF_COUNTING_PERIODIC_H

@@ -4,7 +4,7 @@
  * Samples: the times of some collectives and messages. All processes of a collective or message sample the same
  * collectives and messages, without communication. Each collective and each message has a number in a stream; for
  * example, all collectives on a communicator are a stream. All processes know the stream and the number, and a hash of
- * both decides.
+ * both decides whether the collective or message is sampled.
  *
  * At level L, one of 2^L successive numbers of a stream is kept. Numbers that are kept at level L + 1 are also kept at
  * level L. In addition, ibprof keeps the collectives that took longest, or that this process entered latest, so that

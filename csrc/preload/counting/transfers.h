@@ -5,8 +5,8 @@
  * ports.
  *
  * A thread that posts adds only to its own records, which have no region. Therefore a post needs no lock and no atomic
- * addition. When a thread changes the region, it assigns the bytes since the last change to the former region. The
- * totals are right even if the process is killed. To find a pair or a counter, hold the verbs lock (verbs_lock.h).
+ * addition. When a thread changes the region, the former region gets all bytes that were posted since the last change.
+ * The totals are right even if the process is killed. To find a pair or a counter, hold the verbs lock (verbs_lock.h).
  */
 #ifndef IBPROF_COUNTING_TRANSFERS_H
 #define IBPROF_COUNTING_TRANSFERS_H
@@ -32,8 +32,8 @@ uint32_t ibp_transfers_pair(const struct ibp_pair *pair);
  * threads without a number, which must add atomically. If the recording is full, return the counter of lost bytes. */
 uint64_t *ibp_transfers_amount(uint32_t pair, enum ibp_opcode opcode, uint32_t writer);
 
-/* Enter a region. Assign the work requests since the last change of the region to the former region. Other threads may
- * post at the same time. */
+/* Enter a region. The former region gets all work requests that were posted since the last change of the region. Other
+ * threads may post at the same time. */
 void ibp_transfers_enter(uint32_t region);
 
 /* Move the work requests of region `from` to region `into`. */

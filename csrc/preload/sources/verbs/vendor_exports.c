@@ -2,8 +2,8 @@
  * Copyright The ibprof developers
  *
  * Hooks of functions of EFA's, HNS's, MANA's and mlx4's libraries: they create a queue pair, or permit posts to a queue
- * pair without verbs. ibprof cannot see posts without verbs. Such a queue pair is counted as unseen until the program
- * posts to it through verbs.
+ * pair without verbs. ibprof cannot see posts without verbs. A queue pair that permits these posts is counted as unseen
+ * until the program posts to it through verbs.
  */
 #include "platform/system.h"
 #include "sources/verbs/exports.h"
