@@ -92,10 +92,9 @@ def _look_for_another(library: Path, environment: Mapping[str, str]) -> DoctorFi
     found = next((one for one in (*named, *(folder / NAME for folder in folders)) if one.is_file()), None)
     known_to_system = ctypes.util.find_library("ibprof")
     if found is not None and not found.samefile(library):
-        whose = "Mellanox' library" if _OTHER_LIBRARY.encode() in found.read_bytes() else "another one"
-        return DoctorFinding(
-            "name", good=False, text=f"{found} is {whose} and comes before ibprof's: use ibprof run, or ibprof env"
-        )
+        whose = "Mellanox' library" if _OTHER_LIBRARY.encode() in found.read_bytes() else "another library"
+        text = f"{found} is {whose} and comes before ibprof's library: use ibprof run, or ibprof env"
+        return DoctorFinding("name", good=False, text=text)
     if found is None and known_to_system:
         return DoctorFinding(
             "name", good=False, text=f"the system has another {known_to_system}: use ibprof run, or ibprof env"

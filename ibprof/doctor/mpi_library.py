@@ -77,7 +77,7 @@ _LIBRARIES = ("libmpi.so.40", "libmpi.so.12", "libmpich.so", "libmpi.so", "libmp
 
 _SECONDS = 60
 
-# A job of one process, in Python because no compiler is needed. The job calls MPI_Init as a compiled program does.
+# The program of a one-process job, in Python, so that no compiler is needed. It calls MPI_Init as compiled programs do.
 _BY_LIBRARY = """
 import ctypes, sys
 ctypes.CDLL(sys.argv[2], ctypes.RTLD_GLOBAL)

@@ -468,7 +468,7 @@ def _read_rank(
     if process["transfers_lost_messages"]:
         notes.append(
             f"recording full: the ports of {process['transfers_lost_messages']} work requests of "
-            f"{process['transfers_lost_bytes']} bytes could not be added; they are in no transfer"
+            f"{process['transfers_lost_bytes']} bytes could not be added; no transfer has these bytes"
         )
     for name, why in FULL.items():
         if file.full == recording_layout().constants[name]:

@@ -193,7 +193,7 @@ def _fit_pair(a: int, b: int, x: Integers, y: Integers, is_upper: Booleans, cert
 
 
 def _tightest(at: Floats, level: Floats, side: int, every: bool) -> tuple[Floats, Floats]:
-    """Return the tightest bound in each part of the run if `every` bound holds; the loosest if one per part holds."""
+    """Return each part's tightest bound if `every` bound holds; its loosest bound if only one per part must hold."""
     if not len(at):
         return at, level
     if every:

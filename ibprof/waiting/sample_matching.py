@@ -18,7 +18,7 @@ Booleans = npt.NDArray[np.bool_]
 
 
 class Shape(IntEnum):
-    """Which members of a collective wait for which others."""
+    """The pattern of waits in a collective: which members wait for which other members."""
 
     UNKNOWN = 0
     ALL = 1

@@ -18,7 +18,7 @@
 
 enum { FLOWS_FOR_THREADS = 1 << 12, HOPS_GUESSED = 6 };
 
-/* Maximum bytes of the loads of all threads. With more bytes, fewer threads are faster. */
+/* Maximum memory for the loads of all threads, in bytes. With more memory, fewer threads are faster. */
 static const uint64_t PRIVATE_LOADS = (uint64_t)1 << 28;
 
 /* An element of the sorted list of flows. */
