@@ -136,7 +136,7 @@ def _print_text(summary: dict[str, Any], *, all_marks: bool) -> None:
     )
     if len(shown) < len(marks):
         print(f"(marks of rank {shown[0]['rank']}; --marks lists {len(marks):,} of all ranks)\n")
-    print("not seen:" if summary["not_seen"] else "not seen: nothing that ibprof knows of")
+    print("not seen:" if summary["not_seen"] else "not seen: no known gap")
     for sentence in summary["not_seen"]:
         print(f"  {printable(sentence)}")
 

@@ -422,9 +422,7 @@ def _find_slow_adapters(hosts: Sequence[_HostTraffic]) -> Iterator[TransferCause
             name = f"{host.name} {port.device}/{port.port}"
             if port.rate_gbps < _SLOWER * usual:
                 lanes = f", {port.width} lane(s)" if port.width else ""
-                slow.append(
-                    f"{name} runs at {_gbps(port.rate_gbps)}{lanes}, {port.device} of most hosts at {_gbps(usual)}"
-                )
+                slow.append(f"{name} runs at {_gbps(port.rate_gbps)}{lanes} (most hosts: {_gbps(usual)})")
             elif port.width == 1 and port.link_layer == "InfiniBand":
                 slow.append(f"{name} runs at {_gbps(port.rate_gbps)} with 1 of {_USUAL_WIDTH} lanes")
             elif (pci := _find_pci_rate(port)) and pci < _SLOWER * port.rate_gbps:
@@ -436,9 +434,7 @@ def _find_slow_adapters(hosts: Sequence[_HostTraffic]) -> Iterator[TransferCause
             usual = _usual(rates[interface.name])
             if interface.speed_mbps / 1e3 < _SLOWER * usual:
                 speed = _gbps(interface.speed_mbps / 1e3)
-                slow.append(
-                    f"{host.name} {interface.name} runs at {speed}, {interface.name} of most hosts at {_gbps(usual)}"
-                )
+                slow.append(f"{host.name} {interface.name} runs at {speed} (most hosts: {_gbps(usual)})")
     if slow:
         text = _join(slow)
         yield TransferCause(

@@ -108,7 +108,7 @@ def test_an_adapter_slower_than_its_peers(system_mpi: Mpi, program: Path, tmp_pa
         show_host(tmp_path / "node2", MBIT // 10)
         verdict = run_exchange(hosts, system_mpi, program, tmp_path)
     assert (verdict.kind, verdict.cause) == (VerdictKind.SLOW_TRANSFER, "slow-adapter"), verdict.text
-    assert "node2 eth0 runs at 0.04 Gb/s, eth0 of most hosts at 0.4 Gb/s" in verdict.text
+    assert "node2 eth0 runs at 0.04 Gb/s (most hosts: 0.4 Gb/s)" in verdict.text
 
 
 def test_traffic_of_another_program(system_mpi: Mpi, program: Path, tmp_path: Path) -> None:

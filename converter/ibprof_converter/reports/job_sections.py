@@ -331,7 +331,7 @@ def describe_coverage(coverage: Coverage) -> Section:
     ):
         sentences += [(label, sentence) for sentence in told]
     if coverage.world_size is not None and not coverage.not_seen:
-        sentences.append(("not seen", "nothing that ibprof knows of"))
+        sentences.append(("not seen", "no known gap"))
     return Section("seen", "Coverage", sentences=tuple(sentences))
 
 

@@ -190,11 +190,11 @@ def test_an_adapter_slower_than_its_peers_is_named_with_its_host() -> None:
     good, slow = make_adapter(sent=EACH), make_adapter(25, sent=EACH, width=1)
     cause = first(make_run([([good], []), ([good], []), ([slow], []), ([good], [])]))
     assert cause.name == "slow-adapter"
-    assert cause.evidence == "n2 mlx5_0/1 runs at 25 Gb/s, 1 lane(s), mlx5_0 of most hosts at 100 Gb/s."
+    assert cause.evidence == "n2 mlx5_0/1 runs at 25 Gb/s, 1 lane(s) (most hosts: 100 Gb/s)."
     assert find(make_run([([good], [])] * 4)) == []
     interfaces = [[make_interface(speed_mbps=speed)] for speed in (10_000, 10_000, 1000, 10_000)]
     cause = first(make_run([([], each) for each in interfaces], {"eth0": EACH}))
-    assert cause.evidence == "n2 eth0 runs at 1 Gb/s, eth0 of most hosts at 10 Gb/s."
+    assert cause.evidence == "n2 eth0 runs at 1 Gb/s (most hosts: 10 Gb/s)."
 
 
 def test_an_adapter_below_its_own_maximum_is_slow() -> None:

@@ -107,7 +107,7 @@ void *ibp_pool_take(size_t bytes);
 /* The slow path of ibp_route_count: for the owner's first request with an opcode, and for requests of other threads. */
 void ibp_route_count_slowly(struct ibp_route *route, unsigned opcode, uint64_t bytes, uint64_t messages);
 
-/* The program has posted through verbs: if the queue pair was counted as unseen, it no longer is. */
+/* The program has posted through verbs: stop counting the queue pair as unseen. */
 void ibp_route_note_seen(struct ibp_route *route);
 
 /* The address of this variable identifies this thread. */
