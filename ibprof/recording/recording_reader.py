@@ -98,7 +98,7 @@ STARTED_ALONE = (
     "the {0} processes of this launch are {0} jobs of one rank each: their MPI ({1}) did not recognise the launcher, "
     "which is probably another MPI's. Start the program with the mpirun of its own MPI"
 )
-UNNAMED = "the launcher gave the job no name: {} files count as one run by their processes' ancestors and start times"
+UNNAMED = "the launcher gave the job no name: {} files count as one run, judged by processes' ancestors and start times"
 ELSEWHERE = "the launcher gave the job no name: ranks that are missing here may be those of --run {}"
 
 FULL = {
