@@ -59,7 +59,7 @@ NEVER_LOADED = (
 NOT_RECORDED = (
     "no process left a recording; unless a line above says why, none called MPI_Init through libibprof.so. Programs "
     "do not load it after env -i, with another LD_PRELOAD, or if they are static or setuid; an MPI opened by dlmopen "
-    "does not find it (try: ibprof doctor). No NCCL loaded its plug-in either; PyTorch's Gloo and UCC are not recorded"
+    "does not call it (try: ibprof doctor). NCCL did not load ibprof's plug-in; PyTorch's Gloo and UCC are not recorded"
 )
 """Message after a run without a recording; it states only known facts."""
 
@@ -268,7 +268,7 @@ def _make_profiles(recordings: Sequence[Path], name: str, fabric: Sequence[str])
             f"and {len(others) - JOBS_SHOWN} more: ibprof collect {_shorten(chosen.recording)} --list"
         ]
     ((profile, archive, path),) = made
-    taken = f"{path.name} exists already, so this one is {archive.name}"
+    taken = f"{path.name} exists already, so the new profile is {archive.name}"
     return [
         *describe_briefly(profile),
         _judge_on_links(fabric, archive) or judge_run(profile).text,

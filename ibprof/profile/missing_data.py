@@ -88,7 +88,7 @@ def account_for_run(run: Profile) -> Iterator[StageAccount]:
     is_received = ~chosen & ~is_control & (counters.direction == Direction.RECEIVED)
     others = {
         "MPI's own control messages": is_control,
-        "received: the same bytes as sent ones": is_received,
+        "received: sent bytes, counted again by receivers": is_received,
         "seen by a second source": ~chosen & ~is_control & ~is_received,
     }
     left_out = {reason: amount for reason, rows in others.items() if (amount := sum_exactly(counters.bytes[rows]))}
@@ -291,7 +291,7 @@ def _describe_ports(run: Profile) -> Iterator[str]:
         )
     if len(run.transfers.bytes):
         if run.operations_asked:
-            yield "bytes posted to queue pairs are those of all operations"
+            yield "bytes posted to queue pairs include operations that were not selected"
         yield from describe_ports(run)
     if describe_unmeasured(run):
         yield from describe_hosts(run)

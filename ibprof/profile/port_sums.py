@@ -331,15 +331,15 @@ def describe_hosts(run: Profile) -> Iterator[str]:
     for each in check_hosts(run):
         if each.hardware_sent is None or each.unexplained_sent is None:
             continue
-        counted = f"the ports of {each.host} counted {format_bytes(each.hardware_sent)} sent"
+        counted = f"the ports of {each.host} counted {format_bytes(each.hardware_sent)} of sent data"
         if each.hardware_sent < NEARLY * each.bytes_sent:
             yield (
-                f"{counted}, fewer than the {format_bytes(each.bytes_sent)} that its ranks sent to other hosts: "
+                f"{counted}, less than the {format_bytes(each.bytes_sent)} that its ranks sent to other hosts: "
                 "messages also took another network, or ports that were not recorded"
             )
         elif each.unexplained_sent > max(_WORTH_SAYING, (1 - NEARLY) * each.hardware_sent):
             yield (
-                f"{counted}; its ranks' messages do not explain at least {format_bytes(each.unexplained_sent)} of them "
+                f"{counted}; its ranks' messages do not explain at least {format_bytes(each.unexplained_sent)} of it "
                 "(other jobs, file systems, or calls that were not recorded)"
             )
 

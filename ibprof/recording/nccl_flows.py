@@ -156,6 +156,6 @@ def describe_waits(flows: Sequence[NcclFlow]) -> Iterator[str]:
             if len(by_rank) > 2 and mean_s > max(LATER * median, median + LATE_S):
                 yield (
                     f"{function} on {communicator}: the GPU of rank {rank} provides its first data "
-                    f"{format_seconds(mean_s)} after the proxy is ready, mean; the median of ranks is "
+                    f"{format_seconds(mean_s)} after the proxy is ready (mean); the median of ranks is "
                     f"{format_seconds(median)}"
                 )

@@ -268,7 +268,7 @@ def describe_copy(file: RecordingFile, process: np.void) -> Iterator[str]:
         return
     if file.on_node:
         yield (
-            f"its counters are exact, read from the storage of its node ({file.storage}), their only complete copy; "
+            f"its counters are exact: they were read on its node ({file.storage}), which has the only complete copy; "
             "run `ibprof collect --from-node` on that node to copy them"
         )
         return

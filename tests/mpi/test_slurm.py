@@ -113,7 +113,7 @@ def test_each_step_of_a_batch_job_has_a_profile(cluster: slurm.Cluster, build: B
     names = [f"profile-{task}.0", f"r-{task}.1-{node}/profile-{task}.1", f"profile-{task}"]
     names += [f"{names[-1]}-2", f"{names[-1]}-3"]
     assert sorted(found) == sorted(f"{name}.otf2" for name in names)
-    assert f"profile-{task}.otf2 exists already, so this one is profile-{task}-3.otf2" in said
+    assert f"profile-{task}.otf2 exists already, so the new profile is profile-{task}-3.otf2" in said
     assert f"another run of 2 rank(s): profile-{task}-2.otf2" in said
     for profile in found.values():
         job = profile.scheduler

@@ -169,14 +169,16 @@ def test_the_rest_is_not_this_jobs() -> None:
     assert unexplained is not None
     assert 1.8 * SENT < unexplained < 2 * SENT
     (sentence,) = describe_hosts(run)
-    assert sentence.startswith("the ports of a counted 3 GB sent; its ranks' messages do not explain at least 1.8")
+    assert sentence.startswith(
+        "the ports of a counted 3 GB of sent data; its ranks' messages do not explain at least 1.8"
+    )
     assert sentence in list(describe_gaps(run))
     assert summarize(run)["hosts"][0]["unexplained_sent"] == unexplained
 
 
 def test_messages_that_went_another_way() -> None:
     (sentence,) = describe_hosts(make_counted_run(make_counting_port(0xA0, SENT // 100)))
-    assert "10 MB sent, fewer than the 1 GB that its ranks sent to other hosts" in sentence
+    assert "10 MB of sent data, less than the 1 GB that its ranks sent to other hosts" in sentence
 
 
 @pytest.mark.parametrize(
