@@ -34,7 +34,7 @@ def test_hosts_of_one_launch(tmp_path: Path) -> None:
     add(tmp_path, range(2, 4), 4, 0.5, "parent 99 12", "host1")
     assert found(tmp_path) == [[0, 1, 2, 3]]
     said = "\n".join(describe_gaps(read_recording(tmp_path)))
-    assert "2 files were put together" in said
+    assert "2 files count as one run" in said
     assert "not recorded" not in said
 
 
