@@ -38,8 +38,8 @@ static inline bool see_recent_at_site(size_t count, ibp_handle datatype, int pee
 }
 
 /* If the last message on the communicator had the same peer and operation, count the message; otherwise return false.
- * ibp_operation_wanted and ibp_datatype_size_offset need no check, because see_known stores a last message only if both
- * are set. */
+ * This function does not check ibp_operation_wanted and ibp_datatype_size_offset, because see_known stores a last
+ * message only if both are set. */
 static inline __attribute__((always_inline)) bool see_recent(size_t count, ibp_handle datatype, int peer, int tag,
                                                              ibp_handle communicator, unsigned otherwise)
 {
