@@ -81,7 +81,7 @@ class TellProgress(Protocol):
 
 @contextmanager
 def show_progress(doing: str) -> Iterator[TellProgress]:
-    """Show a bar while parts of some work are done; yield the function that receives their number."""
+    """Show a bar while parts of some work are done; yield the function that receives the number of finished parts."""
     if not sys.stderr.isatty():
         yield lambda *_: None
         return

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Call sites of MPI: number them equally for all processes, and find their functions, lines and names."""
+"""Call sites of MPI: give a site the same number in all processes, and find its function, line and name."""
 
 from __future__ import annotations
 

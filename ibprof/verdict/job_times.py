@@ -427,7 +427,7 @@ class Place:
 
 
 def find_place_of_waiting(run: Profile, ranks: list[Rank], latest: int, waiting_s: float) -> Place | None:
-    """Return operation, site and region with most waiting for the latest rank; None if it is at most `MOST` of all.
+    """Return operation, site and region with most waiting for the latest rank; None if at most `MOST` of all waiting.
 
     Args:
         latest: the rank with most time outside MPI.

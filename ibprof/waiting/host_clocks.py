@@ -300,7 +300,7 @@ def compare_clocks(
 ) -> tuple[HostClocks, Integers]:
     """Return the clocks, and the index of each rank's clock.
 
-    Ranks of one host share one clock, unless their events contradict each other: then each rank has its own.
+    Ranks of one host share one clock, unless their events contradict each other: then each rank has its own clock.
 
     Args:
         matched: samples with the times to compare.

@@ -221,7 +221,7 @@ def _count_completed(
 def _are_long(matched: MatchedSamples) -> tuple[npt.NDArray[np.bool_], npt.NDArray[np.bool_]]:
     """Return two masks: rows that are long for all their ranks, and rows that are neither long nor chosen by the hash.
 
-    All ranks of a long collective or message record it, even if the hash does not choose it: it represents only itself.
+    All ranks record a long collective or message, chosen by the hash or not. It represents only itself.
     Other collectives and messages represent others only if the hash chose them.
     """
     rows, messages, notices = matched.collectives, matched.messages, matched.notices
