@@ -29,7 +29,7 @@ _C_TOKEN = re.compile(
     re.DOTALL,
 )
 _PLACEHOLDER = re.compile(r"\$\{[^}]*\}|%[\w.*]+")
-_NEW_SENTENCE = re.compile(r"(?<=[.!?])[)\"']*\s+(?=[A-Z0-9`\"'(<*])")
+_NEW_SENTENCE = re.compile(r"(?<=[.!?])[)\"']*\s+(?=[A-Z0-9`\"'(<*]|ibprof|mpirun)")
 _NEW_ITEM = re.compile(
     r"\s*([*+-]|\d+\.)\s|\s*[\w*`., ()\[\]-]{1,60}:(\s|$)|\s+\S.{0,60}?\s{2,}\S|\s+(ibprof|mpirun)\S* |\s*$"
 )
