@@ -122,8 +122,7 @@ def test_since_the_start_named_regions_count_that_were_left_before() -> None:
 
 
 def test_what_cannot_be_cut_at_a_mark_is_reported() -> None:
-    """A region that is open at a mark has one sum of the bytes before and after the mark; the mark has the sum before
-    it."""
+    """A region that is open at a mark has one sum for the bytes before and after the mark."""
     run = make_profile(
         [Count(0, 1, 10, region=1), Count(0, 1, 500, region=2)],
         ranks=[make_rank(0), make_rank(1)],
@@ -133,7 +132,10 @@ def test_what_cannot_be_cut_at_a_mark_is_reported() -> None:
     matrix = build_matrix(run, "rank", Selection(region="a.c:1", since_start=True))
     assert list(matrix.rows()) == [("0", "1", 10, 1)]
     (note,) = matrix.notes
-    assert note.startswith("200 more bytes, sent before the region's last mark, are left out: other regions were open")
+    assert note == (
+        "200 more bytes, sent before the region's last mark, are left out: other regions were open then, "
+        "and their bytes are not divided by time"
+    )
 
 
 NAMES = st.lists(st.text(max_size=9) | st.sampled_from(["", '"', "a,b", "a\nb", " a", "0"]), min_size=1, max_size=5)
