@@ -47,7 +47,7 @@ class ListedSystem:
 
     @property
     def per_core(self) -> float | None:
-        """R_max / cores, in Flop/s, which slide 22 compares as l_peak."""
+        """R_max / cores, in Flop/s; slide 22 calls it l_peak."""
         return self.r_max / self.cores if self.cores else None
 
 

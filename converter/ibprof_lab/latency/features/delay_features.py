@@ -171,8 +171,8 @@ def correlate_with_units(profiles: npt.NDArray[np.float64]) -> npt.NDArray[np.fl
 def detrend(profiles: npt.NDArray[np.float64], lengths: npt.NDArray[np.int64]) -> npt.NDArray[np.float64]:
     """Return the deviation of each profile from its line of delay over length, relative to the line, float64 [P, L].
 
-    The line minimises the sum of squared relative deviations, because measurement errors grow with the delay. With
-    absolute deviations, only the longest messages would have peaks and steps.
+    The line minimises the sum of squared relative deviations, because measurement errors grow with the delay. Absolute
+    deviations would show peaks and steps at the longest messages only.
     """
     weight = 1 / np.square(np.maximum(profiles, 1e-12))
     total = weight.sum(axis=1, keepdims=True)

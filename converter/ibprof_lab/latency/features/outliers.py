@@ -26,10 +26,11 @@ Matrix = npt.NDArray[np.float64]
 _NEIGHBOURS = 5
 _PIVOTS = 64
 _LARGEST = 2048
-"""With more processes than this, delays are not predicted from similar processes, which would take minutes."""
+"""Largest number of processes for which delays are predicted from similar processes; with more, this takes minutes."""
 
 _FLOOR = 0.01
-"""Smallest assumed robust standard deviation, relative to a delay. Outliers therefore deviate by more than 3.5%."""
+"""Smallest assumed robust standard deviation of a pair's values, relative to a delay. An outlying pair therefore
+deviates by more than 3.5% (`THRESHOLD` times 1%)."""
 
 
 @dataclass(frozen=True, slots=True)

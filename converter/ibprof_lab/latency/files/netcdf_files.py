@@ -320,7 +320,7 @@ _OBJECT_HEAD = struct.Struct("<HHxxxxQ")
 
 
 _FREE = 0
-"""Object number of free space. Only for free space does the size in the head include the head."""
+"""Object number of free space. Its size in the head includes the head; the sizes of other objects do not."""
 
 
 def check_heaps(path: Path) -> None:

@@ -33,7 +33,8 @@ _PING, _ECHO = 3, 4
 _MOST_TURNS = 1 << 20
 
 _BATCHES = 8
-"""A batch of a stream lasts at least the timed seconds / this number. A longer batch would end too late."""
+"""The number of turns grows until a batch lasts at least the timed seconds / this number. Much longer batches would end
+too long after the timed seconds."""
 
 
 class ConcurrentEchoes:

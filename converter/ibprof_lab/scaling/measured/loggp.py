@@ -81,7 +81,8 @@ def read_loggp(path: Path, unit: float | None = None, seed: int = 1) -> LogGP:
 
     Raises:
         InputError: the file holds no delays.
-        InconsistentError: the file has too few lengths or pairs, or delays of many concurrent messages.
+        InconsistentError: the measurement sent many messages at once; its lengths are too few or too close together; or
+            no pair has delays of all lengths.
     """
     delays = read_delays(path, statistics=(), unit=unit)
     if str(delays.attributes.get("mode", "")) in ("bandwidth", "all_to_all"):

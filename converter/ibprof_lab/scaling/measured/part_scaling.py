@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Time as a function of the number of processes p, as random draws of fitted formulas (forms).
+"""Fits of time over the number of processes p: random draws of a formula (form) and of its coefficients.
 
 A form is one or two of the terms p^a log2(p)^b, with coefficients of at least 0. Cross-validation gives each form a
 weight: the time at each number of processes is predicted from the other numbers. Each draw chooses a form with the
@@ -28,8 +28,8 @@ _TERMS: tuple[Term, ...] = (
 )  # fmt: skip
 """Exponents a and b of each term.
 
-Examples: p^-1 divided work, p^-1.5 divided work that fits caches better, p^(-2/3) surfaces of blocks in 3 dimensions,
-p^(-1/2) in 2, log2(p) trees, p a message to each process."""
+Examples: divided work has the term p^-1, and p^-1.5 if its parts fit caches better. Surfaces of blocks have p^(-2/3) in
+3 dimensions, p^(-1/2) in 2. Trees have log2(p), and a message to each process has p."""
 
 FORMS: tuple[tuple[Term, ...], ...] = (
     (_CONSTANT,),
@@ -42,7 +42,7 @@ _LEAST_NOISE = 0.03
 """Smallest assumed relative standard deviation of the time of equal runs."""
 
 _NOISE_RUNS = 2
-"""Weight of the assumed scatter, as a number of runs."""
+"""Weight of the assumed noise in the estimate of a form's variance, as a number of runs."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +69,8 @@ def draw_part(
         processes, seconds: values of each run.
         floor: for each run, seconds that are negligible. Errors are relative to the larger of `seconds` and `floor`.
         noise: relative scatter between equal runs.
-        at: numbers of processes to evaluate. The forms are sorted by their seconds at the last number.
+        at: numbers of processes to evaluate. For `ranks`, the forms are sorted by their seconds at the last of these
+            numbers.
         ranks: float64 [draw], 0 to 1: quantile of each draw's form in this order; 1 is the form that grows fastest. The
             same `ranks` for all parts of a run make their errors add up rather than cancel.
     """

@@ -89,9 +89,10 @@ class _Quantity:
     """A number of calls or bytes as a function of n and p.
 
     Attributes:
-        fit: fit of quantity x `scale`(p); None if the quantity is always 0.
+        fit: fit to the product of the quantity and `scale`(p); None if the quantity is always 0.
         others: further forms that fit about equally well, with their coefficients.
-        scale: function of p; it makes quantities that decrease with p fit the forms.
+        scale: function of p. No form decreases with p; a decreasing quantity is therefore multiplied by `scale`(p)
+            before the fit.
     """
 
     fit: ExchangeFit | None
@@ -320,8 +321,8 @@ class TimeModel:
 
 
 _SCALES: dict[str, OfSize] = {"ALLTOALL": lambda processes: processes * processes}
-"""Operation -> `_Quantity.scale` of its bytes per call, if it is not p: the blocks of an all-to-all shrink as 1 /
-p^2."""
+"""Operation -> `_Quantity.scale` for its bytes per call, if this function is not p. The blocks of an all-to-all shrink
+as 1 / p^2."""
 
 
 def _group(run: TimedRun, name: str) -> CallGroup:

@@ -31,9 +31,9 @@ class Hardware:
         nic_gap_ns: idle time of a host's adapter between two packets.
         gbps: speed of all links, Gb/s; None to use the speeds in the fabric.
         tick_ns: duration of a tick; None for the time of 8 bytes on the fastest link.
-        message_step_bytes: with adaptive routing, 0 if each packet takes the least occupied port. Otherwise all packets
-            of a message take the ports of its first packet, which compares occupied bytes in whole multiples of this
-            number.
+        message_step_bytes: 0 if adaptive routing chooses a port for each packet. Otherwise it chooses ports for a
+            message's first packet, and the other packets take the same ports. The choice compares occupied bytes in
+            whole multiples of this number.
     """
 
     packet_bytes: int = 4096
@@ -180,7 +180,7 @@ def find_minimal_ports(network: SimulatedNetwork) -> npt.NDArray[np.uint64]:
     to = leads_to[at, port]
     leaves = np.unique(network.host_leaf)
     hops = count_hops(switches, np.column_stack([at, to]), leaves).T
-    # [leaf, switch], hops from the switch to the leaf; nan, which is unequal to every number, without a path.
+    # [leaf, switch], hops from the switch to the leaf; nan if there is no path, because nan equals no number.
     distance = np.where(hops < 0, np.nan, hops)
     minimal = np.zeros((switches, switches, -(-ends.shape[1] // 64)), np.uint64)
     for here, by, there in zip(at.tolist(), port.tolist(), to.tolist(), strict=True):

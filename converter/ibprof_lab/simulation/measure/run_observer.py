@@ -23,7 +23,7 @@ _OCTAVES = 80
 _MOMENTS = 256
 """Largest number of time slices and of observations of queues.
 
-Beyond it, pairs of slices are merged, and half of the observations are dropped.
+When the limit is reached, pairs of slices are merged, and half of the observations are dropped.
 """
 
 Floats = npt.NDArray[np.float64]

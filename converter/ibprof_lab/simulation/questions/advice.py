@@ -56,7 +56,7 @@ that follows its time line must complete one round."""
 _CHUNK_NS = 1e6
 
 _PARTS = 20
-"""Each step of the simulation that observes the loads is at least 1 / this number of the time simulated so far."""
+"""Smallest duration of a step of the simulation that observes the loads: the time simulated so far / this number."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -160,7 +160,7 @@ def find_threshold(setting: Setting, job: Workload, seeds: Sequence[int], simula
     times = average(compare(without_pause.of_clients, alone.of_clients))
     cycle = without_pause.mean or 0.0
     if times and times.mean >= CONGESTED:
-        below, above = 0.0, 1.25 * cycle  # throughput at most 1 / 1.25 of the largest
+        below, above = 0.0, 1.25 * cycle  # at `above`, the throughput is at most 0.8 of the largest
         for _ in range(_ROUNDS):
             step = (above - below) / (_POINTS + 1)
             measure([float(round(below + step * (number + 1))) for number in range(_POINTS)])

@@ -143,7 +143,8 @@ def _find_rates(setting: Setting, jobs: tuple[Workload, Workload], settled: Mapp
 def _find_mean_cycle_ns(job: Workload, latency: Latency) -> float:
     """Return the mean time between successive requests of a client.
 
-    The mean is over max(request, window) of each request, and exceeds max(mean request, window).
+    The time between two requests is the larger of two times: the request time plus the interval, and the window. The
+    mean of these maxima exceeds the maximum of the two means.
     """
     lower, upper, messages = np.array(latency.histogram).T
     taken = (lower + upper) / 2 + job.interval_ns
@@ -201,7 +202,7 @@ def recommend(scenarios: Sequence[Scenario], mpi: str) -> tuple[Scenario | None,
 
 
 def _count_seeds(seeds: int, gain: float, half: float) -> int | None:
-    """Return `UndecidedChange.seeds`, if the scatter over seeds stays the same."""
+    """Return `UndecidedChange.seeds`, assuming that the scatter over seeds stays the same."""
     from scipy.stats import t  # noqa: PLC0415  (slow to import)
 
     if seeds < 2 or math.isnan(half):

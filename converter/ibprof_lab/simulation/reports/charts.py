@@ -43,7 +43,7 @@ Row = Mapping[str, Any]
 Rows = Sequence[Row]
 
 WHISKER, FEWER, ABSENT, UNSTEADY = "_whisker", "_fewer seeds", "_not simulated", "_no steady state"
-"""Labels of marks. With a leading _, matplotlib's legends do not show a label."""
+"""Labels of marks. Matplotlib's legends do not show labels that begin with _."""
 
 MARKS: Mapping[str, str] = {
     WHISKER: "whisker: 95% interval of the mean over seeds",
@@ -181,7 +181,8 @@ def _find_columns(rows: Rows, job: str) -> _Columns:
 def _group(rows: Rows, columns: Sequence[str]) -> dict[Key, list[Row]]:
     """Group rows by columns.
 
-    A baseline is added to each group that has the same values, except in columns of other jobs.
+    A baseline is added to every group with the same values. Columns of other jobs, in which a baseline has no value,
+    are not compared.
     """
     others = [row for row in rows if row["run"] != "baseline"] or rows
     groups: dict[Key, list[Row]] = {}

@@ -367,7 +367,7 @@ def plan_preset(name: str, machine: MachineOptions, seeds: Sequence[int], quick:
     Args:
         name: name from `PRESETS`.
         machine: options; fabric, servers and effort replace the preset's, and the preset's variations apply to them.
-        quick: True to replace parts of the preset by its key `quick`.
+        quick: True to replace parts of the preset by the values of its key `quick`.
 
     Raises:
         UsageError: an option is invalid, or conflicts with a variation of the preset.
@@ -392,7 +392,7 @@ def plan_preset(name: str, machine: MachineOptions, seeds: Sequence[int], quick:
 
 
 def _refuse_small_lanes(reader: StudyReader, name: str, hardware: Hardware, variants: Sequence[YamlMapping]) -> None:
-    """Check packets and lanes in the options against the study's variations."""
+    """Refuse options by which a packet would be larger than a lane's buffer in one of the study's variants."""
     used = [reader.numbers("hardware", each.get("hardware", YamlMapping()), hardware) for each in variants]
     least, most = min(each.lane_bytes for each in used), max(each.packet_bytes for each in used)
     packet, lane, other = hardware.packet_bytes, hardware.lane_bytes, f"the study {name} also has"

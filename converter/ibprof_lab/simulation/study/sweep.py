@@ -56,7 +56,7 @@ class _Processes(ProcessPoolExecutor):
 
 @contextmanager
 def open_pool(workers: int) -> Iterator[Executor | None]:
-    """Open a pool for simulations: of processes of this machine or, under `mpirun -n K`, of the other ranks.
+    """Open a pool of workers for simulations: processes of this machine or, under `mpirun -n K`, the other ranks.
 
     Args:
         workers: number of processes.

@@ -104,7 +104,7 @@ def assign_hosts(
             raise InconsistentError(f"job {name} needs {size} hosts, but {left} of {compute} hosts are free")
     assigned, begin = [], 0
     for number, workload in enumerate(workloads):
-        # Hosts for recorded and traced runs among the later jobs stay free.
+        # Keep enough hosts free for the recorded and traced runs among the later jobs.
         left = len(order) - begin - sum(sized[number + 1 :])
         count = _count_hosts(workload, sizes[number], compute, left)
         if workload.hosts:
@@ -222,7 +222,8 @@ def make_clients(
                 name=workload.name,
                 interval=network.ticks(workload.interval_ns),
                 window=network.ticks(workload.window_ns),
-                # Jitter would separate messages that ranks sent together, or delay whole collectives.
+                # Time lines and programs get no jitter: it would separate messages that ranks sent together, or delay
+                # whole collectives.
                 jitter=0.0 if workload.follows_time_line or workload.is_program else workload.jitter,
                 collective=workload.role in SCHEDULES or workload.is_program,
                 limit=workload.limit,

@@ -190,12 +190,12 @@ def lay_out_messages(run: Profile, name: str, with_times: bool) -> Recorded:
 
 
 def _thin_out(counts: Ints, size: npt.NDArray[np.uint64], one_of: int) -> Ints:
-    """Return the number of messages to keep of each counter: one of `one_of`, when all messages are sorted by size."""
+    """Return the number of messages to keep of each counter: one in `one_of` of all messages, sorted by size."""
     order = np.argsort(size, kind="stable")[::-1]
     upto = np.zeros(len(counts) + 1, np.int64)
     upto[1:] = np.cumsum(counts[order])
     kept = np.empty_like(counts)
-    # The kept message is the middle one of each `one_of` messages.
+    # Of each `one_of` successive messages, the middle one is kept.
     kept[order] = np.diff((upto + one_of // 2) // one_of)
     return kept
 
@@ -266,7 +266,7 @@ def time_messages(line: Intervals, rank: Ints, peer: Ints, size: Floats, part: F
 
 
 def _group(line: Intervals, rank: Ints, peer: Ints) -> tuple[Ints, Ints]:
-    """Return the group of peers of each row of the time line, and of each message (-1 - rank without such a row)."""
+    """Return the peer group of each row of the time line, and of each message (-1 - rank if it has no row)."""
     key = line.rank.astype(np.int64) << 32 | line.first_peer.astype(np.int64)
     keys, row, group_of_row = np.unique(key, return_index=True, return_inverse=True)
     group = np.searchsorted(keys, rank << 32 | peer, "right") - 1

@@ -3,10 +3,10 @@
 
 For each interval, a recording contains the time inside MPI and the sent messages, but not the messages that the rank
 waited for. This module assumes the waits as follows. If the receiver is inside MPI when a message arrives at line rate,
-it waits for the message: from the arrival at the earliest, at the end of this time inside MPI at the latest. If the
-receiver computes then, it waits in its next time inside MPI. The sender of a message of `LEAST_RENDEZVOUS` bytes or
-more waits in the same manner. No rank waits for a message that begins after the wait; two ranks therefore never wait
-for each other.
+it waits for the message between the arrival and the end of this time inside MPI. If the receiver computes when the
+message arrives, it waits in its next time inside MPI. The sender of a message of `LEAST_RENDEZVOUS` bytes or more waits
+in the same manner. No rank waits for a message that begins after the wait; two ranks therefore never wait for each
+other.
 """
 
 from __future__ import annotations
@@ -145,7 +145,7 @@ class _Line:
         return float(self.send[max(number, 0)])
 
     def find_wait(self, begin: float, arrival: float, waits_late: bool) -> float:
-        """Return the time at which the rank waits for a message sent at `begin` that can arrive from `arrival` on."""
+        """Return the time of the rank's wait for a message sent at `begin` that arrives at `arrival` or later."""
         piece = min(max(int(np.searchsorted(self.edge, arrival, "right")) - 1, 0), len(self.inside) - 1)
         if not self.inside[piece]:
             left = float(self.edge[piece])

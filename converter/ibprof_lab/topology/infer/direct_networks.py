@@ -142,7 +142,7 @@ def _link_near(delays: Floats, known: Known, limit: float, errors: float, most: 
     If a pair's delay is near the limit, or was not measured, `_are_neighbours` uses the delays to other hosts.
 
     Args:
-        limit: delay between the delays over one link and over two links, seconds.
+        limit: a delay that separates the delays over one link from the delays over two links, seconds.
         errors: standard error of the logarithm of a delay.
         most: number of links at which the search stops, since it is too large for a regular network.
     """
@@ -441,7 +441,7 @@ def _are_neighbours(
     Args:
         sample: delays to a sample of hosts, from `_sample_delays`.
         pairs: int [pair, 2], two hosts each.
-        apart: a larger difference of two delays, in seconds, is more than one link.
+        apart: largest difference of two delays that one link can cause, seconds.
         errors: standard error of the logarithm of a delay.
     """
     among, counts = sample

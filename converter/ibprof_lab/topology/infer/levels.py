@@ -57,8 +57,8 @@ _ENOUGH = 0.7
 
 _LIKE_OTHERS, _OF_PAIRS = 0.05, 0.3
 _MORE_ALIKE = 2.0
-"""A pair is false if its two hosts' delays to other hosts differ too much. The limit is this multiple of the difference
-between one of the two hosts and the host third most similar to it."""
+"""A pair of hosts is false if the two hosts' delays to other hosts differ too much. The limit is this multiple of the
+difference between one of the two hosts and the third most similar of all other hosts."""
 
 _ROUNDS, _FITS = 4, 6
 _SETTLED = 0.02

@@ -50,8 +50,8 @@ _EXPLAINED = 2.3
 strength of some hundred matrices with independent errors."""
 
 _MUCH_LESS = 0.25
-"""A model also explains the pattern that a simpler model leaves if its residuals deviate by less than this fraction of
-the simpler model's."""
+"""A model also explains the pattern that a simpler model leaves if its `ResidualPattern.deviation` is below this
+fraction of the simpler model's deviation."""
 
 _LEFT_OUT = 0.3
 """For delays between sites, other models are tried if a residual of the model `levels` exceeds this."""
@@ -210,7 +210,7 @@ def _even_out(delays: Floats, known: npt.NDArray[np.bool_]) -> tuple[Floats, Cal
 def _explains_more(simple: Floats, free: Floats, measured: npt.NDArray[np.bool_]) -> bool:
     """Return True if a model with more parameters explains the whole pattern that a simpler model leaves.
 
-    With false switches, a model with many parameters always explains a part of the pattern.
+    A part is no evidence: a model with many parameters can always explain a part of the pattern by false switches.
 
     Args:
         simple, free: residuals of the simpler model and of the model with more parameters.

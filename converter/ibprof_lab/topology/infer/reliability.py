@@ -187,7 +187,7 @@ def refuse(topology: InferredTopology, choice: ModelChoice) -> str | None:
 def _refuse_single_hosts(
     topology: InferredTopology, outliers: npt.NDArray[np.bool_], measured: npt.NDArray[np.bool_]
 ) -> str | None:
-    """Return a sentence if missing or wrong delays do not determine a host's switch; else None."""
+    """Return a sentence on a host whose switch is uncertain because delays are missing or wrong; else None."""
     hosts = len(topology.hosts)
     switch = find_attached_switches(topology.edge, hosts)
     edge = np.sort(topology.edge, axis=1)

@@ -35,8 +35,8 @@ _LEAST_SHARE = 0.1
 """Each rail must have at least this fraction of the pairs."""
 
 _TOWARDS_ABOVE = 0.1
-"""Weight of the difference between the delays of a node and its parent, compared with the weight of the node's
-errors."""
+"""Weight of the difference between the delays of a node and its parent, in a sum in which the node's errors have the
+weight 1."""
 
 _ALIKE = 0.25
 """Relative tolerance within which a step between switches counts as equal to the difference between the rails."""

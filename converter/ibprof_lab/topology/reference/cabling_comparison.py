@@ -160,7 +160,7 @@ def _compare_switches(
     cycles = are_linked_in_cycles(graph, matched.vertex, leaf)
     if not found.switches and not cycles:
         return replace(hosts, unknown=("no switches were inferred, so that their hosts cannot be compared",))
-    # Without switches, the inference represents a torus of switches as a torus of hosts.
+    # If no switches were inferred, each host stands for a switch of the torus: use the reference's groups.
     now = group_by_switch(found, own) if found.switches else was
     now = join_moved(now, was, find_nearer(was, delays) if nearer is None else nearer)
     hosts, moved = compare_groups(hosts, was, now, names, delays)
@@ -197,7 +197,7 @@ def are_linked_in_cycles(graph: nx.Graph, hosts: Integers, leaf: Integers) -> bo
 
 
 def _expect(reference: Reference, matched: MatchedHosts, graph: nx.Graph) -> InferredTopology:
-    """Return the topology that exact delays would show: a tree as it is, another graph as inferred from hops."""
+    """Return the topology that exact delays would show: a tree unchanged, other graphs as inferred from hop counts."""
     number = {int(vertex): place for place, vertex in enumerate(matched.vertex)}
     if nx.is_tree(graph):
         switches = [vertex for vertex in graph if vertex not in number]

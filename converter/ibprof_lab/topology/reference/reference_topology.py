@@ -324,7 +324,7 @@ def _find_shortest(reference: Reference, source: Integers, destination: Integers
     if not pairs:
         return ReferencePaths(np.zeros(len(source) + 1, np.int64), np.zeros(0, np.int64))
     of_pair, link = np.concatenate(pairs), np.concatenate(passed)
-    # The loop followed each path backwards, from its destination.
+    # The loop followed each path backwards, from its destination: reverse the order of the links.
     by_pair = np.argsort(of_pair[::-1], kind="stable")
     offset = np.zeros(len(source) + 1, np.int64)
     np.cumsum(np.bincount(of_pair, minlength=len(source)), out=offset[1:])

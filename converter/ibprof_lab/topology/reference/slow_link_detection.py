@@ -32,8 +32,8 @@ _ANYWHERE, _SOMEWHERE = 3.0, 5.0
 """Required excess delay of the paths over a slow link, in standard errors: `_ANYWHERE` for each kind of paths (see
 `find_slow_links`), and `_SOMEWHERE` for at least one kind."""
 _FAR_SLOWER = 2.5
-"""A link without similar links is slow if its time is more than this multiple of the longest time of other hops. With a
-multiple of 2, the link may be two links with a switch that is missing in the plan."""
+"""A link without similar links is slow if its time is more than this multiple of the longest time of other hops. Twice
+the time can also mean two links, with a switch between them that is missing in the plan."""
 
 LARGEST = 1024
 """Largest number of links for a fit. With more links, most paths avoid each link, and medians suffice."""
@@ -274,7 +274,8 @@ def _fit(matrix: csr_matrix, delays: Floats) -> tuple[Floats, Floats]:
         left = np.abs(1 - (matrix @ latency) / delays)
         scale = NORMAL * float(np.median(left))
         weight = np.minimum(1.0, _BELIEVED * max(scale, _NOTHING) / np.maximum(left, 1e-300))
-    # The two directions of a pair may be one measurement, and a fit makes residuals smaller than errors.
+    # Enlarge the error: the two directions of a pair may be one measurement, and a fit makes residuals smaller than
+    # errors.
     pairs = len(delays) / 2
     inflated = scale * np.sqrt(2 * pairs / max(pairs - np.count_nonzero(told), 1.0))
     error: Floats = inflated * np.sqrt((np.square(base) / value[told]).sum(axis=1))
@@ -283,8 +284,8 @@ def _fit(matrix: csr_matrix, delays: Floats) -> tuple[Floats, Floats]:
 
 
 def _usual_of_like(reference: Reference, latency: Floats) -> Floats:
-    """Return for each link the lower median latency of the links with equal speed and distance from hosts, float64
-    [link]; nan if no other link has these.
+    """Return each link's usual latency, float64 [link]: the lower median over the links with its speed and its distance
+    from hosts. The value is nan if no other link has both.
     """
     ends = np.flatnonzero(reference.is_end)
     far = dijkstra(reference.adjacency(), directed=False, unweighted=True, indices=ends, min_only=True)

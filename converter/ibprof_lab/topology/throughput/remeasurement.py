@@ -110,8 +110,8 @@ def _count_pairs(budget: tuple[float, float | None], hosts: int, plan: Measureme
 
 
 _FLOOR = 0.02
-"""Smallest assumed standard deviation of the relative deviation of a delay. Outliers deviate by more than `OUTLYING`
-standard deviations."""
+"""Smallest assumed standard deviation of a delay's logarithm. A delay is unexplained if it deviates by more than
+`OUTLYING` (3.5) standard deviations, so by at least 7%."""
 
 
 def choose_representatives(routes: InferredRoutes, each: int = 1) -> list[Pair]:
