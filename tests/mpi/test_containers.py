@@ -22,7 +22,7 @@ from ibprof_testing.mpi.mpis import Build, environment, library
 from ibprof_testing.mpi.patterns import ring
 
 RANKS = 3
-SENT = 1500  # bytes that a rank of `copied end` sends to the next rank
+SENT = 1500  # bytes that a rank of programs/copied.c sends to the next rank, with the argument `end`
 
 
 def make_image(folder: Path, programs: Sequence[str | Path], mounts: Sequence[Path]) -> Path:

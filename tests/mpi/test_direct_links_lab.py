@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""On a routed network of namespaces, delays do not show a link, but filling the equally long path with traffic does."""
+"""A direct link that delays do not show is found by filling the equally long path with traffic, between namespaces."""
 
 from __future__ import annotations
 

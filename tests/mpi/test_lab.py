@@ -51,7 +51,7 @@ def test_a_tree_with_a_wrong_cable_and_a_slow_uplink(system_mpi: Mpi, tmp_path: 
 
 @pytest.mark.full
 def test_a_slow_host_and_a_thin_trunk(system_mpi: Mpi, build: Build, tmp_path: Path) -> None:
-    """The topology, the links' throughputs, and the loads of a recorded program on these links."""
+    """Check the inferred topology, the links' throughputs, and the loads of a recorded program on these links."""
     with cluster_of(FAULTY, system_mpi, tmp_path) as cluster:
         document = cluster.infer()
         assert find_splits(document, "node1") == FAULTY.splits()

@@ -24,7 +24,7 @@ from ibprof_testing.mpi.mpis import Build, Mpi, environment, library
 from ibprof_testing.mpi.patterns import ring
 
 RANKS = 3
-SENT = 1500  # bytes that a rank of `copied end` sends to the next rank
+SENT = 1500  # bytes that a rank of programs/copied.c sends to the next rank, with the argument `end`
 
 STEP = {"SLURM_JOB_ID": "4711", "SLURM_STEP_ID": "0", "SLURM_PROCID": "0"}
 """Variables that a shell in a Slurm step passes on to its children."""

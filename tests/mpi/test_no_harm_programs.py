@@ -69,7 +69,7 @@ def test_ends(name: str, how: str, unruly: Build, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", every_mpi_but_quick(*FAMILIES))
 def test_functions_of_its_own(name: str, unruly: Build, tmp_path: Path) -> None:
-    """A program that defines MPI functions acts as a tool; ibprof sees the functions' calls of PMPI names."""
+    """A program that defines MPI functions acts as a tool; ibprof sees the PMPI calls that these functions make."""
     mpi = find_any(name)
     command: list[str | Path] = [unruly(mpi, "-DOWN_FUNCTIONS"), "handlers", "names"]
     done = check_no_harm(mpi, RANKS, command, tmp_path, variables={"LD_BIND_NOW": "1"})
@@ -82,7 +82,8 @@ def test_what_they_did_is_recorded(system_mpi: Mpi, unruly: Build, tmp_path: Pat
     profile = load_profile(tmp_path)
     check_complete(profile, RANKS)
     around = [(0, 1), (1, 0)]
-    # Bytes: 4 threads in 50 rounds of 3,000; every 8th of 4,096 regions; handlers of 100 and 200; 10 for each name.
+    # ISEND: 4 threads send 3,000 bytes in each of 50 rounds. SENDRECV: `in_regions` bytes in every 8th of 4,096
+    # regions, 300 bytes in two handlers, and 10 bytes for each of 7 names.
     assert recorded(profile, operation="ISEND") == dict.fromkeys(around, (600_000, 200))
     in_regions = sum(region % 100 for region in range(0, 4096, 8))
     assert recorded(profile, operation="SENDRECV") == dict.fromkeys(around, (in_regions + 300 + 70, 512 + 2 + 7))

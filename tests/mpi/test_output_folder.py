@@ -31,7 +31,7 @@ from ibprof_testing.mpi.no_harm import (
 )
 
 RANKS = 3
-SENT_BYTES = 11316  # bytes that a rank of `regions nested` sends
+SENT_BYTES = 11316  # bytes that a rank of programs/regions.c sends, with the argument `nested`
 
 
 @pytest.fixture
@@ -149,7 +149,7 @@ def test_no_folder_can_be_there(mpi: Mpi, build: Build, output: str, tmp_path: P
 
 
 def test_a_limit_on_the_size_of_files(mpi: Mpi, build: Build, tmp_path: Path) -> None:
-    """ibprof keeps the limit: SIGXFSZ would end the program. Open MPI runs without the file of its shared memory."""
+    """ibprof writes nothing, because SIGXFSZ would end the program. Open MPI uses TCP, which needs no file."""
     limited: list[str | Path] = ["sh", "-c", 'ulimit -f 0; exec "$0" nested', build(mpi, "regions.c")]
     output = tmp_path / "profile.ibprof"
     done = run_mpi(mpi, RANKS, limited, recording=output, mca={"btl": "tcp,self"})

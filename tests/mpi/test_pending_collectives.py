@@ -64,7 +64,10 @@ def test_between_groups(mpi: Mpi, build: Build, known: str, tmp_path: Path) -> N
 
 
 def with_long(names: Sequence[str], long: Sequence[str]) -> list[object]:
-    """Return pytest parameters. Only the long form runs `long`: these MPIs allocate tags as one of `names` does."""
+    """Return pytest parameters: `names`, and `long` only in the long form of the tests.
+
+    Each MPI in `long` allocates tags like an MPI in `names`.
+    """
     return [*names, *(pytest.param(name, marks=pytest.mark.full) for name in long)]
 
 

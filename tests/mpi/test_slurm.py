@@ -20,7 +20,7 @@ from ibprof_testing.mpi.patterns import ring
 
 NODES = 2
 RANKS = 2 * NODES
-SENT = 1500  # bytes that a rank of `copied end` sends to the next rank
+SENT = 1500  # bytes that a rank of programs/copied.c sends to the next rank, with the argument `end`
 STARTS = {
     "srun, Open MPI by PMIx": (mpis.SYSTEM, ["srun", "--mpi=pmix"]),
     "srun, MPICH by PMI-2": (mpis.MPICH_SYSTEM, ["srun", "--mpi=pmi2"]),

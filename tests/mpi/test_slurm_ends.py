@@ -55,7 +55,7 @@ class Jobs:
         return done.stdout
 
     def submit(self, form: str, how: str, *options: str) -> str:
-        """Submit a job of a step with two ranks, and return its number."""
+        """Submit a job that has one step of two ranks, and return the job's number."""
         script = self.folder / f"{form}-{how.replace(' ', '-')}.sh"
         script.write_text(f"#!/bin/sh\n{FORMS[form]} srun --mpi=pmi2 -n2 {self.program} {how}\n")
         return self.command("sbatch", "--parsable", "--nodes=1", "--ntasks=2", *options, str(script)).strip()
@@ -87,7 +87,7 @@ class Jobs:
             time.sleep(0.2)
 
     def compare(self, numbers: Mapping[str, str]) -> tuple[list[str], list[list[str]]]:
-        """Check that the job with ibprof ended like the job without ibprof; return its output and its accounts.
+        """Check that the job with ibprof ended like the job without; return the facts in `SAME`, and the accounts.
 
         Args:
             numbers: the job of each form.

@@ -17,7 +17,10 @@ RECIPES = ROOT / "packaging"
 
 
 def read_list(name: str) -> dict[str, str]:
-    """Return package -> minimum version, from a list in pyproject.toml. Python 3.10 has no parser of TOML."""
+    """Return package -> minimum version, from a list in pyproject.toml.
+
+    A regular expression finds the list, because Python 3.10 has no parser of TOML.
+    """
     (text,) = re.findall(rf"^{name} = \[(.*?)\]$", PROJECT, re.MULTILINE | re.DOTALL)
     return {each.lower(): version for each, version in re.findall(r'"([\w-]+)>=([\d.]+)"', text)}
 

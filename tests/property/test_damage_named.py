@@ -27,7 +27,7 @@ from ibprof_testing.samples.fabrics import IBNETDISCOVER, LFTS_DUMP
 def try_sample(subject: Subject, folder: Path, most: int, least_named: int) -> None:
     """Try at most `most` cases of each kind.
 
-    No changed output is silent, and more than `least_named` cases are named.
+    Check that each changed output names the damage, and that more than `least_named` outputs do.
     """
     assert subject.right.head
     found = {number: subject.judge(number, folder / "case") for number in subject.choose(most)}

@@ -2,8 +2,8 @@
 """Recording in one guest to file systems that a container's kernel may lack: 9P mounts, and a file system with a quota.
 
 Virtual machines and containers mount folders of their host by 9P. The client's statfs returns the type of the
-server's file system, and files can be mapped only in some cache modes. With `mmap`, a reader does not see what a
-process wrote to a mapping.
+server's file system, and files can be mapped only in some cache modes. In the cache mode `mmap`, a reader
+does not see the bytes that a process wrote to a mapping.
 
 The quota is a real quota of ext4. Output and status must be the same as without a quota.
 """

@@ -46,7 +46,7 @@ _KERNEL_LINE = " ".join(
         *("console=ttyS0", "quiet", "panic=-1", "mitigations=off", "random.trust_cpu=on", "rdinit=/init"),
         # On a busy machine an interpreted timer is so late that the kernel considers it broken and panics.
         "no_timer_check",
-        # Save qemu work: the kernel clears pages only once, and does not compare clocks.
+        # Less work for qemu: the kernel does not clear every page that it allocates, and does not compare clocks.
         *("init_on_alloc=0", "tsc=reliable"),
     )
 )

@@ -360,7 +360,8 @@ def build_fabric(leaf: Sequence[int], cables: Sequence[tuple[int, int]]) -> Fabr
 
 
 def test_top_switches_that_differ_by_design_are_no_finding() -> None:
-    # Dragonfly+: four groups of two leaves and four spines, a cable for each pair of groups, none at spines 3.
+    # Dragonfly+: four groups of two leaves and four spines. A cable joins each pair of groups; the last spine of each
+    # group has no such cable.
     leaf = [6 * group + each for group in range(4) for each in (0, 1) for _ in range(4)]
     inside = [(6 * group + each, 6 * group + 2 + top) for group in range(4) for each in (0, 1) for top in range(4)]
     ends = [((0, 0), (1, 0)), ((0, 1), (2, 0)), ((0, 2), (3, 0)), ((1, 1), (2, 1)), ((1, 2), (3, 1)), ((2, 2), (3, 2))]

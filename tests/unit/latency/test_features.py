@@ -130,7 +130,7 @@ def test_the_elbow() -> None:
     assert find_elbow([0.0]) == 1
     assert find_elbow([100, 10]) == 2
     assert find_elbow([100, 90]) == 1
-    # Without clusters, the error falls evenly with each further cluster.
+    # If delays form no clusters, each further cluster reduces the error by nearly the same amount.
     assert find_elbow([100, 95, 91, 88, 85, 82]) == 1
 
 

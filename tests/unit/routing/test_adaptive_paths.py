@@ -39,7 +39,10 @@ def load(subnet: Subnet, pairs: Sequence[tuple[int, int, int]]) -> AdaptiveBound
 
 
 def walk(subnet: Subnet, pairs: Sequence[tuple[int, int, int]]) -> tuple[np.ndarray, np.ndarray]:
-    """Follow all choices of all switches; return bytes with equal shares, and the largest bytes: [link, end] each."""
+    """Follow all choices of all switches; return two arrays of bytes, [link, end].
+
+    The first array has the bytes if all choices get equal shares, the second array the largest possible bytes.
+    """
     fabric, adaptive, network = subnet.fabric, subnet.adaptive, subnet.routes.network
     assert adaptive is not None
     shared = [Fraction(0)] * (2 * fabric.links)

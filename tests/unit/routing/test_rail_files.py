@@ -332,7 +332,7 @@ def test_a_file_that_should_have_the_tables_is_named_next_to_a_list(tmp_path: Pa
 
 
 def test_rails_listed_by_iblinkinfo_in_one_folder_are_two(tmp_path: Path) -> None:
-    """Without the switches in this format, both lists would count as one subnet."""
+    """If ibprof did not find the switches' GUIDs in iblinkinfo's format, it would take both lists for one subnet."""
     rate = "( 4X 25.78125 Gbps Active/  LinkUp)"
     for rail in (1, 2):
         switch, hosts = (

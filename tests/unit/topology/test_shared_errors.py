@@ -327,7 +327,7 @@ def test_steps_of_a_clock_are_no_links() -> None:
 
 
 def test_slower_links_of_many_hosts_are_no_factors() -> None:
-    """The errors of a tree have a pattern by chance, but factors of hosts would need more switches."""
+    """The errors of a tree have a pattern by chance, but factors on the delays of hosts would need more switches."""
     made = SHAPES["mixed speeds"](64)
     sample = Sample(disturb(made.delays(), 0.08, 23), made.splits())
     inferred = infer_sample(sample)

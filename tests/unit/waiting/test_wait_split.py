@@ -42,7 +42,7 @@ def late_in_turn(ranks: int = 4, rounds: int = 300) -> SyntheticRun:
 
 
 def halo_with_a_slow_rank(ranks: int = 5, rounds: int = 200) -> SyntheticRun:
-    """Return a run where a rank is slow, except in each eighth round, without which clocks cannot be compared."""
+    """Return a run where rank 2 is slow, except in each eighth round; only these rounds let ibprof compare clocks."""
     run = SyntheticRun(ranks, seed=4)
     for number in range(rounds):
         run.compute({2: 2 * MS if number % 8 else 0})

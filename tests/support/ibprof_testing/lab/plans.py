@@ -83,8 +83,11 @@ class Plan:
 
 
 HOST_US, HOST_MBIT = 200.0, 200.0
-"""Delay in µs and rate in Mb/s of hosts' cables. A cable delays a frame longer than the kernel and one busy processor
-do, but not as long as two busy processors."""
+"""Delay in µs and rate in Mb/s of hosts' cables.
+
+The delay is longer than the delay that the kernel and a busy processor add. The rate is lower than the rate at which
+two processors move packets.
+"""
 
 
 def make_plan(leaves: Mapping[str, int], between: Iterable[Cable]) -> Plan:

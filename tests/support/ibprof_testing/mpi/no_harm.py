@@ -119,7 +119,10 @@ def ibprof_lines(stderr: str) -> list[str]:
 
 
 def _comparable(stderr: str) -> list[str]:
-    """Return the sorted words of all lines except ibprof's, without numbers. The order of ranks and numbers vary."""
+    """Return the sorted words of all lines except ibprof's, without numbers.
+
+    Numbers, and the order in which ranks print, differ between runs.
+    """
     others = [line for line in stderr.splitlines() if line.strip() and not line.startswith("ibprof: ")]
     return sorted(re.sub(r"0x[0-9a-f]+|[0-9]+", "N", " ".join(others)).split())
 

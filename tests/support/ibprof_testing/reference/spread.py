@@ -24,7 +24,7 @@ from ibprof_testing.reference.intree import InTrees, arrive
 Integers = npt.NDArray[np.integer]
 
 _CELLS = 1 << 22
-"""Maximum number of places x destinations x groups in a batch: about 200 MB."""
+"""Maximum number of places x destinations x groups in a batch. A batch of this size takes about 200 MB."""
 
 
 def spread(
@@ -118,7 +118,8 @@ def _grow_in_batches(
     """Grow the trees of all destinations, in batches that fit into `_CELLS`.
 
     Yields:
-        The trees of a batch of destinations; for each flow to them, the column of its tree; the index of each flow.
+        Three values for each batch. The first is the in-trees of the batch's destinations. The other two have an entry
+        for each flow to these destinations: the column of its tree, and the index of the flow.
     """
     switches = len(network.switch_node)
     travelling = np.flatnonzero((flows.place < switches) | (flows.reason == Reason.DELIVERED))

@@ -13,8 +13,8 @@ import numpy.typing as npt
 from ibprof.errors import InputError
 from ibprof_converter.routing.tables import UNREACHABLE, ForwardingTables
 
-# A table has a cell for each LID up to its last entry, and valid files fill most of the cells. This limit prevents a
-# few lines with huge LIDs from using up the memory.
+# A table has a cell for each LID up to the largest, and valid files fill most of the cells. Files with more cells than
+# these limits allow are refused: a few lines with huge LIDs would use up the memory.
 _CELLS_PER_ENTRY = 64
 _CELLS_ALWAYS = 1 << 24
 

@@ -266,7 +266,7 @@ def _damage_cables(right: ListedFabric) -> Iterator[DamagedFabric]:
         names = right.name(link.a.node), right.name(link.b.node)
         between = is_trunk(right, link)
         if between or right.tables is not None:
-            # Without tables, the dumps do not show that a host is missing.
+            # Dumps without tables do not show that a host is missing.
             lost = tuple(f"LID {end.lid:#06x}" for end in (link.a, link.b))
             yield DamagedFabric("cable removed", (*names, *lost), _exchange(right, {id(link): None}))
         for kind, fields in changes:
@@ -472,7 +472,7 @@ def _damage_names(right: ListedFabric) -> Iterator[DamagedFabric]:
         free = replace(place, port=39)
         moved: dict[int, ListedLink | None] = {id(link): replace(link, a=end, b=free)}
         if right.tables is not None:
-            # Without tables, nothing in the dumps shows that hosts were swapped or moved.
+            # Dumps without tables do not show that hosts were swapped or moved.
             yield DamagedFabric("two hosts swapped", names, _exchange(right, both))
             yield DamagedFabric("host moved to another leaf", names, _exchange(right, moved))
         yield DamagedFabric("port listed twice", names, _exchange(right, {id(link): replace(link, a=end, b=place)}))
@@ -503,7 +503,7 @@ def _damage_whole(right: ListedFabric) -> Iterator[DamagedFabric]:
         if file == "opensm.fdbs" and right.tables is None:
             continue
         for kind, spoil in spoil_text():
-            # Missing whole lines may be both lines of a link. Without tables, outputs then cannot name the damage.
+            # If both lines of a link are missing and there are no tables, outputs cannot name the damage.
             if right.tables is not None or kind not in WHOLE_LINES:
                 yield DamagedFabric(f"{text} {kind}", (*everywhere, file), replace(right, spoil=(file, spoil)))
     switches = np.flatnonzero(right.fabric.node_kind == NodeKind.SWITCH).tolist()
@@ -519,7 +519,7 @@ def _damage_whole(right: ListedFabric) -> Iterator[DamagedFabric]:
         def crosses(link: ListedLink, inside: set[int] = inside) -> bool:
             return is_trunk(right, link) and (link.a.node in inside) != (link.b.node in inside)
 
-        # Both parts need leaves: a part without leaves is a spine without cables, and no traffic is lost.
+        # Both parts need leaves: if one part is only a spine without cables, no traffic is lost.
         if leaves & inside and leaves - inside:
             split = _with(right, lambda link: None if crosses(link) else link)
             yield DamagedFabric("fabric split", everywhere, split)

@@ -44,11 +44,11 @@ PLANES = "four planes"
 
 @dataclass(frozen=True, slots=True)
 class Subject:
-    """An undamaged fabric or run, and all its damages.
+    """An undamaged fabric or run, and all its cases of damage.
 
     Attributes:
         right: the answer for the undamaged fabric or run.
-        cases: the damages.
+        cases: the damaged fabrics or runs, each with one damage.
         ask: function that writes a case to a folder and returns the answer.
     """
 
@@ -79,26 +79,33 @@ def _ask_fabric(case: DamagedFabric | DamagedRun, folder: Path) -> Answer:
 
 
 def make_tree(spec: str, with_tables: bool, folder: Path) -> Subject:
-    """Return the damages of a tree, with or without forwarding tables in its dumps."""
+    """Return a tree with all its cases of damage; its dumps have forwarding tables if `with_tables`."""
     made = generate(spec)
     right = ListedFabric.of(made.fabric, made.tables if with_tables else None)
     return Subject(answer(right.write(folder / "right")), [*damage_fabric(right)], _ask_fabric)
 
 
 def make_planes(folder: Path) -> Subject:
-    """Return the damages of four planes that share their adapters."""
+    """Return four planes that share their adapters, with all cases of damage."""
     right = copy_to_planes(ListedFabric.of(generate("xgft:2:2,4:1,3").fabric, None), folder / "plan")
     return Subject(answer(right.write(folder / "right")), [*damage_fabric(right)], _ask_fabric)
 
 
 def make_dumps(sample: str, links: str, tables: str | None, folder: Path) -> Subject:
-    """Return the damages of a captured fabric's dumps: links in the format `links`, tables in `tables` unless None."""
+    """Return a captured fabric's dumps with all cases of damage.
+
+    Args:
+        sample: name of the captured fabric.
+        links: format of the list of links.
+        tables: format of the forwarding tables; None for dumps without tables.
+        folder: folder for the files.
+    """
     right = dump_sample(sample, links, tables)
     return Subject(answer(right.write(folder / "right")), [*damage_dumps(right)], _ask_fabric)
 
 
 def make_run(folder: Path) -> Subject:
-    """Return the damages of a recorded run."""
+    """Return a recorded run with all its cases of damage."""
     made = generate("xgft:2:2,2:1,2")
     links = ListedFabric.of(made.fabric, made.tables).write(folder / "fabric")
     run = record_run(HOSTS)
@@ -107,7 +114,7 @@ def make_run(folder: Path) -> Subject:
 
 
 def make_profile(folder: Path) -> Subject:
-    """Return the damages of a recorded run's archive."""
+    """Return the archive of a recorded run with all its cases of damage."""
     made = generate("xgft:2:2,2:1,2")
     links = ListedFabric.of(made.fabric, made.tables).write(folder / "fabric")
     write_profile(record_run(HOSTS), folder / "right")

@@ -15,7 +15,7 @@ SIZE_SHIFT = 40
 
 
 def group_of(ranks: int) -> int:
-    """Return the partner of collectives without a root: the group of a communicator of `ranks` ranks."""
+    """Return the value of `Demands.partner` for collectives without a root, on a communicator of `ranks` ranks."""
     return PARTNER_GROUP | ranks << SIZE_SHIFT | 0x1234
 
 

@@ -62,7 +62,10 @@ def score(trace: Trace) -> np.ndarray:
 
 
 def find_long_ns(traces: Sequence[Trace], level: int, longest: int) -> float:
-    """Return the score above which all ranks keep collectives; infinite if a rank keeps none for its score."""
+    """Return the score above which all ranks keep collectives.
+
+    It is infinite if `longest` is 0, or if the hash left at most `longest` collectives of a rank unselected.
+    """
     found = 0.0
     for trace in traces:
         chosen = [is_kept(level, int(row["communicator"]), int(row["number"])) for row in trace.instances]
@@ -213,7 +216,7 @@ def _messages(
         )
     others.sort(key=lambda row: -row["score"])
     kept = others[:longest]
-    # Without other samples, no message is long.
+    # If no message is kept for its score, the limit is infinite, so no message is long.
     limit = kept[-1]["score"] - 1 if kept else math.inf
     return [{**row, "is_long": row["score"] > limit} for row in (*found, *kept)]
 
