@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The ibprof developers
  *
- * Positions of the arguments that determine the bytes of a call. The compiler replaces the array elements with
- * constants in each wrapper, so a call that is not in the ledger needs no test at run time.
+ * Positions of the arguments that determine the bytes of a call. The compiler replaces elements of `ibp_demand_places`
+ * with constants in each wrapper. So the wrapper of a call that is not in the ledger makes no test at run time.
  */
 #ifndef IBPROF_CALLS_DEMANDS_H
 #define IBPROF_CALLS_DEMANDS_H

@@ -48,7 +48,8 @@ static bool is_mpi_call(const char *name)
     return begins(name, "MPI_") || begins(name, "PMPI_") || begins(name, "MPIX_") || begins(name, "PMPIX_");
 }
 
-/* Return whether ibprof may have a function with a name. Every lookup calls this function, so it must be fast. */
+/* Return false if ibprof certainly wraps no function with this name. Every lookup calls this function, so it must be
+ * fast. */
 static bool is_watched(const char *name)
 {
     switch (name[0]) {

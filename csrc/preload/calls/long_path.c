@@ -93,9 +93,9 @@ static void name_function(unsigned operation, unsigned form, char name[static FU
     if (form == IBP_FORM_LARGE) ibp_text_append(name, FUNCTION_NAME, "_c");
 }
 
-/* Find the next function of a wrapper and store it in next[0]. In a wrapper with IBP_HAS_CHOICES, also store it in
- * next[1], the chosen function, until ibp_choose chooses another function. Return NULL if the MPI library lacks the
- * function. */
+/* Find the next function of a wrapper and store it in next[0]. In a wrapper with IBP_HAS_CHOICES, next[1] is the chosen
+ * function: store the next function there too, unless ibp_choose has already set it. Return NULL if the MPI library
+ * lacks the function. */
 static __attribute__((noinline)) void *set_next(unsigned wrapper, void **next)
 {
     void *before = __atomic_load_n(&next[0], __ATOMIC_RELAXED), *found;
@@ -257,8 +257,8 @@ static struct ibp_called called_as(const struct call_in_progress *making, struct
     };
 }
 
-/* Enter an outermost call and call the next function. If ibp_ledger_add_known can enter the call in the ledger, this is
- * done before the call, otherwise after the call. */
+/* Enter an outermost call and call the next function. Enter the call in the ledger before the next function is called,
+ * if ibp_ledger_add_known can do this; otherwise after it has returned. */
 static __attribute__((noinline)) int enter_and_call(const struct call_in_progress *making)
 {
     struct ibp_call *const of_operation = call_of(making);

@@ -36,7 +36,7 @@ struct ibp_choices {
     void *timed, *whole;
     /* Used while wrappers of sends must set the current call (ibp_labels_sends). NULL for calls that do not send. */
     void *label;
-    /* Used while sites are recorded but no times, and the source sees the mode of sends. NULL for calls that do not
+    /* Used while sites but no times are recorded, if the source can see the mode of sends. NULL for calls that do not
      * send. */
     void *site;
     /* As `site`, with several threads in MPI. */

@@ -31,12 +31,13 @@ static bool open_recording(const char *library)
         ibp_say_once_a_job("nothing is recorded", ibp_process_why_not_recorded());
         return false;
     }
-    /* Without MPI, any thread may run periodic tasks and change regions. */
+    /* In a process that does not use MPI, any thread may run periodic tasks and change regions, so ibprof takes
+     * locks. */
     if (!ibp_lifecycle_is_started()) ibp_threads_multiple = true;
     is_rank_known = ibp_job_rank(&rank, &ranks) && ranks;
     ibp_text_copy(library_name, sizeof library_name, library);
     ibp_process_describe_without_mpi(rank, ranks, IBP_SOURCE_NCCL, library);
-    (void)ibp_recording_copy(); /* if the node fails, readers know this process from this copy */
+    (void)ibp_recording_copy(); /* if the node fails, readers find this process in the copy */
     return true;
 }
 

@@ -138,7 +138,7 @@ static bool is_of_neighbours(unsigned operation)
 }
 
 /* Return a hash that identifies a persistent collective on all members. The starts of the collective are a separate
- * stream with this hash. */
+ * stream (counting/samples.h), which this hash identifies. */
 static uint64_t name_of_persistent(const struct ibp_instance_known *known)
 {
     return ibp_sample_hash(known->name, known->number + 1);

@@ -31,7 +31,8 @@ static struct window {
 
 static int pool[POOL], pool_used;
 
-/* True after the processes of an epoch were unknown or did not fit. From then on, the numbers of epochs are unknown. */
+/* True after the processes of an epoch were unknown or did not fit into `pool`. From then on, the numbers of epochs are
+ * unknown. */
 static bool is_lost;
 
 static void end(struct epoch *epoch)

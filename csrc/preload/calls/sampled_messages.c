@@ -23,8 +23,8 @@ struct ibp_message_places {
     bool is_persistent;
 };
 
-/* `look`, `probe` and `poll` are for probes. MPI_Mprobe and MPI_Improbe match a message, which MPI_Mrecv later receives
- * without waiting for the sender. MPI_Probe matches no message. */
+/* `look`, `probe` and `poll` have the arguments of MPI_Probe, MPI_Mprobe and MPI_Improbe. MPI_Mprobe and MPI_Improbe
+ * match a message, which MPI_Mrecv later receives without waiting for the sender. MPI_Probe matches no message. */
 static const struct ibp_message_places send = {1, 2, 3, 4, -1, -1, 5, -1, -1, false},
                                        start_send = {1, 2, 3, 4, -1, -1, 5, -1, 6, false},
                                        make_send = {1, 2, 3, 4, -1, -1, 5, -1, 6, true},
@@ -375,8 +375,8 @@ void ibp_partitioned_init(unsigned operation, const struct ibp_posted_receive *p
     ibp_lock();
     is_alone = !ibp_open_request_of(role, apart.communicator, apart.source, apart.tag);
     keep_init(operation, is_send, apart, request, bytes, 0);
-    /* MPI matches partitioned requests with equal arguments in the order of their creation, but a program may start
-     * them in another order. */
+    /* MPI matches partitioned requests with equal arguments in the order of their creation. A program may start them in
+     * another order, so their messages are no longer sampled. */
     if (!is_alone)
         ibp_envelope_stop(apart.communicator, apart.source, apart.tag, is_send ? IBP_SIDE_SENDER : IBP_SIDE_RECEIVER);
     ibp_unlock();

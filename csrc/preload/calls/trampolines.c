@@ -43,8 +43,8 @@ static inline bool is_short(unsigned operation, enum ibp_call_kind kind)
 #define ARGUMENT(count, place)                                                                                         \
     ((place) < 0 || (place) >= (count) ? 0 : (long[]){ARGUMENTS_##count}[(place) < 0 ? 0 : (place) % (count)])
 
-/* Expand to the arguments that determine the bytes of a call. For a send, expand to no demand, unless the source cannot
- * see which call sent a message (ibp_labels_sends). */
+/* Expand to the arguments that determine the bytes of a call. For a send, expand to no demand if the source can see
+ * which call sent a message (ibp_labels_sends is false). */
 #define DEMANDING(at, form, name, count, position)                                                                     \
     ((struct ibp_demanding){                                                                                           \
         .call = (at),                                                                                                  \
@@ -102,7 +102,8 @@ static inline bool is_short(unsigned operation, enum ibp_call_kind kind)
 
 /* -- calls that have choices --------------------------------------------------------------------------------------- */
 
-/* Return true if samples only require that the call's message is counted in `envelope`. */
+/* Return true if the call needs no sample. If the call posts a message while samples are taken, set `envelope`: the
+ * caller must count the message there. */
 static inline __attribute__((always_inline)) bool is_unsampled(unsigned operation, long peer, long tag,
                                                                long communicator, struct ibp_envelope **envelope)
 {
@@ -300,7 +301,7 @@ static inline __attribute__((always_inline)) bool repeats(unsigned operation, st
         return result;                                                                                                 \
     }
 
-/* Used while sites are recorded but no times, for a send whose mode the source sees. */
+/* Used while sites but no times are recorded, for a send whose mode the source can see. */
 #define SITE(function, name, count)                                                                                    \
     static int among_threads_##function(PARAMETERS_##count)                                                            \
     {                                                                                                                  \

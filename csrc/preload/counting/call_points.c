@@ -19,7 +19,7 @@
 #define PLACES (4 * IBP_SITES_MAX)
 #define TABLES_MAX 8
 /* Maximum number of used entries. A known site gets a further key only while fewer than INSTRUCTIONS_MAX entries are
- * used: a Python program that compiles the same lines repeatedly has new keys each time. */
+ * used, because a Python program that compiles the same lines repeatedly creates ever more keys. */
 #define TAKEN_MAX (PLACES / 2)
 #define INSTRUCTIONS_MAX (TAKEN_MAX - IBP_SITES_MAX / 2)
 /* A chain of callers is recorded only while fewer sites than this exist. Later, only the innermost line of the chain is
@@ -85,8 +85,8 @@ bool ibp_call_points_prepare(void)
     return places.current || grow();
 }
 
-/* Fill an entry that is free or belongs to an unloaded object. Other threads may be reading the entry. The lock must be
- * held. */
+/* Fill an entry that is free or belongs to an unloaded object. Set the key last, because other threads may be reading
+ * the entry. The lock must be held. */
 static struct ibp_call_point *take(struct ibp_call_point *place, const void *key, uint32_t site,
                                    enum ibp_language language)
 {
@@ -113,7 +113,7 @@ static uint32_t record(const struct ibp_site *described, uint32_t most)
 
 /* -- sites with several keys --------------------------------------------------------------------------------------- */
 
-/* Return the key of a site, which no frame or address has. */
+/* Return a key for a site, which differs from the keys of all frames and addresses. */
 static const void *key_of_site(const struct ibp_site *site)
 {
     const uint64_t factor = UINT64_C(0x9e3779b97f4a7c15);
@@ -150,8 +150,8 @@ static struct ibp_call_point *take_same(const void *key, struct ibp_call_point *
 
 /* -- addresses ----------------------------------------------------------------------------------------------------- */
 
-/* An object was unloaded. The addresses of an unloaded object may now belong to other sites. If the object is loaded
- * again, its sites may have other addresses. */
+/* True after an object was unloaded. The addresses of an unloaded object may now belong to other sites. If the object
+ * is loaded again, its sites may have other addresses. */
 static bool is_any_unloaded;
 
 static bool is_known(const struct ibp_call_point *place)

@@ -102,7 +102,8 @@ void ibp_caller_chains_forget(void)
 
 struct collecting {
     struct ibp_caller_chain *chain;
-    /* Return address where the chain begins. The stack walk skips the inner frames, which belong to ibprof and MPI. */
+    /* The return address at which the chain begins. The stack walk skips the inner frames, which belong to ibprof and
+     * MPI. */
     const void *first;
     bool is_found;
     uint64_t hash;

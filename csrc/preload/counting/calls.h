@@ -32,8 +32,8 @@ struct ibp_ledger_recent {
     bool is_root;
     /* Pointer to the bytes and the number of calls of the ledger entry. */
     uint64_t *amount;
-    /* The last predefined datatype and its size in bytes, if this MPI library does not store sizes at a known offset;
-     * otherwise 0. */
+    /* `type`: the last predefined datatype. `type_size`: its size in bytes. Both are 0 if this MPI library stores the
+     * sizes of datatypes at a known offset. */
     long type;
     uint64_t type_size;
     /* The next element of the list of all elements whose communicator is not 0. */
@@ -145,7 +145,7 @@ void ibp_call_begin(struct ibp_call *call);
 
 struct ibp_call *ibp_call_by_number(unsigned number);
 
-/* Return the `ibp_call` with a site that follows `call`. Return the first element if `call` is NULL, and NULL after the
+/* Return the next `ibp_call` with a site, after `call`. Return the first element if `call` is NULL, and NULL after the
  * last element. */
 struct ibp_call *ibp_call_next(const struct ibp_call *call);
 

@@ -76,7 +76,7 @@ static inline uint32_t ibp_context_peer(const struct ibp_context *context, int r
     return rank >= 0 && rank < context->size ? context->world_rank[rank] : IBP_PEER_UNKNOWN;
 }
 
-/* The context between wrapped calls while contexts are open. */
+/* The context between wrapped calls while contexts are open (counting/contexts.h). */
 extern IBP_INTERNAL struct ibp_context ibp_outside;
 
 /* `ibp_here`: the present context. `ibp_between`: the context between wrapped calls, which is ibp_outside while

@@ -166,7 +166,7 @@ static uint64_t *record_demand(uint64_t key, uint32_t origin)
 }
 
 /* Return the counter for keys that have no record. Sent and fetched user data are counted as lost. All other bytes are
- * discarded: for example, received bytes and demands are the same data again. */
+ * discarded: for example, received bytes and demands describe data that are also counted as sent. */
 static uint64_t *amount_without_record(uint64_t key)
 {
     static uint64_t waste_amount[2];

@@ -86,7 +86,7 @@ static bool is_kept(const struct ibp_envelope *envelope, unsigned level, ibp_han
     return envelope->communicator != dropped && envelope->stream_keeps >= level;
 }
 
-/* Remove the envelopes whose streams are not kept at a level of streams, and all envelopes of communicator
+/* Remove the envelopes whose streams are not kept at a stream level (samples.h), and all envelopes of communicator
  * `dropped`. */
 static void keep(unsigned level, ibp_handle dropped)
 {
@@ -97,7 +97,7 @@ static void keep(unsigned level, ibp_handle dropped)
         }
 }
 
-/* Raise the level of streams until an entry of the table is free, or to the maximum. */
+/* Raise the stream level (samples.h) until an entry of the table is free, or to the maximum. */
 static void make_space(void)
 {
     while (used == USED_MAX && stream_level < IBP_SAMPLE_LEVELS) {
@@ -161,7 +161,7 @@ static bool times_next(void)
     return true;
 }
 
-/* Charge the budget also for messages that are not timed: while messages are frequent, only messages that the hash
+/* Charge the budget also for messages that are not timed. So while messages are frequent, only messages that the hash
  * chooses are timed. */
 static void pass(uint64_t messages)
 {
@@ -169,15 +169,15 @@ static void pass(uint64_t messages)
     if (saved_ns < -SAVED_NS) saved_ns = -SAVED_NS;
 }
 
-/* Return the highest level of streams at which a message is kept. Messages with number 0 are kept or dropped for a
- * whole round of an exchange, because programs may use a new tag for each round. Other messages are kept or dropped for
- * the whole stream. */
+/* Return the highest stream level (samples.h) that keeps a message. Messages with number 0 have equal levels in a whole
+ * round of an exchange, because programs may use a new tag for each round. Other messages have equal levels in the
+ * whole stream. */
 static unsigned stream_keeps(const struct ibp_named_communicator *named, int tag, uint64_t stream, uint64_t number)
 {
     return (unsigned)__builtin_clzll(ibp_sample_hash(number ? stream : choice_of(named, tag, 0), 1) | 1);
 }
 
-/* Return the highest level of streams at which any message of an envelope is kept. */
+/* Return the highest stream level (samples.h) that keeps any message of an envelope. */
 static unsigned envelope_keeps(const struct ibp_named_communicator *named, int tag, uint64_t stream)
 {
     const unsigned first = stream_keeps(named, tag, stream, 0), further = stream_keeps(named, tag, stream, 1);
@@ -185,8 +185,8 @@ static unsigned envelope_keeps(const struct ibp_named_communicator *named, int t
     return first > further ? first : further;
 }
 
-/* Return the envelope of a key, created if needed; NULL if the table is full, or if the present level of streams does
- * not keep the envelope. */
+/* Return the envelope of a key, created if needed; NULL if the table is full, or if the present stream level
+ * (samples.h) does not keep the envelope. */
 static struct ibp_envelope *enter(uint64_t key, ibp_handle communicator, uint64_t stream,
                                   const struct ibp_named_communicator *named, int tag, enum ibp_side side)
 {

@@ -5,9 +5,8 @@
  * messages of an envelope in order, so sender and receiver give each message the same number and sample the same
  * messages.
  *
- * The table of envelopes has a fixed size. When the table is full, the level of streams rises (counting/samples.h):
- * sender and receiver keep the same half of the streams, which a hash chooses, and remove the envelopes of the other
- * half.
+ * The table of envelopes has a fixed size. When the table is full, the stream level rises (counting/samples.h): sender
+ * and receiver keep the same half of the streams, which a hash chooses, and remove the envelopes of the other half.
  *
  * While messages of this process are rare (on average at most one in 5 us), each message is timed, because timing then
  * takes only a small part of the run time. During this time, the messages that took longest are recorded too.
@@ -39,7 +38,7 @@ struct ibp_envelope {
     /* With several threads in MPI: the thread that uses the envelope. */
     uint32_t thread;
     uint8_t side; /* enum ibp_side */
-    /* The highest level of streams at which a message of the envelope is kept. */
+    /* The highest stream level (samples.h) that keeps any message of the envelope. */
     uint8_t stream_keeps;
     /* The envelope's next message is timed even if the hash does not choose it. */
     bool is_timed;

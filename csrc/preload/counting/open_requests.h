@@ -24,7 +24,8 @@ struct ibp_instance_known {
     uint64_t name, number;
     uint64_t bytes;
     uint64_t start_ns;
-    /* For a message: the delay that ibp_message_post computes; 0 if unknown. */
+    /* For a message: the longest time between two successive posts of its round, from ibp_message_post; 0 if
+     * unknown. */
     uint64_t late_ns;
     uint32_t origin;
     /* For a collective: the number of processes. For a message: the world rank of the other process. */

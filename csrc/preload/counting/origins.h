@@ -15,7 +15,7 @@
 
 #define IBP_REGIONS_MAX 8192
 #define IBP_ORIGIN_BITS 24
-/* The origin of all data that would need a new origin after memory is exhausted. It has no record. */
+/* Data that need a new origin get this origin if memory is exhausted. It has no record. */
 #define IBP_ORIGIN_UNKNOWN ((1U << IBP_ORIGIN_BITS) - 1)
 
 #define IBP_OPERATIONS_MAX 256

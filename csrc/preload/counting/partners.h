@@ -14,14 +14,14 @@
 #define IBP_PARTNER_NUMBER_UNKNOWN 0xffffffff /* as IBP_PEER_UNKNOWN */
 #define IBP_PARTNER_NUMBER_FAILED 0xfffffffe
 
-/* Return the value of ibp_demand.partner that the recording has for a partner's number. */
+/* Return a partner's value of ibp_demand.partner in the recording, from the partner's number. */
 uint64_t ibp_partner_of(uint32_t number);
 
-/* Return the number of ranks in a partner that is a group. */
+/* Return the number of ranks of a group, from the number that represents the group as a partner. */
 int ibp_partner_size(uint32_t number);
 
-/* Return the number of a communicator's group as a partner. Return IBP_PARTNER_NUMBER_UNKNOWN for an intercommunicator,
- * or if a member belongs to another job. */
+/* Return the number that represents a communicator's group as a partner. Return IBP_PARTNER_NUMBER_UNKNOWN for an
+ * intercommunicator, or if a member belongs to another job. */
 uint32_t ibp_partner_group(struct ibp_communicator *communicator);
 
 #endif

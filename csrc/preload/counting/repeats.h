@@ -6,8 +6,8 @@
  * In advance, ibprof grants a number of repeated calls to a call site: at most as many as remain before the next call
  * to be timed or the next message to be sampled. Later, ibprof takes back the granted calls that were not made.
  *
- * Granted calls that were made are counted when the calls that were not made are taken back. If a process is killed, at
- * most IBP_REPEATS_MOST calls are lost for each entry of each thread's table.
+ * When ibprof takes back the calls that were not made, it counts the granted calls that were made. If a process is
+ * killed, at most IBP_REPEATS_MOST calls are lost for each entry of each thread's table.
  *
  * Where several threads may be in MPI, each thread has a separate table and uses it without the lock. Any thread can
  * start a new generation. In a new generation, each thread takes back its granted calls before it uses its table again.
@@ -25,7 +25,7 @@
 #define IBP_REPEATS 512
 #define IBP_REPEATS_MOST 256
 
-/* `left`: number of messages of an envelope before the next sampled message, without the messages that were granted to
+/* `left`: number of messages of an envelope before the next sampled message, minus the messages that were granted to
  * entries of tables. `granted`: list of these entries. */
 struct ibp_messages_left {
     int64_t left;

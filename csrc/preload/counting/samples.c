@@ -18,8 +18,8 @@ _Static_assert(IS_COMMON(level) && IS_COMMON(score_ns), "all samples have these 
 #define NOTE_NS UINT64_C(1000000000)
 #define SOURCES_MAX (IBP_SAMPLES_MAX / 4)
 
-/* The record of a sample. `keeps` and `stream_keeps`: the highest level, and the highest level of streams, at which the
- * sample is kept. */
+/* The record of a sample. `keeps` and `stream_keeps`: the highest level and the highest stream level (samples.h) that
+ * keep the sample. */
 struct slot {
     struct ibp_sample *record;
     uint8_t stratum, keeps, stream_keeps;
@@ -31,7 +31,7 @@ static struct {
     uint32_t used, made;
     uint32_t held[IBP_SAMPLE_STRATA];
     uint8_t level[IBP_SAMPLE_STRATA];
-    /* The level of streams; 0 for collectives. */
+    /* The stream level (samples.h); 0 for collectives. */
     unsigned stream_level;
 } samples[IBP_INSTANCES];
 

@@ -7,9 +7,10 @@
  * both decides whether the collective or message is sampled.
  *
  * At level L, one of 2^L successive numbers of a stream is kept. Numbers that are kept at level L + 1 are also kept at
- * level L. In addition, ibprof keeps the collectives that took longest, or that this process entered latest, so that
- * readers can see which process was late. While each message is timed, ibprof also keeps the messages that took longest
- * or were posted latest.
+ * level L. For messages there is also a stream level: at stream level S, a hash keeps one of 2^S streams, on average.
+ * In addition, ibprof keeps the collectives that took longest, or that this process entered latest, so that readers can
+ * see which process was late. While each message is timed, ibprof also keeps the messages that took longest or were
+ * posted latest.
  *
  * The space for samples is fixed. When the space is full, the level of the stratum with the most samples rises. A
  * stratum is a group of streams or a group of kinds of calls. With strata, frequent calls do not displace rare calls.
@@ -62,8 +63,8 @@ uint64_t ibp_sample_next(uint64_t stream, uint64_t number, unsigned level);
 unsigned ibp_sample_level(enum ibp_instance instance, unsigned stratum);
 
 /* Return a record for a collective or message; NULL if it is not kept at the present levels. `keeps`: the highest level
- * at which the number is kept. `stream_keeps`: the highest level of streams at which the stream is kept. The caller
- * fills the record, and sets `communicator` last. */
+ * that keeps the number. `stream_keeps`: the highest stream level that keeps the stream. The caller fills the record,
+ * and sets `communicator` last. */
 void *ibp_sample_take(enum ibp_instance instance, unsigned stratum, unsigned keeps, unsigned stream_keeps);
 
 /* A collective or message whose score (`score_ns` of the record) is above this value is kept, even if the hash does not
@@ -80,7 +81,7 @@ void *ibp_sample_take_long(enum ibp_instance instance, uint64_t score_ns);
  * unsampled. Each record contains `count`, so that readers notice missing sources. */
 void ibp_samples_add_sources(uint64_t communicator, uint32_t origin, const uint32_t *sources, uint32_t count);
 
-/* Set the level of streams, and drop the samples of streams that are not kept at this level. */
+/* Set the stream level, and drop the samples of streams that are not kept at this level. */
 void ibp_samples_raise_streams(unsigned level);
 
 /* Count a collective or message that cannot be sampled, by reason. */

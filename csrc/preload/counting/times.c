@@ -369,7 +369,7 @@ static void end_sampled(const struct ibp_timing *timing, uint64_t ticks)
 }
 
 /* A second call of the site is long, so long calls are frequent. The time of the shorter of the two calls becomes an
- * estimate for other calls, and is subtracted from the ticks. If both calls were interrupted, the ticks do not
+ * estimate for other calls, and is subtracted from `time->ticks`. If both calls were interrupted, `time` does not
  * change. */
 static void watch_further(struct ibp_call *call, struct ibp_time *time, uint64_t rest)
 {

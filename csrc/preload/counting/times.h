@@ -12,8 +12,8 @@
  *     timed too. The number of such calls grows with the number of long calls.
  *   - Sends, receives and one-sided calls of large messages are timed from entry to return, because MPI may copy the
  *     data outside of the progress loop. Derived datatypes of unknown size count as large.
- *   - Calls that poll, such as MPI_Test, are timed from entry to return. Each such call passes the progress loop, so
- *     the clock is read anyway.
+ *   - Calls that poll, such as MPI_Test, are timed from entry to return. Each such call goes through the progress loop,
+ *     so the clock is read anyway.
  *   - Collectives are timed from entry to return. If the progress loop is not hooked, all calls are timed from entry to
  *     return.
  *   - Where several threads may be in MPI, the function in which threads wait is hooked instead of the loop.
@@ -178,7 +178,7 @@ void ibp_timing_begin(struct ibp_timing *timing, struct ibp_call *call, bool is_
 void ibp_timing_end(const struct ibp_timing *timing);
 
 /* If a call was entered at least 0.1 ms before its timing began, because the process had no core or the file system was
- * slow, set the beginning of the timing to the entry. No effect while several threads may be in MPI. */
+ * slow, set the beginning of the timing to the time of the entry. No effect while several threads may be in MPI. */
 void ibp_timing_extend(struct ibp_timing *timing, uint64_t entered_ticks);
 
 /* Return an address in the wrapper's stack frame if this thread is in a call that is timed from entry to return;

@@ -4,9 +4,9 @@
  * A source: the code of ibprof that sees the messages to each peer and their bytes, in an MPI library or in a library
  * below it.
  *
- * A source attaches after MPI is initialised. To verify its hooks, the source sends a message to this process, and
- * detaches if the hooks see something else (see also ibp_source_unproved). So a wrong assumption about a library may
- * prevent the recording, but never harms the program.
+ * A source attaches after MPI is initialised. To verify its hooks, the source sends a message to this process. The
+ * source detaches if the hooks do not show this message correctly (see also ibp_source_unproved). So a wrong assumption
+ * about a library may prevent the recording, but never harms the program.
  */
 #ifndef IBPROF_SOURCES_SOURCE_H
 #define IBPROF_SOURCES_SOURCE_H

@@ -298,8 +298,8 @@ static bool is_next_tag(const struct ibp_communicator *communicator, uint32_t ta
 }
 
 /* Return whether a message with an unknown context may belong to the current blocking call, because MPICH calls a
- * nonblocking collective inside it. The blocking call sends its first messages before it waits. Pending calls can send
- * messages with the same tag only during the wait. */
+ * nonblocking collective inside it. The first message with a tag is from this call: the call sends before it waits, and
+ * pending calls can send messages with the same tag only during the wait. */
 static bool is_of_current_blocking(uint32_t tag)
 {
     const struct ibp_communicator *communicator;

@@ -38,8 +38,8 @@ void ibp_mpich_probe_seen(uint32_t tag, uint32_t peer, uint64_t bytes)
 
 uint32_t ibp_mpich_passes;
 
-/* Find out whether calls that wait pass the hooked progress loop: MPI_Test of an incomplete request should make one
- * pass. */
+/* Find out whether calls that wait go through the hooked progress loop: MPI_Test of an incomplete request should make
+ * one pass of the loop. */
 static void prove_progress(void **request)
 {
     int (*const test)(void **, int *, void *) = (int (*)(void **, int *, void *))ibp_mpi_symbol("PMPI_Test");
@@ -82,8 +82,8 @@ int ibp_mpich_probe(char *why, size_t why_bytes)
 
 /* Messages above this size in bytes are not checked, because MPI may send them in parts. */
 #define LARGEST 4096
-/* Number of mismatches at which the source is rejected. A mismatch is not proof: MPI may send a message after its call
- * has returned, and other messages inside the call. */
+/* Number of mismatches at which the source is rejected. One mismatch does not prove that the source is wrong: MPI may
+ * send a message after its call has returned, and other messages inside the call. */
 #define FAILURES_MAX 4
 
 /* Maximum size in bytes of MPI's header in active messages. */
@@ -96,8 +96,8 @@ static IBP_THREAD_LOCAL struct {
     uint64_t bytes;
 } expected;
 static unsigned failures;
-/* Number of matches that verify the source if all messages have tag 0. With a wrong layout, the tag may often appear to
- * be 0. */
+/* Number of matches that verify the source if all messages have tag 0. One match is not enough, because with a wrong
+ * layout the tag may often appear to be 0. */
 #define MATCHES_OF_NOTHING 4
 static unsigned matches;
 

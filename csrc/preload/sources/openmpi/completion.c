@@ -198,8 +198,8 @@ static inline bool replace_release(struct ibp_openmpi_request *part)
     return true;
 }
 
-/* Set the callback of a request. If Open MPI does not call the callback, the function that frees the request counts it
- * (see `settle`). If this function cannot be replaced, call `settle` here, after a memory fence. */
+/* Set the callback of a request. If Open MPI does not call the callback, the function that frees the request counts the
+ * request (see `settle`). If this function cannot be replaced, call `settle` here, after a memory fence. */
 static inline void set_callback(void *request, ibp_openmpi_complete_function *callback)
 {
     struct ibp_openmpi_request *part = ibp_openmpi_request_of(request);

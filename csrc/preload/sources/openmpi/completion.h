@@ -68,7 +68,8 @@ extern IBP_INTERNAL ibp_openmpi_release_function *ibp_openmpi_release;
 
 void ibp_openmpi_count_watched(const struct ibp_openmpi_status *status, uint64_t watch);
 
-/* Count the received bytes of a request for a watch: now if the request is complete, otherwise when it completes. */
+/* Count the received bytes of a request for the operation and communicator of a watch: now if the request is complete,
+ * otherwise when it completes. */
 void ibp_openmpi_request_watch(void *request, uint64_t watch);
 
 /* As ibp_openmpi_request_watch, for a persistent request that is about to be started. No other thread may use the

@@ -66,7 +66,7 @@ static bool try_callback(void *request)
     return true;
 }
 
-/* Replace the function that frees a request, if the pointer points to a loaded library. */
+/* Replace the function that frees a request, if the pointer to this function points into a loaded library. */
 static void try_release(void *request)
 {
     struct ibp_openmpi_request *part = ibp_openmpi_request_of(request);

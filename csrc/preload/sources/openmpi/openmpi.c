@@ -127,9 +127,9 @@ static int attach(char *why, size_t why_bytes)
                  ibp_openmpi_probes_seen, IBP_PROBE_MESSAGES, ibp_mpi.version);
         return -1;
     }
-    /* If another tool wraps MPI_Start, a start passes ibprof's wrappers twice: as MPI_Start before the tool, and as
-     * PMPI_Start after the tool. In this case, the wrappers must search the table of requests, to count the start only
-     * once. */
+    /* If another tool wraps MPI_Start, a start goes through ibprof's wrappers twice: as MPI_Start before the tool, and
+     * as PMPI_Start after the tool. In this case, the wrappers must search the table of requests, to count the start
+     * only once. */
     ibp_requests_show_starts = receives_seen && !ibp_mpi_is_wrapped("MPI_Start") && !ibp_mpi_is_wrapped("MPI_Startall");
     ibp_openmpi_own_start = receives_seen ? ibp_openmpi_start_own : NULL;
     if (receives_seen) hook_receives();

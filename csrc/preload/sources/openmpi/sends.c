@@ -42,7 +42,7 @@ static inline bool see_recent(const struct ibp_context *here, const struct ibp_r
     return true;
 }
 
-/* Return `send` or `isend` of a communicator's context, if the call of `here` sent the last message of this member;
+/* Return `send` or `isend` of a communicator's context, if its last message has the origin of the call of `here`;
  * otherwise NULL. */
 static inline const struct ibp_recent *recent_elsewhere(const struct ibp_context *here, size_t member,
                                                         ibp_handle communicator)

@@ -2,8 +2,8 @@
  * Copyright The ibprof developers
  *
  * Internal tags of Open MPI, which show the operation of internal messages. If a call's messages may be sent after the
- * call has returned, the call has a tag of its communicator, which ibprof knows before the first message. See
- * docs/decisions/0003.
+ * call has returned, Open MPI allocates a tag of the communicator for the call, and ibprof knows the tag before the
+ * first message. See docs/decisions/0003.
  */
 #ifndef IBPROF_SOURCES_OPENMPI_TAGS_H
 #define IBPROF_SOURCES_OPENMPI_TAGS_H
