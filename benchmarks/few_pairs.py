@@ -19,9 +19,10 @@ from ibprof_lab.topology.infer.pair_delays import PairDelays
 from ibprof_testing.samples.topologies import SHAPES, Made, Matrix, disturb, tree
 
 SECONDS_OF_A_DIRECTION, SECONDS_OF_A_BARRIER = (11 + 1.5) * 1e-3, 3e-4
-"""Times in a round, as `ibprof-latency measure` estimates them: 11 batches of 1 ms, 1.5 ms to find the batch length.
+"""Estimated seconds for one direction of a pair, and for the barrier after a round, as in `ibprof-latency measure`.
 
-Without `--few-pairs`, each pair is measured in both directions; with `--few-pairs`, in one direction.
+A direction has 11 batches of 1 ms; before them, the search for the batch length takes 1.5 ms. Without `--few-pairs`,
+each pair is measured in both directions; with `--few-pairs`, in one direction.
 """
 
 CASES = {

@@ -5,14 +5,14 @@ python benchmarks/hpl_published.py
 
 The program prints two tables. The first has a row for each system. `data/hpl_published.csv` has R_peak, R_max and N_max
 of the TOP500 lists, the number of nodes, which is used as the number of processes, and the data rate of one link of a
-node. The source of the data rate is the system's makers; the column `source` has a source of R_max. Unpublished values
-are assumed: a grid as square as possible, blocks of 192, a latency of 2 us, and 80% to 97% of the peak in matrix
+node. The makers of the systems published the data rates; the column `source` names a publication of R_max. Unpublished
+values are assumed: a grid as square as possible, blocks of 192, a latency of 2 us, and 80% to 97% of the peak in matrix
 products. The run's duration is 2/3 N_max^3 / R_max. Operators of these systems also published the duration.
 
 The second table is for processes that share a node: predictions with and without the terms for sharing.
-`data/hpl_shared.csv` has the grids, sizes and performance that HPL's authors published
-(netlib.org/benchmark/hpl/results.html, in both of its versions), and nominal rates: two Ethernets, the PCI bus of
-Myrinet's adapter, QsNet by MPI (netlib.org/utk/papers/advanced-computers/qsnet.html), the memory buses. The rate of
+`data/hpl_shared.csv` has the grids, sizes and performance that HPL's authors published (both versions of the page
+netlib.org/benchmark/hpl/results.html). It also has the nominal rates of two Ethernets, of the PCI bus of Myrinet's
+adapter, of QsNet with MPI (netlib.org/utk/papers/advanced-computers/qsnet.html), and of the memory buses. The rate of
 matrix products comes from one result with one process per node. Memory is assumed to reach half of the bus rate; the
 factor 1/2 was chosen after seeing these results. Latencies are assumed.
 """

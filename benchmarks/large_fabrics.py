@@ -68,7 +68,7 @@ def measure(
         folder: working folder.
         words: arguments of the command.
         allowed: allowed exit statuses.
-        variables: environment variables; None to turn the cache off.
+        variables: environment variables to add; if None, only IBPROF_CACHE=off.
         output: name of the file for stdout; empty for no file.
 
     Returns:

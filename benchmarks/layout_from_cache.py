@@ -92,7 +92,7 @@ def build_kernels(tree: Path) -> None:
 
 
 def measure(versions: dict[str, str], folder: Path, traffic: str, runs: int) -> dict[str, tuple[float, float]]:
-    """Return the median CPU time, in s, and the largest memory, in MB, by version; `versions` has PYTHONPATHs."""
+    """Return version -> median CPU time in s, and largest memory in MB; `versions` maps to PYTHONPATHs."""
     seconds: dict[str, list[float]] = {version: [] for version in versions}
     megabytes: dict[str, list[float]] = {version: [] for version in versions}
     for number in range(runs + 1):  # the first run of a version fills its cache

@@ -78,7 +78,7 @@ def _cell(score: PlacementScore, seconds: float | None = None) -> str:
 
 
 def _ratio(found: PlacementScore, best: PlacementScore) -> tuple[float, str]:
-    """Return found / best for the first time in which both scores differ, and the name of this time."""
+    """Return found / best for the first of three values in which the scores differ, and this value's name."""
     if found.bottleneck_seconds != best.bottleneck_seconds:
         return found.bottleneck_seconds / best.bottleneck_seconds, "all"
     if found.max_seconds != best.max_seconds and best.max_seconds:

@@ -55,7 +55,7 @@ def repair(part: Integers, sizes: Sequence[int]) -> Integers:
 
 
 def as_slots(part: Integers, size: int) -> SlotOfRank:
-    """Return the slot of each rank, if part k has the slots from k * size on."""
+    """Return the slot of each rank. Part k gets the `size` slots from k * size on."""
     order = np.argsort(part, kind="stable")
     slot = np.empty(len(part), np.uint32)
     slot[order] = np.arange(len(part)) // size * size + np.arange(len(part)) % size
@@ -63,7 +63,8 @@ def as_slots(part: Integers, size: int) -> SlotOfRank:
 
 
 Library = Callable[[RankGraph, Sequence[int]], SlotOfRank]
-"""A function that places a graph on a tree: number of children at each level, beginning with the slots of a host."""
+"""A function that places a graph on a tree. The second argument is the tree: number of children of a node
+at each level, beginning with the slots of a host."""
 
 
 def sharedmap(mode: str) -> Library:

@@ -3,9 +3,10 @@
 
 Run it where ibprof is installed:  python benchmarks/simulation_intervals.py [--seeds N]
 Each seed samples hosts, partners and starts, and is also measured for a long time. A row of the table is a setting and
-a warm-up. The first columns show the mean and the largest deviation of means from the long measurement. The next
-columns show how many seeds have an interval that contains the mean of all long measurements, for intervals from batches
-in time and from clients. The last columns show the same numbers for groups of five seeds, with Student's t.
+a warm-up. The first columns show how many seeds have a mean, and how far these means deviate from the seed's long
+measurement: on average, and at most. The next columns show the percentage of seeds whose interval contains the mean of
+all long measurements, and the mean half-width of the intervals: first for intervals from batches in time, then from
+clients. The last columns show the same numbers for groups of five seeds, with Student's t.
 """
 
 from __future__ import annotations

@@ -32,7 +32,7 @@ ROUNDS = 10
 _TIMEOUT = 180
 
 Held = tuple[bool, float, float]
-"""True for a run inside the interval, upper / lower end of the interval, and relative error of the prediction."""
+"""Whether the run is inside the interval, upper / lower end of the interval, and relative error of the prediction."""
 
 
 def record(program: Path, kind: str, scaling: str, ranks: int, folder: Path) -> RunParts:
@@ -59,7 +59,7 @@ def record(program: Path, kind: str, scaling: str, ranks: int, folder: Path) -> 
 def predict_held_out(
     runs: dict[int, list[RunParts]], scaling: str, fitted: tuple[int, ...], repeats: int
 ) -> Iterator[tuple[str, Held]]:
-    """Yield each held-out run with the label `between` or `beyond` (the numbers of ranks of fitted runs)."""
+    """Yield (label, result) of each held-out run; the label is `beyond` above the ranks of the fitted runs."""
     others = [ranks for ranks in runs if ranks not in fitted and fitted[0] <= ranks <= 4 * fitted[-1]]
     train = [run for ranks in fitted for run in runs[ranks][:repeats]]
     for row in predict_split(train, scaling, False, others)["curve"]:

@@ -4,8 +4,8 @@
 Run it where ibprof is installed:  python benchmarks/steady_states.py [--seeds N] [--cells N]
 
 A row is a pair of jobs on a fat-tree of 64 hosts with 8 servers; one of the jobs is measured. The two measurements run
-one after the other. Both measurements leave out 50 messages of each client. The first then measures 1,000 messages of
-each client, the second as many as a steady mean needs.
+one after the other. Both measurements leave out the first 50 messages of each client. The measurement of every message
+then takes 1,000 messages of each client. The other measurement ends when the mean is steady.
 """
 
 from __future__ import annotations

@@ -126,7 +126,10 @@ def append_log(path: Path | None, key: Draw, outcome: Outcome) -> None:
 
 
 def show_wrong(shapes: list[str], sizes: list[int], seeds: int) -> None:
-    """Test 5% noise with 5% grossly wrong pairs: at once, and after 3 rounds that measure outlying pairs again."""
+    """Print how often trees are recovered with 5% grossly wrong pairs, at once and after outlying pairs are remeasured.
+
+    The noise of all delays is 5%. Outlying pairs are measured again in 3 rounds.
+    """
     for shape in shapes:
         for hosts in sizes:
             made = SHAPES[shape](hosts)

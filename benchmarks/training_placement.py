@@ -73,7 +73,7 @@ FREE = {"shared": 0.7, "empty": 1.0}
 """Fraction of the hosts that are free; free hosts are chosen at random."""
 
 _ALIKE = 1.01
-"""Time of the most loaded link / time of the most loaded host link. Up to this ratio, no order of hosts can help."""
+"""Limit of (time of the most loaded link) / (time of the most loaded host link). Below it, no order of hosts helps."""
 
 
 def main() -> None:
@@ -123,11 +123,11 @@ class Case:
 
 @dataclass(frozen=True, slots=True)
 class Compared:
-    """Times of the most loaded link in a case, divided by the better time of topograph's and Slurm's order.
+    """Result of a case: time of the most loaded link, divided by the shorter time with topograph's or Slurm's order.
 
     Attributes:
         free: key of `FREE`.
-        ratio: this quotient for `ibprof-place`.
+        ratio: this quotient for the placement by `ibprof-place`.
         least: lower bound of the quotient over all placements that keep each tensor group on one host.
         splits: whether `ibprof-place` divides a tensor group among hosts.
         is_open: false if links of hosts limit every placement (`_ALIKE`).

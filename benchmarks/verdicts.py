@@ -195,7 +195,7 @@ def late_at(late: int) -> Callable[[int], Sequence[float]]:
 
 
 def draw_put(generator: np.random.Generator) -> Iterator[Drawn]:
-    """Yield runs as synthetic profiles: three runs of each row, but only one if the row's fabric is always the same."""
+    """Yield runs as synthetic profiles: each case three times, with random sizes and link rates."""
     for _ in range(3):
         full, tapered, any_shape = (str(generator.choice(shapes)) for shapes in (FULL, TAPERED, ANY))
         gbps = float(generator.choice([25, 100, 200, 400]))

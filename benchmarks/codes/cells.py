@@ -38,7 +38,7 @@ STOPPED = 9
 """Exit status of the simulation with CODES if its time limit ended it."""
 
 BEGIN, BEYOND = 0.2, 0.25
-"""Fractions of the window: the beginning, whose messages are left out, and the time simulated after the end."""
+"""Lengths as fractions of the window: its beginning, whose messages are left out, and the simulated time after it."""
 
 
 @dataclass(frozen=True)
@@ -237,7 +237,7 @@ PARAMS
 
 
 def _may_go_on(done: Path, hours: float) -> bool:
-    """Return whether a time limit ended the run, and the present limit is higher."""
+    """Return whether a time limit ended the run, and the present limit is higher than that limit."""
     _, came, had = done.read_text().split()
     return came == "0" and hours > float(had)
 

@@ -52,7 +52,7 @@ JOBS: dict[str, Words] = {
 
 OTHER: Words = ("lab_patterns.c", "alltoall", "60000")
 SHORT, LONG = ("5", "50"), ("60", "50")
-"""The other job's rounds and sleeping times: SHORT to record it, LONG to run it next to a measured job."""
+"""Rounds and sleeping times of the other job: SHORT when it is recorded, LONG when it runs next to a measured job."""
 
 
 class Setting(NamedTuple):

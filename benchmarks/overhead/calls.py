@@ -22,8 +22,8 @@ GOAL_SMALL, GOAL_LARGE, LARGE = 1.05, 1.02, 1 << 10
 # Cells with an interval wider than WIDTH are measured again, MORE_ROUNDS rounds at a time.
 WIDTH, MORE_ROUNDS = 0.02, 10
 
-# To count instructions: number of batches, and number of calls in a batch of a short and of a long run. Each run begins
-# with one more batch as a warm-up.
+# Runs that count instructions: number of batches in a run, and number of calls in a batch, for a short and for a long
+# run. Each run begins with one more batch as a warm-up.
 BATCHES_COUNTED, CALLS_COUNTED = 10, (100, 1000)
 
 Cells = dict[str, float]

@@ -14,8 +14,8 @@ from pathlib import Path
 import numpy as np
 from bench import MONITORED, WITH, WITHOUT, Bench, show_table, take_turns, undisturbed_interval
 
-# Goals: maximum number of instructions that ibprof adds to a message, in each case of cases.c: Irecv, Send and Wait, or
-# Startall and Waitall.
+# Case of cases.c -> maximum number of instructions that ibprof may add to a message. A message consists of Irecv, Send
+# and Wait; with persistent requests, of Startall and Waitall.
 GOALS = {
     "World": 75,
     "Self": 100,

@@ -44,7 +44,7 @@ def show_interval(bench: Bench, rounds: int) -> None:
 
 
 def build_ends(bench: Bench) -> Path:
-    """Build a program, and a library to preload last: their times differ by the work outside of MPI in MPI_Finalize."""
+    """Build a program and a library to preload last. Both time MPI_Finalize; the difference is time outside of MPI."""
     library: Path = bench.folder / "libends.so"
     program: Path = bench.folder / "ends"
     compiler = [str(bench.mpi / "mpicc"), "-O2", str(HERE / "ends.c")]
@@ -57,9 +57,9 @@ def build_ends(bench: Bench) -> Path:
 def show_end(bench: Bench, rounds: int, ranks: int) -> bool:
     """Show the processor time that ranks spend at MPI_Finalize outside of MPI; return whether the goal is met.
 
-    In a job with more ranks than cores, recording adds the work of all ranks divided by the number of cores. The last
-    line shows the median rank's wall time from MPI_Finalize to the end of the process, with the interval of differences
-    between alternating runs. With more ranks than cores, other ranks run during most of this time.
+    The time of a job is the sum of its ranks' times, divided by the number of cores that the ranks use. The last line
+    shows the median rank's wall time from MPI_Finalize to the end of the process: without ibprof, with ibprof, and the
+    median difference with its interval. With more ranks than cores, other ranks run during most of this time.
     """
     program = build_ends(bench)
 

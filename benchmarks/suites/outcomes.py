@@ -71,7 +71,7 @@ class Comparison:
 
     @property
     def verdict(self) -> str:
-        """Return the change that ibprof caused, as far as the outcomes show."""
+        """Return how ibprof changed the outcome: SAME, BETTER, WORSE, DIFFERENT, UNSTEADY or UNKNOWN."""
         without, recorded = set(self.without), set(self.with_ibprof)
         if NOT_RUN in recorded:
             return UNKNOWN

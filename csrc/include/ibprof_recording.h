@@ -68,7 +68,7 @@
 #define IBP_NO_ROOT 0xffffffff
 #define IBP_BYTES_UNKNOWN 0xffffffffffffffff
 /* Maximum number of samples of each kind in a process. Samples and their tables in private memory need at most 256 KiB,
- * and 120 bytes for each open receive with wildcards. */
+ * plus 120 bytes for each open receive with wildcards. */
 #define IBP_SAMPLES_MAX 572
 #define IBP_LONGEST_MAX 192 /* maximum number of samples of the longest collectives, and of the longest messages */
 #define IBP_LEVEL_LONG 255 /* value of `level` in samples of the longest calls */
@@ -292,7 +292,7 @@ struct ibp_process {
     /* Sent user bytes that no counter of a peer contains, because the recording was full. */
     uint64_t lost_bytes;
     uint64_t lost_messages;
-    /* Number of marks. IBP_SEGMENT_MARKS contains only the first marks. */
+    /* Number of all marks. If it is large, IBP_SEGMENT_MARKS contains only the first marks. */
     uint64_t marks_seen;
     /* Number of regions beyond the maximum number of names or the maximum depth. Traffic of a refused region counts for
      * the region around it. */
@@ -739,7 +739,8 @@ struct ibp_message_sample {
     uint64_t exit_ns;
     /* Since version 2. The longer of two times: the duration of the completing call, and how late the message was
      * posted. The lateness is the longest time between two successive posts of the message's round, up to the message's
-     * post. 0 if the messages of the envelope (sender, receiver, communicator, tag) were not all timed. */
+     * post. A round ends when the envelope of its first message occurs again, or after 64 messages. The score is 0 if
+     * the messages of the envelope (sender, receiver, communicator, tag) were not all timed. */
     uint64_t score_ns;
 };
 

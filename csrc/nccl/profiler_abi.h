@@ -6,7 +6,8 @@
  * releases and offsets. Members that ibprof does not read are declared too, because the next plug-in reads them.
  *
  * Releases differ in members at the end of events: NCCL 2.32 adds `user_tag`, RCCL adds members to the proxy operation.
- * This file declares the members that all releases of a version have. No more are needed: ibprof copies no event.
+ * This file declares the members that all releases of a version have. Further members are not needed,
+ * because ibprof copies no event.
  */
 #ifndef IBPROF_NCCL_PROFILER_ABI_H
 #define IBPROF_NCCL_PROFILER_ABI_H

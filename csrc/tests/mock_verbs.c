@@ -13,7 +13,7 @@ struct mock_qp {
         struct ibv_qp_ex ex;
     };
     int extended;
-    int request; /* kind (index in `bytes`) of the request that wr_ functions build; 4: moves no bytes */
+    int request; /* index in `bytes` of the kind of request that wr_ functions build; 4: a request without bytes */
     uint64_t length;
     uint64_t bytes[5], messages[5]; /* since wr_start */
 };

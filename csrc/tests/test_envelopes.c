@@ -87,7 +87,7 @@ static void visit_samples(void (*visit)(const struct ibp_message_sample *))
 
 static double represented;
 
-/* Add the number of messages that a sample stands for, except for first messages of envelopes. */
+/* Add to `represented` the number of messages for which a sample stands. Leave out the first message of an envelope. */
 static void add_represented(const struct ibp_message_sample *sample)
 {
     if (sample->number) represented += (double)(UINT64_C(1) << sample->level);

@@ -73,7 +73,7 @@ static void test_everybody(void)
     *(void **)&layer = dlsym(RTLD_DEFAULT, "mock_layer");
     CHECK(layer == mock_layer);
     ibp_got_redirect_all("mock_layer", (void *)hook,
-                         (void *)replacement); /* not the present target: only unbound slots change */
+                         (void *)replacement); /* slots that are bound to another function stay unchanged */
     replaced = 0;
     CHECK(mock_now(1) == 11 && !replaced);
     ibp_got_redirect_all("mock_layer", (void *)layer, (void *)replacement);

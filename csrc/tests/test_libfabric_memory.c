@@ -2,7 +2,7 @@
  * Copyright The ibprof developers
  *
  * Reads and writes of a peer's memory, and atomic operations on it, on a mock endpoint. Outside of one-sided calls,
- * each byte is counted with its direction.
+ * each byte is counted as sent or as fetched.
  */
 #include "counting/count.h"
 #include "mock_libfabric.h"
@@ -66,7 +66,7 @@ static void fetch_each(void)
     endpoint->atomics->fetch_message(endpoint, &reads, parts + 2, NULL, 1, 0);
 }
 
-/* Send 1, 20 and 30 items of 1 byte, and the same numbers of items to compare. */
+/* Compare-and-swap 1, 20 and 30 items of 1 byte. Each item is sent with a value to compare with, and is fetched. */
 static void compare_each(void)
 {
     struct ibp_fi_items parts[] = {{data, 10}, {data, 20}};

@@ -283,7 +283,7 @@ static void test_a_forked_child_counts_nothing(void)
     CHECK_AMOUNT(recorded(601, IBP_OPCODE_SEND, ANY_REGION), 0, 0);
 }
 
-/* MPI's messages have no source, and IBPROF_INTERVAL asks for a time line, which nothing opens. */
+/* No source counts MPI's messages, so there are no snapshots, although IBPROF_INTERVAL is set. */
 static void test_no_snapshot_without_a_time_line(void)
 {
     CHECK(!setenv("IBPROF_INTERVAL", "10", 1));

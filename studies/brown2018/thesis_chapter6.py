@@ -145,8 +145,10 @@ def throttled(window: float, least: float) -> Verdict:
 
 
 def throttle_cost(window: float) -> tuple[str, float] | None:
-    """Return text on how the times of the last and the mean client grow, and the growth of the last one's as a
-    number."""
+    """Return the effect of the throttle on the time of a client for all its writes; None if not simulated.
+
+    Text: growth for the last client and for the mean client. Number: throttled / unthrottled time of the last client.
+    """
     after = find_throttled("io", window)
     before = find_unthrottled("io", after) if after else None
     if not before or not after:

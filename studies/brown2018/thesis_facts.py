@@ -152,7 +152,7 @@ def random_4_mb() -> str:
 
 
 def list_lacks() -> str:
-    """Return text: for each study, missing results and results of fewer seeds. Another table lists adaptive routing."""
+    """List the missing results of each study, and its results of fewer than `ALL_SEEDS` seeds, as text."""
     lines = []
     for name, label in _LABELS.items():
         rows = STUDIES[name]
@@ -262,7 +262,7 @@ def elevated_by_small_io() -> str:
 
 
 def by_hosts() -> str:
-    """Return the slow-downs of MPI with 75% of the hosts next to a checkpoint, by means of hosts: figure 5.11."""
+    """Return figure 5.11's slow-downs of MPI with 75% of the hosts, computed from the mean of the hosts' mean times."""
     rows = [row for row in list_rows("scaling", "mpi", "interference", mpi_share=0.75) if row["node_slowdown"]]
     return show_range(rows, "node_slowdown")
 

@@ -37,7 +37,7 @@ def routing_base(job: str) -> Verdict:
 
 
 def routing_free(job: str) -> Verdict:
-    """Check slow-downs before the threshold. An adaptive row without a steady state counts as slow."""
+    """Check that a job has no slow-down with adaptive routing before the I/O threshold; fail without a steady state."""
     rows = {
         routing: [
             row for row in list_rows("routing", job, "interference", routing=routing) if row["io_interval_us"] >= 500

@@ -54,7 +54,7 @@ def shares_at(interval: float) -> list[Row] | None:
 
 
 def large_least() -> Verdict:
-    """Compare the shares of hosts at each interval at which all shares were simulated."""
+    """Check that I/O on 75% of the hosts has the smallest slow-down, at each interval with results of all shares."""
     found = {interval: shares_at(interval) for interval in SCALED}
     there = {interval: rows for interval, rows in found.items() if rows}
     if not there:
@@ -75,8 +75,10 @@ def small_most() -> Verdict:
 
 
 def most_of_all() -> Verdict:
-    """Find the largest slow-down of figure 5.10; the thesis's cell passes too if both are equal within their
-    intervals."""
+    """Check that the largest slow-down of figure 5.10 is in the thesis's cell.
+
+    The claim also passes if the confidence intervals of the largest slow-down and of the thesis's cell overlap.
+    """
     found = [scaled("interference", share, each) for share in (0.25, 0.5, 0.75) for each in SCALED]
     there = [row for row in found if row]
     if len(there) < 2:

@@ -329,7 +329,7 @@ def find_threshold(
 ) -> Found:
     """Check that the threshold of I/O alone is between two intervals.
 
-    From the threshold on, the job has 90% of its throughput at the interval `last`.
+    The threshold is the longest interval at which the job has at least 90% of its throughput at the interval `last`.
     """
     counts = (12, 20)
     runs = [

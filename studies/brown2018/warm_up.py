@@ -5,9 +5,9 @@ Run it where ibprof is installed:
 
     python studies/brown2018/warm_up.py [--seeds N]
 
-The program prints a row for I/O alone, for each pattern of table 5.1 and each share of the machine at 2 ms. A row has
-the survey's mean over its seeds, the mean over as many seeds with a warm-up of 50 messages, and the difference. After
-these rows, the program prints rows for the largest slow-downs.
+The program prints a row for each I/O job alone: the patterns of table 5.1, and 4 MB every 2 ms on each share of the
+hosts. A row has the survey's mean over its seeds, the mean over N seeds with a warm-up of 50 messages, and the
+difference. After these rows, the program prints rows for the largest slow-downs.
 """
 
 from __future__ import annotations

@@ -33,8 +33,8 @@ struct ibp_placement_score {
 };
 
 /* A placement problem: ranks, their traffic, and the slots of hosts. The bytes between two ports are split among the
- * rails to which both ports belong. `sent` and `received` have a row for each set of rails to which both ports of some
- * pair belong. */
+ * rails to which both ports belong. `sent` and `received` have one row for each set of rails that two ports may have in
+ * common. */
 struct ibp_placement_problem {
     uint32_t ranks;
     /* Number of slots, at least the number of ranks. The slots of a host have successive numbers. The slots of a group
@@ -171,8 +171,8 @@ struct ibp_graph {
     const double *weight;
 };
 
-/* Write the table of paths. `first` gets the contents of the member `path_first`. The paths are written to `paths`,
- * unless it is NULL. `space` is memory for one path. Return the total length of all paths. */
+/* Compute the table of paths. Set `first` to the values for the member `path_first`. Write the paths to `paths`, unless
+ * it is NULL. `space` is memory for one path. Return the total length of all paths. */
 uint64_t ibp_placement_paths(const struct ibp_placement_problem *problem, uint32_t *space, uint32_t *first,
                              uint32_t *paths);
 

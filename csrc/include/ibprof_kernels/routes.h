@@ -79,8 +79,8 @@ struct ibp_routes {
     const int32_t *end_switch;
 };
 
-/* Transpose tables [row][width] to egress [lid][switch], with lids = width. row_of[switch] is the row of the switch's
- * table; IBP_NONE if the switch has no table. */
+/* Transpose tables [row][width] to egress [lid][switch]; `width` is the number of LIDs. row_of[switch] is the row of
+ * the switch's table; IBP_NONE if the switch has no table. */
 void ibp_transpose_tables(const uint8_t *table, size_t width, const int32_t *row_of, size_t switches, uint8_t *egress);
 
 /* Compute the paths between pairs of LIDs. Path i is end[offset[i]] .. end[offset[i + 1] - 1]. A path is empty if

@@ -62,7 +62,7 @@ static void change_path(const problem_t *p, search_t *s, uint32_t from, uint32_t
     }
 }
 
-/* Add the traffic between a rank on `slot` and its neighbour `n` on slot `other`, times `sign`, to `change`. */
+/* Add to the array `change`: `sign` times the traffic between a rank on `slot` and its neighbour `n` on `other`. */
 static void change_pair(const problem_t *p, search_t *s, uint64_t n, uint32_t slot, uint32_t other, int sign)
 {
     uint32_t here = p->port_of_slot[slot], there = p->port_of_slot[other];
@@ -71,8 +71,8 @@ static void change_pair(const problem_t *p, search_t *s, uint64_t n, uint32_t sl
     change_path(p, s, there, here, ibp_placement_amounts(p, p->received, n, here, there), sign);
 }
 
-/* Add the effect of moving a rank to `change`. If two neighbours move, only the first of the two calls adds the traffic
- * between them. */
+/* Add to the array `change` the effect of a rank's move. If two neighbours move, the first call adds the traffic
+ * between them, and the second call leaves it out. */
 static void change_rank(const problem_t *p, search_t *s, uint32_t rank)
 {
     uint32_t old_slot = s->slot_of_rank[rank], new_slot = s->new_slot[rank];

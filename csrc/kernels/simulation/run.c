@@ -124,8 +124,8 @@ static void prefetch_packet(const struct ibp_sim *sim, const struct ibp_sim_pack
 }
 
 /* Prefetch the memory for a release of buffer: the packet that takes the buffer, its path, and the queue that it
- * leaves. Return the queue that the packet leaves, whose buffer is released next; IBP_SIM_NOTHING without such a
- * packet. */
+ * leaves. Return the queue that the packet leaves, because its buffer is released next; IBP_SIM_NOTHING if no packet
+ * waits. */
 static uint32_t prefetch_release(const struct ibp_sim *sim, uint32_t number)
 {
     const struct ibp_sim_queue *queue = &sim->queue[number];

@@ -288,7 +288,7 @@ struct ibp_sim {
      * last search. */
     uint64_t search_hops;
     uint64_t checked_at;
-    /* The memory that hops access is larger than the caches. */
+    /* The memory that hops access does not fit into the caches. */
     bool is_large;
     struct ibp_sim_prefetcher prefetcher;
     struct ibp_sim_sample *sample;

@@ -195,8 +195,7 @@ static void spread_column(struct ibp_matrix_spread *all, struct worker *worker, 
         run_down_kept(worker, kept, count);
     else
         run_down_grown(worker);
-    /* Reset the counts of arrived bytes: those that arrived by the last link, and those at a destination that is a
-     * switch. */
+    /* Reset the number of arrived bytes. If the destination is a switch, bytes have also arrived at this switch. */
     worker->inflow[routes->switches] = 0;
     if (routes->port_switch[port] != IBP_NONE) worker->inflow[routes->port_switch[port]] = 0;
 }

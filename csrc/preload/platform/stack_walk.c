@@ -13,8 +13,8 @@
 #define FRAMES_MAX 256
 #define WORD sizeof(uintptr_t)
 
-/* For functions that read other functions' frames, or memory that another thread may change. Without these attributes,
- * sanitizers would report errors. */
+/* For functions that read other functions' frames, or memory that another thread may change: sanitizers would report
+ * these reads as errors, so they must not check the functions. */
 #define READS_STACKS __attribute__((no_sanitize_address))
 #define READS_SHARED __attribute__((no_sanitize_thread))
 
@@ -31,7 +31,7 @@ enum step {
 /* The memory range of the stack on which this thread last walked. */
 static IBP_THREAD_LOCAL struct ibp_mapped_range stack;
 
-/* Return whether `least` is in readable memory. Search the mapped memory if `least` is outside of `stack`: at the
+/* Return whether the address `least` is readable. If it is outside of `stack`, search the mapped memory: at the
  * thread's first walk, on the stack of a signal handler, or after the stack has grown. */
 static bool enter_stack(uintptr_t least)
 {
@@ -278,7 +278,7 @@ static READS_SHARED enum step step_by_rule(struct frame *frame, const struct kno
     frame->registers[IBP_REGISTER_STACK] = found->address;
     for (unsigned i = 0; i < found->count; i++) frame->registers[known->numbers[i] % IBP_REGISTERS] = found->values[i];
     frame->is_exact = known->is_of_signal;
-    /* Stacks grow downwards. Only a signal handler may have a separate stack, at a higher or lower address. */
+    /* Stacks grow downwards, so the caller's frame is higher. Only a signal handler's caller may have another stack. */
     return frame->is_exact || frame->registers[IBP_REGISTER_STACK] > before ? STEPPED : LOST;
 }
 
@@ -334,8 +334,8 @@ static __attribute__((noinline)) enum step step_anew(struct frame *frame, uintpt
 /* Go to the caller. */
 static enum step step(struct frame *frame)
 {
-    /* After a call, search for the byte before the return address: a call may be the last instruction of its
-     * function. */
+    /* After a call, look up the step of the byte before the return address: if the call is the last instruction of its
+     * function, the return address belongs to the next function. */
     const uintptr_t instruction = frame->registers[IBP_REGISTER_RETURN] - !frame->is_exact;
     enum step how = step_as_before(frame, instruction);
 

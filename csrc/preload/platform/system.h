@@ -15,11 +15,11 @@
 #include <stddef.h>
 
 #define IBP_EXPORT __attribute__((visibility("default")))
-/* For variables that are read at each message. Without this attribute, a compiler would access a variable through the
- * GOT, because another library might define it. */
+/* For variables that are read at each message. A compiler accesses a variable that another library might define through
+ * the GOT, which takes longer. */
 #define IBP_INTERNAL __attribute__((visibility("hidden")))
-/* Leave a parameter in memory that was passed on the stack. Without this macro, the compiler would load the parameter
- * into a register, and would have to save the register. */
+/* Leave a parameter, which was passed on the stack, in memory. A compiler that loads the parameter into a register must
+ * save this register first. */
 #define IBP_IN_MEMORY(parameter) __asm__("" : "+m"(parameter))
 #define IBP_LIKELY(condition) __builtin_expect(!!(condition), 1)
 #define IBP_UNLIKELY(condition) __builtin_expect(!!(condition), 0)

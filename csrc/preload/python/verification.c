@@ -109,9 +109,9 @@ static bool is_frame_sound(symbols_t *symbols, layout_t *layout, const char *fra
     return !*has_code || (is_code_sound(symbols, layout, code) && is_instruction_sound(layout, frame, code));
 }
 
-/* Set `frame` to a thread's innermost frame; NULL if the thread executes no Python code. In this case, the link to the
- * frame is inside the thread state, which is always readable. So MPI calls before Python code runs need no guarded read
- * (a system call). */
+/* Set `frame` to a thread's innermost frame; NULL if the thread executes no Python code. While no Python code runs, the
+ * link to the frame is inside the thread state, which is always readable. So MPI calls of such a thread need no guarded
+ * read (a system call). */
 static bool find_innermost(layout_t *layout, const char *thread, const char **frame)
 {
     *frame = ibp_load_pointer(thread, layout->thread_frame);

@@ -21,7 +21,7 @@ struct name {
     size_t bytes;
 };
 
-/* If the variable `first` is set, append the values of `first` and `second`, separated by `sign`. */
+/* If the variable `first` is set, append to the job's name the values of `first` and `second`, joined by `sign`. */
 static bool join(struct name job, const char *first, char sign, const char *second)
 {
     const char between[] = {sign, '\0'};

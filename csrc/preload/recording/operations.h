@@ -33,7 +33,7 @@ const char *ibp_operation_name(unsigned operation);
 /* Return the name of an operation's MPI call, without MPI_. */
 const char *ibp_operation_call(unsigned operation);
 
-/* Whether bytes of an operation are counted. */
+/* [operation], true if bytes of the operation are counted. */
 extern IBP_INTERNAL bool ibp_operation_wanted[IBP_OPERATIONS + 1];
 
 /* IBPROF excludes at least one operation. */
