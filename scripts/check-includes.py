@@ -2,9 +2,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Check the order of csrc's rooms (`RECORDER`, `KERNELS`), and that modules form no cycle; exit with 1 if not.
 
-Each file must be in a room, and include only files of this room and of rooms to the left. A module is a header and the
-source of the same name. Module A needs module B if A includes B's header, or uses a function or variable that B's
-source defines. Two modules must not need each other, directly or through other modules.
+A room is a folder, or a group of files in a folder. Each file must be in a room, and include only files of this room
+and of rooms to its left in the list. A module is a header and the source of the same name. Module A needs module B if A
+includes B's header, or uses a function or variable that B's source defines. Two modules must not need each other,
+directly or through other modules.
 """
 
 from __future__ import annotations
@@ -93,7 +94,7 @@ def place_of(file: Path, order: list[list[str]]) -> tuple[int, str]:
 
 
 def points_right(file: Path, included: Path) -> bool:
-    """Return whether no order of rooms allows an include: the included room is not the file's room, nor left of it."""
+    """Return whether an include is forbidden: in no list is the included room the file's room or left of it."""
     for order in ORDERS:
         (own, room), (other, other_room) = place_of(file, order), place_of(included, order)
         if 0 <= other < own or (room and room == other_room):

@@ -80,7 +80,7 @@ MEMBERS = {
     6: FIFTH,
     7: FIFTH,
 }
-"""Version -> {NCCL's name of an event's member: name in csrc/nccl/profiler_abi.h}; from version 5 on, one struct."""
+"""Version -> {NCCL's name of an event's member: name in csrc/nccl/profiler_abi.h}. Versions 5 to 7 are equal."""
 
 PROFILER = ("name", "init", "startEvent", "stopEvent", "recordEventState", "finalize")
 

@@ -40,7 +40,7 @@ def line(x1: float, y1: float, x2: float, y2: float, colour: str = GREY, width: 
 
 
 def draw_link_direction() -> Iterator[str]:
-    """Draw a cable with two link directions. The load of a direction is sent by the node at its beginning."""
+    """Draw a cable with two link directions. The label of a direction states its sender and its load."""
     yield box(40, 75, "leaf1", width=60)
     yield box(320, 75, "spine1", width=60)
     yield line(72, 68, 282, 68, WARM, 4, "warm")

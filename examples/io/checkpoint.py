@@ -18,7 +18,7 @@ from pathlib import Path
 
 
 def isolate(leaves: int, width: int, servers: int) -> list[int]:
-    """Return the servers' hosts: all hosts of a leaf, for as few leaves as possible, at equal distances."""
+    """Return the servers' hosts: all hosts of as few leaves as possible; the distances of these leaves are equal."""
     needed = -(-servers // width)
     chosen = [(part + 1) * leaves // needed - 1 for part in range(needed)]
     return [leaf * width + host for leaf in chosen for host in range(width)][:servers]

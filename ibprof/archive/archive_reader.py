@@ -63,7 +63,7 @@ _LOWER_BOUNDS = np.array([otf2_names.lower_bound(size_bin) for size_bin in range
 
 
 def read_trace(path: Path) -> tuple[Profile, int | None]:
-    """Return a profile without its samples, and the number of samples in the archive: None if it is not stored.
+    """Return a profile without its samples, and the archive's number of samples; None if the archive lacks it.
 
     Args:
         path: path of the archive's anchor.
@@ -186,7 +186,7 @@ def read_origin(path: Path) -> ArchiveOrigin:
 
 def _read_sites(definitions: TraceDefinitions) -> Iterator[Site]:
     for callpath in definitions.callpaths.values():
-        # Skip the call paths of callers: only a site's call path has this property.
+        # Skip the call paths of callers: only the call path of a site has `OBJECT_PARAMETER`.
         if (loaded := callpath.properties.get(otf2_names.OBJECT_PARAMETER)) is None:
             continue
         site, callers = _read_place(callpath, str(loaded)), list(_read_callers(definitions, callpath))
@@ -211,7 +211,7 @@ def _read_place(callpath: Callpath, loaded: str) -> Site:
 
 
 def _read_callers(definitions: TraceDefinitions, callpath: Callpath) -> Iterator[Frame | Site]:
-    """Yield the recorded callers of a site. Without recorded callers, yield the functions that inlined the site."""
+    """Yield the recorded callers of a site; if callers were not recorded, yield the functions that inlined the site."""
     while (caller := definitions.callpaths.get(callpath.parent)) is not None:
         callpath = caller
         loaded = callpath.properties.get(otf2_names.CALLER_OBJECT_PARAMETER)
@@ -242,7 +242,7 @@ def _read_events(
     """
     for number, count in enumerate(counts):
         file = path.with_suffix("") / f"{number}.evt"
-        # An event has at least one byte, so a larger number is damaged, and would allocate too much memory.
+        # Each event takes at least one byte of the file. A larger count is damaged, and would allocate too much memory.
         if not file.is_file() or count > file.stat().st_size:
             raise ValueError(f"no file of {count} events of location {number}")
         otf2.call("Reader_SelectLocation", archive, number)
@@ -466,7 +466,7 @@ Properties = dict[str, Value]
 
 @dataclass(frozen=True, slots=True)
 class TreeNode:
-    """A node of the system tree; `parent` is the number of the parent node, which the root lacks."""
+    """A node of the system tree. `parent` is the parent's number; for the root, it is the number of no node."""
 
     name: str
     class_name: str
@@ -495,7 +495,7 @@ class DefinedRegion:
 
 @dataclass(frozen=True, slots=True)
 class Callpath:
-    """A call path; `parent` is the number of the calling call path, which the outermost call path lacks."""
+    """A call path. `parent` is the caller's call path, by number; for the outermost call path, no call path has it."""
 
     parent: int
     region: DefinedRegion

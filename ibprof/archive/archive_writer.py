@@ -424,9 +424,9 @@ class Definitions:
 
     def write(self, archive: Any, run: Profile, locations: Sequence[Written]) -> None:
         """Write all definitions, each after the definitions that it refers to."""
-        # These calls collect all texts, which must be written first.
+        # Make all records before writing: this collects all texts, which are the first definitions to write.
         tree, ranks, regions = self._system_tree(run), self._ranks(run, locations), self._regions_of(run)
-        sites = list(self._sites(run))  # before `_values`, which yields the parameters of sites
+        sites = list(self._sites(run))  # before `_values`: sites add parameters, which `_values` yields
         records = [*tree, *ranks, *regions, *self._values(), *sites]
         call = load_otf2().call
         writer = call("Archive_GetGlobalDefWriter", archive)

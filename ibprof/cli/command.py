@@ -147,7 +147,7 @@ def print_document(
 
 
 def print_warnings(name: str, sentences: Iterable[str]) -> None:
-    """Print sentences about the limits of a result on stderr, if the output on stdout contains only links."""
+    """Print sentences about the limits of a result on stderr, because the output on stdout has no place for them."""
     for sentence in sentences:
         print(f"{name}: {printable(sentence)}", file=sys.stderr)
 
@@ -268,7 +268,7 @@ def _replace_closed_streams() -> None:
     """Replace streams that a shell closed (`>&-`), so that the next opened file does not get their descriptor."""
     for name in ("stdout", "stderr"):
         if getattr(sys, name) is None:
-            setattr(sys, name, open(os.devnull, "w", encoding="utf-8"))  # noqa: PTH123, SIM115  (open to the end)
+            setattr(sys, name, open(os.devnull, "w", encoding="utf-8"))  # noqa: PTH123, SIM115  (open until exit)
 
 
 def _refusal(error: OSError | MemoryError) -> str:
@@ -368,7 +368,7 @@ class CommandParser(argparse.ArgumentParser):
         return f"{text.rstrip()}\n\n{self.details.rstrip()}\n" if self.details else text
 
     def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
-        """Parse arguments, unless the caller wants only the parser."""
+        """Parse arguments; if the caller wants only the parser (`read_parser`), raise `_Parser` instead."""
         if _is_reading.get():
             raise _Parser(self)
         words = list(sys.argv[1:] if args is None else args)

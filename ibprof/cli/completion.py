@@ -27,7 +27,7 @@ _WHERE_READ = """\
 if [[ $zsh_eval_context[-1] == (eval|file) ]]; then
   (( $+functions[compdef] )) || { autoload -Uz compinit && compinit }
 """
-"""Replacement for `_WHERE_EVALUATED` in shtab's zsh scripts: holds also if `.` reads the script, and loads compinit."""
+"""Replaces `_WHERE_EVALUATED` in shtab's zsh scripts. The condition is also true for `.`; the body loads compinit."""
 
 NO_SHTAB = "completion needs shtab: pip install 'ibprof[completion]'"
 

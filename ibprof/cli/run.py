@@ -61,7 +61,7 @@ NOT_RECORDED = (
     "do not load it after env -i, with another LD_PRELOAD, or if they are static or setuid; an MPI opened by dlmopen "
     "does not call it (try: ibprof doctor). NCCL did not load ibprof's plug-in; PyTorch's Gloo and UCC are not recorded"
 )
-"""Message after a run without a recording; it states only known facts."""
+"""Message after a run that recorded nothing. It lists possible reasons, because the actual reason is unknown."""
 
 OPENSHMEM = (
     "an OpenSHMEM program: its puts, gets and atomics are recorded, by port and not by PE, only where they are posted "
@@ -160,7 +160,8 @@ def _settings(options: RunOptions, environment: Mapping[str, str]) -> dict[str, 
     """Return the variables of libibprof.so, from the environment and the options; options take precedence."""
     settings = {name: value for name, value in environment.items() if re.match("IBPROF(_|$)", name) and value}
     settings |= intranode_settings(environment)
-    # Slurm's plug-in sets both variables to the folder that the site chose. If they differ, the user set IBPROF_OUTPUT.
+    # Slurm's plug-in sets IBPROF_SITE_OUTPUT and IBPROF_OUTPUT to one folder, which the computing centre chose. If the
+    # variables differ, the user set IBPROF_OUTPUT.
     if settings.pop("IBPROF_SITE_OUTPUT", None) == settings.get("IBPROF_OUTPUT"):
         settings.pop("IBPROF_OUTPUT", None)
     if options.output:
@@ -233,7 +234,7 @@ def _describe_program(command: Sequence[str]) -> list[str]:
 
 
 def _make_profiles(recordings: Sequence[Path], name: str, fabric: Sequence[str]) -> list[str]:
-    """Write the profiles of the largest job and of batch steps. Return lines on the largest job; empty without one."""
+    """Write profiles of the largest job and of batch systems' jobs; return lines to print, none if no job ran."""
     from ibprof.archive.otf2_archive import claim_path, write_archive  # noqa: PLC0415  (as above)
     from ibprof.profile.missing_data import describe_gaps  # noqa: PLC0415
     from ibprof.profile.profile_summary import describe_briefly  # noqa: PLC0415

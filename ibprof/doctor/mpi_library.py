@@ -72,7 +72,7 @@ _OF_THE_TRIAL = "a lone rank"
 """Beginning of the recorder's notes that are true only because the trial has one process."""
 
 _LIBRARIES = ("libmpi.so.40", "libmpi.so.12", "libmpich.so", "libmpi.so", "libmpi_abi.so")
-"""File names of MPI libraries, in the order to try: a file without an ABI version may be a linker script."""
+"""File names of MPI libraries, in the order to try. Names with a version come first: others may be linker scripts."""
 
 
 _SECONDS = 60
@@ -201,7 +201,7 @@ def _judge_source(trial: Trial) -> Iterator[DoctorFinding]:
 
 
 def _describe(names: tuple[str, ...], table: tuple[tuple[str, str], ...]) -> str:
-    """Return the names of the patterns that match a file, each with the texts of the pattern's groups."""
+    """Return the word of each pattern in `table` that matches a name, followed by the texts of the pattern's groups."""
     found: dict[str, list[str]] = {}
     for pattern, word in table:
         for name in names:

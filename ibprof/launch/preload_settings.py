@@ -370,7 +370,7 @@ def read_rsh_line(command: Sequence[str]) -> RshLine:
 
 
 def _skip_options(command: Sequence[str]) -> tuple[int, int, bool]:
-    """Return the index of the first word after the options, the number of processes, and true with a host file."""
+    """Return the index of the first word after options, the number of processes, and whether a hostfile is named."""
     index, processes, has_hostfile = 1, 0, False
     while index < len(command) and command[index].startswith("-"):
         option, equals, value = command[index].lstrip("-").partition("=")

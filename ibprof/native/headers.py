@@ -93,7 +93,7 @@ class HeaderNumbers:
     numbers: Mapping[str, int]
 
     def __call__(self, name: str, start: int, count: int, last_values: list[Any]) -> int:  # noqa: ARG002  (Enum passes them)
-        """Return the number of a name."""
+        """Return the value of the C enumerator `name`."""
         return self.numbers[name]
 
 

@@ -74,7 +74,7 @@ RECORDS = (
     *("LocationProperty", "Region", "Callpath", "CallpathParameter", "SourceCodeLocation"),
     *("MetricMember", "MetricClass", "Parameter"),
 )
-"""Global definitions. Columns of X are the arguments of `OTF2_GlobalDefWriter_WriteX` and of the reader's callback."""
+"""Global definitions. A definition X has the arguments of `OTF2_GlobalDefWriter_WriteX` and its callback as columns."""
 
 
 class Otf2Error(Exception):

@@ -128,7 +128,7 @@ def report_calls(
 
 
 def describe_unseen_calls(run: Profile, with_sites: bool) -> Iterable[str]:
-    """Yield sentences on unknown data of calls: ranks without times, sites, sites' lines, and incomplete ranks."""
+    """Yield sentences on unknown data of calls: times, call sites, lines of sites, and data of incomplete ranks."""
     if not any(rank.has_times for rank in run.ranks):
         yield NO_TIMES
     elif missing := [rank.rank for rank in run.ranks if not rank.has_times]:

@@ -56,7 +56,7 @@ class Matrix:
     """Bytes of each pair with traffic, in the order of source and destination.
 
     Attributes:
-        names: names of senders and receivers; ports have their GUID.
+        names: names of senders and receivers; the name of a port is its GUID.
         source, destination: int64 [pair], indices into the names.
         bytes, messages: [pair], uint64, or Python integers if a sum exceeds 64 bits.
         notes: sentences on traffic that the matrix lacks.
@@ -226,7 +226,8 @@ def _closed_until(run: Profile, region: int) -> Flags:
         if region in regions:
             last = len(regions) - regions[::-1].index(region)
             included[rank, regions[:last]] = True
-    # Regions with begin and end have no CLOSE mark, but times. last_ns is 0 if the rank never left the region.
+    # A region with begin and end has no CLOSE mark: its last exit shows when it ended. last_ns is 0 if the rank never
+    # left the region.
     times = run.region_times
     left = (times.last_ns > 0) & (times.last_ns <= closed_last[times.rank])
     included[times.rank[left], times.region[left]] = True
@@ -261,7 +262,7 @@ def _name_ranks(run: Profile, by: str) -> tuple[list[str], npt.NDArray[np.int64]
 
     Returns:
         The names, in the order of rows; and the row of each rank, -1 if the rank's host was not recorded. The last
-        element, -1, is the row of peers without a rank.
+        element belongs to peers without a rank, and is -1.
     """
     row_of = np.full(run.world_size + 1, -1, np.int64)
     if by == "rank":

@@ -207,8 +207,8 @@ class WaitShares(RowArrays):
 
     def sum_parts(self, rows: npt.NDArray[np.intp] | npt.NDArray[np.bool_]) -> dict[str, float]:
         """Return sums of some rows: `wait_s`, `transfer_s`, `unsplit_s` and their standard error `split_error_s`."""
-        # Errors of ranks at one site are added: all ranks of a collective sample the same calls. Errors of different
-        # sites are independent.
+        # Add the errors of ranks at one site: all ranks of a collective sample the same calls, so their errors are
+        # correlated. Errors of different sites are independent, so add their squares.
         places = np.stack((self.region, self.operation, self.site))[:, rows]
         _, place = np.unique(places, axis=1, return_inverse=True)
         errors = np.bincount(place.ravel(), weights=self.error_s[rows])

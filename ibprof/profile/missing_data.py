@@ -36,7 +36,7 @@ CUT_SHORT = "parts of the recording of this host are missing: it was copied in p
 """The recorder's note on a file with lost segments or pages."""
 
 _IN_TEXT = ("hosts", "ranks", "bytes", "messages", "simulations")
-"""Units of the losses that sentences report."""
+"""Nouns of the accounts whose losses are reported in sentences."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -108,7 +108,7 @@ def sum_ports(run: Profile) -> tuple[PortSum, ...]:
         source, destination = (own, remote) if opcode in OUTWARD_OPCODES else (remote, own)
         posted_by_port.of(source).sent += amount
         posted_by_port.of(destination).received += amount
-        # Both ends send packets: requests, data or acknowledgements.
+        # Count the packets of both ends: one end sends data, the other end requests or acknowledgements.
         for end in (own, remote):
             posted_by_port.of(end).packets += messages + amount // SMALLEST_MTU
     return tuple(_sum_ports(run, posted_by_port))
@@ -308,7 +308,7 @@ def check_hosts(run: Profile) -> tuple[HostCheck, ...]:
     perhaps = (source != destination) | (source == count)
     carried = sum_by_group(source[perhaps], count + 1, amounts[perhaps])
     packets = messages * _PACKETS_A_MESSAGE + amounts // SMALLEST_MTU + np.uint64(_PACKETS_A_PEER)
-    # A host sends packets for messages that its ranks send, and for messages that they receive.
+    # Count messages in both directions: a host also sends packets for messages that its ranks receive.
     headers = [
         OVERHEAD * (out + back)
         for out, back in zip(
@@ -359,7 +359,10 @@ def _sum_hardware(run: Profile) -> list[int | None]:
 
 
 def find_ends(run: Profile) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64], npt.NDArray[np.intp]]:
-    """Return source host, destination host and row of counters except RECEIVED; `len(run.hosts)`: host unknown."""
+    """Return the source host, the destination host and the row of each counter except RECEIVED counters.
+
+    An unknown host has the number `len(run.hosts)`.
+    """
     counters = run.counters
     host = np.full(run.world_size + 1, len(run.hosts), np.int64)
     for rank in run.ranks:

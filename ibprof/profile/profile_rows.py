@@ -136,14 +136,14 @@ def _find_order(columns: Columns) -> npt.NDArray[np.intp] | None:
         whole += np.minimum(digits, digits.dtype.type(count - 1))
     if (whole[1:] >= whole[:-1]).all():
         return None
-    # An unstable sort is several times as fast, and suffices without equal keys, which are rare.
+    # Try an unstable sort first: it is several times as fast. Only equal keys, which are rare, need the stable sort.
     order = np.argsort(whole)
     ordered = whole[order]
     return order if (ordered[1:] > ordered[:-1]).all() else np.argsort(whole, kind="stable")
 
 
 def _range(key: npt.NDArray[Any]) -> int:
-    """Return a number above all values of a key, where `UNKNOWN_PEER` counts as the highest other value plus one."""
+    """Return a number above all values of a key; `UNKNOWN_PEER` counts as one more than the highest other value."""
     highest = int(key.max(initial=0))
     if highest == UNKNOWN_PEER:
         highest = int(key.max(initial=0, where=key != UNKNOWN_PEER)) + 1

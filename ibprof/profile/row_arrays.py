@@ -54,7 +54,8 @@ class RowArrays:
 
 
 def _scalar_type(array: Any) -> type[np.generic]:
-    # ndarray[shape, dtype[scalar]] up to numpy 2.4, then NDArray[scalar]: findings/numpy-arrays-annotation-is-an-alias
+    # The arguments are those of ndarray[shape, dtype[scalar]] up to numpy 2.4, and of NDArray[scalar] after it:
+    # findings/numpy-arrays-annotation-is-an-alias
     last = get_args(array)[-1]
     scalar: type[np.generic] = get_args(last)[0] if get_args(last) else last
     return scalar

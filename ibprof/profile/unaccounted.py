@@ -268,7 +268,7 @@ def _least_of_scan(unit: Indices, amount: Bytes, members: Indices) -> int:
 
 
 def _least_of_blocks(_unit: Indices, amount: Bytes, members: Indices) -> int:
-    """Return the bytes of all blocks times the number of other units: each other unit gets a block or adds to it."""
+    """Return the bytes of all blocks times the number of other units: each of them gets or contributes to a block."""
     return sum_exactly(amount) * (len(np.unique(members)) - 1)
 
 
@@ -281,7 +281,7 @@ def _least_of_alltoall(unit: Indices, amount: Bytes, members: Indices) -> int:
 def _least_of_vectors(_unit: Indices, amount: Bytes, members: Indices) -> int:
     """Return all bytes if each member is a unit; otherwise 0, because the units that receive them are unknown.
 
-    A single member may send to threads of its process, which are ranks of MPICH's MPIX_Threadcomm.
+    Return 0 for a single member too: it may send to threads of its process, the ranks of MPICH's MPIX_Threadcomm.
     """
     units = len(np.unique(members))
     return sum_exactly(amount) if units == len(members) and units > 1 else 0

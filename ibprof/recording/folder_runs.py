@@ -91,7 +91,7 @@ def newest_archive(path: Path) -> Path | None:
 
 
 def describe_older_archive(archives: Iterable[Path]) -> Iterator[str]:
-    """Yield a sentence on each existing archive of an earlier run, for a run that wrote no archive to these paths."""
+    """Yield a sentence on each path's newest archive: it is of an earlier run if the current run wrote no archive."""
     for newest in filter(None, map(newest_archive, archives)):
         written = datetime.fromtimestamp(newest.stat().st_mtime).astimezone().isoformat(" ", "seconds")
         yield f"{newest.name} is of an earlier run: it was written at {written}"
@@ -309,7 +309,7 @@ def _is_mapped(original: Path) -> bool:
     for process in Path("/proc").glob("[0-9]*"):
         try:
             lines = (process / "maps").read_text(errors="surrogateescape").splitlines()
-        except OSError:  # the process ended, or its user cannot write to this folder
+        except OSError:  # not a writer: the process ended, or its user cannot write to this folder
             continue
         if any(line.endswith(f" {original}") and "w" in line.split()[1] for line in lines):
             return True

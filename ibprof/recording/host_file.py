@@ -215,7 +215,7 @@ def _map_file(path: Path) -> tuple[mmap.mmap, bool]:
 
 
 def _map_storage(copy: np.void) -> tuple[mmap.mmap, bool] | None:
-    """Map the original file of a copy; None if it is missing or another file."""
+    """Return the bytes of a copy's original, and whether they are memory-mapped; None if no file is the original."""
     storage = decode_text(copy["storage"])
     if not storage:
         return None

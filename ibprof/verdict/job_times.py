@@ -40,7 +40,7 @@ SLOWEST_LINK = 12.5e6
 """Bytes per second of a slow link today, 100 Mb/s: the assumed rate if no link is known."""
 
 SLOWEST_COPY = 0.5e9
-"""Minimum bytes per second of a rank within its host: its processor copies both sent and received bytes."""
+"""Minimum bytes per second that a rank copies within its host; it copies the sent and the received bytes."""
 
 _MANY_TIMES = 4
 """The job's own bytes explain at most this multiple of their time at line rate; more time is unexplained."""
@@ -72,7 +72,7 @@ _SLOW = 4
 """Multiple of the expected time above which transfer is slow."""
 
 _SLOW_WITH_CAUSE = 2
-"""`_SLOW` if hosts show a cause of slow transfer: a link at half its rate takes at most twice the expected time."""
+"""`_SLOW` if hosts show a cause of slow transfer. It is smaller: a link at half its rate only doubles the time."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -206,7 +206,7 @@ def measure_job(run: Profile, links: BusiestLink | None = None) -> JobTimes:
     files = _time_in(run, of_files=True) / ranks if timed else 0.0
     collective = sum(site.waiting_s for site in waiting) / ranks
     rest = _time_in(run, of_files=False) / ranks - collective if timed else 0.0
-    # Messages of unknown size may explain any time.
+    # If the sizes of messages are unknown, no time is unexplained: such messages may take any time.
     unexplained = 0.0 if sent.is_unknown_within else max(rest - transfer - each * LATENCY_S, 0.0)
     end = float(spans.max() - spans.mean()) if whole and timed and not run.is_of_nccl else 0.0
     at_work = max((mpi.busy_s if mpi else 0.0) - files - max(imbalance - end, collective + unexplained), 0.0)
@@ -221,7 +221,7 @@ def measure_job(run: Profile, links: BusiestLink | None = None) -> JobTimes:
         expected = 2 * within_each / SLOWEST_COPY + line_rate + each * LATENCY_S
         total = measured.total()
         causes = find_transfer_causes(run, total.transfer_s / ranks, total.time_s / ranks)
-        # Scale to the time of a rank: a sum over threads that were inside calls at once is longer.
+        # Scale sums over threads to the mean time of a rank: threads that were inside calls at once count once.
         per_rank = (mpi.busy_s / mpi.mean_s if mpi and mpi.mean_s else 1.0) / ranks
         parts = TransferTimes(
             wait_s=total.wait_s * per_rank,
@@ -305,7 +305,7 @@ class _Sent:
 
 
 def _sum_sent(run: Profile, on_host_share: float | None) -> _Sent:
-    """Return the sent data. `on_host_share` is the share within hosts; None to compute it from the recorded hosts."""
+    """Return the sent data; `on_host_share` is the share of bytes within hosts, None for the recorded share."""
     counters = run.counters
     rows = (counters.direction != Direction.RECEIVED) & (counters.kind == Kind.USER) & (counters.source != Source.VERBS)
     host_of = {rank.rank: rank.host for rank in run.ranks}
@@ -395,7 +395,8 @@ def _sum_in_groups(run: Profile, host_of: np.ndarray) -> AskedWithinHosts:
             elif names & _ROUND_TRIP:
                 asked *= 2
             else:
-                # A vector collective has the sum over all members in `Profile.demands`: take the part of `others`.
+                # For a vector collective, `Profile.demands` has the sum over all members: take the share of the other
+                # members on the rank's host.
                 asked = asked * others // (len(members) - 1)
             total += asked
             messages += calls * (others if names & {"ALLTOALL", "ALLTOALLV", "ALLTOALLW"} else _rounds(others + 1))
@@ -427,7 +428,9 @@ class Place:
 
 
 def find_place_of_waiting(run: Profile, ranks: list[Rank], latest: int, waiting_s: float) -> Place | None:
-    """Return operation, site and region with most waiting for the latest rank; None if at most `MOST` of all waiting.
+    """Return the operation, site and region with most waiting for the latest rank.
+
+    Return None if this waiting is at most `MOST` of all waiting.
 
     Args:
         latest: the rank with most time outside MPI.

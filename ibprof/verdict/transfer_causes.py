@@ -131,7 +131,10 @@ class _HostTraffic:
         return next((each for each in self.host.interfaces if each.name == most), None)
 
     def find_ports(self) -> list[Port]:
-        """Return the active ports that carry bytes to other hosts; all active ports if unknown, none over TCP."""
+        """Return the active ports that carry bytes to other hosts.
+
+        Return all active ports if these ports are unknown, and no port if TCP carries the bytes.
+        """
         if not self.moved or self.find_interface():
             return []
         active = [port for port in self.host.ports if port.is_active]
@@ -168,9 +171,10 @@ def bytes_sent_by(port: Port) -> int | None:
 
 
 def find_possible_rate(run: Profile) -> float | None:
-    """Return the rate of most hosts' fastest adapter without faults, in Gb/s; None if no host shows it.
+    """Return the usual rate of a host's fastest adapter with all its lanes, in Gb/s; None if unknown.
 
-    If no host has an adapter of known rate, use the rate that the kernel states for the virtual interfaces in use.
+    The usual rate is the upper median over hosts. If no host has an adapter of known rate, use the rate that the kernel
+    states for the virtual interfaces in use.
     """
     rates = []
     for host in run.hosts:
@@ -307,7 +311,10 @@ def _find_wrong_transport(run: Profile, hosts: Sequence[_HostTraffic]) -> Iterat
 
 
 def _find_idle_port(traffic: _HostTraffic, interface: Interface) -> Port | None:
-    """Return the fastest active port, the interface's own or an idle port faster than the interface; else None."""
+    """Return the fastest active port that could replace an interface; None if there is no such port.
+
+    These are the ports of the interface's own device, and idle ports that are faster than the interface.
+    """
     speed = (interface.speed_mbps or 0) / 1e3
     better = []
     for port in traffic.host.ports:

@@ -228,7 +228,8 @@ class _Judge:
         # Waiting ranks use cores as well, so only a large lack of cores explains late ranks.
         lacked_s = shared.lacked_s or 0.0 if shared else 0.0
         waits_in_turn &= lacked_s >= WITHOUT_CORES * (self._run_s or 0.0)
-        # Ranks that poll a slow network also fill shared cores: without a crowd, require messages within hosts.
+        # Ranks that poll a slow network use cores too. So unless there are more ranks than cores, name missing cores
+        # only if nearly all bytes stay within hosts.
         decides = shared and (shared.is_crowd or self._on_host_share() >= 1 - WORTH_HAVING)
         if shared and (waits_in_turn or (decides and kind is not VerdictKind.WAITING)):
             # Missing cores also make copies slow: name them before `memory-bound`.
@@ -246,7 +247,7 @@ class _Judge:
         times = self._times
         if times is None:
             return VerdictKind.UNKNOWN
-        # Without time in MPI, a link decides only if it is busy for much of the run.
+        # If the time in MPI is unknown, a link decides only if it is busy for much of the run.
         whole = self._run_s if self._mpi_s is None else self._mpi_s
         line = self._links.line_rate_s if self._links else 0.0
         # The network does not cause waiting from imbalance; other waiting may come from a busy link.
@@ -280,7 +281,7 @@ class _Judge:
     def _may_wait(self) -> bool:
         """Return whether waiting, unsplit time and error together may be most of the time in MPI.
 
-        Unsplit time without a core is left out: then a long call does not wait for a rank.
+        Time in which ranks lacked a core is subtracted from the unsplit time: a call then waits for a core, not a rank.
         """
         parts, whole = self._times.parts if self._times else None, self._mpi_s or 0.0
         shared = self._times.shared_cores if self._times else None
@@ -443,7 +444,7 @@ class _Judge:
         return f"Of {self._time} {said}{self._say_place_of_transfer()}."
 
     def _say_unsplit(self) -> str:
-        """Return a sentence on unsplit time; empty below a share of `LITTLE_MPI`, or if half of it is in MPI-IO."""
+        """Return a sentence on unsplit time; empty below `LITTLE_MPI` of the time in MPI, or if half is in MPI-IO."""
         times, measured = self._times, self._times.measured if self._times else None
         if times is None or times.parts is None or measured is None or not self._mpi_s:
             return ""
@@ -457,7 +458,7 @@ class _Judge:
         return f"{share:.0%} of {self._time} is not split, {much} in {name_call(operation)}{at}: {reason}."
 
     def _say_place_of_transfer(self) -> str:
-        """Return text on the call and line with most transfer; empty below a share of `LITTLE_MPI` of all transfer."""
+        """Return text on the call and line with most transfer; empty if this is below `LITTLE_MPI` of all transfer."""
         measured = self._times.measured if self._times else None
         places = self._find_transfer(measured) if measured else []
         if not measured or not places or places[0][0] < LITTLE_MPI * measured.total().transfer_s:

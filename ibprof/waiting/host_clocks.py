@@ -47,7 +47,7 @@ _ENOUGH = 16
 """Minimum number of messages in each of the `_PARTS`: a run with few messages has fewer parts, but at least one."""
 
 _GRID = 9
-"""Number of times for which errors are calculated. Errors interpolated between two of these times are upper bounds."""
+"""Number of moments for which errors are calculated. Errors interpolated between two moments are upper bounds."""
 
 Floats = npt.NDArray[np.float64]
 
@@ -336,7 +336,7 @@ def _are_alone(messages: MessageSamples) -> Booleans:
 
 
 def _find_deciding(messages: MessageSamples, clocks: HostClocks, clock_of: Integers) -> Booleans:
-    """Return, for each receiving call, the message that was sent last."""
+    """Return a mask of messages: true for the message that was sent last among all messages of its receiving call."""
     post, _ = clocks.to_common(clock_of[messages.rank[::2]], messages.post_ns[::2])
     rank, enter = messages.rank[1::2], messages.enter_ns[1::2]
     order = np.lexsort((post, enter, rank))

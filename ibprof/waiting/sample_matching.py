@@ -136,8 +136,8 @@ def _match_messages(messages: MessageSamples) -> tuple[MessageSamples, MessageSa
     """Match the rows of senders and notifiers with the rows of receivers and waiters.
 
     Returns:
-        Pairs of rows of messages; pairs of a sender or notifier and its waiter; rows without a match; and the number of
-        messages with contradicting rows.
+        Rows in pairs of a sender and its receiver. Rows in pairs of a sender or notifier and its waiter. Rows without a
+        match. The number of messages whose two rows have different sizes.
     """
     is_sender = (messages.side == Side.SENDER) | (messages.side == Side.NOTIFIER)
     sender = np.where(is_sender, messages.rank, messages.peer).astype(np.int64)

@@ -48,7 +48,7 @@ _UNTIMED = frozenset(
 
 
 SPREADS = 3
-"""The rest of a row's time is unsplit if the row has more time than its samples plus this many standard errors."""
+"""A row's time is unsplit as far as it exceeds the time that its samples represent plus this many standard errors."""
 
 MOST_OF_A_ROW = 0.25
 """Largest share of a row's time that one sampled call may represent, in addition to its own time."""
@@ -187,11 +187,11 @@ def share_times(run: Profile, calls: SplitCalls) -> WaitShares:
     The longest calls of a rank, and large messages among small ones, are all sampled, so their times are summed. In the
     rest of the row's time, the fraction of waiting is assumed to be the same as in the other samples (ratio estimate).
     The variance assumes that calls were chosen independently with probability 1 / weight. If only a part of a call's
-    messages was chosen, the variance assumes that messages were chosen in groups of at most this part. Unsampled calls
-    add an error of 1 / (n + 2) of their time, where n is the effective sample size. A call is an outlier if it lasts
-    more than `LONG_OF_A_ROW` times the mean and would represent more than `MOST_OF_A_ROW` of the row's time; an outlier
-    represents only itself. If samples represent much less time than the row has, they missed its long calls, and the
-    remaining time is unsplit.
+    messages was chosen, the variance assumes that messages were chosen in groups, none larger than this part. Unsampled
+    calls add an error of 1 / (n + 2) of their time, where n is the effective sample size. A call is an outlier if it
+    lasts more than `LONG_OF_A_ROW` times the mean and would represent more than `MOST_OF_A_ROW` of the row's time; an
+    outlier represents only itself. If samples represent much less time than the row has, they missed its long
+    calls, and the remaining time is unsplit.
     Source: Cochran, Sampling Techniques, 3rd edition, section 6.4; Kish, Survey Sampling, section 8.2.
     """
     times = run.times
@@ -304,7 +304,7 @@ _MOST_STEPS = 4096
 """Maximum number of ranks that a delay is traced through."""
 
 _MOST_ROWS = 4_000_000
-"""Maximum number of traced parts of waiting, over all steps. It ends cycles of ranks, which uncertain clocks cause."""
+"""Maximum number of traced parts of waiting, over all steps. This limit ends a cycle of ranks."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -434,7 +434,7 @@ def trace_back(
         starts = np.where(there, np.maximum(begin[at], since), until) if len(begin) else until
         ends = np.where(there, np.clip(end[at], starts, until), until) if len(begin) else until
         none = ~there | (ends <= starts)
-        # From the end of this waiting on, or for the whole interval without waiting, the rank itself was late.
+        # The rank itself was late from the end of this waiting on; without such waiting, in the whole interval.
         lateness = np.where(none, until - since, until - ends)
         found.append((who, lateness.astype(np.float64), item))
         passes = ~none

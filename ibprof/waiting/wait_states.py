@@ -62,7 +62,7 @@ class SplitCalls(RowArrays):
         late: int32, rank that caused this event; -1 for none.
         late_ns: int64, time of this event by the common clock.
         weight: float64, number of calls that the sample stands for.
-        part: float64, fraction of the call's messages that were chosen; a message stands for its part of the call.
+        part: float64, fraction of the call's messages that thinning chose; 1 without thinning, and if `is_long`.
         is_long: bool, true for the rank's longest calls, which are all sampled and have weight 1.
     """
 
@@ -306,7 +306,7 @@ def _need_of_collectives(
         needed[of_row] = source[np.lexsort((start[source], member))[begin + many - 1]]
         moment = start[needed]
         waits |= has_sources
-    # Without a bound on the clocks, assume that the member that enters last has the shortest call.
+    # If the difference of members' clocks has no bound, assume that the member with the shortest call enters last.
     shortest = np.repeat(np.minimum.reduceat(stay, begins), counts)
     blocks = np.repeat(np.logical_and.reduceat(rows.start_ns == rows.enter_ns, begins), counts)
     better = (shapes == Shape.ALL) & blocks & (between >= UNKNOWN_NS)
