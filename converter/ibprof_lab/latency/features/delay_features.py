@@ -32,7 +32,7 @@ _LEAST = 0.1
 _MOST = 0.98
 _QUIET_SHARE = 0.8
 """Fraction of the correlations that are assumed to be noise. The quantile at this fraction is compared with the same
-quantile of Gaussian noise; the median would be 0 too often, since the median filter makes many differences 0.
+quantile of Gaussian noise. The median is not used: it is often 0, since the median filter makes many differences 0.
 """
 
 _ROUNDING = 1e-6
@@ -87,7 +87,7 @@ def find_features(
     A straight line of delay over length is fitted and subtracted first, because the transfer time grows with the
     length. A median filter of width 3 removes peaks before the search for steps. If the quartiles are known, the
     quartile range of a peak must not overlap the quartile ranges at the next shorter and the next longer length.
-    Without this condition, a measurement error could be reported as a peak.
+    This condition keeps measurement errors from being reported as peaks.
 
     Args:
         delays: delays of at least `FEWEST_LENGTHS` lengths.
@@ -132,7 +132,7 @@ def find_features(
 def _find_scattered(
     profiles: npt.NDArray[np.float64], lower: Profiles, upper: Profiles, lengths: npt.NDArray[np.int64]
 ) -> npt.NDArray[np.bool_]:
-    """Return a mask of values that scatter too widely for a peak, bool [P, L].
+    """Return a mask of values whose samples scatter too widely for a peak, bool [P, L].
 
     After `detrend`, the quartile range of a masked value is neither above nor below the ranges at both neighbouring
     lengths.

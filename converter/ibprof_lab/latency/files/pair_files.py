@@ -97,7 +97,7 @@ def read_pair_rows(
         unit: seconds per unit if neither the column's name nor another column states the unit.
 
     Returns:
-        Names of the n ends; message lengths in bytes, int64 [length], ascending (0 if the file has no lengths); delays
+        Names of the n ends. Message lengths in bytes, int64 [length], ascending; 0 if the file has no lengths. Delays
         in seconds, float64 [length, n, n]: the median of a pair's lines, nan for a pair without a line.
 
     Raises:

@@ -2,9 +2,9 @@
 """The plan of a measurement (lengths, mode, noise, limits), and schedules: the pairs of each round.
 
 A round is an int32 array [p, 2] of pairs measured at the same time. In rounds of `sequential`, `round_robin`, `halving`
-and `color_pairs`, no process is in two pairs. All rounds of such a schedule contain each unordered pair once, measured
-in both directions. In a round of `shifts`, each process sends to one process and receives from one. All rounds of
-`shifts` contain each ordered pair once.
+and `color_pairs`, no process is in two pairs. Together, the rounds of such a schedule contain each unordered pair once,
+measured in both directions. In a round of `shifts`, each process sends to one process and receives from one. Together,
+the rounds of `shifts` contain each ordered pair once.
 """
 
 from __future__ import annotations
@@ -187,8 +187,8 @@ def color_pairs(pairs: npt.ArrayLike, alone: bool = False) -> list[Round]:
         alone: True for one pair per round.
 
     Returns:
-        The rounds. Without `alone` there are at most 2 k - 1 rounds, where k is the largest number of pairs that one
-        process is in.
+        The rounds. If `alone` is False, there are at most 2 k - 1 rounds, where k is the largest number of pairs that
+        one process is in.
     """
     unordered = np.unique(np.sort(np.asarray(pairs, np.int64).reshape(-1, 2), axis=1), axis=0)
     if alone:

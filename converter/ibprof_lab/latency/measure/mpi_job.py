@@ -156,7 +156,7 @@ def work_together(work: Callable[[Any], int]) -> int:
 
     Args:
         work: function that takes `mpi4py.MPI` and returns the number of the ending signal, or 0. If `work` raises an
-            `IbprofError` on one rank, it must raise one on all ranks, such as `FirstProcessError`.
+            `IbprofError` on one rank, it must raise an `IbprofError` on all ranks, such as `FirstProcessError`.
     """
     module = start_mpi()
     if module.COMM_WORLD.rank:
@@ -171,7 +171,7 @@ def work_together(work: Callable[[Any], int]) -> int:
             return error.status
         raise
     except Exception:
-        # Without an abort, the other ranks would wait for this rank forever.
+        # Abort the job, because the other ranks would wait for this rank forever.
         traceback.print_exc()
         sys.stderr.flush()
         module.COMM_WORLD.Abort(UNEXPECTED)

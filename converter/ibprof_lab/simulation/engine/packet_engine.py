@@ -305,8 +305,8 @@ class Simulation:
         return found
 
     def find_waits(self, only_stuck: bool = False) -> npt.NDArray[np.uint32]:
-        """Return for each waiting packet the link direction whose buffer it occupies, and the link direction for whose
-        buffer it waits, uint32 [packet, 2].
+        """Return two link directions for each waiting packet, uint32 [packet, 2]: it occupies the buffer of the first,
+        and waits for the buffer of the second.
 
         Args:
             only_stuck: True to find only packets that will never move again.

@@ -67,7 +67,8 @@ class Effort:
 
 QUICK = Effort(warm_up=20, least_warm_up=0, messages=20, background=5, hops=1e9)
 SURVEY = Effort(least_warm_up=0, messages=60, background=20, hops=2e10)
-"""Effort for hundreds of simulations. With `least_warm_up=50`, a simulation would take four times as long."""
+"""Effort for hundreds of simulations. Its `least_warm_up` is 0, since a value of 50 makes a simulation take four times
+as long."""
 FULL = Effort(precision=0.0, warm_up=50, least_warm_up=0, messages=1000, background=50, hops=1e13, steady=0.005)
 """Effort for final results. This effort detects steady states; `replace(FULL, steady=0.0)` simulates every message."""
 

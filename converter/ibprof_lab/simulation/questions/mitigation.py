@@ -177,8 +177,8 @@ def recommend(scenarios: Sequence[Scenario], mpi: str) -> tuple[Scenario | None,
     """Choose the change with the fastest MPI messages among the changes that keep the I/O rate.
 
     Returns:
-        The scenario with this change, or None; and changes with a larger gain but too wide 95% intervals, the largest
-        gain first.
+        The scenario with this change; None if no change is recommended. Then the changes with a larger gain but a too
+        wide 95% interval, the largest gain first.
     """
     now, *changes = scenarios
     good: list[tuple[float, Scenario]] = []

@@ -134,7 +134,8 @@ def load_messages(path: Path, with_times: bool) -> Recorded:
 
     Raises:
         InputError: the file is no profile.
-        InconsistentError: no rank sent a message to another, or with times, there is no time line or too many messages.
+        InconsistentError: no rank sent a message to another; or times are requested, and there is no time line or there
+            are too many messages.
     """
     return lay_out_messages(load_run(str(path)), str(path), with_times)
 

@@ -20,7 +20,8 @@ Floats = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int32]
 
 FLOOR = 0.003
-"""Smallest assumed relative error of a delay. With 0, the likelihood of a perfect fit would be infinite."""
+"""Smallest assumed relative error of a delay. The value is above 0, so that the likelihood of a perfect fit is
+finite."""
 
 OUTLYING = 3.5
 """A delay is an outlier if its residual exceeds this number of scaled median absolute deviations of all residuals."""
@@ -34,8 +35,8 @@ cause smaller differences."""
 
 _STEP_WITH_PATTERN = 5.0
 """If the residuals have a pattern (docs/inference.md), a link must increase the logarithm of a delay by at least this
-number of standard deviations of the residuals. With a value of 4, a false switch is found in one of 60 synthetic
-processors whose errors depend on the position. With 8, links of a cluster with queueing delays are not found."""
+number of standard deviations of the residuals. If this number is 4, ibprof finds a false switch in one of 60 synthetic
+processors whose errors depend on the position. If it is 8, ibprof misses links of a cluster with queueing delays."""
 
 _PATTERN = 2.8
 """Residuals with a larger `ResidualPattern.strength` certainly have a pattern. Independent errors have a strength of

@@ -366,8 +366,8 @@ def find_detours(delays: Floats) -> Floats:
 
 @dataclass(frozen=True, slots=True)
 class _Means:
-    """Mean delays between switches: the number of host pairs in each mean, and the relative variance of one pair's
-    delay.
+    """Accuracy of mean delays between switches: the number of host pairs in each mean, and the relative variance of one
+    pair's delay.
     """
 
     pairs: Floats

@@ -388,9 +388,9 @@ def find_support(
         draws: host indices of each subset, ascending.
 
     Returns:
-        Three values. For each link between switches, the fraction of the subsets in which it is found; the key has the
-        hosts on the link's side away from host 0. For each host, the fraction of the subsets in which its switch is
-        found, float64 [host]. The number of subsets.
+        Three values. For each link between switches, the fraction of the subsets in which it is found; the key of a
+        link is the set of hosts on the side without host 0. For each host, the fraction of the subsets in which its
+        switch is found, float64 [host]. The number of subsets.
     """
     hosts, count = len(delays), 0
     groups = [_away_from(0, group, frozenset(range(hosts))) for group in levels.groups()]

@@ -223,7 +223,7 @@ def _explains_more(simple: Floats, free: Floats, measured: npt.NDArray[np.bool_]
 def find_outliers(
     candidate: Candidate, delays: npt.NDArray[np.floating], measured: npt.NDArray[np.bool_]
 ) -> tuple[npt.NDArray[np.bool_], float]:
-    """Return bool [n, n], True for delays that deviate too far from explained delays, and the typical deviation."""
+    """Return a mask of delays that deviate too far from explained delays, bool [n, n], and the typical deviation."""
     if not measured.any():
         return np.zeros_like(measured), 0.0
     deviation = candidate.residuals(delays)

@@ -28,7 +28,7 @@ from ibprof_lab.topology.infer.direct_networks import find_detours
 from ibprof_lab.topology.model.inferred_topology import InferredTopology
 
 Vertex = int
-"""Index of a host, or a negative integer for a switch. With integers, the order of sets is reproducible."""
+"""Index of a host, or a negative integer for a switch. Sets of integers have a reproducible order."""
 
 _LATENCY = "latency"
 _ROUNDING = 1e-9

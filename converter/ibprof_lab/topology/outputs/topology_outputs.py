@@ -281,7 +281,7 @@ def _route(
 ) -> npt.NDArray[np.uint8]:
     """Return egress ports along shortest paths: uint8 [switch, host]."""
     a, _, b, _ = cable.T
-    # In scipy's graphs, a latency of 0 means that there is no cable.
+    # In scipy's graphs, a latency of 0 means that there is no cable: raise latencies of 0 slightly.
     weight = np.maximum(latency, max(float(latency.max(initial=0.0)), 1e-9) * 1e-6)
     graph = weigh_edges(np.stack([a, b], axis=1), weight, switches)
     destination = np.unique(host_switch)
@@ -359,7 +359,7 @@ def write_lst(file: TextIO, fabric: Fabric, remark: str) -> None:
     """
     file.write(f"# {_clean(remark, 1000)}\n")
     ports = np.bincount(fabric.link_node.ravel(), minlength=fabric.nodes)
-    # A port number may be larger than the node's number of cables.
+    # A node has at least as many ports as its largest port number, which may exceed its number of cables.
     np.maximum.at(ports, fabric.link_node, fabric.link_port)
     lid = np.zeros(fabric.nodes, np.int64)
     lid[fabric.port_node] = fabric.port_lid

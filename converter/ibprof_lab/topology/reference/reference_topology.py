@@ -88,7 +88,7 @@ class Reference:
         matrix = matrix + matrix.T
         matrix.data[:] = 1.0
         if weighted and len(a) and np.isfinite(self.latency_seconds).all():
-            # In scipy's graphs, a weight of 0 means that there is no link.
+            # In scipy's graphs, a weight of 0 means that there is no link: raise latencies of 0 slightly.
             latency = np.maximum(self.latency_seconds, max(float(self.latency_seconds.max()), 1e-9) * 1e-6)
             matrix = weigh_edges(self.link, latency, self.vertices)
         return matrix

@@ -36,7 +36,7 @@ _FAR_SLOWER = 2.5
 the time can also mean two links, with a switch between them that is missing in the plan."""
 
 LARGEST = 1024
-"""Largest number of links for a fit. With more links, most paths avoid each link, and medians suffice."""
+"""Largest number of links for a fit. In a larger reference, most paths avoid any given link: medians suffice."""
 
 _ROUNDS = 5
 _NOTHING = 1e-6
@@ -73,7 +73,7 @@ def find_slow_links(
     Then paths are compared with paths of the same kind: with the same number of host links and of switch links of each
     speed. For each kind, a link's excess is the median delay of the paths over the link minus the median delay of all
     paths. A kind is left out if most of its paths use the link. The smallest excess over all kinds is the link's
-    excess: a slow uplink delays only some kinds of a host's paths, and the host's link is not reported. The link with
+    excess: a slow uplink delays only some kinds of a host's paths, so the host's link is not reported. The link with
     the largest excess is reported, its excess is subtracted from the delays, and the search is repeated. If the
     reference has latencies, the expected delays are computed from them, without fit and kinds.
 

@@ -29,8 +29,8 @@ Links = tuple[tuple[str, str], ...]
 
 _AS_NEAR = 0.1
 _CLEAR = 5.0
-"""Required half difference between the delays of linked switches and of second-nearest switches, in scaled median
-absolute deviations."""
+"""Smallest difference between half-way and one link's delay, in scaled median absolute deviations. Half-way is the mean
+of the median delays over one link and over two links."""
 
 _AS_FAR = 0.2
 _ROWS = 512
@@ -160,7 +160,7 @@ def _count_around(graph: nx.Graph, one: int, other: int) -> int:
 
 
 def group_by_switch(topology: InferredTopology, hosts: Sequence[int]) -> Integers:
-    """Return the index of each host's switch, int64 [host]; a host without exactly one has a separate index."""
+    """Return the index of each host's switch, int64 [host]; a host with no switch or several has a separate index."""
     degree = np.bincount(topology.edge.ravel(), minlength=topology.vertices)
     place = np.arange(topology.vertices)
     for a, b in topology.edge.tolist():
