@@ -19,8 +19,8 @@ static bool has_last_attribute;
 /* Recording has stopped, and MPI is about to end. */
 static bool has_stopped;
 
-/* Stop recording, unless the program began MPI with a session that is still open: MPI continues until the session
- * ends. */
+/* Stop recording, unless the program began MPI with a session that is still open, because MPI continues until this
+ * session ends. */
 static void leave_world(void)
 {
     ibp_lifecycle.has_world = false;
@@ -31,8 +31,8 @@ static void leave_world(void)
         ibp_process_note_missing("sessions were open when MPI_Finalize was called: their later messages are missing\n");
 }
 
-/* Return whether MPI_Finalize deletes ibprof's attribute. If sessions are open, MPICH deletes attributes only when the
- * last session ends, but a program may never end it. */
+/* Return whether MPI_Finalize deletes ibprof's attribute. Return false if sessions are open: MPICH then deletes
+ * attributes when the last session ends, and a program may never end it. */
 static bool stops_in_finalize(void)
 {
     return has_last_attribute && __atomic_load_n(&ibp_lifecycle.sessions, __ATOMIC_RELAXED) <= 0;

@@ -67,7 +67,7 @@ static void note_jump(const void *buffer)
     const uintptr_t from = ibp_stack_end, to = stack_end_in(buffer), timed = ibp_timed_frame();
 
     if (timed && leaves(timed, from, to)) ibp_timing_leave();
-    /* During MPI_Start of an unknown request, `operation` is 0, but `starts_request` is true. */
+    /* Test both members: during MPI_Start of an unknown request, `operation` is 0, but `starts_request` is true. */
     if ((ibp_current_call.operation || ibp_current_call.starts_request) && leaves(ibp_current_call.frame, from, to))
         ibp_leave();
 }

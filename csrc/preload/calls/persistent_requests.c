@@ -33,7 +33,7 @@ static void enter_start(struct ibp_call *call, ibp_handle communicator)
     if (takes_tag) ibp_source->before_tag();
 }
 
-/* For a source without `start`: start the requests of an array that precede the first request in the table of requests.
+/* For a source without `start`: start the leading requests of an array that the table of requests does not contain.
  * Return the number of started requests. */
 static size_t start_unknown(ibp_start_function *start_all, size_t count, void **requests, int *result)
 {

@@ -140,8 +140,8 @@ static inline __attribute__((always_inline)) bool is_unsampled(unsigned operatio
     return *envelope;
 }
 
-/* Grant repetitions of a call (counting/repeats.h), if the call and the previous call of the site have messages with
- * the same envelope, or no messages. */
+/* Grant repetitions of a call (counting/repeats.h), if this call and the previous call of the site post messages with
+ * the same envelope, or both post no message. */
 static __attribute__((noinline)) void repeat(const void *address, struct ibp_call *call, bool is_message, long type,
                                              long peer, long tag, long communicator, struct ibp_envelope *envelope)
 {

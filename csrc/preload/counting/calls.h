@@ -47,8 +47,8 @@ struct ibp_call {
     /* `time`: the record of the call's times in the present region; NULL before the first timed call. `time_at_random`:
      * equal to `time` while randomly chosen calls are timed (counting/times.h); otherwise NULL. */
     struct ibp_time *time, *time_at_random;
-    /* For the random choice of timed calls: number of calls before the next timed call, and number of calls after it in
-     * the same block of IBP_TIMES_WEIGHT calls. */
+    /* In each block of IBP_TIMES_WEIGHT calls, one random call is timed. `until_timed`: number of calls before the next
+     * timed call. `after_timed`: number of calls after it in its block. */
     int64_t until_timed, after_timed;
     /* The envelope of the call's last message. */
     const struct ibp_envelope *last_envelope;

@@ -59,7 +59,7 @@ void ibp_counters_by_group(uint32_t group_ranks, uint64_t *bytes, uint64_t *mess
 /* Report on stderr, once per job, why the recording holds no more counters. */
 void ibp_counters_note_full(void);
 
-/* Add the user data of all regions to the totals of a mark. */
+/* Add the user data of all regions to the totals of a mark (struct ibp_mark). */
 void ibp_counters_total(struct ibp_mark *mark);
 
 /* Kind, direction and operation in one number: 2 bits for the kind, 2 for the direction, 10 for the operation. */

@@ -47,7 +47,7 @@ static int count_complete(void *request)
     struct ibp_openmpi_request *part = ibp_openmpi_request_of(request);
     const uint64_t watch = part->datum;
 
-    part->datum = 0; /* 0, because Open MPI's UCX component uses this field of a reused request */
+    part->datum = 0; /* reset, because Open MPI's UCX component uses this field when it reuses the request */
     if (ibp_threads_multiple) __atomic_fetch_add(&ended, 1, __ATOMIC_RELAXED);
     ibp_openmpi_count_watched(&part->status, watch);
     return 0;
