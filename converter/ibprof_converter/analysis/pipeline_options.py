@@ -184,7 +184,7 @@ def split_names(names: Sequence[str]) -> tuple[tuple[str, ...], tuple[str, ...]]
 
 
 def _join_inspector_files(names: Sequence[str]) -> tuple[str, ...]:
-    """Return names of traffic, with files of NCCL Inspector (one per process) replaced by their folder: one job."""
+    """Return names of traffic, where a folder replaces its files of NCCL Inspector (one per process): one job."""
     from ibprof_converter.traffic.nccl_inspector import is_inspector_file  # noqa: PLC0415  (as above)
 
     if len(names) < 2:

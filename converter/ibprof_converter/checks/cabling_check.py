@@ -162,8 +162,9 @@ def _check_downlinks(rail: int, fabric: Fabric) -> Iterator[FabricFinding]:
 def _find_skipped_ports(fabric: Fabric) -> Iterator[str]:
     """Yield ports that have no cable on any switch of a group: a common neighbour of the switches may be off.
 
-    All switches of a group lead to the same neighbours by the same port numbers. The ports to each neighbour must have
-    the same spacing, and the ports without a cable must consist of sets with this spacing.
+    All switches of a group lead to the same neighbours by the same port numbers. Two conditions must hold. The ports to
+    one neighbour have the same distances from each other as the ports to any other neighbour. The ports without a cable
+    can be divided into sets with these distances.
     """
     level = find_levels(fabric)
     used: dict[int, dict[int, int]] = {}
@@ -191,7 +192,7 @@ def _find_skipped_ports(fabric: Fabric) -> Iterator[str]:
 
 
 def _is_filled(ports: set[int], distances: tuple[int, ...]) -> bool:
-    """Return true if `ports` consist of sets whose ports have the `distances` from the set's first port."""
+    """Return true if `ports` can be divided into sets whose ports have these distances from the set's first port."""
     left = set(ports)
     while left:
         one_set = {min(left) + distance for distance in distances}

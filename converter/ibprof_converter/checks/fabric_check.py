@@ -174,8 +174,8 @@ def _read(files: RailFiles, number: int) -> tuple[Subnet, tuple[str, ...], str |
     """Read a rail; without forwarding tables if they are missing or invalid.
 
     Returns:
-        The rail; sentences on files whose tables belong to other fabrics; and the reason why tables are invalid, or
-        None.
+        The rail. Sentences on files whose tables belong to other fabrics. The reason why tables are invalid; None if
+        they are valid or missing.
     """
     try:
         return read_rail(files, number), (), None
@@ -260,8 +260,9 @@ def check_rails_alike(fabrics: Sequence[Fabric], hosts: Hosts) -> Iterator[Fabri
 def _check_adapters(fabrics: Sequence[Fabric], hosts: Hosts) -> Iterator[FabricFinding]:
     """Find hosts with fewer adapters on a rail than on others, and hosts with the adapters of two rails swapped.
 
-    If at least a quarter of all hosts have the same numbers of adapters on the rails, these hosts are no finding: a
-    fabric can have several kinds of hosts. Swapped adapters are searched among hosts with equal names of adapters.
+    Hosts are of one kind if, on each rail, they have equally many adapters. A kind with at least a quarter of all hosts
+    is no finding, because a fabric can have several kinds. Swapped adapters are searched among hosts with equal names
+    of adapters.
     """
     names: list[list[set[str]]] = []
     for fabric, of_node in zip(fabrics, hosts.of_node, strict=True):
@@ -292,7 +293,10 @@ def _check_adapters(fabrics: Sequence[Fabric], hosts: Hosts) -> Iterator[FabricF
 
 
 def _find_swapped(one: Sequence[Set[str]], other: Sequence[Set[str]], hosts: Sequence[int]) -> list[int]:
-    """Return hosts with swapped adapters on two rails, unlike the commonest of `hosts`; empty if half are swapped."""
+    """Return the hosts whose adapters on two rails are swapped, compared with most of `hosts`.
+
+    The result is empty if at least half of `hosts` would be swapped.
+    """
     usual, usual_there = (
         Counter(frozenset(rail[host]) for host in hosts).most_common(1)[0][0] for rail in (one, other)
     )

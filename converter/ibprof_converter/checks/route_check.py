@@ -90,7 +90,7 @@ def check_routes(rail: int, subnet: Subnet) -> Iterator[FabricFinding]:
 
 
 def _count_lost(routes: SubnetRoutes, lids: npt.NDArray[np.integer]) -> npt.NDArray[np.int64]:
-    """Count the leaf switches whose path to each LID ends for each `Reason`: int64 [reason, LID]."""
+    """Count, per `Reason` and LID, the leaf switches whose path to the LID ends so: int64 [reason, LID]."""
     fabric = routes.network.fabric
     is_leaf = np.zeros(fabric.nodes, np.bool_)
     is_leaf[routes.switch_node[: routes.leaves]] = True
@@ -159,7 +159,7 @@ def _describe(fabric: Fabric, damage: Damage) -> str:
 
 
 def _find_short_tables(subnet: Subnet) -> Iterator[str]:
-    """Yield the tables whose last LID of an adapter is lower than usual in the other tables."""
+    """Yield the tables that end early: their last entry for an adapter has a lower LID than in most other tables."""
     fabric, tables, network = subnet.fabric, subnet.tables, subnet.routes.network
     if len(tables.switch_guid) < 2:
         return

@@ -206,7 +206,10 @@ def starting_placements(
 
 
 def _chosen_slots(slots: RankSlots, groups: list[int], ranks: int) -> dict[str, npt.NDArray[np.uint32]]:
-    """Choose a slot for each rank: on `few hosts`, and if there are more slots than ranks, evenly on `all hosts`."""
+    """Return placements by name: `few hosts` fills hosts in turn, `all hosts` spreads the ranks evenly.
+
+    `all hosts` is left out if there are no more slots than ranks, or if ranks must occupy few hosts (`is_whole`).
+    """
     in_order = slots_of_groups(slots, groups)
     chosen = {"few hosts": in_order[:ranks]}
     if slots.count > ranks and not slots.is_whole:

@@ -81,9 +81,10 @@ def parse_lft_dump(path: str | PathLike[str], data: bytes) -> ForwardingTables:
 def _note_short_tables(
     stanzas: Stanzas, entries: Entries, tops: dict[int, int], written: dict[int, int | None]
 ) -> None:
-    """Note incomplete tables: with another number of entries than the tool states, or without the last LID.
+    """Note incomplete tables.
 
-    The tools write the number of entries after each table. If this number is missing, the table must have the last LID.
+    The tools write the number of entries after each table. A table is incomplete if it has another number of entries.
+    If the number is missing, a table is incomplete if it lacks entries at its end.
     """
     bounds = [*stanzas.entry, len(entries.lid)]
     for table, (begin, end) in enumerate(pairwise(bounds)):

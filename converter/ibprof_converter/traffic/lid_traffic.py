@@ -235,8 +235,8 @@ def _classify_flows(
     """Find the flows within a host, the flows that cannot be routed, and the usable rails of other flows.
 
     Returns:
-        bool [flow], true within a host; reason -> bool [flow], true if the flow cannot be routed for this reason;
-        bool [flow, rail], true if the flow can use the rail.
+        Three values. bool [flow]: true if the flow is within a host. Reason -> bool [flow]: true if the flow cannot be
+        routed for this reason. bool [flow, rail]: true if the flow can use the rail.
     """
     source, destination = demand.source, demand.destination
     source_host, destination_host = placement.host[source], placement.host[destination]
@@ -328,7 +328,8 @@ def _pair_up(lid: npt.NDArray[np.int32]) -> Iterator[tuple[_Rows, _Rows, npt.NDA
     """Group the pairs of adapters by the rails that both adapters are on.
 
     Yields:
-        Sources and destinations of a group, as rows of `lid`; bool [rail], true for the rails of the group.
+        Three values for each group. The sources, and the destinations, as row numbers of `lid`: each source is paired
+        with each destination. bool [rail]: true for the rails that both are on.
     """
     present, kind = np.unique(lid != NO_LID, axis=0, return_inverse=True)
     rows = [np.flatnonzero(kind.ravel() == number) for number in range(len(present))]

@@ -180,8 +180,8 @@ def match_counters(
     """Match counters with link directions, by port number and NODE GUID or PORT GUID.
 
     Returns:
-        For each rail uint64 [link, end], counted bytes; for each rail bool [link, end], true if the link direction has
-        a counter; bool [counter], true if the counter's port has a link.
+        Three values. For each rail uint64 [link, end]: the counted bytes. For each rail bool [link, end]: true if the
+        link direction has a counter. bool [counter]: true if the counter's port has a link.
     """
     counted, known = [], []
     matched = np.zeros(len(counters.bytes), bool)

@@ -314,7 +314,10 @@ class _RepairTrials:
         return math.inf if after.lost_bytes > self._situation.lost_bytes else after.max_seconds
 
     def _fewest(self, repairs: Repairs) -> Repairs:
-        """Return one repair, or the fewest first repairs, within 5% of the time after all repairs; else all."""
+        """Return the first few repairs after which the time is at most 5% above the time after all repairs.
+
+        Single repairs are tried first, then the first two, the first three, and so on. If none suffices, return all.
+        """
         enough = NEAR_BEST * self._seconds(repairs)
         if len(repairs) == 1 or not self._helps(repairs):
             return repairs

@@ -33,7 +33,7 @@ _SLOWER = 0.99
 _FEW = 0.25
 """Fewer links than usual are a fault if at most 25% of a level's switches have fewer.
 
-With more, the fabric was built so.
+If more switches have fewer links, the fabric was built so.
 """
 
 _CABLES_ADVISED = 1
@@ -104,7 +104,7 @@ def find_repairs(situation: Situation) -> list[Repair]:
         fitted = fit_regular_cabling(subnet.fabric)
         moved = _find_misfits(situation, rail, fitted) if fitted else []
         found += moved
-        # If there are misfits, all switches were already compared with a regular fabric.
+        # Misfits come from a comparison of all switches with a regular fabric, so switches need no other comparison.
         if not moved:
             found += [*_find_few_uplinks(situation, rail)] or _find_few_links(situation, rail)
     return sorted(found, key=lambda repair: -repair.heat)

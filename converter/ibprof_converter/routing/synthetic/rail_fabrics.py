@@ -153,7 +153,10 @@ class _Tree:
         return unit // self.half * self.rails + rail, unit % self.half
 
     def list_cables(self) -> Indices:
-        """Return all cables between switches: int [cable, 4]. Cable j of a switch with n parents leads to j mod n."""
+        """Return all cables between switches: int [cable, 4].
+
+        Cable j of a switch with n parents leads to parent j mod n.
+        """
         if not self.groups:
             return np.zeros((0, 4), np.int64)
         leaf, up = _cross(self.leaves, self.half)
