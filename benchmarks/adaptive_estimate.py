@@ -45,7 +45,7 @@ Flow = tuple[int, int, float]
 
 @dataclass(frozen=True, slots=True)
 class Errors:
-    """Errors of one case: of the largest load, and of the distribution of bytes over links between switches.
+    """Errors of the estimate in one case: for the largest load, and for the bytes on each link between switches.
 
     Attributes:
         name: fabric and traffic.
@@ -84,7 +84,7 @@ def machines(seeds: int) -> Iterator[tuple[str, Subnet]]:
 
 
 def patterns(hosts: int, seed: int) -> Iterator[tuple[str, list[Flow]]]:
-    """Yield name and flows of each pattern among hosts; the usual size of a flow is 1."""
+    """Yield (name, flows) of each traffic pattern among hosts. Flows have the size 1, except random flows."""
     random = np.random.default_rng(seed)
     yield "shift by 1", [(host, (host + 1) % hosts, 1) for host in range(hosts)]
     yield "shift by half", [(host, (host + hosts // 2) % hosts, 1) for host in range(hosts)]
@@ -147,7 +147,7 @@ def compare_all(seeds: int, seed: int) -> list[Errors]:
 
 
 def summarise(errors: list[Errors]) -> str:
-    """Return text: the median, the 95th percentile and the maximum of each error over all cases."""
+    """Return the median, the 95th percentile and the maximum of each error over all cases, as text."""
     words = []
     for name in ("bottleneck", "shared_bottleneck", "moved", "shared_moved", "noise"):
         values = np.abs([getattr(each, name) for each in errors])

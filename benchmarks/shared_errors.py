@@ -6,8 +6,8 @@ Run it where ibprof is installed, from a checkout:
     python benchmarks/shared_errors.py [--seeds 12] [--machines [--effects NAME,...]] [--matrices DIR]
 
 DIR has measured matrices: CSVs with the lower triangle of the delays in ns, and structure.json with the groups of hosts
-of each CSV ({"name.csv": {"cores": N, "groups": [[0, 1], ...]}}). For comparison, average linkage is tried. This method
-keeps a node if the node's parent is 1.1, 1.25 or 1.5 times as high.
+of each CSV ({"name.csv": {"cores": N, "groups": [[0, 1], ...]}}). For comparison, average linkage is tried with the
+thresholds 1.1, 1.25 and 1.5: a node is kept only if its parent is at least this many times as high.
 """
 
 from __future__ import annotations

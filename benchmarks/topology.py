@@ -66,7 +66,7 @@ METHODS: dict[str, tuple[str, Infer]] = {
 
 
 def find_parts(topology: InferredTopology) -> tuple[set[object], set[object]]:
-    """Return the parts to compare with the true topology: a tree's splits, and a direct network's links."""
+    """Return the splits and the links. Splits of a tree, or links of a direct network, are compared with the truth."""
     hosts = len(topology.hosts)
     splits: set[object] = {split for split in topology.find_splits() if split and 1 < len(split) < hosts - 1}
     return splits, {(min(edge), max(edge)) for edge in topology.edge.tolist()}
@@ -91,7 +91,7 @@ def show_recovery(
         for name in methods:
             cells = []
             for noise in DIRECT_NOISES if made.is_direct else NOISES:
-                # Without noise, all samples have the same matrix.
+                # If the noise is 0, all samples have the same matrix, so one sample is enough.
                 results: list[Outcome] = []
                 for seed in range(seeds if noise else 1):
                     key = (shape, hosts, name, noise, seed)

@@ -45,9 +45,10 @@ class AdviceCase:
     """A job on a network.
 
     Attributes:
-        planted: planted causes; a report that names any of them first is right. Empty for an innocent case.
+        planted: planted causes; a report is right if the first cause that it names is one of them. Empty for an
+            innocent case.
         setting: network and placement of the job.
-        healthy: the same rails without the planted cause.
+        healthy: as `setting`, but with rails that have no planted cause.
         words: arguments of the program: pattern, bytes, rounds.
         options: the report's options.
     """

@@ -61,8 +61,8 @@ def cases() -> dict[str, LoadCase]:
 def replay(dumps: Sequence[Path], run: LabRun, ranks_on: Sequence[str]) -> float | None:
     """Return the time at which the last message arrives in the packet simulator's replay; None if the replay fails.
 
-    In the replay, all ranks send as many messages as the rank with most messages, so the other ranks begin the run
-    again. Only the time of the rank with most messages counts.
+    In the replay, each rank sends as many messages as the rank with most messages; a rank with fewer messages begins
+    the run again. So only the time of the ranks with most messages counts.
     """
     folder = run.profile.parent
     profile = load_profile(run.profile)

@@ -107,7 +107,7 @@ def show_costs(bench: Bench, mpip: Path | None, rounds: int, messages: int) -> N
 
 
 def of_ibprof(run: Profile, outer: str) -> list[Timed]:
-    """Return ibprof's timed calls, summed by the innermost caller outside of `outer`, the other timer's library."""
+    """Return ibprof's timed calls, by the innermost caller that is not in `outer`, the other timer's library."""
     sums: defaultdict[tuple[str, str, tuple[str, int]], list[float]] = defaultdict(lambda: [0, 0.0])
     times = run.times
     for row in range(len(times.calls)):

@@ -13,7 +13,7 @@
 static time_t step_s;
 static bool is_interrupted = true;
 
-/* Replaces libc's function. The test can step the Unix clock, and delay the first reading. */
+/* Replaces libc's function. The test can change the Unix clock by `step_s`, and delay the first reading. */
 int clock_gettime(clockid_t clock, struct timespec *now)
 {
     const int failed = (int)syscall(SYS_clock_gettime, clock, now);

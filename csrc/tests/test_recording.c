@@ -76,7 +76,7 @@ static struct ibp_origin find_origin(const char *file, size_t bytes, uint32_t nu
     return (struct ibp_origin){0};
 }
 
-/* Sum of the counters of a region in the file (-1: all regions), and the number of these counters. */
+/* Sums over the counters of a region in the file (region -1: all regions), and the number of these counters. */
 struct sums {
     uint64_t bytes, messages;
     int records, processes;

@@ -50,7 +50,7 @@ def io_placement(placement: str, passes: Callable[[float], bool]) -> Verdict:
 
 
 def io_deviation() -> Verdict:
-    """Compare (standard deviation / mean) of the time of an I/O request alone with its value next to MPI."""
+    """Compare an I/O request's standard deviation / mean of the time: alone, and next to MPI."""
     rows = all_there(*(find("placement", "io", run) for run in ("baseline", "interference")))
     if rows is None:
         return OPEN
@@ -69,7 +69,7 @@ def by_servers(measured: str) -> dict[str, Row] | None:
 
 
 def spread_best(measured: str) -> Verdict:
-    """Compare placements of servers: the measured job's time next to the other job."""
+    """Check that a job next to the other job takes the least time with spread servers."""
     rows = by_servers(measured)
     if rows is None:
         return OPEN
@@ -120,7 +120,7 @@ def _is_reached(network: Any, switch: int, server: int, ends: set[int]) -> bool:
 
 
 def find_throttled(measured: str, window: float) -> Row | None:
-    """Return the row of the longest I/O job that was simulated with this window and without a throttle."""
+    """Return the row with this window for the longest I/O job that was simulated with this window and unthrottled."""
     rows = [row for row in STUDIES.get("throttle", ()) if (row["measured"], row["run"]) == (measured, "interference")]
     rows = [row for row in rows if row["mean_us"] is not None and (measured == "mpi") == (not row["io_limit"])]
     both = {row["io_limit"] for row in rows if row["io_window_us"] == 0} & {
@@ -171,7 +171,7 @@ def better_still() -> Verdict:
 
 
 def grows_gradually() -> Verdict:
-    """Compare means over seeds; these times have no confidence intervals."""
+    """Check that a longer window makes the last client slower; these times have no confidence intervals."""
     costs = [throttle_cost(window) for window in (2000.0, 3000.0, 4000.0, 5000.0)]
     there = [cost for cost in costs if cost]
     if len(there) < len(costs):
@@ -181,7 +181,7 @@ def grows_gradually() -> Verdict:
 
 
 def time_between() -> Verdict:
-    """Return the time from a request's end to the next request's start, with a window of 2.5 ms."""
+    """Check that 1 ms passes from a request's end to the next request's start, with a window of 2.5 ms."""
     row = find_throttled("io", 2500.0)
     if row is None:
         return OPEN
@@ -190,7 +190,7 @@ def time_between() -> Verdict:
 
 
 def shorter_than_window() -> Verdict:
-    """Compare the mean time of a request with the throttle window."""
+    """Check that the mean time of a request is shorter than the throttle window."""
     rows = all_there(*(find_throttled("io", window) for window in (2000.0, 3000.0, 4000.0, 5000.0)))
     if rows is None:
         return OPEN

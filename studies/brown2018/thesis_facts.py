@@ -47,7 +47,7 @@ def read_survey(quantity: str, *runs: str) -> list[tuple[float, int]]:
 
 
 def list_values(quantity: str, *runs: str) -> list[float]:
-    """Return the value of a quantity in each simulation."""
+    """Return the values of a quantity, one for each simulation of the runs."""
     return [value for value, simulations in read_survey(quantity, *runs) for _ in range(simulations)]
 
 

@@ -136,8 +136,7 @@ def at_2_ms() -> Verdict:
 
 
 def stays_above() -> Verdict:
-    """Compare the shortest time of I/O alone, past the threshold, with the longest next to MPI, before the
-    threshold."""
+    """Check that I/O alone past its threshold always takes longer than I/O next to MPI before the threshold."""
     past = all_there(*(find_alone("io", (4 * MB, interval)) for interval in INTERVALS[4 << 20][3:]))
     before = [find_pair("io", (4 * MB, own), (4 * MB, other)) for own in FREE[4 * MB] for other in INTERVALS[4 << 20]]
     there = [row for row in before if row]

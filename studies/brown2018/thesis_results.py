@@ -95,7 +95,7 @@ def is_close(simulated: float, printed: float) -> bool:
 
 
 def adds_as(simulated: float, printed: float) -> bool:
-    """Return whether a slow-down is close to the thesis's. Slow-down - 1 is compared: 1.18 is not close to 1.31."""
+    """Return whether a slow-down is close to the thesis's. Slow-down - 1 is compared, so 1.18 is not close to 1.31."""
     return is_close(simulated - 1, printed - 1)
 
 

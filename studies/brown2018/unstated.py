@@ -45,7 +45,8 @@ class Inputs:
         lane_bytes, packet_bytes, switch_ns: as in `Hardware`.
         throttled: fraction of the compute hosts on which the throttled I/O of figure 6.7 runs.
         message_step_bytes: as in `Hardware`, for adaptive routing.
-        server_ns: time for each byte that a server needs after a request has arrived. The request's time contains it.
+        server_ns: time that a server needs for each byte of a request after the arrival; it is part of the request's
+            time.
     """
 
     drawn: bool = False

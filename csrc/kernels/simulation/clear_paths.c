@@ -7,7 +7,7 @@
 #include <stdlib.h>
 
 enum {
-    /* Value in ibp_sim_use for several different clients, queues or sizes. */
+    /* Value of a member of ibp_sim_use for which several values occur. */
     MANY = IBP_SIM_NOTHING - 1,
     /* Maximum number of paths that are examined before the first tick. */
     PATHS_MAX = 1 << 22

@@ -110,7 +110,7 @@ static uint64_t round_of(const struct ibp_sim_process *process)
     return process->done / process->client.steps;
 }
 
-/* Return a random number. If the job has `alike` set, all its clients get the same number in a round. */
+/* Return a random number. If the job's `alike` is 1, all clients of the job get the same random number in a round. */
 static uint64_t sample_number(struct ibp_sim *sim, const struct ibp_sim_process *process)
 {
     const uint32_t job = process->client.job;
@@ -208,7 +208,7 @@ void ibp_sim_act(struct ibp_sim *sim, uint32_t number)
     const struct ibp_sim_job *job = &sim->job[process->client.job];
     const struct ibp_sim_step *step = ibp_sim_step_of(sim, process);
 
-    if (process->under_way) { /* a message in flight here is one to the process's own host, and has arrived */
+    if (process->under_way) { /* only a message to its own host can be in flight here; the message arrives now */
         complete(sim, number);
         return;
     }

@@ -175,7 +175,7 @@ struct ibp_sim_path {
     /* `alone_from`: value of clear_from while no other message uses the queues of the path. `always_from`: value of
      * clear_from even if all possible messages use these queues. */
     uint8_t alone_from, always_from;
-    /* The message may be sent as a whole (clear_paths.h), if the other members permit this too. */
+    /* False if the message must not be sent as a whole (clear_paths.h). */
     bool may_be_whole;
     uint32_t from, to;
     /* Size of the packets of the message, which all have the same size. */

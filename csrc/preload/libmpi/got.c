@@ -46,7 +46,7 @@ struct tables {
 };
 
 struct search {
-    /* One replacement, or several replacements whose names begin with the same letters. */
+    /* One replacement, or several; all their names must begin with the same letters. */
     const struct ibp_replacement *replacements;
     size_t count;
     enum { IN_MPI, IN_PARTS_OF_MPI, IN_ALL_ELSE } where;

@@ -17,7 +17,7 @@
 #define IBP_REGISTER_STACK 7
 #define IBP_REGISTER_RETURN 16
 
-/* Where to find the value of a register of the caller. */
+/* Forms of a rule that yields the value of a register in the caller. */
 enum ibp_value_form {
     /* In the same register. */
     IBP_VALUE_SAME,
