@@ -32,7 +32,7 @@ ROUNDS = 10
 _TIMEOUT = 180
 
 Held = tuple[bool, float, float]
-"""Whether the run is inside the interval, upper / lower end of the interval, and relative error of the prediction."""
+"""True if the run is inside the interval; upper / lower end of the interval; and relative error of the prediction."""
 
 
 def record(program: Path, kind: str, scaling: str, ranks: int, folder: Path) -> RunParts:

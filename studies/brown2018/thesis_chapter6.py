@@ -69,7 +69,7 @@ def by_servers(measured: str) -> dict[str, Row] | None:
 
 
 def spread_best(measured: str) -> Verdict:
-    """Check that a job next to the other job takes the least time with spread servers."""
+    """Check that a job next to the other job is fastest with spread servers."""
     rows = by_servers(measured)
     if rows is None:
         return OPEN
