@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Check that imports form no cycle, and that each import inside a function has a reason for being late."""
+"""Check that imports form no cycle, and that a comment explains each import inside a function."""
 
 from __future__ import annotations
 

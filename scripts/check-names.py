@@ -41,7 +41,7 @@ def collect_names() -> tuple[dict[str, list[str]], dict[str, list[str]]]:
 
 
 def check(kind: str, names: Mapping[str, list[str]]) -> list[str]:
-    """Return a line for each name that is not unique, and for each name in the list that is unique now."""
+    """Return a line for each name that is not unique, and for each name in `NOT_YET` that is unique now."""
     repeated = {name: paths for name, paths in names.items() if len(paths) > 1}
     lines = [f"{kind}: {name}: {', '.join(repeated[name])}" for name in sorted(repeated.keys() - NOT_YET[kind])]
     gone = sorted(NOT_YET[kind] - repeated.keys())

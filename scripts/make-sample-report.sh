@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# Make docs/sample-report.html: the report on the demo's run, from a host with a neutral name (so as root).
+# Makes docs/sample-report.html, the report on the demo's run. Requires root, to give the host a neutral name.
 set -e
 cd "$(dirname "$0")/.."
 folder=$(mktemp -d)

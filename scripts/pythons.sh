@@ -4,22 +4,22 @@
 #
 #     scripts/pythons.sh FOLDER
 #
-# PyPI's packages for freezing programs (cx_Freeze, freeze-core) bring them as one executable each. It runs
-# lib/__startup__.py, which here runs the program named first. The few modules of the standard library that CPython
-# cannot start without come from this machine's Python. FOLDER/3.14t/python is 3.14 without the interpreter's lock.
+# PyPI's packages for freezing programs (cx_Freeze, freeze-core) contain an interpreter as one executable, which runs
+# lib/__startup__.py. Here this file runs the program in the first argument. The few modules of the standard library
+# that CPython needs to start come from this machine's Python. FOLDER/3.14t/python is 3.14 without the interpreter's lock.
 set -eu
 
 folder=$1
 python=${PYTHON:-python3}
 if [ -e "$folder/ready" ]; then exit 0; fi
 
-download() { # VERSION PACKAGE: of the build for this machine
+download() { # VERSION PACKAGE: downloads the package's build for this machine
     minor=${1%t}
     "$python" -m pip download --quiet --no-deps --dest "$folder/$1" --only-binary :all: --implementation cp \
         --platform "manylinux2014_$(uname -m)" --python-version "$minor" --abi "cp$(echo "$1" | tr -d .)" "$2"
 }
 
-unpack() { # VERSION: what the interpreter needs of the package
+unpack() { # VERSION: unpacks the files of the package that the interpreter needs
     "$python" - "$folder/$1" <<'PROGRAM'
 import codecs, encodings, pathlib, shutil, sys, zipfile
 

@@ -31,7 +31,7 @@ for suite; do
     rm -rf "$root/wheels" "$root/root/env" "$root/root/ibprof-demo"
     mkdir "$root/wheels"
     cp "$wheels"/ibprof-*"_$(uname -m).whl" "$root/wheels"
-    # A namespace of its own for mounts: they end with it.
+    # Mount in a new namespace, so that the mounts end with the shell.
     unshare --mount sh -euc '
         root=$1
         mount -t proc proc "$root/proc"

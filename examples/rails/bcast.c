@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The ibprof developers
  *
- * Six broadcasts of a large message, one after the other. They show whether the MPI splits each over the rails, uses one
- * rail for all, or uses the rails in turn.
+ * Six broadcasts of a large message, one after the other. They show whether the MPI library splits each broadcast over
+ * the rails, uses one rail for all broadcasts, or uses the rails in turn.
  *
  *     mpicc $(ibprof lib --cflags) -o bcast bcast.c
  *     ibprof run -- mpirun -n 64 --oversubscribe ./bcast 262144       (bytes)
  *
- * With a third argument, `in-turn`, the root sends each to one other rank, and the next to the next rank. Where each of
- * these ranks has an adapter on another rail, the broadcasts alternate between the rails.
+ * With a second argument, `in-turn`, each broadcast has one receiver: rank 1, then rank 2, and so on. If each receiver
+ * has an adapter on another rail, the broadcasts alternate between the rails.
  */
 #include <ibprof.h>
 #include <mpi.h>
@@ -17,7 +17,7 @@
 
 enum { CALLS = 6, BYTES = 1 << 20 };
 
-/* The root and one other. No other rank takes part in creating it, since this rail does not reach them. */
+/* Returns a communicator of the root and one other rank. No further rank takes part: the rail does not reach it. */
 static MPI_Comm make_pair(int other)
 {
     MPI_Group world, two;

@@ -24,8 +24,8 @@ both=(-n 1 -x UCX_NET_DEVICES=rail0b:1,rail1b:1 -x LD_PRELOAD="$library" "$bcast
 UCX_MAX_RNDV_RAILS=2 recorded split "${root[@]}" : "${both[@]}"
 UCX_MAX_RNDV_RAILS=1 recorded first "${root[@]}" : "${both[@]}"
 
-# No MPI here alternates between rails. So the root has both adapters, and each broadcast goes to a rank with one of them.
-# A rail is reached only from itself; the two ranks reach each other, as they must, by shared memory.
+# No MPI library here alternates between rails. So the root uses both adapters, and each receiver uses one of them. An
+# adapter reaches only adapters on its own rail, so the two receivers are connected by shared memory.
 export UCX_IB_ROCE_LOCAL_SUBNET=y
 alone() { # DEVICE
     other=(-n 1 -x UCX_TLS="$UCX_TLS,sm" -x UCX_NET_DEVICES="$1:1" -x LD_PRELOAD="$library" "$bcast" "$bytes" in-turn)

@@ -49,7 +49,7 @@ static void step(int k, MPI_Comm row, MPI_Comm column)
         for (int j = first_j; j < mine[1]; j++) a[i * mine[1] + j] -= multipliers[i] * pivot_row[j];
 }
 
-/* Compares the logarithm of the determinant with that of the same factorisation by one rank. */
+/* Returns this rank's part of the determinant's logarithm; all parts add up to log_determinant_alone(). */
 static double log_determinant_here(void)
 {
     double sum = 0;

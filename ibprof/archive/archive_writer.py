@@ -42,7 +42,7 @@ from ibprof.profile.profile_rows import order_rows
 from ibprof.sites.code_location import Frame
 
 Progress = Callable[[int, int], None]
-"""Function that receives the number of finished parts and the number of all parts."""
+"""Function that receives the number of written ranks and the number of all ranks."""
 
 _EVENT_CHUNK_BYTES = 1 << 20
 _DEFINITION_CHUNK_BYTES = 1 << 22

@@ -39,7 +39,7 @@ _GROUPS = {
 """Commands of the help, by purpose."""
 
 _ALSO_CALLED = {"compare": "diff", "record": "run", "profile": "run", "map": "layout", "summary": "info"}
-"""Other names of commands that users try."""
+"""Word that a user may type as a command -> the command for this purpose."""
 
 
 def main(argv: Sequence[str] | None = None) -> int:

@@ -24,7 +24,7 @@ TIME = "time"
 
 
 def write_speedscope(name: str, rows: Sequence[CallSum]) -> str:
-    """Return the text of a speedscope file, with a profile for each known weight.
+    """Return the text of a speedscope file, with a profile of time and one of bytes; a profile of zeros is left out.
 
     Args:
         name: the run's name.

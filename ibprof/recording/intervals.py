@@ -106,7 +106,7 @@ def _ranks_of_groups(groups: npt.NDArray[np.intp], group_ranks: int, world_size:
 def _owners_of_groups(
     file: RecordingFile, process: int, groups: npt.NDArray[np.intp], owners: dict[bytes, int]
 ) -> Peers:
-    """Return the rank that has the address of each group."""
+    """Return for each group the rank that has the group's address; `UNKNOWN_PEER` if no rank has it."""
     constants = recording_layout().constants
     peers = (groups + constants["IBP_PEER_ADDRESS"]).astype(np.uint32)
     peers[groups == _last_group()] = UNKNOWN_PEER

@@ -46,7 +46,7 @@ _MANY_TIMES = 4
 """The job's own bytes explain at most this multiple of their time at line rate; more time is unexplained."""
 
 _NEXT_TO_OTHERS = 16
-"""`_MANY_TIMES` for a run with a known fabric, because traffic of other jobs may slow the messages.
+"""`_MANY_TIMES` for a run with a known fabric. It is larger, because traffic of other jobs may slow the messages.
 
 Source: benchmarks/codes/README.md: messages concurrent with a checkpoint take 8 to 11 times as long.
 """

@@ -17,7 +17,7 @@ _MUCH_CROWDED = 0.1
 """Fraction of the run in which ranks have no core, above which shared cores are a cause."""
 
 _MUCH_OTHERS = 0.25
-"""`_MUCH_CROWDED` for ranks that do not share cores with other ranks: then another program uses a rank's core."""
+"""`_MUCH_CROWDED` for ranks that share no core with other ranks, but with programs that are not part of the job."""
 
 _MOST_CORES = 4096
 
@@ -120,7 +120,7 @@ def _share_without_core(ranks: Sequence[Rank]) -> float | None:
 def _lacked_s(rank: Rank) -> float:
     """Return the time in which a rank was ready to run without a core, in seconds.
 
-    If the kernel does not count this time, return run time minus CPU time: ranks that wait in MPI use their cores.
+    If the kernel does not count this time, return run time minus CPU time, as ranks that wait in MPI use CPU time too.
     """
     return rank.no_core_ns * 1e-9 if rank.no_core_ns else max(elapsed_s(rank) - rank.cpu_ns * 1e-9, 0.0)
 

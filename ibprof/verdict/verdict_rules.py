@@ -50,7 +50,7 @@ LITTLE_WAITING = 0.01
 """Share of a region's time in MPI below which the region's waiting is not named."""
 
 CAUSED_BY_ONE = 0.5
-"""A rank or host is the cause of waiting if ranks wait for it for at least this share of the waiting."""
+"""A rank or host is the cause of waiting if at least this share of all waiting is waiting for it."""
 
 WITHOUT_CORES = 2 / 3
 """Fraction of the run in which ranks have no core, above which missing cores explain late ranks."""

@@ -117,7 +117,7 @@ def one_clock() -> HostClocks:
 class _PairLine:
     """Clock b minus clock a, over a's time: `offset + slope * (x - origin)`, and the error of this difference.
 
-    `error` belongs to the times `moments` of clock a.
+    `error` has the error at each of the times `moments` of clock a.
     """
 
     a: int

@@ -74,7 +74,7 @@ class MatchedSamples:
         instance: int64, number of the collective that each row of `collectives` belongs to.
         messages: rows of both ends of each message, the sender's first.
         notices: pairs of rows: first the row of a sender or notifier, then the row of the call that waits for it.
-        sources: rows of a rank and one of its sources in the graph of a communicator; complete for each rank.
+        sources: a row for each rank and each of its sources in a communicator's graph; no rank lacks a source.
         lonely_collectives, lonely_messages: rows without the records of other members or of the other end.
         contradictory: number of collectives and messages with contradicting records.
     """
@@ -121,7 +121,10 @@ def match_samples(collectives: CollectiveSamples, messages: MessageSamples) -> M
 
 
 def _complete_sources(rows: MessageSamples) -> MessageSamples:
-    """Return the rows of ranks with complete sources: the row with the rank itself as source must be there."""
+    """Return the rows of ranks with complete sources.
+
+    A rank is a source of itself, and `number` is 0 or the number of the rank's rows; otherwise a row is missing.
+    """
     order = np.lexsort((rows.rank, rows.communicator))
     rows = take_rows(rows, order)
     begins, counts = find_runs(rows.communicator, rows.rank)
