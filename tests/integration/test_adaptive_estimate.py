@@ -152,7 +152,7 @@ def test_the_error_of_the_estimate_is_that_of_the_docs(shape: str, cut: int | No
 def test_ports_that_are_equally_full_but_lead_to_unequal_ones() -> None:
     """A switch of the middle level lost three of four uplinks. At first, leaf switches' queues do not show this.
 
-    Evenly shared, 6 flows would take the switch's only uplink; in the packet engine, 3.1 flows do.
+    If flows were shared evenly, 6 would take the switch's only uplink; in the packet engine, 3.1 flows take it.
     """
     subnet = without_cables(read_subnet("xgft:3:4,4,4:1,4,4"), 3)
     hosts = index_network(subnet, Hardware()).hosts

@@ -102,7 +102,7 @@ def test_lines_of_c(name: str, options: tuple[str, ...], build: Build, tmp_path:
     }
 
 
-# PyPI's Intel MPI has no module mpi_f08.
+# Intel MPI is not tested with mpi_f08, because PyPI's Intel MPI lacks this module.
 @pytest.mark.parametrize(
     ("name", "source"),
     [

@@ -39,7 +39,7 @@ def launch(mpi: Mpi, ranks: int, *arguments: str | Path, folder: Path) -> list[s
     line = [str(mpi.program("mpirun")), "-n", str(ranks)]
     libraries = mpi.folder.parent / "lib"
     if mpi.name == MPICH_SYSTEM:
-        # Debian gives MPICH's library another name than MPICH and mpi4py expect.
+        # Debian's name of MPICH's library differs from the name that mpi4py expects, so make a link with this name.
         libraries = folder / "abi"
         libraries.mkdir(exist_ok=True)
         found = next(Path("/usr/lib").glob("*/libmpich.so.12"))

@@ -21,7 +21,7 @@ STYLES = ("blocking", "nonblocking", "persistent")
 OF_STYLE = {"blocking": "ALLTOALLW", "nonblocking": "IALLTOALLW", "persistent": "ALLTOALLW_INIT"}
 PROGRAMS = ("ledger_corners.c", "intercomms.c", "collectives.c")
 
-# Cases of MPICH. Two cases of MPICH 4.0.2 end with "Invalid communicator", even without ibprof.
+# Cases of MPICH, except two of MPICH 4.0.2 that end with "Invalid communicator" even without ibprof.
 OF_MPICH = [
     (name, program, style)
     for name in mpis.MPICH_LIKE

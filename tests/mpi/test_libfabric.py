@@ -29,7 +29,7 @@ from ibprof_testing.mpi.mpis import (
 MPICH_4, MPICH_5 = MPICH_FROM_PYPI
 OVER_LIBFABRIC = {**THROUGH_NETWORK, "MPIR_CVAR_CH4_NETMOD": "ofi"}
 
-# Below 1000 bytes, MPICH 5.0.2 fails in its own rendezvous protocol ("Message truncated").
+# The smallest threshold with which MPICH 5.0.2 works: below it, its rendezvous protocol fails ("Message truncated").
 RENDEZVOUS = {"MPIR_CVAR_CH4_OFI_EAGER_THRESHOLD": "1000"}
 ACTIVE = {"MPIR_CVAR_CH4_OFI_ENABLE_TAGGED": "0"}
 PROTOCOLS = ("auto", "pipeline", "read", "write", "direct")

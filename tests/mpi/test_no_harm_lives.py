@@ -38,7 +38,7 @@ def test_lives(life: str, name: str, build: Build, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", every_mpi_but_quick(*FAMILIES))
 def test_mpi_abort_in_a_thread(name: str, build: Build, tmp_path: Path) -> None:
-    """A launcher may or may not report MPI_Abort and pass on the output: this is random."""
+    """It is random whether a launcher reports MPI_Abort and passes on the output, so both outcomes are accepted."""
     mpi = find_any(name)
     command: list[str | Path] = [build(mpi, "lives.c", "-pthread"), "aborting"]
     without = launch(mpi, RANKS, command, {})
@@ -53,7 +53,7 @@ def test_mpi_abort_in_a_thread(name: str, build: Build, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", every_mpi_but_quick(*FAMILIES))
 def test_mpi_in_the_constructor_of_a_library(name: str, build: Build, tmp_path: Path) -> None:
-    """The dynamic linker decides whether it initialises the program's library or ibprof first."""
+    """The dynamic linker may initialise ibprof before or after the program's library: both orders are tested."""
     mpi = find_any(name)
     early = build(mpi, "lives.c", "-shared", "-fPIC", "-DLIBRARY")
     command: list[str | Path] = [build(mpi, "lives.c", "-pthread"), "early"]

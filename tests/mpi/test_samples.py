@@ -130,7 +130,7 @@ def test_memory_is_bounded(build: Build, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", MPIS)
 def test_both_ends_sample_the_same_messages(name: str, build: Build, tmp_path: Path) -> None:
-    rounds, ranks = 24, 2 if "mpich" in name else RANKS  # MPICH's ranks spin, and more ranks than cores take long
+    rounds, ranks = 24, 2 if "mpich" in name else RANKS  # MPICH's ranks spin: more than cores would take long
     run = record(name, "sampled_messages.c", ranks, [rounds], build, tmp_path / "recording")
     operations = check_causes(run)
     assert not run.message_samples.level.any()
@@ -178,7 +178,7 @@ def test_threads_sample_their_own_messages(build: Build, tmp_path: Path) -> None
     per_tag = Counter(samples.tag[samples.side == Side.SENDER].tolist())
     assert all(per_tag[tag] == 2 * rounds for tag in (0, 1, 2))
     assert per_tag[99] < rounds
-    # A probe receives no message, and a single thread received these messages.
+    # Messages with tag 50 are sampled at both ends, because a single thread received them. The probes receive none.
     assert Counter(samples.side[samples.tag == 50].tolist()) == {
         Side.SENDER: 2 * rounds,
         Side.RECEIVER: 2 * rounds,

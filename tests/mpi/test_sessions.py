@@ -21,7 +21,8 @@ RINGS = {"one": (1, None), "again": (1, AGAIN), "within": (2, None), "around": (
 RINGS |= {"left": (1, OPEN), "self": (1, None)}
 """Mode of programs/sessions.c -> number of recorded messages of each rank, and the expected note, or None."""
 
-# Some MPIs crash at a second start of a session, and Intel MPI at MPI_Init next to a session, even without ibprof.
+# Modes in which each MPI runs. Even without ibprof, some MPIs crash at a second start of a session, and Intel MPI at
+# MPI_Init next to a session.
 BEGINS_ONCE = ("one", "within", "around", "left", "self")
 LIVES_THROUGH = {
     "5.0.11": BEGINS_ONCE,

@@ -15,7 +15,7 @@ from ibprof_testing.mpi.matrices import Matrix, load_complete, read_tally, recei
 from ibprof_testing.mpi.mpis import Build, find_mpi, find_mpich_like, in_every_run, run_mpi
 
 KEEPS_MESSAGES = tuple(name for name in mpis.MPICH_LIKE if name != mpis.INTEL)
-"""Without ibprof, Intel MPI loses matched messages among threads: its ranks hung in 3 of 9 runs."""
+"""MPIs that keep matched messages of threads. Intel MPI loses some: its ranks hung in 3 of 9 runs without ibprof."""
 
 TIMES = {"IBPROF_TIME": "1", "IBPROF_SITES": "1"}
 UNSEEN = re.compile(r"(\d+) receives were not seen to end")

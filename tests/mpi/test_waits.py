@@ -69,7 +69,7 @@ def test_waiting_is_as_long_as_the_planted_rest(
     waiting_ranks: int,
 ) -> None:
     time_s, wait_s = split_by_operation(trace_run(system_mpi, plant, build, tmp_path))[operation]
-    # In a halo exchange, distant ranks wait too, and the kernel wakes waiting ranks late.
+    # There is no upper limit but the time: distant ranks wait too in a halo exchange, and the kernel wakes ranks late.
     assert seconds * waiting_ranks * 0.95 < wait_s <= time_s
     assert wait_s > 0.7 * time_s
 
@@ -138,7 +138,7 @@ def check_waiting(mpi: mpis.Mpi, plant: WaitPlant, build: mpis.Build, tmp_path: 
     whole = sum(time for time, _ in truth.values())
     for operation, (_, wait) in truth.items():
         found = measured.total(of_row == operation.upper())
-        # For this operation, few samples represent many requests, so its error exceeds 5 percentage points.
+        # The error may exceed 5% of the time: for some operations, few samples represent many requests.
         assert found.error_s < 0.2 * whole
         assert found.wait_s == pytest.approx(wait, abs=max(0.05 * whole, found.error_s)), operation
     # No sample shows the time in which windows are created and freed.
