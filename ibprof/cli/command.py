@@ -117,7 +117,7 @@ def print_captured(show: Callable[[Console], None], pipe_width: int = _PIPE_WIDT
 
 
 def print_lines(lines: Iterable[str]) -> None:
-    """Print lines, with escapes for unprintable characters: names of files, hosts and regions are untrusted text."""
+    """Print lines, with escapes for control characters: names of files, hosts and regions are untrusted text."""
     for line in lines:
         print(printable(line))
 

@@ -210,7 +210,7 @@ def _count_completed(
     counts: Integers,
     place: Integers,
 ) -> Integers:
-    """Return the number of messages and collectives that each call completed: as recorded, else as at its `place`."""
+    """Return the number of messages and collectives that each call completed; if unknown, the most at its `place`."""
     recorded = np.concatenate([getattr(part, "completed", np.zeros(len(part.rank), np.uint16)) for part in parts])
     known = np.maximum.reduceat(recorded[order].astype(np.int64), begins)
     usual = np.zeros(len(begins), np.int64)
