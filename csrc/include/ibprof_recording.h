@@ -292,7 +292,7 @@ struct ibp_process {
     /* Sent user bytes that no counter of a peer contains, because the recording was full. */
     uint64_t lost_bytes;
     uint64_t lost_messages;
-    /* Number of all marks. If it is large, IBP_SEGMENT_MARKS contains only the first marks. */
+    /* Number of all marks. IBP_SEGMENT_MARKS contains only the first marks, up to a maximum number. */
     uint64_t marks_seen;
     /* Number of regions beyond the maximum number of names or the maximum depth. Traffic of a refused region counts for
      * the region around it. */
@@ -429,9 +429,9 @@ struct ibp_transport {
 
 /* A setting that affects which adapters a process uses. */
 struct ibp_choice {
-    /* An environment variable, or one of three names. IBP_CHOICE_CORES: the cores on which the process may run, such as
-     * 0-15,64-79. IBP_CHOICE_ONLINE: the cores of the machine, if they differ. IBP_CHOICE_BOOT: the kernel's identifier
-     * of the machine's boot, equal in all containers of the machine. */
+    /* Name of the setting: an environment variable, or one of three names. IBP_CHOICE_CORES: the cores on which the
+     * process may run, such as 0-15,64-79. IBP_CHOICE_ONLINE: the cores of the machine, if they differ.
+     * IBP_CHOICE_BOOT: the kernel's identifier of the machine's boot, equal in all containers of the machine. */
     char name[64];
     char text[448];
 };
@@ -762,8 +762,8 @@ struct ibp_nccl_communicator {
     uint64_t clock_ns[2];
     /* Number of proxy operations for which no space was left. The steps of these operations are in no flow. */
     uint64_t operations_lost;
-    /* Ticks during which at least one proxy operation of the process was in progress. Only in the first record of a
-     * process, which is also the record for operations of unknown communicators. */
+    /* Ticks during which at least one proxy operation of the process was in progress. Set only in the first record of
+     * a process, which is also the record for operations of unknown communicators. */
     uint64_t busy_ticks;
 };
 

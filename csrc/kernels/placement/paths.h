@@ -14,8 +14,8 @@
 uint32_t ibp_placement_follow(const struct ibp_placement_problem *problem, uint32_t rail, uint32_t leaf, uint32_t to,
                               uint32_t *path);
 
-/* Set `path` to the path from the leaf of port `from` to port `to`, and return its length. Without a table, compute it
- * in `space`. */
+/* Set `path` to the path from the leaf of port `from` to port `to`, and return its length. If the problem has no table
+ * of paths, compute the path in `space`. */
 static inline uint32_t ibp_placement_path(const struct ibp_placement_problem *p, uint32_t rail, uint32_t from,
                                           uint32_t to, uint32_t *space, const uint32_t **path)
 {

@@ -46,7 +46,7 @@ struct tables {
 };
 
 struct search {
-    /* One replacement, or several; all their names must begin with the same letters. */
+    /* One replacement, or several; if several, all replace MPI calls with names that end in `_c`. */
     const struct ibp_replacement *replacements;
     size_t count;
     enum { IN_MPI, IN_PARTS_OF_MPI, IN_ALL_ELSE } where;

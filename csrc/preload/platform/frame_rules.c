@@ -328,7 +328,7 @@ static void set_frame(struct machine *machine, unsigned base, int64_t offset)
     machine->now.frame = place(machine, IBP_VALUE_OF_REGISTER, base, offset);
 }
 
-/* Advance the location. Return false if the location would pass `until`. */
+/* Advance the location. Return false if the new location is beyond `until`. */
 static bool advance(struct machine *machine, uint64_t by, uintptr_t until)
 {
     machine->location += by * machine->common->code_factor;

@@ -8,7 +8,7 @@
 #include "python/strings.h"
 
 #define DEPTH_MAX 128             /* maximum number of skipped frames */
-#define OWNER_INTERPRETER 3       /* since 3.12: frames with this owner or a larger one have no line */
+#define OWNER_INTERPRETER 3       /* since 3.12: frames whose owner is at least 3 have no line */
 #define TABLE_BYTES 512 /* bytes of a line table that are read */
 #define FILE_BYTES 256            /* bytes of a path that are read, from its end */
 
