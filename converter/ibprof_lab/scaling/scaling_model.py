@@ -181,7 +181,7 @@ class WorkShares:
         slowest: index of the unit that determines the time.
         time: t, time of the slowest unit, in seconds (slide 10).
         performance: #op / t, in Flop/s.
-        speed_up: time of all work on the slowest unit, with the same communication, / t (slide 11).
+        speed_up: T / t (slide 11); T is the time of all work on the slowest unit, with the same communication.
     """
 
     units: tuple[WorkShare, ...]

@@ -280,7 +280,7 @@ def _split(line: str, separator: str | None) -> list[str]:
 
 
 def _refuse_mixed_decimals(path: Path, rows: list[tuple[int, str]], separator: str | None) -> None:
-    """Refuse a file with decimal commas (950,5) and points (1.234): the points would separate thousands."""
+    """Refuse a file with decimal commas (950,5) and points (1.234), since the points may separate thousands."""
     if separator in (None, ",") or not any("," in line for _, line in rows):
         return
     parts = [(number, part.strip()) for number, line in rows for part in line.split(separator)]

@@ -109,7 +109,7 @@ def read_netcdf(path: Path, statistics: tuple[str, ...]) -> Delays:
             dataset.set_auto_mask(False)
             return _read(path, dataset, statistics)
     except (OSError, RuntimeError, ValueError, KeyError, TypeError, AttributeError, IndexError, UnicodeError) as error:
-        # The library raises many kinds of errors for a damaged file.
+        # Report all of these as a damaged file, for which the library raises many kinds of errors.
         raise InputError(path, None, "delays as NetCDF-4", f"a damaged file ({error})") from error
 
 
@@ -337,7 +337,7 @@ def check_heaps(path: Path) -> None:
 
 
 def _has_end(data: mmap.mmap, start: int) -> bool:
-    """Return True if following the object sizes reaches the end of the heap or file; False at an object of size 0."""
+    """Return True if the object sizes lead to the end of the heap or file; False if an object has size 0."""
     (size,) = _HEAP_HEAD.unpack_from(data, start)
     end, place = min(start + size, len(data)), start + _HEAP_HEAD.size
     while place + _OBJECT_HEAD.size <= end:

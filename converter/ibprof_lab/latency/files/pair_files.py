@@ -150,8 +150,8 @@ def read_pair_rows(
 def read_pairs(path: Path, labels: Sequence[str]) -> npt.NDArray[np.int64]:
     """Read lines `sender,receiver` with process numbers, labels, or names of hosts.
 
-    The name of a host stands for all of its processes. Columns after the second and a header are ignored. `labels` has
-    the label of each process (`Delays.labels`).
+    The name of a host stands for all of its processes. Further columns and a header are ignored. `labels` has the label
+    of each process (`Delays.labels`).
 
     Returns:
         Pairs of processes, int64 [p, 2].

@@ -249,7 +249,7 @@ class RoundMeasurer:
         if self._counts_back(length):
             back = float(np.median(_sample(PingPong(self.comm, peer, 0), sampling)))
         samples = _sample(self._kernel(peer, length), sampling) - back
-        # A delay cannot be negative, but the difference of two samples can.
+        # A delay cannot be negative, but the difference of two samples can: store 0 then.
         self.rows.append([index, self.rank, peer, *summarise(np.maximum(samples, 0)), len(samples)])
 
     def _follow(self, length: int, peer: int) -> None:

@@ -309,7 +309,7 @@ def _draw_parts(
     drawn = {}
     for place, kind in keys:
         seconds = np.array([part.get((place, kind), 0.0) for part in parts])
-        # Runs with one process have no communication to fit.
+        # Fit communication without the runs with one process, which have none.
         used = (processes > 1) | (place == COMPUTES)
         made = draw_part(processes[used], seconds[used], _SMALL * walls[used], noise, at, ranks, rng)
         if place != COMPUTES:

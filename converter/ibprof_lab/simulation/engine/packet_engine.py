@@ -358,7 +358,7 @@ class Simulation:
         rounds: list[npt.NDArray[Any]] = [np.zeros(0, STEP)]
         count = 0
         for struct, client in zip(structs, clients, strict=False):
-            # Clients with the same object as steps, such as I/O clients, share one copy in the engine.
+            # Clients with the same object `steps`, such as I/O clients, share one copy of the steps in the engine.
             shared = id(client.steps), client.job
             if shared not in first:
                 first[shared] = count

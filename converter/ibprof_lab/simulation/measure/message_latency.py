@@ -128,7 +128,8 @@ ON_HOSTS = "all of its messages stay on their hosts"
 
 
 def describe(simulation: Simulation, samples: npt.NDArray[Any], begin: float, half: float) -> Latency:
-    """Return the statistics of at least one message. The caller sets `is_settled` and `note`."""
+    """Return the statistics of the messages in `samples`, which must not be empty. The caller sets `is_settled` and
+    `note`."""
     to_ns = simulation.network.to_ns(1)
     end, values = (samples["start"] + samples["ticks"]) * to_ns, samples["ticks"] * to_ns
     by_client = _average_by_client(simulation, samples["client"], values)

@@ -48,7 +48,8 @@ class ReplayQuestion:
 
     Attributes:
         run: the recorded run.
-        recorded: two cells on the recorded network: ranks wait early, and ranks wait late. Empty for a run on one host.
+        recorded: two cells on the recorded network; ranks wait early in the first, and late in the second. Empty for a
+            run on one host.
         wanted: the same two cells on the other network, for each seed.
         notes: sentences for the user.
     """
@@ -130,7 +131,7 @@ def ask_replay(
     jobs, more = stay_as_recorded(there, jobs, named, [])
     jobs = share_rest(jobs, (JOB, OTHER))
     notes += [*more, *list_run_notes(jobs), *list_fabric_notes(there.network)]
-    # One job on known hosts does not depend on the seed.
+    # One job on known hosts does not depend on the seed: use a single seed.
     drawn = range(1, (seeds if len(jobs) > 1 or not jobs[0].hosts else 1) + 1)
     wanted = tuple(_both(there, jobs, seed) for seed in drawn)
     for cell in (*recorded, *wanted[0]):

@@ -223,7 +223,7 @@ def set_up(cell: Cell, sampled: Sequence[str] = (), skip_hops: bool = False) -> 
     """Return a cell's simulation, ready to run.
 
     Args:
-        sampled: names of further jobs whose messages are sampled; messages of the measured job always are.
+        sampled: names of further jobs whose messages are sampled; messages of the measured job are always sampled.
         skip_hops: True if the engine may skip hops; loads of link directions are then not known.
 
     Raises:

@@ -45,7 +45,8 @@ class HostAssignment:
 def order_leaves(network: SimulatedNetwork) -> list[Ints]:
     """Return the hosts of each leaf switch, sorted by port.
 
-    The leaf switches are in the order of the fabric's drawing (by pod), or without levels in the order of the file.
+    The leaf switches are in the order of the fabric's drawing (by pod); if the fabric has no levels, in the order of
+    the file.
     """
     layout = lay_out([network.subnet.fabric])[0]
     fabric = network.subnet.fabric
@@ -181,11 +182,11 @@ def choose_servers(
     if placement is ServerPlacement.RANDOM:
         return random.permutation(np.concatenate(leaves))[:servers].astype(np.int64)
     if placement is ServerPlacement.SPREAD:
-        # First the host on the last port of each leaf switch, then the host on the port before, and so on.
+        # Take first the host on the last port of each leaf switch, then the host on the port before, and so on.
         depth = max(len(leaf) for leaf in leaves)
         turns = [leaf[-1 - turn] for turn in range(depth) for leaf in leaves if turn < len(leaf)]
         return np.array(turns[:servers], np.int64)
-    # All hosts of the last leaf switch in each of `needed` equal parts of the machine.
+    # Take all hosts of the last leaf switch in each of `needed` equal parts of the machine.
     needed = 1
     while True:
         chosen = [leaves[(part + 1) * len(leaves) // needed - 1] for part in range(needed)]

@@ -35,7 +35,8 @@ class Operation:
         slot: for a `recv`, its index among all `recv`s of its rank.
         is_ordered: True for a `recv` that is in the order of its rank.
         receive: for a `send`, the matching `recv`.
-        sent: for a `send` on whose arrival the sending rank waits, a `recv` of this rank that represents the wait.
+        sent: for a `send`, a `recv` that represents the sending rank's wait for the arrival; None if this rank does not
+            wait.
     """
 
     rank: int

@@ -136,7 +136,7 @@ def join_models(
     outside = inner.hosts.index(external)
     leads_out = (inner.edge == outside).any(axis=1)
     latency = inner.latency_seconds.copy()
-    # The outer topology already includes the shortest link out of the host.
+    # Subtract the shortest link out of the host, which the outer topology already includes.
     latency[leads_out] -= latency[leads_out].min(initial=np.inf) if leads_out.any() else 0.0
     cores = [core for core in range(len(inner.hosts)) if core != outside]
     within = replace(inner, latency_seconds=latency).explain_delays()

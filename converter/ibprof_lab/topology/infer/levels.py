@@ -268,7 +268,7 @@ def _fit(
     hidden = 0
     if clock:
         more = np.setdiff1d(list(_find_gaps(linked, delays, deviation, least, 0.0, errors)), kept)
-        # The median of rounded delays is a rounded delay; their mean is more exact.
+        # Take means: the median of rounded delays is a rounded delay, and their mean is more exact.
         tree, height = linked.take_nodes(kept, np.mean)
         hidden = len(more) if len(more) and 2 * linked.size[more].sum() >= hosts else 0
     return Levels(tree, height, kept, linked, factor, clock, hidden, errors), residuals, deviation
@@ -329,8 +329,9 @@ def _lacks_a_slow_host(linked: LinkedHosts, delays: npt.NDArray[np.floating], no
 def _find_false_pairs(levels: Levels, logs: npt.NDArray[np.floating]) -> npt.NDArray[np.floating]:
     """Return the heights that replace the logarithms of false pairs, [n, n]; nan for all other pairs.
 
-    A false pair has a far too short delay, which is the only reason for a switch with its two hosts. The two hosts have
-    different delays to other hosts. If many switches with two hosts have the same delay, their pairs are not false.
+    A false pair has a far too short delay, which is the only reason for a switch with its two hosts. The two hosts'
+    delays to other hosts differ from each other. If many switches with two hosts have the same delay, their pairs are
+    not false.
     """
     instead = np.full(logs.shape, np.nan)
     linked = levels.linked

@@ -43,7 +43,7 @@ _FEWEST_HOSTS = 6
 
 _ALIKE = 0.5
 _FEWEST_TOGETHER, _FEW_TOGETHER = 2, 3
-"""Numbers of hosts on a neighbouring switch on which a host could be instead. The neighbour has at least
+"""Limits on the number of hosts of a neighbouring switch to which a host may belong instead. The neighbour has at least
 `_FEWEST_TOGETHER` hosts, and no delay between the host and these hosts was measured. If a delay is an outlier instead,
 the neighbour has at most `_FEW_TOGETHER` hosts."""
 

@@ -200,8 +200,9 @@ def _assign_along_tree(logs: Floats, known: npt.NDArray[np.bool_], longer: float
 
 
 def _compare_rows(logs: Floats, known: npt.NDArray[np.bool_], longer: float) -> npt.NDArray[np.float32]:
-    """Return the mean difference between two hosts' log delays to all third hosts, float32 [n, n]. Differences near
-    `longer`, which come from the rails, count as almost 0; no difference counts as more than `longer`.
+    """Return the mean difference between two hosts' log delays to all third hosts, float32 [n, n]. A difference counts
+    as its distance from the nearer of 0 and `longer`, since differences near `longer` come from the rails. This
+    distance is at most `longer`.
     """
     hosts = len(logs)
     unlike = np.zeros((hosts, hosts), np.float32)

@@ -72,8 +72,8 @@ def compare_cabling(
 def reduce_graph(reference: Reference, hosts: Integers) -> nx.Graph:
     """Return the part of a reference that delays between hosts can show.
 
-    The part does not contain vertices with one link that are no hosts, or switches with only two links. If each switch
-    has exactly one host, as in a torus, the host also represents the switch.
+    The part excludes switches with only two links, and all vertices with one link except hosts. If each switch has
+    exactly one host, as in a torus, the host also represents the switch.
     """
     graph = nx.Graph()
     graph.add_nodes_from(range(reference.vertices))

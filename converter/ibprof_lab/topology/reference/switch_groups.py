@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Wrong cables, from groups of hosts on a switch and distances between switches, in a reference and by delays."""
+"""Wrong cables: the reference and the delays differ in the hosts of switches, or in the distances between switches."""
 
 from __future__ import annotations
 
@@ -29,8 +29,8 @@ Links = tuple[tuple[str, str], ...]
 
 _AS_NEAR = 0.1
 _CLEAR = 5.0
-"""Smallest difference between half-way and one link's delay, in scaled median absolute deviations. Half-way is the mean
-of the median delays over one link and over two links."""
+"""Delays over one link and over two links differ clearly if half the difference of their medians exceeds this number of
+scaled median absolute deviations."""
 
 _AS_FAR = 0.2
 _ROWS = 512
@@ -214,7 +214,7 @@ def _median(values: Floats) -> float:
 def find_leaves(reference: Reference, hosts: Integers) -> Integers:
     """Return the vertex of each host's switch in the reference, int64 [host].
 
-    For a host with several links, the vertex is the host's.
+    The result for a host with several links is the vertex of the host.
     """
     graph = reference.adjacency()
     leaf = hosts.copy()

@@ -31,7 +31,8 @@ SAME = 0.9
 """If a link's rate reaches this fraction of the bound that other links set, another link may be the bottleneck."""
 
 _ALL_PAIRS = 8
-"""All pairs of at most this many hosts on a switch are measured; of more hosts, only neighbours in order of latency."""
+"""If a switch has at most this many hosts, all pairs of them are measured; else, only neighbours in the order of
+latency."""
 
 _FEWEST_TO_SHARE = 4
 _TRIED = 32
