@@ -273,8 +273,7 @@ def _find_dimensions(edge: npt.NDArray[np.integer], hosts: int) -> list[npt.NDAr
     order = np.argsort(ends[:, 0] * hosts + ends[:, 1])
     keys = (ends[:, 0] * hosts + ends[:, 1])[order]
     neighbour = _list_neighbours(edge, hosts)
-    # A grid of d dimensions has at least 2^d hosts, and each host has at most 2 d neighbours; other networks are no
-    # grids.
+    # A grid of d dimensions has at least 2^d hosts, and each host has at most 2 d neighbours. Refuse others.
     if neighbour.shape[1] > 2 * log(hosts / _PRESENT, 2):
         return []
 

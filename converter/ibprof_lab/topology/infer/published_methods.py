@@ -197,8 +197,7 @@ class _Model:
                 graph.remove_node(other)
 
     def _drop_virtual_edges(self) -> None:
-        """Drop edges of the same length as a path over a switch: between switches (algorithm 3) or hosts (table
-        2.3)."""
+        """Drop edges with the length of a path over a switch: between switches (algorithm 3) or hosts (table 2.3)."""
         graph = self.graph
         to_switches = {
             vertex: {each: data[_LATENCY] for each, data in near.items() if _is_switch(each)}
