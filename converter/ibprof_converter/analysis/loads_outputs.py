@@ -219,7 +219,7 @@ def draw_loads(
     Raises:
         OSError: the file cannot be written; the error names it.
     """
-    # matplotlib's warnings about its font cache are unrelated to the fabric.
+    # Suppress matplotlib's warnings about its font cache: they are unrelated to the fabric.
     logging.getLogger("matplotlib").setLevel(logging.ERROR)
     from ibprof_converter.outputs.fabric_picture import write_picture  # noqa: PLC0415  (matplotlib is slow to import)
 

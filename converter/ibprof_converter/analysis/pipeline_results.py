@@ -69,7 +69,7 @@ class RoutedFabric(NotebookView):
 
     @property
     def name(self) -> str:
-        """Names of the rails, with each path's last folder, since dumps of all fabrics have the same file names."""
+        """Names of the rails: last folder and file name, because dumps of different fabrics have equal file names."""
         return " and ".join("/".join(Path(fabric.name).parts[-2:]) for fabric in self.fabrics)
 
     @property

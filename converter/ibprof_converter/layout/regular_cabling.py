@@ -479,8 +479,8 @@ def _fit_global(
     """Compare the cables between groups: all pairs of groups, and all switches, should have equal numbers of them.
 
     Returns:
-        The cables above the usual number of a pair of groups, and the two switches of each missing cable. None if there
-        is no usual number.
+        The extra cables of pairs of groups with more cables than usual. The two switches of each missing cable. None if
+        there is no usual number.
     """
     pairs = np.argwhere(np.triu(np.ones_like(between, np.bool_), 1))
     numbers = between[pairs[:, 0], pairs[:, 1]]

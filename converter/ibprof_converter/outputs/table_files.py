@@ -51,7 +51,7 @@ def _as_field(value: Value) -> str:
     if isinstance(value, float):
         return f"{value:.10g}"
     text = json.dumps(value) if isinstance(value, list) else "" if value is None else str(value)
-    # Before Python 3.11, the module csv cannot read a NUL. An unquoted carriage return would end a row.
+    # Escape NUL, which the module csv cannot read before Python 3.11. Quote carriage returns, which would end a row.
     text = text.replace("\0", r"\x00")
     return '"' + text.replace('"', '""') + '"' if _QUOTED.search(text) else text
 

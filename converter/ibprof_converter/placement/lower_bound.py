@@ -21,7 +21,7 @@ def find_bounds(problem: PlacementProblem, known: float = np.inf) -> TimeBounds:
     Args:
         problem: the ranks to place.
         known: largest time of a link direction with a known placement, in seconds. A smaller time gives a
-            tighter first bound.
+            tighter `bottleneck_seconds`.
     """
     between = bound_max_seconds(problem)
     return TimeBounds(max(between, bound_host_seconds(problem), bound_kept_together(problem, known)), between)

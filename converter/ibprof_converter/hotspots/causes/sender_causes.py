@@ -254,7 +254,7 @@ def _concentrated(
     is_few = total >= _CONCENTRATED * total.sum() / taking_part
     few = np.flatnonzero(is_few)
     few = few[np.argsort(-total[few], kind="stable")]
-    # A host with a single heavy partner is not many-to-few.
+    # Leave out hosts with a single heavy partner: their traffic is not many-to-few.
     pair, inverse = number_keys(one[known].astype(np.int64) * hosts + other[known])
     of_pair = np.bincount(inverse, weights=amount[known])
     squares = np.bincount(pair // hosts, weights=of_pair**2, minlength=hosts)

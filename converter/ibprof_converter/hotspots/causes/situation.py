@@ -190,7 +190,7 @@ class Situation:
         return numbers[0], numbers[1]
 
     def changed(self, subnets: Sequence[Subnet] | None = None, flows: PairBytes | None = None) -> Situation:
-        """Return the situation with the given rails or flows on the same hosts; given flows have no ranks."""
+        """Return the situation with the given rails or flows on the same hosts; without ranks if flows are given."""
         ranks = None if flows else self.ranks
         return self._with(subnets or self.subnets, flows or self.flows, ranks, has_same_links=not subnets)
 
