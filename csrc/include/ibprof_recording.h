@@ -406,7 +406,7 @@ struct ibp_interface {
     int32_t speed_mbps;
     int32_t numa_node;
     uint32_t is_up;
-    /* 0 for virtual interfaces such as bridges, whose speed has no meaning. */
+    /* 0 for virtual interfaces such as bridges, whose speed is not that of a link. */
     uint32_t is_physical;
 };
 

@@ -14,39 +14,30 @@ from __future__ import annotations
 import argparse
 import gc
 import io
+import json
 import os
 import re
+import shutil
 import signal
 import sys
 import traceback
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import redirect_stderr
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, redirect_stderr
 from contextvars import ContextVar
 from difflib import get_close_matches
 from functools import wraps
 from io import StringIO
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn, Protocol, TypeVar
 
 from ibprof.errors import UNEXPECTED, IbprofError, InputError, find_missing_extra
-from ibprof.text.quantities import count_of
+from ibprof.text.quantities import count_of, printable
 
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
 
-    from ibprof.profile.profile_rows import RowChoice
-
-
-import json
-import shutil
-from collections.abc import Iterable, Mapping
-from contextlib import contextmanager
-from typing import TYPE_CHECKING, Protocol, TypeVar
-
-from ibprof.text.quantities import printable
-
-if TYPE_CHECKING:
     from rich.console import Console
 
+    from ibprof.profile.profile_rows import RowChoice
 
 SHORT = 256
 """Work with fewer parts has no progress bar, because the work ends too soon."""

@@ -82,7 +82,7 @@ class Otf2Error(Exception):
 
 
 class Otf2Library:
-    """The loaded library.
+    """OTF2's loaded library.
 
     Attributes:
         ffi: makes C structs, pointers and callbacks.
@@ -115,7 +115,7 @@ class Otf2Library:
 
 @lru_cache(maxsize=1)
 def load_otf2() -> Otf2Library:
-    """Load the library.
+    """Load OTF2's library.
 
     Raises:
         MissingToolError: no OTF2 library is found.

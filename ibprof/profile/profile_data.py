@@ -230,7 +230,7 @@ class Interface:
         device: the interface's InfiniBand or RoCE device; empty if it has none.
         type: hardware type, one of `HardwareType` or another type of Linux.
         mtu: largest packet in bytes.
-        speed_mbps: speed in Mb/s; None where unknown or meaningless (pairs of virtual interfaces, bridges).
+        speed_mbps: speed in Mb/s; None where unknown, and for virtual interfaces.
         numa_node: NUMA node of the interface; None where unknown.
         is_up: true if the link is up, according to the kernel.
         hardware: the interface's counters.

@@ -295,17 +295,20 @@ OTHERS = (5 * MS, 500 * US, 10 * US)
 """Intervals of MPI next to this I/O."""
 
 
-def pair_512_kb(lab: Laboratory, at: float, other: float, measured: str, **how: object) -> Run:
+def pair_512_kb(
+    lab: Laboratory, at: float, other: float, measured: str, adaptive: bool = True, alone: bool = False
+) -> Run:
     """Return the run of I/O or MPI of 512 KB. I/O has the interval `at`, MPI the interval `other`."""
     counts = BEFORE.get(at, (12, 20)) if measured == IO else (12, 30)
-    return lab.run([io(512 * KIB, at), mpi(512 * KIB, other)], measured, counts=counts, hops=8e7, **how)  # type: ignore[arg-type]
+    jobs = [io(512 * KIB, at), mpi(512 * KIB, other)]
+    return lab.run(jobs, measured, alone, counts, adaptive, hops=8e7)
 
 
 def find_adaptive_slow(lab: Laboratory, measured: str) -> Found:
     """Check that a job of 512 KB is not slowed by the other job, with I/O before its threshold."""
     slow = [
-        pair_512_kb(lab, at, other, measured, adaptive=True).mean
-        / pair_512_kb(lab, at, other, measured, adaptive=True, alone=True).mean
+        pair_512_kb(lab, at, other, measured).mean
+        / pair_512_kb(lab, at, other, measured, alone=True).mean
         for at in BEFORE
         for other in OTHERS
     ]

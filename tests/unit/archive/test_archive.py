@@ -31,6 +31,7 @@ from ibprof.profile.profile_data import (
     Direction,
     HardwareCounter,
     Host,
+    Interface,
     Kind,
     Mark,
     MarkKind,
@@ -60,6 +61,7 @@ TEXT = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0")
 NUMBER = st.integers(0, 2**64 - 1)
 TIME = st.integers(1, 2**62)
 SMALL = st.integers(0, 2**31 - 1)
+HARDWARE = st.lists(st.builds(HardwareCounter, TEXT, NUMBER, st.none() | NUMBER), max_size=2).map(tuple)
 PORT = st.builds(
     Port,
     device=TEXT,
@@ -72,8 +74,22 @@ PORT = st.builds(
     rate_gbps=st.floats(allow_nan=False),
     link_layer=TEXT,
     state=SMALL,
-    hardware=st.lists(st.builds(HardwareCounter, TEXT, NUMBER, st.none() | NUMBER), max_size=2).map(tuple),
+    hardware=HARDWARE,
 )
+
+INTERFACE = st.builds(
+    Interface,
+    name=TEXT,
+    device=TEXT,
+    type=SMALL,
+    mtu=SMALL,
+    speed_mbps=st.none() | SMALL,
+    numa_node=st.none() | SMALL,
+    is_up=st.booleans(),
+    hardware=HARDWARE,
+    virtual_mbps=st.none() | SMALL,
+)
+"""An archive of a version without `virtual_mbps` equals an archive in which its value is None."""
 
 
 def assert_same(one: Profile, other: Profile) -> None:
@@ -96,7 +112,8 @@ def columns(rows: list[tuple[Any, ...]], names: tuple[str, ...]) -> dict[str, An
 @st.composite
 def profiles(draw: st.DrawFn) -> Profile:
     regions, operations = (draw(st.lists(TEXT, min_size=1, max_size=4, unique=True)) for _ in range(2))
-    host = st.builds(Host, name=TEXT, ports=st.lists(PORT, max_size=2).map(tuple))
+    devices = (st.lists(each, max_size=2).map(tuple) for each in (PORT, INTERFACE))
+    host = st.builds(Host, TEXT, *devices)
     hosts = draw(st.lists(host, min_size=1, max_size=3))
     size = draw(st.integers(1, 6))
     numbers = sorted(draw(st.sets(st.integers(0, size - 1), min_size=1)))

@@ -206,6 +206,22 @@ def test_hardware_counters_of_a_killed_host_have_no_end(tmp_path: Path) -> None:
     assert found.hardware == (HardwareCounter("port_xmit_data", 5, 9), HardwareCounter("port_rcv_data", 6, None))
 
 
+def test_speeds_of_virtual_interfaces_are_apart_from_those_of_adapters(tmp_path: Path) -> None:
+    speeds = {"eth0": (25_000, 1), "eth1": (-1, 1), "veth0": (10_000, 0), "br0": (-1, 0), "dummy0": (0, 0)}
+    records = [
+        {"name": name.encode(), "speed_mbps": speed, "is_physical": physical}
+        for name, (speed, physical) in speeds.items()
+    ]
+    run = read_recording(make_recording(tmp_path, [Process(0, interfaces=[records])]))
+    assert {each.name: (each.speed_mbps, each.virtual_mbps) for each in run.hosts[0].interfaces} == {
+        "eth0": (25_000, None),
+        "eth1": (None, None),
+        "veth0": (None, 10_000),
+        "br0": (None, None),
+        "dummy0": (None, None),
+    }
+
+
 def test_processes_without_mpi_are_numbered_behind_the_ranks(tmp_path: Path) -> None:
     moved = [[{"region": 0xFFFFFFFF, "bytes": 1, "messages": 1}]]
     late, early = (

@@ -35,6 +35,7 @@ class Process:
     demands: Sequence[Records] = ()
     marks: Sequence[Records] = ()
     ports: Sequence[Records] = ()
+    interfaces: Sequence[Records] = ()
     pairs: Sequence[Records] = ()
     transfers: Sequence[Records] = ()
     hardware: Sequence[Records] = ()
@@ -135,6 +136,7 @@ def make_recording(
         parts += (6, "mark", process.marks), (7, "pair", process.pairs)
         parts += (8, "transfer", process.transfers), (9, "hardware", process.hardware), (12, "launch", process.launch)
         parts += (10, "address", process.addresses), (11, "snapshot", process.snapshots)
+        parts += ((24, "interface", process.interfaces),)
         parts += (
             (22, "collective_sample", [process.samples.get(22)]),
             (23, "message_sample", [process.samples.get(23)]),
