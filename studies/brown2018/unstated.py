@@ -307,8 +307,7 @@ def pair_512_kb(
 def find_adaptive_slow(lab: Laboratory, measured: str) -> Found:
     """Check that a job of 512 KB is not slowed by the other job, with I/O before its threshold."""
     slow = [
-        pair_512_kb(lab, at, other, measured).mean
-        / pair_512_kb(lab, at, other, measured, alone=True).mean
+        pair_512_kb(lab, at, other, measured).mean / pair_512_kb(lab, at, other, measured, alone=True).mean
         for at in BEFORE
         for other in OTHERS
     ]

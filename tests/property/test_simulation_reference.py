@@ -90,8 +90,8 @@ def test_every_message_and_link_direction_is_as_in_the_reference(seed: int) -> N
     draw = random.Random(seed)
     packet = draw.choice((4096, 1000, 257, 64))
     room = draw.choice((packet, packet + draw.randint(0, packet), 3 * packet, 16 * packet))
-    delays = {"switch_ns": draw.choice((0, 90, 7.5)), "wire_ns": draw.choice((0, 5))}
-    hardware = Hardware(packet, room, **delays, nic_gap_ns=draw.choice((0, 10, 700)), tick_ns=0.08)
+    switch_ns, wire_ns, gap_ns = (draw.choice(each) for each in ((0, 90, 7.5), (0, 5), (0, 10, 700)))
+    hardware = Hardware(packet, room, switch_ns, wire_ns, gap_ns, tick_ns=0.08)
     subnet = read_subnet(draw.choice(FABRICS))
     speeds = np.array([draw.choice(GBPS) for _ in range(subnet.fabric.links)])
     subnet = replace(subnet, fabric=replace(subnet.fabric, link_gbps=speeds))

@@ -118,6 +118,13 @@ def test_the_rate_of_a_virtual_interface_counts_only_if_it_is_in_use_and_no_adap
     assert find_possible_rate(make_run([([], interfaces)] * 2, {"eth0": EACH})) == rate
 
 
+def test_virtual_interfaces_have_no_rate_if_one_host_shows_an_adapter() -> None:
+    virtual = [make_interface("eth0", None, virtual_mbps=10_000)]
+    hosts: HostList = [([], [make_interface("eth1", 1000)]), ([], virtual), ([], virtual)]
+    assert find_possible_rate(make_run(hosts[1:], {"eth0": EACH})) == 10
+    assert find_possible_rate(make_run(hosts, {"eth0": EACH})) is None
+
+
 @pytest.mark.parametrize(
     ("mpi", "library", "setting"),
     [
