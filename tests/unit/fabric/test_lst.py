@@ -292,7 +292,7 @@ def test_a_file_that_cannot_be_read_is_reported(tmp_path: Path) -> None:
 
 
 def test_a_hostile_line_costs_no_time(tmp_path: Path) -> None:
-    """A quadratic regular expression for the two names would take minutes on this line."""
+    """ibprof must not match the two names by a quadratic regular expression: this line would take minutes."""
     end = CA[: CA.index("{host01")]
     with pytest.raises(InputError, match=r"a\.lst:1: expected "):
         read(tmp_path, (end + "{" + "} LID:0001 PN:01 } " * 20_000) * 2)

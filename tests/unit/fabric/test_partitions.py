@@ -84,7 +84,7 @@ def test_partitions_without_a_number_are_one_by_name_alone(tmp_path: Path) -> No
 
 
 def test_many_partitions_are_read_in_linear_time(tmp_path: Path) -> None:
-    """Copying the remaining text at each definition would take hundreds of times as long."""
+    """ibprof must not copy the remaining text at each definition, which would take hundreds of times as long."""
 
     def read_s(count: int) -> float:
         members = ", ".join(f"{port:#018x}=full" for port in range(1, 65))

@@ -394,7 +394,7 @@ def test_any_damage_is_refused_in_words(places: int, tmp_path: Path) -> None:
 
 
 def test_a_large_recording_is_read_at_once(tmp_path: Path) -> None:
-    """A Python loop would take at least 0.1 s for the 100,000 counters of this recording."""
+    """ibprof must not use a Python loop, which would take at least 0.1 s for this recording's 100,000 counters."""
     counters = [counter(peer, 1) for peer in range(100)]
     path = make_recording(tmp_path, [Process(rank, 1000, counters=[counters]) for rank in range(1000)])
     read_recording(path)

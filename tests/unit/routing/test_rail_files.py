@@ -207,7 +207,7 @@ def test_what_a_folder_without_links_has_is_named(tmp_path: Path) -> None:
 
 
 def test_special_files_are_not_read(tmp_path: Path) -> None:
-    """Reading a pipe without a writer, or a kernel file such as /proc/kmsg, would never end."""
+    """ibprof must not read a pipe without a writer, or a kernel file such as /proc/kmsg: this would never end."""
     put(tmp_path / IBDIAGNET, "testbed44", IBDIAGNET)
     put(tmp_path / "ibdiagnet.fdbs", "testbed44", "ibdiagnet.fdbs")
     os.mkfifo(tmp_path / "a-pipe.lst")
@@ -227,7 +227,7 @@ def test_special_files_are_not_read(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("body", [b"\n", b" ", b"\t\n", b"{ ", b"SW ", b"LID "])
 def test_recognising_a_file_costs_no_time_whatever_it_holds(tmp_path: Path, body: bytes) -> None:
-    """A regular expression that begins with a run of blanks and line ends would take minutes on these files."""
+    """No regular expression may begin with a run of blanks and line ends: it would take minutes on these files."""
     (tmp_path / "a").write_bytes(body * ((1 << 20) // len(body)))
     begin = time.process_time()
     assert identify_content(tmp_path / "a") is None or body == b"{ "

@@ -280,7 +280,7 @@ def test_tables_with_a_cycle_are_reported() -> None:
 
 
 def test_a_long_cycle_is_found_at_once() -> None:
-    """A search that follows the whole path at each step would take several seconds."""
+    """The search must not follow the whole path at each step, which would take several seconds."""
     ends = 40_000
     after = np.append(np.arange(1, ends), 7)
     network = cast("SimulatedNetwork", SimpleNamespace(end_to=np.zeros(ends)))

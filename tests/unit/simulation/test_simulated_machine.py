@@ -101,7 +101,7 @@ def test_servers_and_jobs_are_on_the_hosts_that_are_named(tmp_path: Path) -> Non
 def test_what_is_drawn_is_drawn_of_the_other_hosts(servers: ServerPlacement, jobs: JobPlacement) -> None:
     setting = Setting(FABRIC, servers=5)
     network = load_network(NetworkSource(FABRIC), Hardware())
-    # Without named hosts, isolated and spread servers would be on these hosts.
+    # If the study named no hosts, isolated and spread servers would be on these hosts.
     kept = tuple(int(leaf[-1]) for leaf in order_leaves(network)) + tuple(order_leaves(network)[-1][:3].tolist())
     own = allocate_hosts(setting, mpi(), kept[:10])
     assigned = assign_hosts(network, [io(share=17 / 27), own], 5, servers, jobs, np.random.default_rng(1))

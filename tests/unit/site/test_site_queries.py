@@ -108,7 +108,7 @@ def test_jobs_that_shared_links_are_those_of_polars(site: SiteQueries, frames: t
 
 
 def test_jobs_on_all_links_share_them(tmp_path: Path, folder: Path) -> None:
-    """Comparing all pairs of links of all jobs would take minutes."""
+    """The query must not compare all pairs of links of all jobs, which would take minutes."""
     store = JobStore(Path(copytree(folder, tmp_path / "copy", ignore=lambda *_: {"jobs", "sums"})), make=True)
     store.path_of(FIRST).parent.mkdir()
     links = pq.read_table(list_tables(folder)[0])

@@ -153,7 +153,7 @@ def test_joined_hosts_expand_to_what_they_were(names: list[str]) -> None:
 
 
 def test_spellings_of_known_hosts_are_compared_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    """All addresses have the same first number, and comparing 1,000 hosts for each line of a log would take hours."""
+    """Addresses begin equally. ibprof must not compare 1,000 hosts for each line of a log: this would take hours."""
     compared: list[tuple[str, str]] = []
 
     def compare(one: str, other: str) -> bool:

@@ -51,7 +51,7 @@ def test_transfer_that_nothing_explains_is_slow_and_not_waiting() -> None:
     assert verdict.transfer_s > 0.8 * (verdict.mpi_s or 0)
     assert NO_PROBLEM not in verdict.text
     assert [place.operation for place in verdict.evidence] == ["MPI_Allreduce"]
-    # Without known bytes, the expected transfer time is unknown.
+    # If the bytes are unknown, the expected transfer time is unknown too.
     assert judge_run(run).kind is VerdictKind.UNKNOWN
 
 

@@ -156,7 +156,7 @@ def test_a_rare_long_call_is_split_though_the_hash_does_not_choose_it(seed: int)
     assert abs(total.wait_s - truth) < 0.01 * whole
     assert total.unsplit_s < 0.01 * whole
     assert abs(total.wait_s - truth) <= 2 * total.error_s + total.unsplit_s
-    # Without samples of the longest collectives, most of the delay is in no sample, so its time is not split.
+    # If the longest collectives are not sampled, most of the delay is in no sample, so its time is not split.
     assert 0.3 * whole < without.unsplit_s
     assert abs(without.wait_s - truth) <= 2 * without.error_s + without.unsplit_s
 
@@ -172,7 +172,7 @@ def test_rare_late_messages_are_split_though_the_hash_does_not_choose_them(seed:
     without, total = measure(traces, level=6).total(), measure(traces, level=6, longest=64).total()
     assert abs(total.wait_s - truth) < 0.02 * whole
     assert total.unsplit_s < 0.02 * whole
-    # Without samples of the longest messages, most delays are in no sample, so their time is not split.
+    # If the longest messages are not sampled, most delays are in no sample, so their time is not split.
     assert without.unsplit_s > 0.3 * whole
 
 
