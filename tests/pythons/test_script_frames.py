@@ -70,7 +70,7 @@ def test_every_version(build_probe: BuildProbe, version: str) -> None:
 
 
 def test_this_interpreter(build_probe: BuildProbe) -> None:
-    """The usual interpreter of this machine, with its standard library."""
+    """The cases run on this machine's usual interpreter, with its standard library."""
     check_cases(sys.executable, build_probe(*STRICT))
 
 

@@ -87,7 +87,7 @@ def test_only_moves_to_free_hosts_are_advised() -> None:
 
 
 def test_pods_that_are_all_in_use_are_no_advice() -> None:
-    """Two pods of two leaves, with one link between each pod's switch and the top."""
+    """There are two pods of two leaves. One link joins each pod's switch and the top."""
     shape = "xgft:3:4,2,2:1,2,1"
     assert advise(shape, all_to_all(np.arange(16))) == "add"
 

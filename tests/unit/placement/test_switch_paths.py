@@ -93,7 +93,10 @@ def test_rails_of_one_subnet_share_their_link_directions() -> None:
 
 @pytest.mark.parametrize("command", ["report", pytest.param("place", marks=pytest.mark.full)])
 def test_a_job_on_a_large_fabric_takes_less_than_half_a_gigabyte(tmp_path: Path, command: str) -> None:
-    """512 ranks with 30 peers each on 11,664 hosts. The network is the bottleneck, so other placements are searched."""
+    """The fabric has 11,664 hosts, and the job 512 ranks with 30 peers each.
+
+    The network is the bottleneck, so other placements are searched.
+    """
     draw = np.random.default_rng(1)
     steps = draw.integers(1, 512, (512, 30)).tolist()
     rows = [f"{rank},{(rank + step) % 512},{step * 1000},1" for rank in range(512) for step in steps[rank]]

@@ -88,7 +88,7 @@ def test_links_that_carry_all_of_them_do_not_show_it_but_a_known_throughput_does
 
 
 def test_hosts_that_are_their_own_switches() -> None:
-    """A ring of hosts without switches, with all links and without one link, as in Bufe's figures 2.4 and 2.5."""
+    """Hosts form a ring without switches, with all links or with one link missing, as in Bufe's figures 2.4 and 2.5."""
     graph = nx.path_graph(4)
     nx.set_edge_attributes(graph, 1.0, "us")
     made = with_rates(Made(4, graph), 10.0, 10.0)
