@@ -71,7 +71,7 @@ CLAIMS: list[tuple[str, str, str, Callable[[], Verdict]]] = [
     ("5.9", "512 KB MPI next to it, adaptive over static", "similar", lambda: routing_congested("mpi")),
     ("5.10", "4 MB I/O at 2 ms alone, shares 25 : 50 : 75%", "1 : 1.8 : 3", shares_io),
     ("5.10", "75% at 2 ms and 50% at 100 µs, alone", "the same", large_like_congested),
-    ("5.10", "slow-down by share, 25 : 50 : 75%", "75% suffers least", large_least),
+    ("5.10", "slow-down of I/O with 25, 50 and 75% of the hosts", "75% suffers least", large_least),
     ("5.10", "25% at 128 ms next to 4 MB MPI", "1.18 times", small_most),
     ("5.10", "largest slow-down", "25% at 128 ms", most_of_all),
     ("5.11", "MPI with 75% of the hosts next to a checkpoint", "1.6 to 3.2 times", shares_mpi),
