@@ -108,7 +108,7 @@ def _expect(value: object, kind: type[Any] | tuple[type[Any], ...], maker: str) 
         TypeError: the value has another type.
     """
     if not isinstance(value, kind):
-        raise TypeError(f"expected what {maker} returns, found {type(value).__name__}")
+        raise TypeError(f"expected a result of {maker}, found {type(value).__name__}")
 
 
 @with_plain_errors

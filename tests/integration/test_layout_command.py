@@ -200,7 +200,7 @@ def test_port_counters_are_loads_without_routing(tmp_path: Path, capsys: pytest.
         ([TESTBED, "matrix.csv"], 2, "--placement"),
         ([TESTBED, "matrix.csv", "--placement", "packed", "--rails", "second"], 2, "only one fabric"),
         ([TESTBED, "pairs.csv", "--placement", "packed"], 2, "do not apply"),
-        ([TESTBED, "counters.csv", "--by", "region"], 2, "port counters know of no region"),
+        ([TESTBED, "counters.csv", "--by", "region"], 2, "port counters cannot be divided by region"),
         ([TESTBED, "nowhere.csv"], 3, "nowhere.csv"),
         (["nowhere.lst", "pattern:shift:1"], 3, "nowhere.lst"),
         (["void", "pattern:shift:1"], 3, "void: expected a folder with dumps of a fabric"),

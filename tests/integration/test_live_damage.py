@@ -25,8 +25,16 @@ LEAF2, SPINE2 = (f'"S-{SWITCH_GUID + 8 * number:016x}"' for number in (1, LEAVES
     ("command", "name", "place"),
     [
         (f"Unlink {LEAF2}[5]", "missing-cable", "'leaf2' to 'spine2'"),
-        (f"Unlink {SPINE2}", "skipped-ports", "5 of 'leaf1' and 3 more, among ports to 'spine1', 'spine3'"),
-        (f"Unlink {LEAF2}", "skipped-ports", "2 of 'spine1' and 2 more, among ports to 'leaf1', 'leaf3', 'leaf4'"),
+        (
+            f"Unlink {SPINE2}",
+            "skipped-ports",
+            "port 5 of 'leaf1' and 3 more switches, between ports to 'spine1', 'spine3'",
+        ),
+        (
+            f"Unlink {LEAF2}",
+            "skipped-ports",
+            "port 2 of 'spine1' and 2 more switches, between ports to 'leaf1', 'leaf3', 'leaf4'",
+        ),
         ("disable", "route-without-link", "'leaf2' port 5"),
         ("espeed 1", "slow-link", "'leaf2' port 5 to 'spine2' port 2"),
     ],

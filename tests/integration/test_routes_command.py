@@ -126,7 +126,7 @@ def test_lanes_are_asked_for_where_no_engine_is_free_without(capsys: pytest.Capt
     assert main(["compare", DRAGONFLY, "pattern:shift:9:1000", "--engines", "minhop,dfsssp"]) == 0
     lines = capsys.readouterr().out.splitlines()
     assert lines[6].endswith("can deadlock on one virtual lane")
-    assert lines[7].endswith("not on one virtual lane; OpenSM uses 3")
+    assert lines[7].endswith("free with 3 virtual lanes, but not with one")
     assert [line.strip() for line in lines[-3:]] == [
         "best of those free from deadlock: dfsssp, with 3 virtual lanes; in opensm.conf:",
         "routing_engine dfsssp",

@@ -365,7 +365,7 @@ def test_what_cannot_be_compared_is_refused(matrix: str, tmp_path: Path, capsys:
     assert "expected one for each of 1 --compare, found 2" in capsys.readouterr().err
     jobs = [matrix, matrix, "--placement", "packed", "--placement", "spread"]
     assert view.main([TREE, *jobs, *two, "--compare-placement", "packed", "-o", html]) == 2
-    assert "expected one for each of 2 jobs, once for each run, found 3" in capsys.readouterr().err
+    assert "expected 2 placements (one for each job) for each compared run, found 3" in capsys.readouterr().err
     assert view.main([TREE, matrix, "--placement", "packed", "--compare", str(tmp_path / "none.csv"), "-o", html]) == 3
     other = write_matrix(tmp_path / "other.csv", RANKS)
     assert view.main([TREE, matrix, "--placement", "packed", "--compare", other, "-o", other]) == 2

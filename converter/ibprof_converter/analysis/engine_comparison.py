@@ -221,7 +221,7 @@ def describe_engines(comparison: EngineComparison) -> list[str]:
         if row.error is not None:
             lines.append(f"{row.engine:16}no tables: {row.error}")
         elif row.used != row.engine:
-            lines.append(f"{row.engine:16}refuses this fabric; OpenSM takes {row.used} in its place")
+            lines.append(f"{row.engine:16}refuses this fabric; OpenSM uses {row.used} instead")
         else:
             lines.append(_describe_row(row))
     if comparison.best:
@@ -243,7 +243,7 @@ def _describe_row(row: EngineLoads) -> str:
 
 def _describe_deadlock(row: EngineLoads) -> str:
     if row.deadlock == BY_LANES:
-        return f"not on one virtual lane; OpenSM uses {row.lanes}"
+        return f"{FREE} with {row.lanes} virtual lanes, but not with one"
     if row.deadlock == CYCLE:
         return "can deadlock on one virtual lane"
     return FREE

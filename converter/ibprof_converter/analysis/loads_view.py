@@ -137,7 +137,7 @@ def _read_attributes(loads: FabricLoads, files: AttributeFiles) -> tuple[list[Us
     if files.ranks is not None:
         ranks = len(loads.traffic.rank_lid) if loads.traffic else 0
         if not ranks:
-            raise UsageError(f"--rank-data {files.ranks}: the traffic knows no ranks")
+            raise UsageError(f"--rank-data {files.ranks}: expected traffic between ranks, found traffic between ports")
         values, given = user_attributes.read_rank_data(files.ranks, ranks)
         grid = given or grid
     if files.nodes is not None:

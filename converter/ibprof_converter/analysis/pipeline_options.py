@@ -214,7 +214,8 @@ def list_compared(own: TrafficOptions, names: Sequence[str], placements: Sequenc
         jobs = len(own.names)
         if len(placements) % jobs:
             raise UsageError(
-                f"--compare-placement: expected one for each of {jobs} jobs, once for each run, found {len(placements)}"
+                f"--compare-placement: expected {jobs} placements (one for each job) for each compared run, found "
+                f"{len(placements)}"
             )
         firsts = range(0, len(placements), jobs)
         return [replace(other, placements=tuple(placements[first : first + jobs])) for first in firsts]

@@ -190,7 +190,7 @@ def _load(fabric: RoutedFabric, placed: Traffic | PortCounters, options: Traffic
             by_site=SITE in options.by,
         )
     if options.by:
-        raise UsageError(f"{options.names[0]}: port counters know of no {' or '.join(options.by)}")
+        raise UsageError(f"{options.names[0]}: port counters cannot be divided by {' or '.join(options.by)}")
     return load_counted(placed, fabric.fabrics)
 
 
@@ -209,7 +209,7 @@ def _place_jobs(fabric: RoutedFabric, demands: Sequence[Demand], options: Traffi
             raise UsageError(f"{name} names the ports of its bytes: --placement, --rails and --nic do not apply")
         elif isinstance(demand, Traffic):
             if any(each.synthetic_lids for each in fabric.fabrics):
-                raise InconsistentError(f"{name} names LIDs, and no port of the fabric has one")
+                raise InconsistentError(f"{name} has bytes between LIDs, but no port of the fabric has a LID")
             placed.append(demand)
         elif len(demands) > 1:
             raise UsageError(f"{name}: port counters are of all jobs together; --counters compares them with jobs")
@@ -230,7 +230,7 @@ def _compare_counters(
     if len(names) > 2:
         raise UsageError(f"--counters: expected one file, or two, before and after; found {len(names)}")
     if not isinstance(placed, Traffic):
-        raise UsageError(f"--counters: {placed.origin} are counters already, not a prediction")
+        raise UsageError(f"--counters: expected traffic to compare with counters, found {placed.origin}")
     read = []
     for name in names:
         counters = read_traffic(name, None, fabric.fabrics)

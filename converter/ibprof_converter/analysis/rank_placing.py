@@ -145,7 +145,7 @@ def require_ranks(demand: Demand) -> RankTraffic:
         UsageError: the traffic has no ranks.
     """
     if not isinstance(demand, RankTraffic):
-        raise UsageError(f"{demand.origin}: only traffic between ranks can get another placement")
+        raise UsageError(f"{demand.origin}: expected traffic between ranks, because ibprof places ranks on hosts")
     return demand
 
 
@@ -301,7 +301,7 @@ def _find_slots(
         free, notes = all_hosts(hosts, slots, demand.ranks)
     elif options.hosts == OWN:
         if given is None:
-            raise UsageError("--hosts own: not all ranks ran on hosts of this fabric; --placement states their hosts")
+            raise UsageError("--hosts own: some ranks ran on hosts outside this fabric; name hosts with --placement")
         free = own_hosts(given, options.slots)
     else:
         free = read_free_hosts(Path(options.hosts), hosts, slots)

@@ -105,11 +105,11 @@ class RingReport:
         yield from (ring.describe() for ring in self.rings)
         crossed = f"{count_of(self.crossings, 'hop')} cross leaf switches"
         if self.better_crossings < self.crossings:
-            kept = "keeps each ring on its rail" if not self.better_crossings else f"needs {self.better_crossings}"
             order = show_some(self.better, 2 * _SHOWN)
-            yield f"{crossed}; the rank order {order} {kept} (at least {self.least_crossings})"
+            found = f"the rank order {order} lowers this to {self.better_crossings}"
         else:
-            yield f"{crossed}; no better rank order is known (at least {self.least_crossings})"
+            found = "no better rank order is known"
+        yield f"{crossed}; {found} (lower bound: {self.least_crossings})"
 
 
 def follow_rings(fabric: RoutedFabric, nets: RingNets, names: Sequence[str]) -> RingReport:

@@ -188,7 +188,9 @@ def _find_skipped_ports(fabric: Fabric) -> Iterator[str]:
         if len(distances) == 1 and skipped and _is_filled(skipped, distances.pop()):
             names = show_some([repr(fabric.node_name[far]) for far in ports_to])
             numbers = ", ".join(map(str, sorted(skipped)))
-            yield f"{numbers} of {fabric.node_name[switches[0]]!r} and {len(switches) - 1} more, among ports to {names}"
+            more = count_of(len(switches) - 1, "more switch")
+            noun = "ports" if len(skipped) > 1 else "port"
+            yield f"{noun} {numbers} of {fabric.node_name[switches[0]]!r} and {more}, between ports to {names}"
 
 
 def _is_filled(ports: set[int], distances: tuple[int, ...]) -> bool:

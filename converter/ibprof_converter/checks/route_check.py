@@ -178,4 +178,4 @@ def _find_short_tables(subnet: Subnet) -> Iterator[str]:
             node = int(network.switch_node[switch])
             end = f"ends at LID {int(lids[last[row] - 1]):#06x}" if last[row] else "is empty"
             named = f"{fabric.node_name[node]!r} ({int(fabric.node_guid[node]):#018x})"
-            yield f"{named}: its table {end}, {missing} LIDs lack"
+            yield f"{named}: its table {end} and lacks {missing} LIDs of adapters"

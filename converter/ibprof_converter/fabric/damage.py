@@ -139,15 +139,15 @@ class DamageLog:
     def _report_skipped(self) -> Iterator[Damage]:
         for guid, messages in self._silent.items():
             number, text = len(messages), quote_found(messages[0][1].strip(), 120)
-            what = f"{count_of(number, 'message')} of the tool that something did not answer: {text}"
+            what = f"{count_of(number, 'message')} of the tool about missing answers: {text}"
             yield Damage(DamageKind.NO_ANSWER, what, tuple(line for line, _ in messages), guid)
         if self._stray:
             number = len(self._stray)
-            what = f"{number} line{'s that are' if number > 1 else ' that is'} no part of the dump left out"
+            what = f"{count_of(number, 'line')} left out: {'they are' if number > 1 else 'it is'} no part of the dump"
             yield Damage(DamageKind.STRAY, what, tuple(self._stray))
         if self._wrapped:
             number = len(self._wrapped)
-            what = f"{count_of(number, 'line')} broken by a terminal or a mail, and joined again"
+            what = f"joined {count_of(number, 'line')} that a terminal or a mail program had broken"
             yield Damage(DamageKind.STRAY, what, tuple(self._wrapped))
 
 

@@ -72,8 +72,9 @@ _FIRST_GUID = 0x5000 << 48
 def describe_assumptions(found: str) -> str:
     """Return a sentence on the data that a list of names lacks and ibprof assumes."""
     return (
-        f"{found} has only levels, switches and hosts; speeds are assumed: {HOST_GBPS:g} Gb/s for hosts, and for "
-        "switches the sum of all hosts below, so nothing is oversubscribed; a switch may stand for several switches"
+        f"{found} has only levels, switches and hosts; speeds are assumed: {HOST_GBPS:g} Gb/s for a host's link, and "
+        "a switch's uplinks together are as fast as the links of all hosts below. A switch may stand for several "
+        "switches"
     )
 
 

@@ -31,7 +31,7 @@ _ROOM = 0.005
 """A placement is called optimal if (its time - lower bound) / its time is below this."""
 
 STOPPED_BY_CLOCK = (
-    "the clock ended the search early: another run, or more --time, may give a better or another placement"
+    "the time limit ended the search early: more --time may give a better placement, and another run a different one"
 )
 """Note on a search that the clock ended; left out if the placement is optimal."""
 

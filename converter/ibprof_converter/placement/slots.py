@@ -156,7 +156,8 @@ def assign_slots(
     count = np.array([slots[number] for number in host.tolist()], np.int64)
     if ranks > count.sum():
         raise UsageError(
-            f"{ranks} ranks need a slot each, and {len(host)} host(s) have {int(count.sum())}; --slots N adds slots"
+            f"{ranks} ranks need a slot each, and {len(host)} host(s) have {int(count.sum())} slots; "
+            "--slots N sets the slots of a host"
         )
     _, group = np.unique(hosts.leaf[host], return_inverse=True)
     host_of_slot = np.repeat(np.arange(len(host)), count)

@@ -176,7 +176,7 @@ def read_and_report(
 
     Args:
         fabric: the fabrics to read; None if there is none.
-        traffic: the traffic to read; without a fabric, only its first name is read.
+        traffic: the traffic to read; without a fabric, only the traffic of the first job (`names[0]`).
         command: the command that makes the report, as typed.
         files: input files, for the provenance.
         top: number of most loaded link directions to list.

@@ -324,8 +324,8 @@ def compare(
     if a.load_basis != b.load_basis:
         notes.insert(
             0,
-            f"loads of links are by basis `{a.load_basis}` in A, `{b.load_basis}` in B: part of the "
-            "changes may come from this difference",
+            f"link loads are of kind `{a.load_basis}` in A and of kind `{b.load_basis}` in B: part of the changes "
+            "may come from this difference",
         )
     if by_share:
         notes.insert(0, f"{a.ranks} and {b.ranks} ranks: bytes are compared by share of all bytes of their run")

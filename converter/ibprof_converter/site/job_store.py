@@ -92,7 +92,7 @@ class JobStore:
         self.hashed = self._read_settings(settings)
         for column in hashed:
             if column not in self.hashed:
-                raise InconsistentError(f"{folder}: names of {_HASHABLE[column]} are not hashed here")
+                raise InconsistentError(f"{folder}: this store has names of {_HASHABLE[column]} without hashes")
 
     def _make_salt(self) -> None:
         """Write the secret of the hashes into a file that only the owner of the store can read."""

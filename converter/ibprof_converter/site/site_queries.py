@@ -217,7 +217,8 @@ class SiteQueries:
                 )
         if not answers:
             raise UsageError(
-                f"{job}: no other job on its links has {LEAST_BINS} intervals in common; IBPROF_INTERVAL records them"
+                f"{job}: no other job on its links has {LEAST_BINS} intervals in common with it; "
+                "to record intervals, set IBPROF_INTERVAL"
             )
         return sorted(answers, key=lambda row: (-row["low"], row["key"]))[:top]
 

@@ -335,12 +335,12 @@ def describe_agreement(agreement: Agreement, fabrics: Sequence[Fabric]) -> Itera
     yield f"  link directions with a counter: {agreement.ends_counted}; used, no counter: {agreement.ends_uncounted}"
     yield f"  with a counter: counted {format_bytes(counted)}, predicted {format_bytes(agreement.bytes_predicted)}"
     yield (
-        f"  explained {format_bytes(agreement.bytes_explained)}{explained}, from elsewhere "
-        f"{format_bytes(agreement.bytes_elsewhere)}, predicted and not counted {format_bytes(agreement.bytes_missing)}"
+        f"  explained by prediction {format_bytes(agreement.bytes_explained)}{explained}, from other traffic "
+        f"{format_bytes(agreement.bytes_elsewhere)}, predicted but not counted {format_bytes(agreement.bytes_missing)}"
     )
     if agreement.correlation is not None:
         yield f"  correlation over the link directions {agreement.correlation:.3f}"
-    for title, differences in (("most from elsewhere", agreement.surplus), ("most missing", agreement.deficit)):
+    for title, differences in (("most from other traffic", agreement.surplus), ("most missing", agreement.deficit)):
         if differences:
             yield f"  {title}:"
         for each in differences:

@@ -248,9 +248,11 @@ def _check(text: str, job: TrainingJob) -> None:
             f"(etp={job.expert_tp}, ep={job.ep})"
         )
     if job.expert_count % job.ep:
-        raise UsageError(f"{text}: expected experts= that ep={job.ep} divides, found {job.experts}")
+        raise UsageError(f"{text}: expected experts= with a multiple of ep={job.ep}, found {job.experts}")
     if job.layers < job.pp * job.chunks:
-        raise UsageError(f"{text}: expected a layer for each of pp*chunks = {job.pp * job.chunks}, found {job.layers}")
+        raise UsageError(
+            f"{text}: expected layers= with at least pp*chunks = {job.pp * job.chunks}, found {job.layers}"
+        )
     dense, experts = (job.groups("pp", of_experts=each) for each in (False, True))
     if not np.array_equal(dense[np.argsort(dense[:, 0])], experts[np.argsort(experts[:, 0])]):
         raise UsageError(f"{text}: expected an order that puts experts on the stage of their layer, found {job.order}")

@@ -40,7 +40,7 @@ def test_runs_to_compare_with(
 @pytest.mark.parametrize(
     ("own", "names", "placements", "said"),
     [
-        (JOBS, (), ("x",), "expected one for each of 2 jobs, once for each run, found 1"),
+        (JOBS, (), ("x",), r"expected 2 placements \(one for each job\) for each compared run, found 1"),
         (OWN, ("c",), ("x", "y"), "expected one for each of 1 --compare, found 2"),
     ],
 )

@@ -85,7 +85,7 @@ def test_alternating_hosts_cross_at_each_hop_and_sorted_ones_twice(
     assert rows[:4] == ["rank,host", "0,host01", "1,host01", "2,host02"]
     again, found = run(capsys, FABRIC, "--graph", graph, "--hosts", write(tmp_path, "b", "\n".join(found["better"])))
     assert found["crossings"] == 4
-    assert "no better rank order is known (at least 4)" in again
+    assert "no better rank order is known (lower bound: 4)" in again
 
 
 def test_rails_are_leaf_switches_of_their_own(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -197,7 +197,7 @@ def test_a_log_names_adapters_and_the_order_of_hosts(
     assert [ring["adapters"] for ring in found["rings"]] == [["mlx5_3"], ["mlx5_1"]]
     assert (found["crossings"], found["better_crossings"], found["ranks_per_host"]) == (8, 4, 2)
     assert "ring of channel 0 (mlx5_3) crosses leaf1-r4 -> leaf2-r4 2 times" in text
-    assert "the rank order gpu01, gpu02, gpu33, gpu34 needs 4 (at least 4)" in text
+    assert "the rank order gpu01, gpu02, gpu33, gpu34 lowers this to 4 (lower bound: 4)" in text
     assert read_host_list(script, 4) == ["gpu01", "gpu01", "gpu02", "gpu02"]
     # The printed order can be checked with the network devices of the same log.
     _, found = run(capsys, "scalable-unit:2", "--log", log, "--hosts", script)

@@ -154,14 +154,14 @@ def test_one_rail_is_not_two(call: Callable[..., object]) -> None:
 
 
 MISTAKEN: list[tuple[Callable[[], object], str]] = [
-    (lambda: ib.load_links("fabric.lst", RUN), "expected what read_fabric() returns, found str"),  # type: ignore[arg-type]
-    (lambda: ib.place("fabric.lst", RUN), "expected what read_fabric() returns, found str"),  # type: ignore[arg-type]
-    (lambda: ib.view(ib.report(LOADS)), "expected what load_links() returns, found JobReport"),  # type: ignore[arg-type]
+    (lambda: ib.load_links("fabric.lst", RUN), "expected a result of read_fabric(), found str"),  # type: ignore[arg-type]
+    (lambda: ib.place("fabric.lst", RUN), "expected a result of read_fabric(), found str"),  # type: ignore[arg-type]
+    (lambda: ib.view(ib.report(LOADS)), "expected a result of load_links(), found JobReport"),  # type: ignore[arg-type]
     (lambda: ib.read_traffic(None), "found NoneType"),  # type: ignore[arg-type]
     (lambda: ib.load_links(FABRIC, LOADS), "found FabricLoads"),  # type: ignore[arg-type]
     (lambda: ib.read_fabric(["fabric.lst"]), "not list"),  # type: ignore[arg-type]
-    (lambda: ib.read_traffic("pattern:shift:1", "fabric.lst"), "expected what read_fabric() returns, found str"),  # type: ignore[arg-type]
-    (lambda: ib.diff(RUN, RUN, "fabric.lst"), "expected what read_fabric() returns, found str"),  # type: ignore[arg-type]
+    (lambda: ib.read_traffic("pattern:shift:1", "fabric.lst"), "expected a result of read_fabric(), found str"),  # type: ignore[arg-type]
+    (lambda: ib.diff(RUN, RUN, "fabric.lst"), "expected a result of read_fabric(), found str"),  # type: ignore[arg-type]
     (lambda: ib.place(FABRIC, RUN, slots=2.5), "'float' object cannot be interpreted as an integer"),  # type: ignore[arg-type]
     (lambda: ib.place(FABRIC, RUN, seed=1.5), "'float' object cannot be interpreted as an integer"),  # type: ignore[arg-type]
     (lambda: ib.report(LOADS, top=2.5), "'float' object cannot be interpreted as an integer"),  # type: ignore[arg-type]

@@ -336,8 +336,10 @@ def test_a_switch_that_is_off_leaves_a_gap_in_the_ports_of_all_its_neighbours(
     off = (full.link_node == alike[lost]).any(axis=1)
     found = list(check_cabling(0, without_links(full, np.flatnonzero(off))))
     places = [place for each in found if each.kind is FindingKind.SKIPPED_PORTS for place in each.places]
-    assert [place.partition(" and 3 more")[0].split(" of ")[0] for place in places] == ([skipped] if skipped else [])
-    assert all("and 3 more, among ports to" in place for place in places)
+    assert [place.partition(" and 3 more")[0].split(" of ")[0] for place in places] == (
+        [f"ports {skipped}"] if skipped else []
+    )
+    assert all("and 3 more switches, between ports to" in place for place in places)
 
 
 def build_fabric(leaf: Sequence[int], cables: Sequence[tuple[int, int]]) -> Fabric:

@@ -249,7 +249,7 @@ def test_lines_that_cannot_be_used_are_reported(tmp_path: Path) -> None:
     assert links_of(fabric) == TREE_LINKS
     shown = [each.text for each in fabric.damage]
     assert "line 6: expected names as node[01-04,7], found 'node[06-'" in shown[0]
-    assert "1 line that is no part of the dump left out (line 7)" in shown[1]
+    assert "1 line left out: it is no part of the dump (line 7)" in shown[1]
 
 
 @pytest.mark.parametrize(

@@ -47,7 +47,7 @@ def between_root_and_all(operation: str, into: bool) -> Traffic:
         ("GATHERV", True, "MPI_Gatherv: use more roots"),
         ("IGATHER", True, "MPI_Igather: use more roots"),
         ("REDUCE", True, "MPI_Reduce: reduce along a tree"),
-        ("ALLTOALLV", True, "MPI_Alltoallv: share out what is received"),
+        ("ALLTOALLV", True, "MPI_Alltoallv: let all ranks receive about the same number of bytes"),
         ("ISEND", True, "MPI_Isend: use more ranks that receive"),
         ("RSEND", True, "MPI_Rsend: use more ranks that receive"),
         ("SCATTERV", False, "MPI_Scatterv: use more roots"),
@@ -69,6 +69,6 @@ def test_advice_is_general_where_the_call_is_not_known() -> None:
     traffic = between_root_and_all("*", into=True)
     diagnosis = diagnose_traffic(traffic, SUBNETS)
     assert diagnosis is not None
-    assert diagnosis.causes[0].advice.startswith("spread what ")
+    assert diagnosis.causes[0].advice.startswith("spread the bytes that ")
     scans = replace(traffic, operations=("SCAN",))
-    assert diagnose_traffic(scans, SUBNETS).causes[0].advice.startswith("spread what ")  # type: ignore[union-attr]
+    assert diagnose_traffic(scans, SUBNETS).causes[0].advice.startswith("spread the bytes that ")  # type: ignore[union-attr]

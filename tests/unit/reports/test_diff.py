@@ -291,8 +291,8 @@ def test_the_document_says_how_adapters_are_known_and_which_routes_loads_follow(
     document = compare(reports, capsys)
     assert document["nic"] == {"a": "recorded", "b": "modelled:rank"}
     assert (
-        "loads of links are by basis `static` in A, `estimate` in B: part of the changes may come from this difference"
-        in document["notes"]
+        "link loads are of kind `static` in A and of kind `estimate` in B: "
+        "part of the changes may come from this difference" in document["notes"]
     )
 
 

@@ -93,7 +93,7 @@ def test_the_check_names_the_switch_of_a_damaged_table(tmp_path: Path, capsys: p
     assert layout.main(["--check", str(tmp_path)]) == 5
     printed = capsys.readouterr().out
     assert re.search(
-        r"damaged-dump: .*'sw-[ab]' \(0x[0-9a-f]{16}\): its table ends at LID 0x00\w\w, \d+ LIDs lack", printed
+        r"damaged-dump: .*'sw-[ab]' \(0x[0-9a-f]{16}\): its table ends at LID 0x00\w\w and lacks \d+ LIDs", printed
     )
 
 

@@ -349,7 +349,7 @@ def test_an_environment_that_names_none_of_them_says_nothing(text: str) -> None:
     [
         (AdapterChoice("UCX_NET_DEVICES", "mlx5_77:1"), "UCX_NET_DEVICES=mlx5_77:1 of 8 rank(s) names no adapter that"),
         (AdapterChoice("MV2_IBA_HCA", "hfi1_0"), "MV2_IBA_HCA=hfi1_0 of 8 rank(s) names no adapter that"),
-        (AdapterChoice("FI_VERBS_IFACE", "ib0"), "FI_VERBS_IFACE=ib0 of 8 rank(s) is not followed"),
+        (AdapterChoice("FI_VERBS_IFACE", "ib0"), "FI_VERBS_IFACE=ib0 of 8 rank(s) is not read by ibprof"),
         (AdapterChoice("PSM3_NIC", "3"), "PSM3_NIC=3 of 8 rank(s) names no adapter that"),
         (AdapterChoice("PSM3_NIC", "any"), None),
         (AdapterChoice("UCX_NET_DEVICES", "all"), None),

@@ -157,7 +157,7 @@ def test_what_counters_show_beyond_the_prediction_is_named(tmp_path: Path, capsy
     assert [spot["port"] for spot in found["surplus"]] == [int(of.link_port[3, 1])]
     assert [spot["port"] for spot in found["deficit"]] == [int(of.link_port[5, 0])]
     assert report.main([lst, "pattern:all-to-all:100000", "--counters", str(tmp_path / "c.csv"), "--full"]) == 0
-    assert "most from elsewhere:" in capsys.readouterr().out
+    assert "most from other traffic:" in capsys.readouterr().out
 
 
 def test_counters_are_columns_of_links_csv(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -144,7 +144,7 @@ def test_bytes_by_lid_cannot_go_to_synthetic_lids(tmp_path: Path, capsys: pytest
     plan.write_text(re.sub(r"lid \d+", "lid 0", Path(LEAF_WITHOUT_LID).read_text()))
     table.write_text("src_lid,dst_lid,bytes\n1,2,3\n")
     assert report.main([str(plan), str(table)]) == 5
-    assert "names LIDs, and no port of the fabric has one" in capsys.readouterr().err
+    assert "has bytes between LIDs, but no port of the fabric has a LID" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("most", [None, "60"])

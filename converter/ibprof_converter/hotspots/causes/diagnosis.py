@@ -57,6 +57,7 @@ _MOST_TRIED = 8
 
 _EXPENSIVE = {PROGRAM, LINKS}
 _SPLITS = "bytes would arrive nowhere"
+_OTHER_REPAIRS = "other repairs are chosen: they leave less, are fewer, or were tried before"
 
 Progress = Callable[[str], None]
 Repairs = tuple[Repair, ...]
@@ -210,7 +211,7 @@ def _find_fault(situation: Situation, maker: TableMaker, before: int, tried: lis
             elif after.max_seconds > SMALL_GAIN * situation.max_seconds:
                 why_not = "costs this job less than 5%"
             else:
-                why_not = "another repair comes first" if best else "new tables alone gain about as much"
+                why_not = _OTHER_REPAIRS if best else "recomputed forwarding tables alone gain about as much"
             is_best = best == (trials, some)
             seconds = None if splits else after.max_seconds
             tried.append(TriedChange(what, REPAIR, before, seconds, None if is_best else why_not))
@@ -359,13 +360,15 @@ def _find_change(situation: Situation, maker: TableMaker, before: int, tried: li
         elif not arrives:
             why_not = _SPLITS
         elif after_s > each.most * situation.max_seconds and gain > 0:
-            why_not = f"takes {100 * gain:.0f}% off; less than {100 * (1 - each.most):.0f}% is not reported"
+            why_not = (
+                f"saves {100 * gain:.0f}% of the largest time; less than {100 * (1 - each.most):.0f}% is not reported"
+            )
         elif after_s > each.most * situation.max_seconds:
             why_not = "does not help"
         elif change is not None and after_s > NEAR_BEST * _remedy_seconds(situation, change):
             why_not = "another change leaves less"
         else:
-            why_not = "another change is cheaper or comes first"
+            why_not = "a cheaper change is chosen, or one of the same kind that was tried before"
         shown_s = each.after.max_seconds if each.after is not None and arrives else None
         tried.append(TriedChange(each.what, each.kind, before, shown_s, None if each is change else why_not))
     if change is None:

@@ -184,21 +184,23 @@ def try_links(situation: Situation) -> Iterator[Change]:
     moves = _list_moves(situation, cut)
     if is_full:
         faster = f"links {factor:.2f} times as fast, on other switches: these have no free ports for more cables"
-        choices, change = [*moves, faster], f"{faster} ({name}, and all parts alike)"
+        choices, change = [*moves, faster], f"{faster} ({name} and all similar parts)"
     else:
         if_free = ", if the switches have free ports (their number of ports is not known)" if np.isnan(room) else ""
         choices = [*moves, f"add links: {factor:.2f} times as many{if_free}"]
-        change = f"{factor:.2f} times as many links, or as fast ones, around {name}, and around all parts alike"
+        change = (
+            f"{factor:.2f} times as many links, or links {factor:.2f} times as fast, at {name} and all similar parts"
+        )
     yield Change(
         cause=OVERSUBSCRIPTION,
         kind=LINKS,
-        what=f"{factor:.2f} times as many links, or as fast ones, across such cuts",
+        what=f"{factor:.2f} times as many links, or links {factor:.2f} times as fast, at {name} and all similar parts",
         after=_widen(situation, cut, factor),
         at=(name,),
         evidence=(
-            f"{format_bytes(cut.bytes)} cross the links around {name}, {cut.gbps:g} Gb/s total, where hosts have "
-            f"{cut.inside_gbps:g} Gb/s ({cut.inside_gbps / cut.gbps:.2f} to 1): {format_seconds(cut.seconds)} at best, "
-            "on any routes",
+            f"{format_bytes(cut.bytes)} cross the links around {name}: these links have {cut.gbps:g} Gb/s, the links "
+            f"of its hosts {cut.inside_gbps:g} Gb/s ({cut.inside_gbps / cut.gbps:.2f} to 1), so the bytes need "
+            f"at least {format_seconds(cut.seconds)} on any routes",
         ),
         advice=join_choices(choices),
         change=change,

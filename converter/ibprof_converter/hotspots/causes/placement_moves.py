@@ -60,7 +60,7 @@ def try_placements(situation: Situation) -> Iterator[Change]:
     if slots == 1 and not _is_network_busier(situation):
         why_not = "hosts' own links are about as busy as those between switches"
     elif (pairs := len(ranks.bytes if ranks and slots > 1 else situation.flows.bytes)) > PAIRS_LIMIT:
-        why_not = f"{pairs:,} pairs; the limit is {PAIRS_LIMIT:,}"
+        why_not = f"{pairs:,} pairs of sender and receiver; the limit is {PAIRS_LIMIT:,}"
     if why_not:
         yield Change(PLACEMENT, RANK_ORDER, "another rank placement", None, why_not=f"not tried: {why_not}")
         return
@@ -86,7 +86,8 @@ def _as_change(
     if move is None:
         return Change(PLACEMENT, kind, what, None, why_not="nothing can be moved")
     own, own_after = situation.max_host_seconds, move.after.max_host_seconds
-    then = "" if math.isclose(own, own_after, rel_tol=1e-3) else f", and {format_seconds(own_after)} then"
+    is_same = math.isclose(own, own_after, rel_tol=1e-3)
+    then = "" if is_same else f" now, and {format_seconds(own_after)} with this placement"
     return Change(
         cause=PLACEMENT,
         kind=kind,

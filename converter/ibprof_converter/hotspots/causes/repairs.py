@@ -152,7 +152,7 @@ def _describe_slow_switch(situation: Situation, rail: int, switch: SlowSwitch) -
         cause=SLOW_LINK,
         rail=rail,
         at=name,
-        evidence=f"{switch.describe(fabric)}: either it is of an older generation and was bought so, or something "
+        evidence=f"{switch.describe(fabric)}: either the switch is an older model, or something "
         "limits it (a speed or width set on its ports, wrong cables, firmware)",
         change=f"find what limits {name}, or replace it, so that its links run at {usual} Gb/s",
         heat=float(situation.seconds[rail][switch.links].max(initial=0.0)),
@@ -286,14 +286,14 @@ def _find_few_uplinks(situation: Situation, rail: int) -> Iterator[Repair]:
         name = name_node(fabric, node)
         if missing > 0 and not (is_narrow and missing > max(1, usual // 4)):
             cause, count = MISSING_UPLINK, missing
-            evidence = f"{name} has {uplinks[node]} links up; most switches of its level have {usual}"
+            evidence = f"{name} has {uplinks[node]} uplinks; most switches of its level have {usual}"
         elif is_narrow:
             cause = OVERSUBSCRIPTION
             wanted = ratio[node] / max(1.0, usual_ratio) * uplinks[node]
             count = int(np.ceil(wanted - 1e-9)) - int(uplinks[node])
             evidence = (
-                f"{name} has {hosts[node]} hosts on {uplinks[node]} links up: {ratio[node]:.2f} times their speed; "
-                f"usual is {usual_ratio:.2f}"
+                f"{name} has {hosts[node]} hosts on {uplinks[node]} uplinks: the links of the hosts together are "
+                f"{ratio[node]:.2f} times as fast as the uplinks; usual is {usual_ratio:.2f}"
             )
         else:
             continue
@@ -344,7 +344,7 @@ def _find_few_links(situation: Situation, rail: int) -> Iterator[Repair]:
                     rail=rail,
                     at=name,
                     evidence=f"{name} has {having} links to switches; most switches of its level have {found.usual}: "
-                    "it was built so, or all cables to it lack one",
+                    "it was built so, or each switch below lacks a cable to it",
                     change="plug " + _list_cables(fabric, cables, len(cables)),
                     advice="plug " + _list_cables(fabric, cables, _CABLES_ADVISED),
                     heat=_heat(situation, rail, [node]),

@@ -42,11 +42,11 @@ _ALL_ADAPTERS = (
 
 _SEVERAL = 2.5
 """A host has many partners if their effective number, (sum of bytes)² / sum of squared bytes, is at least 2.5."""
-_GATHER = "use more roots, or let ranks write their own parts: a tree of messages leaves what a root receives as it is"
+_GATHER = "use more roots, or let ranks write their own parts; a tree does not change the bytes that a root receives"
 _REDUCE = "reduce along a tree, in which no rank receives from many; or reduce over fewer ranks at a time"
-_SCATTER = "use more roots, or let ranks read their own parts: a tree of messages leaves what a root sends as it is"
+_SCATTER = "use more roots, or let ranks read their own parts; a tree does not change the bytes that a root sends"
 _BROADCAST = "broadcast along a tree or a pipeline, in which the root sends to few ranks"
-_EVENLY = "share out what {} evenly over the ranks: other algorithms leave the sums of each rank as they are"
+_EVENLY = "let all ranks {} about the same number of bytes; another algorithm does not change the sum of a rank"
 _RECEIVERS = "use more ranks that receive (aggregators, servers), on hosts of their own"
 _SENDERS = "use more ranks that send (servers, readers), on hosts of their own"
 
@@ -57,14 +57,14 @@ _ADVICE: Mapping[str, Mapping[str, str]] = {
         "gather": _GATHER,
         "reduce": _REDUCE,
         "allreduce": _REDUCE,
-        "alltoall": _EVENLY.format("is received"),
+        "alltoall": _EVENLY.format("receive"),
         "send": _RECEIVERS,
         "put": _RECEIVERS,
     },
     FEW_TO_MANY: {
         "scatter": _SCATTER,
         "bcast": _BROADCAST,
-        "alltoall": _EVENLY.format("is sent"),
+        "alltoall": _EVENLY.format("send"),
         "send": _SENDERS,
         "get": _SENDERS,
     },
@@ -85,12 +85,12 @@ def try_adapters(situation: Situation) -> Iterator[Change]:
         yield Change(
             cause=ONE_RAIL,
             kind=ADAPTERS,
-            what="each pair of hosts shared evenly over its rails",
+            what="the bytes of each pair of hosts divided evenly over its rails",
             after=situation.changed(flows=_share_over_rails(situation)),
             why_not="" if share * rails >= _UNEVEN else "the rails carry about the same",
             at=(f"rail {busiest}",),
             evidence=(f"of {rails} rails, rail {busiest} carries {share * 100:.0f}% of the bytes ({amounts})",),
-            advice="use all adapters of a host: shared evenly, each rail carries its part",
+            advice="use all adapters of a host, so that each rail carries the same part of the bytes",
             change=_ALL_ADAPTERS,
         )
     if situation.hosts.has_several:
@@ -98,10 +98,12 @@ def try_adapters(situation: Situation) -> Iterator[Change]:
         yield Change(
             cause=ONE_ADAPTER,
             kind=ADAPTERS,
-            what="each pair of hosts shared evenly over its adapters in a subnet",
+            what="the bytes of each pair of hosts divided evenly over its adapters in a subnet",
             after=situation.changed(flows=_share_over_adapters(situation)),
             at=(f"adapters of hosts with up to {most} in one subnet",),
-            evidence=(f"hosts have up to {most} adapters in one subnet, and their bytes are not shared evenly",),
+            evidence=(
+                f"hosts have up to {most} adapters in one subnet, but do not divide their bytes evenly over them",
+            ),
             advice="use all adapters of a host, or bind each rank to an adapter near it",
             change=_ALL_ADAPTERS,
         )
@@ -202,26 +204,25 @@ def try_partners(situation: Situation) -> Iterator[Change]:
         partners = len(find_distinct(other[known & (one == worst)]))
         taking_part = find_distinct(source[known], destination[known])
         verb, relation = ("receives", "from") if receiving else ("sends", "to")
+        verb_of_all = f"{list_some(names)} {verb if len(names) == 1 else verb[:-1]}"
         times = seconds[worst] / max(float(seconds[taking_part].mean()), 1e-300)
         yield Change(
             cause=cause,
             kind=PROGRAM,
-            what=f"what {list_some(names)} {verb}, spread over more hosts",
+            what=f"the bytes that {verb_of_all}, spread over more hosts",
             after=situation.changed(flows=_relieve(situation, few, one, other, receiving)),
             at=tuple(names),
             evidence=(
-                f"{names[0]} {verb} {relation} {partners} hosts, and its own link needs "
-                f"{format_seconds(seconds[worst])} for that, {times:.1f} times the mean of the {len(taking_part)} "
-                "hosts that take part",
+                f"{names[0]} {verb} {relation} {partners} hosts; its own link needs {format_seconds(seconds[worst])} "
+                f"for these bytes, {times:.1f} times the mean of the {len(taking_part)} hosts that send or receive",
             ),
-            advice=f"spread what {list_some(names)} {verb} over more hosts: more roots, aggregators or servers. "
+            advice=f"spread the bytes that {verb_of_all} over more hosts: use more roots, aggregators or servers. "
             + (
-                "A tree in place of a flat gather leaves the bytes into its root as they are"
+                "A tree instead of a flat gather does not change the bytes that the root receives"
                 if receiving
-                else "For the same bytes to all (a broadcast), a tree lowers what the root sends; for a scatter it "
-                "does not"
+                else "In a broadcast, a tree lowers the number of bytes that the root sends; in a scatter, it does not"
             ),
-            change=f"more hosts that {'receive' if receiving else 'send'} in the place of {list_some(names)}",
+            change=f"more hosts that {'receive' if receiving else 'send'}, instead of {list_some(names)} alone",
         )
 
 

@@ -107,7 +107,7 @@ class TableMaker:
         except IbprofError as error:
             return RemadeTables(None, why_not=f"OpenSM made no tables: {error}")
         if found.engine != engine:
-            return RemadeTables(None, why_not=f"refuses this fabric; OpenSM takes {found.engine} in its place")
+            return RemadeTables(None, why_not=f"refuses this fabric; OpenSM uses {found.engine} instead")
         made = replace(found.subnet, route_source=subnet.route_source)
         deadlock = classify_deadlock([made], found.lanes)
         why_not = "can deadlock on one virtual lane" if deadlock == CYCLE else ""
@@ -183,7 +183,7 @@ def try_tables(situation: Situation, maker: TableMaker, remains: Callable[[float
         is_rule = name in RULES
         what = f"forwarding tables by the rule {name}" if is_rule else f"OpenSM's engine {name}"
         if best:
-            why_not = f"not tried: {best} leaves the least that any tables can"
+            why_not = f"not tried: with {best}, the time is near the lower bound of all forwarding tables"
             yield Change(ROUTING, FORWARDING_TABLES, what, None, why_not=why_not)
             continue
         made = [maker.make(name, subnet) for subnet in situation.subnets]
@@ -238,4 +238,4 @@ def _find_obstacle(situation: Situation, remains: Callable[[float], Change | Non
     if bound > TABLES_GAIN * situation.max_seconds:
         return f"with any forwarding tables, a link needs at least {format_seconds(bound)} (the narrowest cut)"
     remedy = remains(bound)
-    return f"no tables can be a better remedy than {remedy.what}" if remedy else ""
+    return f"even the best forwarding tables would not be preferred to {remedy.what}" if remedy else ""
