@@ -178,7 +178,10 @@ def _carry_to_spawned(launch: Launch, wanted: Mapping[str, str]) -> dict[str, st
 
 
 def list_variable(launcher: Launcher | None, environment: Mapping[str, str]) -> str:
-    """Return the name of Open MPI's variable that lists variables for other hosts, and that works next to `-x`."""
+    """Return the name of Open MPI's variable that lists variables for other hosts.
+
+    Open MPI 4 refuses a list of the user's next to `-x`, so ibprof then uses another variable, unless the user set it.
+    """
     if launcher is Launcher.OPENMPI_5 or f"OMPI_MCA_{ENV_LIST}" in environment:
         return f"OMPI_MCA_{ENV_LIST}"
     return f"OMPI_MCA_{ENV_LIST}_internal"

@@ -47,5 +47,5 @@ def test_fortran(system_mpi: Mpi, build: Build, source: str, tmp_path: Path) -> 
 
 @pytest.mark.parametrize("mpi", FROM_PYPI, indirect=True)
 def test_mpi4py(mpi: Mpi, tmp_path: Path) -> None:
-    """Python opens libmpi for mpi4py without making libmpi's symbols global. PyPI's Open MPIs have an mpi4py each."""
+    """Python opens libmpi for mpi4py without making libmpi's symbols global. Each Open MPI has its own mpi4py."""
     check(mpi, [mpi.python, PROGRAMS / "exchange.py"], tmp_path)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Checks of output files against inputs and each other; and texts that name files without their folders."""
+"""Refuse to overwrite an input or another output, open outputs, and remove the folders of files from texts."""
 
 from __future__ import annotations
 

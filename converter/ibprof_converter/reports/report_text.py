@@ -87,7 +87,7 @@ def _describe_most_loaded(report: JobReport, width: int, shown: int) -> Iterator
     links = report.links
     if report.coverage.interfaces:
         yield from _wrap(f"Interfaces: {report.coverage.interfaces.text}", width)
-    # If there are links, the verdict's text already names large losses.
+    # With links, the verdict already names the hosts, LIDs and lines that were left out.
     for sentence in (*(() if links else report.coverage.lost), *describe_left_out(report.coverage)):
         yield from _wrap(sentence, width)
     if links and links.groups:

@@ -143,9 +143,9 @@ static void spread_some(void *context)
     if (!all->alone) free(worker.load);
 }
 
-/* Prepare a counting sort: set begin[k + 1] to the index of the first item with key k. When the items with key k are
- * placed, begin[k + 1] is incremented to the index of the first item with key k + 1. After all items are placed,
- * begin[k] is the index of the first item with key k. */
+/* Prepare a counting sort: set begin[k + 1] to the index of the first item with key k. Each item with key k is then
+ * placed at begin[k + 1], which is incremented. After all items are placed, begin[k] is the index of the first item
+ * with key k. */
 static void count_keys(const uint32_t *key, uint64_t count, uint64_t keys, uint64_t *begin)
 {
     memset(begin, 0, (keys + 2) * sizeof *begin);

@@ -102,8 +102,8 @@ static inline bool is_short(unsigned operation, enum ibp_call_kind kind)
 
 /* -- calls that have choices --------------------------------------------------------------------------------------- */
 
-/* Return true if the call needs no sample. If the call posts a message while samples are taken, set `envelope`: the
- * caller must count the message there. */
+/* Return whether the MPI call needs no sample. While samples are taken, set `envelope` to the envelope of the message
+ * that a send or receive posts: the caller of this function must subtract 1 from its `messages.left`. */
 static inline __attribute__((always_inline)) bool is_unsampled(unsigned operation, long peer, long tag,
                                                                long communicator, struct ibp_envelope **envelope)
 {

@@ -307,7 +307,8 @@ def test_a_delay_is_traced_back_to_the_rank_that_came_late() -> None:
     found = measure(pipeline().traces())
     assert {late.rank for late in found.late if late.wait_s > 0.01 * found.total().wait_s} == {0}
     first = found.late[0]
-    assert first.passed_on_s == pytest.approx(0.8 * first.wait_s, rel=0.05)  # four of the five other ranks
+    # Four of the five waiting ranks wait for another waiting rank.
+    assert first.passed_on_s == pytest.approx(0.8 * first.wait_s, rel=0.05)
     assert first.late_s == pytest.approx(2e-3, rel=0.05)
     assert first.outside_s == pytest.approx(0.3, rel=0.05)
     assert first.others_outside_s is not None

@@ -42,8 +42,8 @@ static inline bool see_recent(const struct ibp_context *here, const struct ibp_r
     return true;
 }
 
-/* Return `send` or `isend` of a communicator's context, if its last message has the origin of the call of `here`;
- * otherwise NULL. */
+/* Return the counter of the communicator's last message by `send` or by `isend`, at the offset `member` of its context.
+ * Return NULL if the context is not cached, or if the counter's origin is not the origin of the call of `here`. */
 static inline const struct ibp_recent *recent_elsewhere(const struct ibp_context *here, size_t member,
                                                         ibp_handle communicator)
 {
