@@ -175,7 +175,7 @@ def test_a_far_without_choices_is_static_tables(tmp_path: Path) -> None:
 
 
 DAMAGED = {
-    "a prompt before it": ("# comment", "$ cat ibdiagnet2.far\n# comment", DamageKind.STRAY, "1 line that is"),
+    "a prompt before it": ("# comment", "$ cat ibdiagnet2.far\n# comment", DamageKind.STRAY, "1 line left out: it is"),
     "a timeout among entries": (
         "0x0002  ",
         "-E- umad timed out\n0x0002  ",
