@@ -75,7 +75,7 @@ class Drawn:
 
 @dataclass(frozen=True, slots=True)
 class Real:
-    """A real program, and the ranges from which its arguments are drawn.
+    """A real program, and the ranges of its random arguments.
 
     Attributes:
         kind: kind of the correct verdict.

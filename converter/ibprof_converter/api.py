@@ -161,7 +161,7 @@ def load_links(
         placement: rank placement that replaces the recorded one: a rule such as `packed`, or a file; one for each job.
         rails: policy for bytes whose rail was not measured: `split`, `round-robin`, ...
         nic: policy for a host's adapter in one subnet: `rank`, `near`, `spread` or `first`.
-        by: columns by which loads are distinguished: `region`, `operation`.
+        by: columns that divide the loads: `region`, `operation`.
         counters: port counters to compare the loads with: one file, or two files, dumped before and after the run.
         adaptive: true to add bounds of adaptive routing.
         strict: true to raise an error if some bytes have no route.
@@ -348,7 +348,7 @@ def view(
     Args:
         loads: result of `load_links`.
         compared: loads of the same fabric for comparison.
-        rank_data: CSV file with a column `rank`, then columns of numbers or words by which ranks can be coloured.
+        rank_data: CSV file with a column `rank`, then columns of numbers or words; each column can colour ranks.
         node_data: CSV file with a column `host`, `node` or `guid`, then columns of numbers or words.
 
     Raises:

@@ -370,10 +370,8 @@ class Location:
 
 _NS_PER_S = 10**9
 
-
 _Record = tuple[Any, ...]
 """Name of a record in `libraries.RECORDS`, and the record's columns."""
-
 
 _Callers = tuple[Frame, ...] | tuple[Site, ...]
 

@@ -37,8 +37,8 @@ class RailSummary:
     """Contents of a rail.
 
     Attributes:
-        links_from: file from which links were read.
-        tables_from: file from which forwarding tables were read; None if the rail cannot be used.
+        links_from: file that has the links.
+        tables_from: file that has the forwarding tables; None if the rail cannot be used.
         switches, adapters, routers, links, tables: the number of each in the rail.
         adaptive: true if switches are known to route adaptively.
         hosts_by_adapters: number of adapters in this subnet -> number of hosts.

@@ -199,7 +199,7 @@ exec torchrun --nnodes={len(names)} --node-rank="$node_rank" --nproc-per-node={r
 
 
 def sbatch_options(hosts: Sequence[str], order: Path | None, leaves: int) -> str:
-    """Return options for `sbatch` with which `srun` in the job starts each rank on its host.
+    """Return options for `sbatch`. With these options, `srun` in the job starts each rank on its host.
 
     Slurm ignores the order of nodes in a list, so `srun` reads the order of ranks from SLURM_HOSTFILE. Without this
     variable `srun` fails with --distribution=arbitrary (Slurm 22.05).
