@@ -87,7 +87,7 @@ def _build_machine(arguments: argparse.Namespace) -> MachineOptions:
     effort = QUICK if arguments.quick else FULL if arguments.full else None
     if arguments.every_message:
         if not arguments.full:
-            raise UsageError("--every-message: expected with --full, whose steady states are skipped otherwise")
+            raise UsageError("--every-message: expected with --full; other runs never skip steady states")
         effort = replace(FULL, steady=0.0)
     return MachineOptions(
         fabric=arguments.fabric,

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Fit the bytes #x that recorded runs exchange with c n^i g(p), where g is a function of p; confidence intervals.
+"""Fit c n^i g(p), where g is a function of p, to the bytes #x that recorded runs exchange; confidence intervals.
 
-The functions g occur in common algorithms, as in performance modelling by normal forms (Calotoiu et al., "Using
+Each g is the cost of a common algorithm; modelling by normal forms has the same functions (Calotoiu et al., "Using
 automated performance modeling to find scalability bugs in complex codes", SC'13). If several forms fit the recorded
 bytes about equally well, all are reported.
 """
@@ -109,7 +109,7 @@ class ExchangeFit:
         return self.coefficient.value * float(self.form.evaluate(n, p))
 
     def spread(self) -> float:
-        """Return the 95% bound of measured / fitted bytes for a further run; infinite if the fit has a single point."""
+        """Return the 95% bound of measured / fitted bytes for a further run; nan if the fit has a single point."""
         if self.scatter < _ROUNDING:
             return 1.0
         return math.exp(find_quantile_t(self.points - 1) * self.scatter * math.sqrt(1 + 1 / self.points))

@@ -104,7 +104,7 @@ def time_hpl(
     if run.n / run.block < max(run.rows, run.columns):
         raise ValueError(
             f"n = {run.n:g} has {run.n / run.block:.0f} blocks of {run.block:g}, fewer than the {run.rows} x "
-            f"{run.columns} grid has rows or columns: the model holds for at least one block each"
+            f"{run.columns} grid has rows or columns: each row and each column needs a block"
         )
     both = run.processes
     per_flop, per_byte = 1 / rate, 1 / bandwidth

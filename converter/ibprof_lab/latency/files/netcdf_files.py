@@ -109,7 +109,7 @@ def read_netcdf(path: Path, statistics: tuple[str, ...]) -> Delays:
             dataset.set_auto_mask(False)
             return _read(path, dataset, statistics)
     except (OSError, RuntimeError, ValueError, KeyError, TypeError, AttributeError, IndexError, UnicodeError) as error:
-        # Report all of these as a damaged file, for which the library raises many kinds of errors.
+        # The library raises errors of many types for a damaged file.
         raise InputError(path, None, "delays as NetCDF-4", f"a damaged file ({error})") from error
 
 
@@ -324,7 +324,7 @@ _FREE = 0
 
 
 def check_heaps(path: Path) -> None:
-    """Raise an error for a damaged heap, since the HDF5 library would loop forever.
+    """Raise an error for a damaged heap, on which the HDF5 library loops forever.
 
     Raises:
         InputError: the file has such a heap.

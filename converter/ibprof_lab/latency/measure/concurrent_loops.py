@@ -33,8 +33,8 @@ _PING, _ECHO = 3, 4
 _MOST_TURNS = 1 << 20
 
 _BATCHES = 8
-"""The number of turns grows until a batch lasts at least the timed seconds / this number. Much longer batches would end
-too long after the timed seconds."""
+"""Batches grow until one lasts at least the timed seconds / this number. Much longer batches would end too long after
+the timed seconds."""
 
 
 class ConcurrentEchoes:
@@ -56,7 +56,7 @@ class ConcurrentEchoes:
         self.request = MPI.Prequest
 
     def run(self, turns: int) -> npt.NDArray[np.float64]:
-        """Do `turns` turns; return the total seconds from ping to echo for each rank in `to`, float64."""
+        """Ping each rank `turns` times; return the total seconds from ping to echo for each rank in `to`, float64."""
         request, to = self.request, self.to
         elapsed = np.zeros(to)
         for _ in range(turns):

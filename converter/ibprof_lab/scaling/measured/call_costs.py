@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Recorded times of MPI calls, and predicted times of collective operations from the rounds of their algorithms.
 
-Recorded times are from the rank with the smallest time inside MPI. This rank is the last to arrive at each collective
-call. The time of this rank in calls is communication time; the other ranks also wait in calls.
+Recorded times are from the rank with the smallest time inside MPI. This rank is assumed to arrive last at each
+collective call, so that all its time in calls is communication time; the other ranks also wait in calls.
 
 A share is the factor by which messages on the same links slow each other down: the time of the most loaded link
 direction / the time of a single message on a host's link. An operation takes the time of its fastest algorithm, since
@@ -144,7 +144,7 @@ def time_collective(operation: str, ranks: int, size: float, network: MessageTim
 
 
 def list_messages(pattern: str, ranks: int) -> tuple[Ints, Ints, Ints]:
-    """Return sender, receiver and round of each message, int64 [message]; rounds that can overlap are one round."""
+    """Return sender, receiver and round of each message, int64 [message]; overlapping rounds all have the number 0."""
     all_ranks = np.arange(ranks, dtype=np.int64)
     if pattern == RING:
         return all_ranks, (all_ranks + 1) % ranks, np.zeros(ranks, np.int64)

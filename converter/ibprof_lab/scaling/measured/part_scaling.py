@@ -2,9 +2,9 @@
 """Fits of time over the number of processes p: random draws of a formula (form) and of its coefficients.
 
 A form is one or two of the terms p^a log2(p)^b, with coefficients of at least 0. Cross-validation gives each form a
-weight: the time at each number of processes is predicted from the other numbers. Each draw chooses a form with the
-probability of its weight, adds random noise to the fitted times, and fits the coefficients again. The draws thus show
-the uncertainty of the form, of the coefficients, and of a single run.
+weight: the times of one number of processes are predicted from the times of all other numbers. Each draw chooses a form
+with the probability of its weight, adds random noise to the fitted times, and fits the coefficients again. The draws
+thus show the uncertainty of the form, of the coefficients, and of a single run.
 
 Source: A. Calotoiu, T. Hoefler, M. Poke, F. Wolf, "Using automated performance modeling to find scalability bugs in
 complex codes", SC'13: the normal form and its choice by cross-validation. J. A. Hoeting, D. Madigan, A. E. Raftery,
@@ -84,7 +84,7 @@ def draw_part(
     assumed = max(noise, _LEAST_NOISE) ** 2
     if len(sizes) > 2:
         scores = np.array([_cross_validate(columns, target, processes) for columns in scaled])
-    else:  # no cross-validation with two numbers of processes
+    else:  # cross-validation needs three numbers of processes
         scores = misfit / len(processes)
     weights = (scores + _LEAST_NOISE**2) ** (-len(sizes) / 2)
     weights /= weights.sum()
@@ -128,7 +128,7 @@ def _fit(columns: Floats, target: Floats) -> Floats:
 
 
 def _cross_validate(columns: Floats, target: Floats, processes: Floats) -> float:
-    """Return the mean squared error of the predictions at each number of processes from the other numbers."""
+    """Predict the times of each number of processes from the times of all others; return the mean squared error."""
     errors = []
     for size in np.unique(processes):
         rest = processes != size

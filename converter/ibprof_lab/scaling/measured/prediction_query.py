@@ -62,7 +62,7 @@ def query_prediction(
         figure: picture file of the curve; None for no picture.
 
     Raises:
-        UsageError: a formula or the placement is invalid, or an option lacks another option that it needs.
+        UsageError: a formula or the placement is invalid, or an option is given without an option that it needs.
         InputError: a file cannot be read.
         InconsistentError: the runs do not determine the predicted times, or `processes` or `n` is outside the valid
             range.
@@ -98,7 +98,7 @@ def _predict_on_network(
     processes: list[int] | None,
     notes: list[str],
 ) -> tuple[dict[str, Any], list[tuple[int, float]]]:
-    """Return the document, and (p, seconds) of each recorded run with a problem size of the curve."""
+    """Return the document, and (p, seconds) of each recorded run that has the curve's problem size for its p."""
     runs = [run for run in recorded if run.processes > 1] or recorded
     try:
         model = TimeModel(

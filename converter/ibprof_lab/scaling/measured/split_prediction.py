@@ -204,7 +204,7 @@ def predict_split(
         if not least <= p <= most:
             raise InconsistentError(
                 f"no prediction: {p} processes are beyond the range of {least} to {most}: runs have {counts[0]} to "
-                f"{counts[-1]}, and predictions hold up to {FARTHEST:g} times the largest"
+                f"{counts[-1]}, and predictions hold up to {FARTHEST:g} times the largest recorded number"
             )
     powers = [1 << power for power in range(most.bit_length()) if least <= 1 << power <= most]
     curve = sorted({*(wanted or {*powers, *counts})})
@@ -380,7 +380,7 @@ def _list_notes(runs: Sequence[RunParts], counts: Sequence[int]) -> list[str]:
     if len([p for p in counts if p > 1]) < 3:
         notes.append(
             f"calls were recorded with {len([p for p in counts if p > 1])} numbers of processes above 1: many forms "
-            "fit these few points, so that intervals are wide; record a third"
+            "fit these few points, so that intervals are wide; record a third number of processes"
         )
     if len(runs) == len(counts):
         notes.append(f"no run was repeated: equal runs are assumed to differ by {_NOISE:.0%}; record each run twice")

@@ -157,10 +157,10 @@ class TimeModel:
         if len(self.runs) < LEAST_RUNS or len(counts) < LEAST_RUNS:
             raise ValueError(
                 f"expected {LEAST_RUNS} runs or more with different numbers of processes, found {len(self.runs)} with "
-                f"{', '.join(map(str, sorted(counts)))}: fewer show no error, so that nothing can be predicted"
+                f"{', '.join(map(str, sorted(counts)))}: fewer runs do not show the error of a prediction"
             )
         if min(counts) < 2:
-            raise ValueError("expected runs with 2 processes or more: one alone communicates nothing")
+            raise ValueError("expected runs with 2 processes or more: a single process communicates nothing")
         for run in self.runs:
             if not run.seconds > 0:
                 raise ValueError(f"{run.name}: expected a run that takes time, found one of {run.seconds:g} s")
@@ -240,7 +240,7 @@ class TimeModel:
         """Return the problem size with the same number of operations per process as in the smallest run.
 
         Raises:
-            OutOfRangeError: this problem size is outside the range of the recorded runs.
+            OutOfRangeError: this problem size is outside the valid range.
         """
         from scipy.optimize import brentq  # noqa: PLC0415  (slow to import)
 
@@ -249,8 +249,8 @@ class TimeModel:
         least, most = self.sizes
         if not self.operations(least) * (1 - 1e-9) <= wanted <= self.operations(most) * (1 + 1e-9):
             raise OutOfRangeError(
-                f"weak scaling to {processes} processes needs a problem size beyond {least:g} to {most:g}, the range "
-                "of the recorded runs; record runs of larger sizes"
+                f"weak scaling to {processes} processes needs a problem size beyond the valid range, {least:g} to "
+                f"{most:g}; record runs of larger sizes"
             )
         return float(brentq(lambda n: self.operations(n) - wanted, least * (1 - 1e-9), most * (1 + 1e-9)))
 
@@ -261,13 +261,13 @@ class TimeModel:
                 f"the fabric has slots for {most}"
                 if most == self.most_processes
                 else f"recorded runs have {least} to {max(run.processes for run in self.runs)}, and predictions hold "
-                f"up to {FARTHEST:g} times the largest"
+                f"up to {FARTHEST:g} times the largest recorded number"
             )
             raise OutOfRangeError(f"{processes} processes are beyond the range of {least} to {most}: {limit}")
         smallest, largest = self.sizes
         if not smallest * (1 - 1e-6) <= size <= largest * (1 + 1e-6):
             raise OutOfRangeError(
-                f"a problem size of {size:g} is beyond the range of {smallest:g} to {largest:g} of the recorded runs"
+                f"a problem size of {size:g} is beyond the range of {smallest:g} to {largest:g} for predictions"
             )
         for name, quantity in self._sizes.items():
             if (length := quantity.at(size, processes)) > FARTHEST * self.longest:
@@ -321,8 +321,8 @@ class TimeModel:
 
 
 _SCALES: dict[str, OfSize] = {"ALLTOALL": lambda processes: processes * processes}
-"""Operation -> `_Quantity.scale` for its bytes per call, if this function is not p. The blocks of an all-to-all shrink
-as 1 / p^2."""
+"""Operation -> `_Quantity.scale` for its bytes per call; the scale of all other operations is p. The blocks of an
+all-to-all shrink as 1 / p^2."""
 
 
 def _group(run: TimedRun, name: str) -> CallGroup:

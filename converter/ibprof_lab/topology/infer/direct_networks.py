@@ -110,7 +110,7 @@ def find_regular(delays: Floats, known: npt.NDArray[np.bool_]) -> Candidate | No
         for rows in _blocks(hosts)
     ])  # fmt: skip
     usual = np.median(np.sort(nearest), axis=0)
-    usual = usual[np.isfinite(usual)]  # infinite if most hosts have fewer measured delays
+    usual = usual[np.isfinite(usual)]  # a value is infinite if most hosts have too few measured delays
     gaps = np.diff(np.log(usual[1:]))
     if not gaps.any():
         return None
@@ -179,8 +179,8 @@ def _measure_link(delays: Floats, known: Known, links: npt.NDArray[np.integer], 
 def _count_hops(edge: npt.NDArray[np.integer], hosts: int) -> npt.NDArray[np.uint8] | None:
     """Return the number of hops between all hosts, uint8 [n, n]; None if a pair has no path of at most 255 hops.
 
-    `within` has a bit for each pair of hosts, 64 hosts in a word. `digits` stores each binary digit of the numbers of
-    hops in the same form.
+    `within` has a bit for each pair of hosts, set if a path of the hops counted so far joins them; a word has 64 hosts.
+    `digits` stores each binary digit of the numbers of hops in the same form.
     """
     neighbour = _list_neighbours(edge, hosts)
     within = np.zeros((hosts, -(-hosts // 64)), np.uint64)

@@ -32,8 +32,8 @@ _FEWEST_FIRST = 16
 """Initial number of core hosts: half of all hosts, but 16 to 40. All pairs of core hosts are measured."""
 
 _OF_A_SWITCH = 3
-"""Final number of core hosts of a lowest switch. Three delays between three hosts prove the switch; one delay does
-not."""
+"""Placed hosts join the core until each lowest switch has this number of core hosts. Three delays between three hosts
+prove the switch; one delay does not."""
 
 _AGREEING = 2
 """Number of agreeing delays after which a host descends, or gets a new switch."""
@@ -242,8 +242,8 @@ class PairSearch:
                 elif not node.children:
                     self._settle(host, above[id(node)])
                 elif is_out.all() and not is_grown:
-                    # Only one new switch at a time: further excluded hosts may be on it, and are first measured with
-                    # its host.
+                    # Add only one switch at a time: other hosts that belong to no child may be on the new switch, and
+                    # must first be measured with its host.
                     lone = _Subtree(min(self._lowest, node.height), [])
                     node.children.append(lone)
                     above[id(lone)] = [*above[id(node)], lone]
@@ -262,7 +262,7 @@ class PairSearch:
         self._represent(path[-1])
 
     def _weigh(self, node: _Subtree, hosts: list[int]) -> _Evidence:
-        """Compare the delays of hosts that reached a switch with limits for each child."""
+        """Return evidence on the children that hosts belong to, from delays compared with a limit for each child."""
         size = len(node.children)
         placed = [host for child in node.children for host in child.hosts]
         of_child = np.repeat(np.arange(size), [len(child.hosts) for child in node.children])

@@ -78,7 +78,7 @@ class Levels:
         linked: binary tree of the hosts.
         factor: float64 [host], logarithm of the factor that was removed from the host's delays; 0 for most hosts.
         clock_step: resolution of the clock, seconds, if the clock causes the errors of the delays; else 0.
-        hidden: number of further switches that clock errors may hide; 0 if they would have less than half of the hosts.
+        hidden: number of further switches that clock errors may hide; 0 if less than half of the hosts are on these.
         errors: known standard deviation of the logarithm of a delay; 0 if unknown.
     """
 
@@ -289,7 +289,7 @@ def _find_gaps(
     clock: float,
     errors: float,
 ) -> Iterator[int]:
-    """Yield the nodes that are switches, in descending order, without the root.
+    """Yield the indices of the nodes that are switches, the largest index first, without the root.
 
     The gap to the parent's height must exceed a lower limit, and the sum of two errors. The first error, `least`
     deviations, is common to all pairs of the node. The second is the largest of n^3 / 6 random differences between the

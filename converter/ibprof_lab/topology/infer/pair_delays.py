@@ -70,7 +70,8 @@ def take_pair_delays(delays: Delays, length: int | None = None, statistic: str |
     if 1 < len(hosts) < delays.processes:
         matrix = _join_processes(delays, matrix, hosts)
         notes.append(
-            f"{delays.processes} processes of {len(hosts)} hosts: their nearest processes give the delay of two hosts"
+            f"{delays.processes} processes on {len(hosts)} hosts: the delay of two hosts is the shortest delay between "
+            "their processes"
         )
     elif len(hosts) < delays.processes:
         hosts = delays.labels
@@ -161,7 +162,10 @@ def _join_directions(matrix: npt.NDArray[np.floating]) -> tuple[npt.NDArray[np.f
 
 
 def fill_gaps(delays: npt.NDArray[np.floating], measured: npt.NDArray[np.bool_]) -> Floats:
-    """Estimate delays of unmeasured pairs: the smallest value, over paths of measured pairs, of a path's longest delay.
+    """Estimate the delays of unmeasured pairs from paths over a third host.
+
+    A path counts as long as the longer of its two delays, and the shortest path is the estimate. Pairs without such a
+    path are estimated later, from earlier estimates.
 
     Args:
         delays: [n, n], symmetric.

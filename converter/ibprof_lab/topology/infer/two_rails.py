@@ -35,8 +35,8 @@ _LEAST_SHARE = 0.1
 """Each rail must have at least this fraction of the pairs."""
 
 _TOWARDS_ABOVE = 0.1
-"""Weight of the difference between the delays of a node and its parent, in a sum in which the node's errors have the
-weight 1."""
+"""A node's delay is chosen with the smallest sum of the mean error of its pairs and this multiple of the difference
+from the parent's delay."""
 
 _ALIKE = 0.25
 """Relative tolerance within which a step between switches counts as equal to the difference between the rails."""

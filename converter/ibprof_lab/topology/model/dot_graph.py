@@ -151,7 +151,7 @@ class _Parser:
         self._expect("{")
         self._depth += 1
         if self._depth > _DEEPEST:
-            self._refuse(f"at most {_DEEPEST} braces in one another")
+            self._refuse(f"braces nested at most {_DEEPEST} deep")
         node, edge = dict(node), dict(edge)
         while not self._is_mark("}"):
             if self._next.kind == "keyword" and self._next.text in ("graph", "node", "edge"):

@@ -249,8 +249,8 @@ def make_fabric(topology: InferredTopology, name: str, gbps: float = nan) -> Syn
     if used.max() > LARGEST_PORT:
         busiest = switch_name[int(used.argmax())]
         raise UsageError(
-            f"{name}: {busiest} has {used.max()} links, and a switch of a fabric at most {LARGEST_PORT}: it represents "
-            "several switches that delays do not distinguish; write .tgf, .dot or .json"
+            f"{name}: {busiest} has {used.max()} links, and a switch of a fabric has at most {LARGEST_PORT}: it "
+            "represents several switches that delays do not distinguish; write .tgf, .dot or .json"
         )
     latency = topology.latency_seconds[attachment.cable_edge]
     egress = _route(len(switch_name), host_switch, host_port, cable, latency, name)

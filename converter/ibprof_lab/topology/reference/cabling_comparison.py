@@ -102,8 +102,9 @@ def reduce_graph(reference: Reference, hosts: Integers) -> nx.Graph:
 def _compare_links(found: InferredTopology, matched: MatchedHosts, graph: nx.Graph) -> TopologyDifferences:
     """Compare the links of direct networks.
 
-    The similarity is the mean probability of arcs over the reference's links; the paper's formula is a sum, but its
-    text describes this mean. Of several arcs between two hosts' processes, the largest probability is taken.
+    Each link of the reference has the probability of the arc between its hosts, or 0 without an arc. The similarity is
+    the mean of these; the paper's formula is a sum, but its text describes the mean. Of several arcs between two hosts'
+    processes, the largest probability is taken.
     """
     host_of = np.full(found.vertices, -1, np.int64)
     for host, members in enumerate(matched.of_inferred):

@@ -114,7 +114,7 @@ class TopologyDifferences:
         hosts: hosts that occur in both topologies.
         not_in_reference: measured hosts that are not in the reference.
         not_measured: hosts of the reference that were not measured; they do not count as differences.
-        similarity: mean probability of inferred arcs over the reference's links, 0 to 1; nan if `HIERARCHICAL`.
+        similarity: mean over the reference's links of the inferred probability, 0 to 1; nan if `HIERARCHICAL`.
         missing: links of the reference that the delays do not show.
         extra: links that the delays show, but that are not in the reference.
         misplaced: hosts on a different switch than in the reference.
@@ -181,7 +181,8 @@ def match_hosts(labels: Sequence[str], reference: Reference) -> MatchedHosts:
     if (vertex < 0).all():
         known = ", ".join([reference.names[host] for host in np.flatnonzero(reference.may_be_host)[:5].tolist()])
         raise InconsistentError(
-            f"{reference.origin}: none of the {len(labels)} hosts ({', '.join(labels[:5])}) is there; there are {known}"
+            f"{reference.origin}: expected a host of the {len(labels)} measured ones ({', '.join(labels[:5])}), found "
+            f"{known}"
         )
     there = vertex >= 0
     left = reference.is_end.copy()
@@ -214,7 +215,7 @@ def choose_pairs(matrix: npt.NDArray[np.float64]) -> npt.NDArray[np.int64]:
 
 
 def average_processes(matrix: npt.NDArray[np.floating], members: Sequence[Sequence[int]]) -> Floats:
-    """Return for each two hosts the mean delay between their processes, float64 [host, host]. Source: formula (3)."""
+    """Return the mean delay between the processes of each pair of hosts, float64 [host, host]. Source: formula (3)."""
     order = np.concatenate([np.asarray(each, np.int64) for each in members])
     values: Floats = matrix[np.ix_(order, order)].astype(np.float64)
     if len(order) == len(members):

@@ -112,7 +112,7 @@ def _find_by_kinds(
     if not len(link):
         return []
     kind = _number_kinds(reference, paths)
-    if has_latencies:  # expected: the sum of latencies plus a common overhead
+    if has_latencies:  # the expected delay is the sum of latencies plus an overhead that all paths have
         sums = np.bincount(paths.pair, reference.latency_seconds[paths.link], len(delays))
         usual = np.maximum(sums + max(float(np.median((delays - sums)[there])), 0.0), 1e-12)
     else:
@@ -175,7 +175,7 @@ def _without_peers(
     """Find slow links that have no similar link.
 
     All paths with a certain number of hops use the link, and no shorter path does. The time that the additional hops
-    take is compared with the time of other hops. The shortest paths' time includes the overhead of a message.
+    take is compared with the time of other hops.
     """
     hops = np.unique(paths.hops[there])
     usual = np.array([np.median(delays[there & (paths.hops == each)]) for each in hops])

@@ -176,7 +176,7 @@ def number_groups(leaf: Integers) -> Integers:
 
 
 def join_moved(now: Integers, was: Integers, nearer: Integers) -> Integers:
-    """Return the groups `now` after hosts with `nearer != was` joined the group of the hosts of the nearer switch."""
+    """Return the groups `now`, with each host that is nearer to another switch moved to the group of its hosts."""
     joined = now.copy()
     for host in np.flatnonzero(nearer != was).tolist():
         groups = np.unique(now[(was == nearer[host]) & (nearer == was)])
@@ -272,7 +272,7 @@ def compare_groups(
                 continue
             found = str(leaf[neighbours[0]])
             misplaced.append(MisplacedHost(names[host], switch, tuple(names[others]), found, tuple(names[neighbours])))
-    unknown = (f"the switch of {len(unsure)} hosts ({', '.join(unsure[:5])})",) if unsure else ()
+    unknown = (f"on which switch each of {len(unsure)} hosts is, such as {', '.join(unsure[:5])}",) if unsure else ()
     together = tuple(tuple(sorted(each)) for each in merged.values())
     return replace(hosts, misplaced=tuple(misplaced), separated=tuple(apart), merged=together, unknown=unknown), moved
 

@@ -86,7 +86,7 @@ class DirectLinkTest:
 
     Args:
         topology: the undirected topology.
-        chosen: pairs of hosts to test; None for one pair for each two switches with hosts.
+        chosen: pairs of hosts to test; None to test a host of each switch with a host of each other switch.
     """
 
     def __init__(self, topology: InferredTopology, chosen: Collection[Pair] | None = None) -> None:
@@ -119,7 +119,7 @@ class DirectLinkTest:
         return DirectLinkResults(tuple(results), self.left_out)
 
     def _all_pairs(self) -> Iterator[Pair]:
-        """Yield one pair of hosts for each two switches that are at least two links apart."""
+        """Yield one pair of hosts for each pair of switches that are at least two links apart."""
         first: dict[int, int] = {}
         for host, switch in enumerate(self.routes.attachment.host_switch.tolist()):
             first.setdefault(switch, host)
