@@ -26,7 +26,8 @@ STATISTICS = ("median", "minimum", "lower_quartile", "upper_quartile", "mean", "
 """Statistics of the samples of a pair and length; each is a member of `Delays`, in seconds."""
 
 BY = ("delays", "correlations")
-"""Clustered quantities: pairs with similar delays, or (as in the paper) pairs with similar peaks and steps."""
+"""Quantity that is similar for all pairs of a cluster: delays, or (as in the paper) the correlations with peaks and
+steps."""
 
 LEAST_CHANGE = 0.1
 """Default of the smallest relative change of a delay that counts as a change."""

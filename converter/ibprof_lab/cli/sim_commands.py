@@ -142,7 +142,9 @@ def _draw(results: Sequence[Path], output: Path, form: str) -> None:
 def _answering(
     folder: Path | None, pool: Executor, simulated: dict[Cell, Outcome], notes: Sequence[str]
 ) -> Iterator[Simulate]:
-    """Print notes, and yield a function that simulates cells and adds the results to `folder` and `simulated`."""
+    """Print notes, and yield a function that runs simulations, stores the outcomes in `folder`, and adds them to
+    `simulated`.
+    """
     need_lab("scipy")
     print_warnings(_NAME, notes)
     with keep_results(folder) as kept, show_progress("simulating") as tell:

@@ -171,9 +171,9 @@ def test_a_job_that_sends_nothing_over_a_network_needs_no_longer_measurement(
     write_archive(run, tmp_path / "run.otf2")
     assert main(["advise", *MACHINE, "--mpi", f"{tmp_path / 'run.otf2'}@10us", "--io", "64KiB@1ms"]) == 0
     told = capsys.readouterr().out
-    assert told.startswith("Advice: none. The MPI job sends nothing over the network: all of its messages stay on")
-    assert "Left out: 48 of 96 simulations (50.0%): all of its messages stay on their hosts." in told
-    assert "\n  all of these, where a mean did not settle: all of its messages stay on their hosts\n" in f"{told}\n"
+    assert told.startswith("Advice: none. The MPI job sends nothing over the network: all messages of the job stay on")
+    assert "Left out: 48 of 96 simulations (50.0%): all messages of the job stay on their hosts." in told
+    assert "\n  all of these, where a mean did not settle: all messages of the job stay on their hosts\n" in f"{told}\n"
 
 
 @pytest.mark.parametrize("size", ["0", "0B@1us", "12parsecs"])

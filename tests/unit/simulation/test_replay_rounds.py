@@ -114,7 +114,7 @@ def test_short_rounds_are_many(network: SimulatedNetwork) -> None:
 def test_a_run_that_is_too_long_is_given_up(network: SimulatedNetwork, hops: float, number: int) -> None:
     latency = measure_run(network, Effort(hops=hops, messages=100_000))
     assert not latency.is_settled
-    told = f"in round {number} of the recorded run: state an interval for it"
+    told = f"in round {number} of the recorded run: state an interval for the run"
     assert latency.note == f"given up after {hops:g} packet hops, {told}"
     assert latency.messages == (number - 1) * 4 * (EARLY + LATE)
 
@@ -201,7 +201,7 @@ def test_a_job_that_stays_on_its_hosts_has_no_mean(tmp_path: Path, interval_ns: 
     latency = simulate(tmp_path, [LOCAL], line, interval_ns).latency
     assert (latency.is_settled, latency.messages) == (False, 0)
     assert np.isnan(latency.mean)
-    assert latency.note == "all of its messages stay on their hosts"
+    assert latency.note == "all messages of the job stay on their hosts"
 
 
 def test_what_is_kept_of_messages_that_stay_on_a_host(network: SimulatedNetwork) -> None:

@@ -348,7 +348,7 @@ def _read_numactl(path: Path, lines: Lines, start: int) -> MachineTable:
 
 
 def _read_hwloc(path: Path, text: str) -> MachineTable:
-    """Read the first latencies of hwloc version 2, or the distances of version 1."""
+    """Read the first table of latencies of hwloc version 2, or of distances of version 1."""
     try:
         return _find_latencies(path, ET.fromstring(text))
     except (ET.ParseError, ValueError) as error:

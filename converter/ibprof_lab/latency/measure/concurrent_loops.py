@@ -172,7 +172,7 @@ class ConcurrentStreams:
 
 
 _NOISY, _QUIET = 5, 6
-"""Message tags: noise has started; noise may end."""
+"""Tags of the messages that noise has started, and that noise may end."""
 
 Row = list[float]
 """One result: index of the message length, sender, receiver, statistics (order of `STATISTICS`), repetitions."""

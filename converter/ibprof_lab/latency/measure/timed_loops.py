@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Timed loops of two processes, and statistics of the samples.
 
-The leading process of a pair chooses the number of turns in a batch, and times the batch. The other process follows.
-docs/how-to/measure-delays.md states Python's overhead per message.
+A turn is the part that a loop repeats, such as a round trip. The leading process of a pair chooses the number of turns
+in a batch, and times the batch. docs/how-to/measure-delays.md states Python's overhead per message.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ import numpy.typing as npt
 from ibprof_lab.lab_choices import STATISTICS
 
 TURN, CONTROL = 1, 2
-"""Message tags: timed messages; control messages."""
+"""Tags of timed messages, and of control messages."""
 
 _END = 0
 

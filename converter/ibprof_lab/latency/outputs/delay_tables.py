@@ -80,7 +80,7 @@ def show_features(console: Console, document: Document) -> None:
     else:
         for name in ("peak", "step"):
             by_count = ", ".join(f"{pairs:,} with {count}" for count, pairs in enumerate(found[f"pairs_by_{name}s"]))
-            console.print(f"{name}s of a pair: {by_count} (threshold {found[f'{name}_threshold']:.2f})")
+            console.print(f"pairs by number of {name}s: {by_count} (threshold {found[f'{name}_threshold']:.2f})")
         _show_by_length(console, found)
     if document["clusters"] is not None:
         _show_clusters(console, document)

@@ -193,7 +193,7 @@ class LinkSharing:
         return len(self._hosts.name) * self.slots if self.slots else None
 
     def share(self, pattern: str, ranks: int) -> float:
-        """Return the mean share over the rounds of a pattern.
+        """Return the share (slow-down by link sharing) of a pattern, the mean over its rounds.
 
         Raises:
             UsageError: the hosts have too few slots for the ranks.

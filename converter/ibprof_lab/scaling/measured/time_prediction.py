@@ -351,7 +351,7 @@ def _log_ratio(measured: float, predicted: float) -> float:
 
 
 def _spread(errors: Sequence[float]) -> float:
-    """Return the half width of the 95% interval for the log ratio measured / predicted of a further run."""
+    """Return the half width of the 95% interval of log(measured time / predicted time) for a further run."""
     count = len(errors)
     scatter = math.sqrt(math.fsum(error**2 for error in errors) / count)
     return find_quantile_t(count - 1) * scatter if count > 1 else math.inf

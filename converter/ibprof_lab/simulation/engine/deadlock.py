@@ -209,7 +209,7 @@ def _find_adaptive_dependencies(network: SimulatedNetwork) -> Ints:
 
 
 def _move_to(network: SimulatedNetwork, ports: npt.NDArray[np.uint64]) -> tuple[Ints, Ints, Ints]:
-    """Return all hops that packets from leaf switches can take: switch, link direction and next switch of each hop."""
+    """Return all hops over `ports` that packets from leaf switches can take: switch, link direction, next switch."""
     number = np.arange(network.port_end.shape[1], dtype=np.uint64)
     at, port = np.nonzero((ports[:, number // np.uint64(64)] >> number % np.uint64(64)) & np.uint64(1))
     end = network.port_end[at, port].astype(np.int64)

@@ -225,7 +225,7 @@ class Rounds:
     def _has_warmed_up(self) -> bool:
         """Return True if the warm-up has ended. Each client of the other jobs must have completed `Effort.background`
         messages, or all messages of its limit or its round. The clients of the measured job must have completed, on
-        average, as many messages as are left out.
+        average, the messages that `Effort` leaves out.
         """
         steps, effort = self._simulation.look_at_clients().steps, self._effort
         left_out = 0 if self._ends else effort.left_out(0)
@@ -310,7 +310,7 @@ class Rounds:
             return note_all_sent(latency, effort, stay)
         if not came:
             number = simulation.state.now // self._round + 1
-            told = f"in round {number} of the recorded run: state an interval for it"
+            told = f"in round {number} of the recorded run: state an interval for the run"
             return replace(latency, is_settled=False, note=f"given up after {effort.hops:g} packet hops, {told}")
         if rounds < 2 or not self._is_enough(latency, sent, rounds):
             return replace(latency, note="")

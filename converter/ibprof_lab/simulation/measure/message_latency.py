@@ -124,7 +124,7 @@ class Latency:
 
 
 NOTHING = Latency(0, *(math.nan,) * 6, (math.nan,) * len(QUANTILES), 0.0, 0.0, False, "no message was measured")
-ON_HOSTS = "all of its messages stay on their hosts"
+ON_HOSTS = "all messages of the job stay on their hosts"
 
 
 def describe(simulation: Simulation, samples: npt.NDArray[Any], begin: float, half: float) -> Latency:
@@ -190,7 +190,7 @@ def note_all_sent(latency: Latency, effort: Effort, stay: bool) -> Latency:
 
 
 def list_limits(simulation: Simulation) -> npt.NDArray[np.uint64]:
-    """Return the largest number of messages of each client, uint64 [client]."""
+    """Return the limit of each client's messages, uint64 [client]; `NO_END` without a limit."""
     return np.array([job.limit or NO_END for job in simulation.jobs], np.uint64)[simulation.job_of_client]
 
 
@@ -227,7 +227,7 @@ class MeanOperation:
             self._ticks.append(ticks)
 
     def add_to(self, latency: Latency) -> Latency:
-        """Return a latency to which the operations that began after the warm-up are added."""
+        """Return the latency with the number and the mean duration of the operations that began after the warm-up."""
         if not self._of:
             return latency
         ticks = np.concatenate(self._ticks)[np.concatenate(self._begin) * self._to_ns >= latency.left_out_ns]

@@ -23,7 +23,7 @@ OPERATION_COLUMNS = ("job", "from_us", "to_us", "operations")
 TIME_COLUMNS = ("job", "from_us", "to_us", "messages", "mean_us")
 QUEUE_COLUMNS = ("time_us", "guid", "name", "port", "bytes")
 BUSY_COLUMNS = ("a_busy_us", "b_busy_us")
-"""Additional columns of links.csv: busy time of the two link directions with a row's job."""
+"""Additional columns of links.csv: time in which each link direction transmits bytes of the row's job."""
 
 _FULLEST = 32
 """Number of link directions in the table of queues."""
@@ -86,7 +86,7 @@ def describe_links(watch: Watch) -> list[tuple[str, npt.NDArray[np.float64]]]:
 
 
 def find_busy(simulation: Simulation) -> npt.NDArray[np.float64]:
-    """Return the busy ticks of each link direction with each job, float64 [link direction, job].
+    """Return the ticks in which each link direction transmits bytes of each job, float64 [link direction, job].
 
     The engine counts a packet when a link direction admits it to its queue. This function subtracts the ticks of the
     admitted bytes that are not yet sent. Each job's part of these bytes is assumed proportional to the job's busy

@@ -57,19 +57,19 @@ class Scenario:
     notes: tuple[str, ...]
 
     def slowdown(self, job: str) -> Figure | None:
-        """Return the ratio of a job's latency if both jobs run to its latency alone."""
+        """Return a job's latency next to the other job / the job's latency alone."""
         return average(compare(self.together[job], self.alone[job]))
 
     def change_by_seed(self, job: str, now: Scenario) -> BySeed:
-        """Return for each seed the ratio of a job's latency to its latency in the scenario `now`, if both jobs run."""
+        """Return for each seed: a job's latency / the job's latency in the scenario `now`, if both jobs run."""
         return compare(self.together[job], now.together[job])
 
     def change(self, job: str, now: Scenario) -> Figure | None:
-        """Return the ratio of a job's latency to its latency in the scenario `now`, if both jobs run."""
+        """Return a job's latency / the job's latency in the scenario `now`, if both jobs run."""
         return average(self.change_by_seed(job, now))
 
     def change_of_rate(self, now: Scenario) -> Figure | None:
-        """Return the ratio of the I/O job's rate to its rate in the scenario `now`."""
+        """Return the I/O job's rate / the job's rate in the scenario `now`."""
         return average(compare(self.io_bytes_per_s, now.io_bytes_per_s))
 
 
@@ -143,8 +143,8 @@ def _find_rates(setting: Setting, jobs: tuple[Workload, Workload], settled: Mapp
 def _find_mean_cycle_ns(job: Workload, latency: Latency) -> float:
     """Return the mean time between successive requests of a client.
 
-    The time between two requests is the larger of two times: the request time plus the interval, and the window. The
-    mean of these maxima exceeds the maximum of the two means.
+    The time between two requests is the larger of two times: the request time plus the interval, and the window. Each
+    bin of the latency's histogram is used, since the mean of the larger times exceeds the larger of the two means.
     """
     lower, upper, messages = np.array(latency.histogram).T
     taken = (lower + upper) / 2 + job.interval_ns

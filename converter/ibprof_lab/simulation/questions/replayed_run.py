@@ -188,8 +188,8 @@ def answer_replay(question: ReplayQuestion, simulate: Simulate) -> ReplayedTime:
                 "predicted"
             )
         raw = late + part * (early - late)
-        # Two assumptions on the replay's error on the recorded network: `added`, it stays constant; `scaled`, it is
-        # proportional to the time.
+        # The replay's error on the other network is unknown: `added` assumes the error on the recorded network,
+        # `scaled` assumes an error proportional to the time.
         added, scaled = raw + measured - replayed, raw * measured / replayed
         seconds = (added + scaled) / 2
         ends = [*(value * measured / replayed for value in ends), added, scaled]

@@ -142,7 +142,7 @@ def write_run(folder: Path, cell: Cell) -> list[SlowSender]:
         modelled=(f"all traffic is simulated, of {described}",),
         notes=(),
     )
-    if cell.setting.adaptive:  # no tables from which the page could compute loads
+    if cell.setting.adaptive:  # the page has no tables to compute loads from
         run = ViewRun("", no_counters("simulated"), loads, coverage)
     else:
         flows = run_tables.list_flows(watch)
@@ -248,7 +248,7 @@ def _draw_over_time(axes: Axes, watch: Watch) -> None:
         drawn.append(over.mean_ns[seen] / 1000)
     axes.set(yscale="log", xlabel="time, ms", ylabel="mean latency of the messages that arrived, µs")
     if len(means := np.concatenate(drawn)):
-        axes.set_ylim(means.min() / 1.2, means.max() * 1.2)  # without limits, small differences would fill the axis
+        axes.set_ylim(means.min() / 1.2, means.max() * 1.2)  # with automatic limits, small differences fill the axis
     _finish(axes)
 
 

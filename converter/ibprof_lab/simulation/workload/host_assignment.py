@@ -205,9 +205,9 @@ def make_clients(
 ) -> tuple[list[Job], list[Client]]:
     """Return jobs and clients for the packet engine.
 
-    Each client starts at a random time within about one interval plus one message. All ranks of a collective start at
-    the same time, since a rank that starts late could stay late forever. A job's random values depend only on the seed
-    and on the job's name, not on other jobs.
+    Each client starts at a random time, at most about an interval plus the time of a message after 0. All ranks of a
+    collective start at the same time, since a rank that starts late could stay late forever. A job's random values
+    depend only on the seed and on the job's name, not on other jobs.
 
     Raises:
         InconsistentError: an I/O job has no servers.

@@ -85,7 +85,7 @@ class RootedTree:
         return order, begin, (begin + below).astype(np.int32)
 
     def meeting_nodes(self) -> npt.NDArray[np.int32]:
-        """Return the lowest common node of each two leaves, int32 [leaf, leaf]. The diagonal has the leaf's parent."""
+        """Return the lowest common node of each pair of leaves, int32 [leaf, leaf]; the diagonal has the parents."""
         order, begin, end = self.order_leaves()
         ordered = np.zeros((len(order), len(order)), np.int32)
         for node in range(self.nodes):

@@ -284,7 +284,7 @@ def _find_dimensions(edge: npt.NDArray[np.integer], hosts: int) -> list[npt.NDAr
 
     opposite: list[npt.NDArray[np.integer]] = []
     meeting: list[npt.NDArray[np.integer]] = []
-    for a, b in product(range(neighbour.shape[1]), repeat=2):  # squares: a link and a neighbour of each host
+    for a, b in product(range(neighbour.shape[1]), repeat=2):  # neighbours of a link's two hosts may complete a square
         third, fourth = neighbour[ends[:, 0], a], neighbour[ends[:, 1], b]
         across, along = number(third, fourth), number(ends[:, 0], third)
         square = (across >= 0) & (along >= 0) & (third != ends[:, 1]) & (fourth != ends[:, 0]) & (third != fourth)

@@ -134,7 +134,7 @@ def _infer_again(candidate: Candidate, sample: Floats, known: npt.NDArray[np.boo
 
 
 def _mark_edges(topology: InferredTopology) -> list[Mark]:
-    """Return a key for each edge, from host indices, that finds the edge again if switches have other indices."""
+    """Return a key for each edge, from host indices; the key does not change if switches get other indices."""
     hosts = len(topology.hosts)
     edge = np.sort(topology.edge, axis=1)
     own: dict[int, set[int]] = {}

@@ -74,7 +74,7 @@ class TwoRails:
         return np.count_nonzero(np.triu(known, 1)) * 2 * log(2)
 
     def follow_switches(self, candidate: Candidate, known: npt.NDArray[np.bool_]) -> bool:
-        """Return True if the host pairs between each two switches mostly use the same rail. The rails are then two
+        """Return True if most host pairs between the same two switches use the same rail. The rails are then two
         kinds of routes between switches, such as the two directions around a ring.
         """
         hosts = len(known)
