@@ -26,7 +26,7 @@ extern "C" {
 #endif
 
 /* ibprof_region: assign traffic to region `name`, after the traffic was sent. The call assigns all traffic outside of
- * named regions since the last call of ibprof_region or ibprof_region_at. The first call assigns this traffic since
+ * named regions since the last call of ibprof_region or ibprof_region_at. The first call assigns the traffic since
  * MPI_Init. ibprof_region_at: do the same for region FILE:LINE. */
 void ibprof_region(const char *name) __attribute__((weak));
 void ibprof_region_at(const char *file, int line) __attribute__((weak));

@@ -64,7 +64,7 @@
 #define IBP_PARTNER_SIZE_SHIFT 40
 #define IBP_PARTNER_SIZE_MASK 0x7fffff
 #define IBP_PARTNER_UNKNOWN 0xffffffffffffffff
-#define IBP_PARTNER_FAILED 0xfffffffffffffffe /* all calls that returned an error */
+#define IBP_PARTNER_FAILED 0xfffffffffffffffe /* partner of all calls that returned an error */
 #define IBP_NO_ROOT 0xffffffff
 #define IBP_BYTES_UNKNOWN 0xffffffffffffffff
 /* Maximum number of samples of each kind in a process. Samples and their tables in private memory need at most 256 KiB,
@@ -133,7 +133,7 @@ enum ibp_side {
     IBP_SIDE_NOTIFIER = 3,
     /* Not a sample of a message: the record says that this process receives from the peer in neighbourhood collectives.
      * The record has no times. Each process also has a record of this kind with itself as the peer, so that a process
-     * without sources has a record too. */
+     * that receives from no peer has a record too. */
     IBP_SIDE_SOURCE = 4
 };
 
@@ -156,7 +156,7 @@ enum ibp_source {
 enum ibp_kind {
     /* Bytes that the application passes to MPI, or that a collective sends for the application. */
     IBP_KIND_USER = 0,
-    /* Bytes of MPI's protocol for a transfer. The data of the transfer are counted separately. */
+    /* Bytes of MPI's protocol, or of messages whose user data are counted separately. */
     IBP_KIND_CONTROL = 1,
     /* Bytes of work requests: user data and headers together. */
     IBP_KIND_WIRE = 2
@@ -248,8 +248,8 @@ struct ibp_file_header {
     char storage[IBP_PATH_BYTES];
     /* The file in IBPROF_OUTPUT, to which segments are copied at the same offsets. */
     char output[IBP_PATH_BYTES];
-    /* Lower half: number of processes that joined. Upper half: number of processes that have copied all their data. The
-     * halves are equal when all processes have finished. */
+    /* Lower half: number of processes that have opened this file. Upper half: number of processes that have copied all
+     * their data. The halves are equal when all processes have finished. */
     uint64_t members;
     /* IBPROF_FLUSH: minimum time between two copies; 0 if segments are copied only at the end. */
     uint32_t flush_seconds;
@@ -285,17 +285,17 @@ struct ibp_process {
     uint32_t world_size;
     /* The thread level that MPI provides, from 0 (MPI_THREAD_SINGLE) to 3 (MPI_THREAD_MULTIPLE). */
     uint32_t thread_level;
-    uint32_t source; /* enum ibp_source of the counters; IBP_SOURCE_NONE if only transfers were recorded */
+    uint32_t source; /* enum ibp_source of the counters; IBP_SOURCE_NONE if messages were not counted */
     uint64_t start_ns;
     /* 0 until MPI_Finalize. */
     uint64_t stop_ns;
     /* Sent user bytes that no counter of a peer contains, because the recording was full. */
     uint64_t lost_bytes;
     uint64_t lost_messages;
-    /* Number of all marks. IBP_SEGMENT_MARKS contains only the first marks, up to a maximum number. */
+    /* Number of all marks. If there were too many, IBP_SEGMENT_MARKS contains only the first marks. */
     uint64_t marks_seen;
-    /* Number of regions beyond the maximum number of names or the maximum depth. Traffic of a refused region counts for
-     * the region around it. */
+    /* Number of regions beyond the maximum number of names or the maximum depth. The traffic of such a region counts
+     * for the region around it. */
     uint64_t regions_refused;
     /* Time during which recording was switched off. */
     uint64_t off_ns;
@@ -738,9 +738,10 @@ struct ibp_message_sample {
     uint64_t enter_ns;
     uint64_t exit_ns;
     /* Since version 2. The longer of two times: the duration of the completing call, and how late the message was
-     * posted. The lateness is the longest time between two successive posts of the message's round, up to the message's
-     * post. A round ends when the envelope of its first message occurs again, or after 64 messages. The score is 0 if
-     * the messages of the envelope (sender, receiver, communicator, tag) were not all timed. */
+     * posted. The lateness is the longest time between a post and the previous post, among the posts of the message's
+     * round up to the message's post. A round ends when the envelope of its first message occurs again, or after 64
+     * messages. The score is 0 if the messages of the envelope (sender, receiver, communicator, tag) were not all
+     * timed. */
     uint64_t score_ns;
 };
 
@@ -824,8 +825,8 @@ struct ibp_nccl_sample {
     uint8_t level;
     uint16_t reserved;
     /* Sequence number of the operation, from 1; 0 if the record is free. In a ring in which all ranks send and receive,
-     * operations are counted over all such rings on this communicator, channel and direction. In other tasks,
-     * operations are counted over the sends of these tasks on the channel. */
+     * the number counts the operations of all such rings with the same communicator, channel and direction. In other
+     * tasks, the number counts the sends of such tasks on this communicator and channel. */
     uint64_t number;
     /* When the GPU provided the first data to send; 0 if nothing was sent. */
     uint64_t arrival_ns;

@@ -94,12 +94,12 @@ struct operation {
     bool is_taken, is_active, is_send, has_arrived;
     struct task *task;
     struct ibp_nccl_flow *flow;
-    /* In versions 1 to 3 of the interface: number of bytes so far. */
+    /* In versions 1 to 3 of the interface: number of bytes of the operation so far. */
     uint64_t bytes;
     uint64_t begin, since;
     /* `waiting`: number of steps that wait for the GPU, the peer or the network (enum wait). `ticks`: how long the
-     * operation waited for the GPU, the peer or the network. While its steps wait for different resources, only the
-     * wait of the most advanced step counts. */
+     * operation waited for the GPU, the peer or the network. While the operation's steps wait for different resources,
+     * only the wait of the most advanced step is added. */
     uint8_t waiting[WAITS];
     uint64_t ticks[WAITS];
     struct sample *sample;
@@ -214,7 +214,7 @@ bool ibp_nccl_open(const void *caller)
     static bool is_tried;
 
     if (state.is_open && !state.recorder->is_recording())
-        return false; /* in a child of fork, the lock may never be released */
+        return false; /* a child of fork must not wait for the lock: it may never be released */
     lock();
     if (!is_tried) state.is_open = open_once(caller);
     is_tried = true;
@@ -756,7 +756,7 @@ static void record_step(struct step *step, int next, uint64_t bytes)
 {
     const int before = step->state;
 
-    if (next == before || next > UINT8_MAX) return; /* NCCL records this state at each poll */
+    if (next == before || next > UINT8_MAX) return; /* NCCL reports a state at each poll, changed or not */
     step->state = (uint8_t)next;
     if (next == IBP_NCCL_SEND_WAIT || next == IBP_NCCL_RECV_FLUSH_WAIT) add_bytes(step->flow, bytes);
     if (step->operation && step->operation->flow == step->flow)

@@ -16,7 +16,7 @@ struct amount {
 void reader_open(const char *folder);
 
 int reader_count(enum ibp_segment_kind kind);
-/* Return the size of all segments of a kind. */
+/* Return the total size of the segments of a kind. */
 uint64_t reader_bytes(enum ibp_segment_kind kind);
 const void *reader_record(enum ibp_segment_kind kind, int number);
 

@@ -87,7 +87,8 @@ static void visit_samples(void (*visit)(const struct ibp_message_sample *))
 
 static double represented;
 
-/* Add to `represented` the number of messages for which a sample stands. Leave out the first message of an envelope. */
+/* Add the number of messages that a sample represents to `represented`. Ignore samples of the first message of an
+ * envelope. */
 static void add_represented(const struct ibp_message_sample *sample)
 {
     if (sample->number) represented += (double)(UINT64_C(1) << sample->level);
@@ -151,7 +152,7 @@ int clock_gettime(clockid_t clock, struct timespec *now)
     return 0;
 }
 
-/* Number messages of several peers. Return how many messages of the last half are timed. */
+/* Number `messages` messages of several peers. Return how many of the later half are timed. */
 static uint32_t count_timed(uint32_t messages, uint64_t between_ns)
 {
     uint32_t timed = 0;
@@ -206,7 +207,7 @@ int main(void)
         test_each_rare_message_is_timed,
     };
 
-    /* Each test runs in a new process, because the level of streams never falls. */
+    /* Each test runs in a new process, because the stream level (counting/samples.h) never falls. */
     for (unsigned i = 0; i < sizeof tests / sizeof *tests; i++) {
         const pid_t child = fork();
         int status = 0;

@@ -366,7 +366,8 @@ static void snapshots_are_bounded(const char *folder)
     CHECK(largest == 20000 * 10 + 7 && last_bytes == 20000 / RANKS * GROUP * 10);
 }
 
-/* Peers known by address. Each of the first peers is a group; all others form one group with peers known by rank. */
+/* Peers known by address. Each of the first peers is a group of its own. All other peers, and peers known by rank, are
+ * one group. */
 static void groups_of_addresses(const char *folder)
 {
     uint64_t bytes[IBP_SNAPSHOT_GROUPS] = {0}, messages[IBP_SNAPSHOT_GROUPS] = {0};

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The ibprof developers
  *
- * Samples: the choice and number of kept instances. Open requests.
+ * Samples of collectives and messages: which are kept, and how many. The table of open requests.
  */
 #include "check.h"
 #include "counting/open_requests.h"

@@ -46,8 +46,8 @@ static bool note(void *into, const void *address)
     return true;
 }
 
-/* Compare both walks. Their innermost frames differ: both are in this function, but each walk is called at another
- * line. A sanitizer's frame may precede the innermost frame. Only backtrace() returns the outermost frame. */
+/* Compare ibprof's walk with backtrace(). The two innermost frames differ: both are in this function, but at different
+ * lines. A sanitizer's frame may precede the innermost frame. Only backtrace() returns the outermost frame. */
 static NEVER_INLINED void compare(void)
 {
     void *expected[MOST];

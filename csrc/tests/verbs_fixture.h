@@ -22,8 +22,8 @@ void verbs_begin(void);
 /* Check that no bytes were lost, and end the recording. Return the program's exit status. */
 int verbs_end(void);
 
-/* Return the sum of recorded bytes and messages for a remote LID (0: all) and an opcode, in a region, as a reader
- * computes the sum. */
+/* Return the recorded bytes, and the recorded messages, for a remote LID (0: all) and an opcode, in a region, as a
+ * reader computes them. */
 struct amount recorded(uint32_t remote_lid, int opcode, int region);
 
 void check_amount(int line, struct amount found, uint64_t bytes, uint64_t messages);

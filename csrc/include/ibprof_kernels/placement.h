@@ -122,7 +122,7 @@ struct ibp_placement_search {
     /* [ranks], the first `moves` elements are the ranks that the present proposal moves */
     uint32_t *moved;
     uint64_t moves;
-    /* [ranks]; all 0 between calls */
+    /* [ranks], 1 if the traffic of a moved rank is already in `change`; all 0 between calls */
     uint8_t *is_counted;
     /* [ends], the factor `unit` of each link direction in the formula of the energy */
     const double *unit;

@@ -53,7 +53,7 @@ struct ibp_routes {
     /* Number of switches; at most 65534, because each has a LID. */
     uint32_t switches;
     uint32_t leaves;
-    /* Number of ports of each switch in `hop`. */
+    /* Number of elements of `hop` for each switch, one for each port. */
     uint32_t width;
     /* Number of LIDs in `egress`. No forwarding table contains larger LIDs. */
     uint32_t lids;

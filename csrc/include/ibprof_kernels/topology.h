@@ -39,13 +39,13 @@ struct ibp_binary_tree {
     const double *height;
 };
 
-/* Merge nodes into their parents if the data do not show that they are separate. A node is kept if its separate height
- * increases the log-likelihood by more than `penalty` plus the logarithm of the number of nodes that chance could
- * produce. A node whose height is not below its parent's height is merged.
+/* Merge a node into its parent if the distances do not show that their heights differ. A node is kept if a height of
+ * its own increases the log-likelihood by more than `penalty` plus the logarithm of the number of nodes that chance
+ * could produce. A node whose height is not below its parent's height is merged.
  *
  * variance: variance of a pair with weight 1. into[node]: the node into which a node was merged; for a kept node, the
- * node itself. weight[node], height[node]: the values of a kept node, including merged nodes. lost: by how much the sum
- * of weighted squares has increased. */
+ * node itself. weight[node], height[node]: for a kept node, from the pairs of this node and of all nodes that were
+ * merged into it. lost: by how much merging has increased the sum of weighted squared residuals. */
 int ibp_prune_tree(const struct ibp_binary_tree *tree, double variance, double penalty, int32_t *into, double *weight,
                    double *height, double *lost);
 

@@ -49,8 +49,8 @@ void ibp_tree_visit(struct ibp_tree *tree, uint32_t place)
             (struct ibp_tree_step){(uint16_t)place, (uint16_t)(next < switches ? next : switches), (uint32_t)end};
         place = next;
     }
-    /* The path has returned to one of its switches, which is a loop, or has reached a place (step.h) with a known
-     * reason. */
+    /* The path has reached a place from which the end is known, or has returned to one of its own switches: this is a
+     * loop. */
     uint8_t state = place >= switches         ? (uint8_t)(2 + place - switches)
                     : tree->state[place] == 1 ? 2 + IBP_LOOP
                                               : tree->state[place];

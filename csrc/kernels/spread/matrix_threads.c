@@ -195,7 +195,8 @@ static void spread_column(struct ibp_matrix_spread *all, struct worker *worker, 
         run_down_kept(worker, kept, count);
     else
         run_down_grown(worker);
-    /* Reset the number of arrived bytes. If the destination is a switch, bytes have also arrived at this switch. */
+    /* For the next destination, clear the sum of arrived bytes. If the destination is a switch, clear the sum of this
+     * switch too. */
     worker->inflow[routes->switches] = 0;
     if (routes->port_switch[port] != IBP_NONE) worker->inflow[routes->port_switch[port]] = 0;
 }

@@ -13,7 +13,7 @@ uint64_t ibp_count_line_breaks(const uint8_t *text, uint64_t size)
 {
     uint64_t count = 0;
     while (size) {
-        /* In a part of 255 bytes, the count fits into a byte, so compilers can vectorise the loop. */
+        /* The number of line breaks in 255 bytes fits into one byte, so compilers can vectorise the loop. */
         uint64_t part = size < 255 ? size : 255;
         uint8_t here = 0;
         for (uint64_t i = 0; i < part; i++) here = (uint8_t)(here + (text[i] == '\n'));

@@ -131,7 +131,7 @@ static bool read_speed(const struct line *line, const uint8_t **at, uint64_t *sp
     return true;
 }
 
-/* Read a measured rate at the end of a line, which ibprof may have added. */
+/* Read the measured rate that ibprof may have added at the end of a line. */
 static void read_rate(const struct line *line, const uint8_t **at, double *gbps)
 {
     const uint8_t *behind = *at;

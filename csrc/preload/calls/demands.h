@@ -2,7 +2,8 @@
  * Copyright The ibprof developers
  *
  * Positions of the arguments that determine the bytes of a call. The compiler replaces elements of `ibp_demand_places`
- * with constants in each wrapper. So the wrapper of a call that is not in the ledger makes no test at run time.
+ * with constants in each wrapper. So wrappers of calls whose bytes are not entered in the ledger (counting/ledger.h)
+ * make no test at run time.
  */
 #ifndef IBPROF_CALLS_DEMANDS_H
 #define IBPROF_CALLS_DEMANDS_H
@@ -19,7 +20,8 @@ struct ibp_demand_places {
     int8_t items, type, root;
 };
 
-/* For each operation: the shape of the demand, and the positions of the arguments that determine the demand, from 0. */
+/* For each operation: which arguments determine the bytes of a call (enum ibp_demand_shape), and their positions, from
+ * 0. */
 static const struct ibp_demand_places ibp_demand_places[IBP_OPERATIONS + 1] = {
 #define IBP_DEMAND_OF(name, nonblocking, shape, items, type, root)                                                     \
     [IBP_OPERATION_##name] = {IBP_DEMAND_##shape, items, type, root},                                                  \

@@ -72,13 +72,13 @@ static void set_last_attribute(void)
     memcpy(&keyval, functions, sizeof keyval);
     if (keyval.create(copy_nothing, delete_last, &key, NULL)) return;
     has_last_attribute = !keyval.set(ibp_mpi.self, key, NULL);
-    keyval.free(&key); /* MPI frees the key with the attribute */
+    keyval.free(&key); /* MPI keeps the key until it deletes the attribute */
 }
 
 static void enter_world(void)
 {
     ibp_lifecycle.has_world = true;
-    if (!ibp_lifecycle_is_started()) ibp_mpi.session = 0; /* no message was sent in the open session */
+    if (!ibp_lifecycle_is_started()) ibp_mpi.session = 0; /* recording ends at MPI_Finalize, not with the session */
     ibp_lifecycle_start();
     set_last_attribute();
 }

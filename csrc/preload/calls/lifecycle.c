@@ -110,7 +110,7 @@ static void say_invalid_numbers(void)
 /* If no source attaches, record calls and their times, but no bytes. */
 static void record_times_alone(void)
 {
-    hook_callers(); /* ibp_sources_choose has removed all redirections */
+    hook_callers(); /* needed again: ibp_sources_choose has removed all redirections */
     ibp_source = &ibp_no_source;
     ibp_say_once_a_job("messages between ranks are not recorded; times inside calls are recorded", ibp_source_why_not);
 }
@@ -165,7 +165,7 @@ void ibp_lifecycle_start(void)
     say_invalid_numbers();
     ibp_process_describe_rank(ibp_source ? ibp_source->source : IBP_SOURCE_NONE);
     ibp_source_note_gaps();
-    (void)ibp_recording_copy(); /* if the node fails, readers find this rank in the copy */
+    (void)ibp_recording_copy(); /* so that readers know this rank even if its node fails */
     if (!ibp_source) return;
     if (ibp_source->sees_host()) ibp_process_record()->flags |= IBP_PROCESS_SEES_HOST;
     if (!ibp_mpi.is_behind_layer) ibp_process_record()->flags |= IBP_PROCESS_DEMANDS;

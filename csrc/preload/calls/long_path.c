@@ -257,8 +257,8 @@ static struct ibp_called called_as(const struct call_in_progress *making, struct
     };
 }
 
-/* Enter an outermost call and call the next function. Enter the call in the ledger before the next function is called,
- * if ibp_ledger_add_known can do this; otherwise after it has returned. */
+/* Make an outermost call the current call of this thread, and call the next function. Enter the call in the ledger:
+ * before the next function is called if ibp_ledger_add_known can do this, otherwise after the function has returned. */
 static __attribute__((noinline)) int enter_and_call(const struct call_in_progress *making)
 {
     struct ibp_call *const of_operation = call_of(making);
@@ -300,8 +300,8 @@ static __attribute__((noinline)) int enter_and_call(const struct call_in_progres
 
 /* -- calls that are only passed on --------------------------------------------------------------------------------- */
 
-/* With several threads in MPI, for a call that is neither sampled nor timed: grant repetitions of the call
- * (counting/repeats.h). */
+/* With several threads in MPI: if a call is neither sampled nor timed, let the next equal calls of its site take a fast
+ * path (counting/repeats.h). */
 static void let_repeat(const struct call_in_progress *making, struct ibp_call *call,
                        const struct ibp_sampled_message *message, uint64_t generation)
 {

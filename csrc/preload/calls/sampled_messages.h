@@ -53,7 +53,7 @@ void ibp_message_start(struct ibp_open_request *entry, struct ibp_call *call);
 /* Return whether a status argument is MPI_STATUS_IGNORE or MPI_STATUSES_IGNORE. */
 bool ibp_status_is_ignored(long status);
 
-/* Read the source and the tag of the status with an index in an array. */
+/* Read source and tag of element `index` of an array of statuses. */
 void ibp_status_read(const void *statuses, uint32_t index, int *source, int *tag);
 
 /* Return whether the status with an index belongs to a cancelled message. */
@@ -63,7 +63,8 @@ bool ibp_status_is_cancelled(const void *statuses, uint32_t index);
  * that completes at once. */
 uintptr_t ibp_own_request(uintptr_t request);
 
-/* Return the index of the origin's record of a call's sent bytes. The lock must be held. */
+/* Return the index of the record that describes the origin (operation, region and site) of the bytes that a call sends.
+ * The lock must be held. */
 uint32_t ibp_call_origin_record(struct ibp_call *call);
 
 #endif

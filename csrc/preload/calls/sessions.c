@@ -29,7 +29,7 @@ static void begin(const void *session)
         return;
     }
     if (ibp_mpi.abi == IBP_ABI_NONE)
-        ibp_mpi.session = 1; /* not 0; the handle is not read, because its size is unknown */
+        ibp_mpi.session = 1; /* any value except 0: the handle cannot be read, because its size is unknown */
     else
         ibp_mpi.session = read_handle(session);
 }

@@ -185,7 +185,7 @@ static struct ibp_call_point *learn_address(const void *address)
     } else if (ibp_is_mpi_binding(where.path)) {
         language = IBP_LANGUAGE_FORTRAN;
     } else if (ibp_object_calls_for_python(where.path)) {
-        ibp_script_seek_again(); /* the interpreter may have been loaded since the last search */
+        ibp_script_seek_again(); /* search again: the interpreter may be loaded by now */
         language = IBP_LANGUAGE_PYTHON;
     } else {
         site = site_of_address(address, &where);

@@ -49,7 +49,7 @@ static bool begins_with_any(const char *name, const char *const *begins)
     return false;
 }
 
-/* Return the kind of the code at an address, from its object. The lock must be held. */
+/* Return whether the code at an address is of the program, MPI, Python or the system. The lock must be held. */
 static enum kind judge(const void *address)
 {
     static const char *const mpi[] = {"libopen-pal", "libopen-rte", "mca_", NULL};
@@ -60,7 +60,7 @@ static enum kind judge(const void *address)
     if (!ibp_object_find(address, &where)) return IS_UNKNOWN;
     if (ibp_object_find((const void *)judge, &own) && where.path == own.path && *own.path) return IS_OF_SYSTEM;
     if (ibp_object_calls_for_python(where.path)) {
-        ibp_script_seek_again(); /* the interpreter may have been loaded since the last search */
+        ibp_script_seek_again(); /* search again: the interpreter may be loaded by now */
         return IS_OF_PYTHON;
     }
     slash = strrchr(where.path, '/');

@@ -132,7 +132,7 @@ void ibp_call_begin(struct ibp_call *call)
     ibp_context_begin(&call->context, call->operation, call->site, is_passed_on(call->operation));
 }
 
-/* Return the call of an operation at a site, created if needed. The lock must be held. */
+/* Return the `ibp_call` of an operation at a site, created if needed. The lock must be held. */
 static struct ibp_call *call_at(unsigned operation, uint32_t site)
 {
     const uint16_t number = *place_of(operation, site);

@@ -97,7 +97,7 @@ static inline struct ibp_cached_call *ibp_cached_call_at(unsigned operation, uin
     return (struct ibp_cached_call *)((char *)&ibp_cached_calls[operation] + offset);
 }
 
-/* Return the cached call of an operation and a return address; NULL if it is not cached. */
+/* Return the `ibp_call` of an operation and a return address from the cache; NULL if the cache does not have it. */
 static inline __attribute__((always_inline)) struct ibp_call *ibp_call_cached(unsigned operation, const void *address)
 {
     uintptr_t offset = ibp_cached_call_offset(address);

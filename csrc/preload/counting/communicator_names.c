@@ -167,7 +167,8 @@ static bool is_of_other_job(unsigned operation)
  * communicators with the same tag and members. The lock must be held. */
 static uint64_t name_group(const struct ibp_creation *making, const struct members *own, const struct members *remote)
 {
-    /* The sum is equal in both groups of an intercommunicator, so their names are equal. */
+    /* The sum of both hashes is equal in both groups of an intercommunicator, so all processes compute the same
+     * name. */
     const uint64_t like = ibp_sample_hash(ibp_sample_hash(NAME_OF_GROUP, making->tag), own->hash + remote->hash);
     struct ibp_named_communicator *const count = enter((ibp_handle)(like | COUNT_BIT));
 

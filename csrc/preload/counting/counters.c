@@ -77,7 +77,7 @@ void ibp_counters_note_full(void)
         [IBP_FULL_USER] = "the program changed to a user who may not write to the recording",
     };
     const enum ibp_full why = ibp_recording_why_full();
-    char reason[400]; /* some threads have small stacks */
+    char reason[400]; /* short, because threads may have small stacks */
 
     if (!ibp_is_active() || why >= sizeof reasons / sizeof *reasons) return;
     ibp_text_copy(reason, sizeof reason, reasons[why ? why : IBP_FULL_SPACE]);

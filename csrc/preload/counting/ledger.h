@@ -89,7 +89,8 @@ static inline bool ibp_ledger_type_size(struct ibp_demanding call, uint64_t *siz
     return call.type == recent->type;
 }
 
-/* Add a call that sends to a peer on MPI_COMM_WORLD to its demand. Return false if the demand does not exist yet. */
+/* Add the bytes of a call that sends to a peer on MPI_COMM_WORLD to the demand of its operation and this peer. Return
+ * false if the demand does not exist yet. */
 static inline bool ibp_ledger_add_to_peer(struct ibp_demanding call, uint64_t bytes)
 {
     const struct ibp_slot *slot;

@@ -24,11 +24,11 @@ struct ibp_instance_known {
     uint64_t name, number;
     uint64_t bytes;
     uint64_t start_ns;
-    /* For a message: the longest time between two successive posts of its round, from ibp_message_post; 0 if
-     * unknown. */
+    /* For a message: how late it was posted, as ibp_message_post computes it; 0 if unknown. */
     uint64_t late_ns;
     uint32_t origin;
-    /* For a collective: the number of processes. For a message: the world rank of the other process. */
+    /* For a collective: the number of processes in the communicator. For a message: the world rank of the other
+     * process. */
     uint32_t size_or_peer;
     /* For a collective: `member` is the index of this process in the communicator, and `root_or_tag` is the root. For a
      * message: `root_or_tag` is the tag. */
@@ -63,7 +63,8 @@ struct ibp_open_request {
     unsigned order;
 };
 
-/* Number of started requests. While there are none, calls that complete requests need not search the table. */
+/* Number of started requests in the table. While the number is 0, calls that complete requests need not search the
+ * table. */
 extern IBP_INTERNAL uint32_t ibp_open_requests;
 
 /* The table; NULL before the first entry. */

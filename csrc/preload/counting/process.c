@@ -176,7 +176,7 @@ void ibp_process_hand_over(void)
     error = ibp_recording_copy();
     if (!error)
         ibp_recording_leave();
-    else /* readers find the recording on the node */
+    else /* keep the file on the node: readers find it there */
         ibp_say_once_a_job("the recording stays on its nodes", strerror(error));
 }
 

@@ -90,15 +90,15 @@ static inline uint64_t ibp_repeats_now(void)
 void ibp_repeats_begin(void);
 void ibp_repeats_end(void);
 
-/* After contexts were opened or closed: set the table between calls. */
+/* After contexts (counting/contexts.h) were opened or closed: set the table that is used between calls. */
 void ibp_repeats_choose(void);
 
 /* Set the number of open requests or waiting receives. While there are any, no calls are granted. */
 enum ibp_watched { IBP_WATCHED_REQUESTS, IBP_WATCHED_RECEIVES, IBP_WATCHED };
 void ibp_repeats_set_watched(enum ibp_watched which, uint32_t count);
 
-/* Grant repetitions of the call that was counted last. The granted calls replace granted calls of another call in the
- * same entry. Call this only while at most one thread can be in MPI. */
+/* Grant repetitions of the call that was counted last. If the entry contains granted repetitions of another call, take
+ * these back. Call this only while at most one thread can be in MPI. */
 void ibp_repeat_grant(const void *address, const struct ibp_repeat *repeat);
 
 /* As ibp_repeat_grant, for several threads in MPI. Calls are granted only if two successive calls in the entry have the

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The ibprof developers
  *
- * Samples: the times of some collectives and messages. All processes of a collective or message sample the same
- * collectives and messages, without communication. Each collective and each message has a number in a stream; for
+ * Samples: the times of some collectives and messages. All processes that take part in a collective or message decide
+ * alike whether to sample it, without communication. Each collective and each message has a number in a stream; for
  * example, all collectives on a communicator are a stream. All processes know the stream and the number, and a hash of
  * both decides whether the collective or message is sampled.
  *
@@ -13,7 +13,8 @@
  * with long completing calls, and messages that were posted after a long time without a post.
  *
  * The space for samples is fixed. When the space is full, the level of the stratum with the most samples rises. A
- * stratum is a group of streams or a group of kinds of calls. With strata, frequent calls do not displace rare calls.
+ * stratum contains the collectives of some operations and sizes, or the messages of some communicators, tags and sizes.
+ * With strata, frequent calls do not displace rare calls.
  *
  * All functions require the lock.
  */

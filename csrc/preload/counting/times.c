@@ -112,7 +112,7 @@ void ibp_times_begin(void)
     note_clock(process, ibp_clock_cycles());
     random_state ^= first_ticks;
     ibp_repeats_begin();
-    if (ibp_mpi.is_behind_layer) return; /* the program's handles are not handles of the MPI library */
+    if (ibp_mpi.is_behind_layer) return; /* take no samples: the program's handles are not the MPI library's handles */
     ibp_names_begin();
     if (ibp_envelopes_begin()) ibp_samples_begin(process);
 }
@@ -280,8 +280,8 @@ struct ibp_times_sum ibp_times_so_far(void)
     struct ibp_times_sum sum = ibp_times_sum;
     uint64_t now, waited;
 
-    /* If the present call was chosen at random, its time is not added, because it will be an estimate for other calls
-     * too. Randomly chosen calls are seldom long. */
+    /* If the present call was chosen at random, its time so far is not added to the sum, because it becomes an estimate
+     * for other calls when the call returns. Randomly chosen calls are seldom long. */
     if (!ibp_times_recorded || !timed_call.frame || timed_call.is_sampled) return sum;
     now = ibp_clock_cycles();
     waited = waited_since(timed_call.time, timed_call.before);
@@ -449,7 +449,8 @@ void ibp_timing_leave(void)
 
     if (!timing) return;
     timed_call.frame = 0;
-    /* The program may leave the call from a signal handler that has interrupted this thread while it held the lock. */
+    /* Give up if the lock is not free: a signal handler from which the program leaves the call may have interrupted
+     * this thread while it held the lock. */
     if (ibp_threads_multiple) {
         if (!ibp_try_lock_among_threads()) return;
         ibp_unlock_among_threads();

@@ -99,7 +99,7 @@ struct known_step {
     uint8_t numbers[IBP_REGISTERS];
     struct ibp_value_place places[IBP_REGISTERS];
     bool is_of_signal;
-    /* If all values in `places` are in memory below the frame's address: their lowest offset. Otherwise 0. */
+    /* Lowest offset of the values in `places`, if all are in memory below the frame's address; otherwise 0. */
     int32_t lowest;
 };
 
@@ -200,7 +200,7 @@ static READS_SHARED void keep(const struct known_step *found)
 {
     struct known_step *const known = known_place(found->instruction);
 
-    if (__atomic_test_and_set(&steps_changing, __ATOMIC_ACQUIRE)) return; /* another thread is changing steps */
+    if (__atomic_test_and_set(&steps_changing, __ATOMIC_ACQUIRE)) return; /* another thread is changing the cache */
     __atomic_store_n(&known->instruction, 0, __ATOMIC_RELAXED);
     __atomic_thread_fence(__ATOMIC_RELEASE);
     memcpy((char *)known + sizeof known->instruction, (const char *)found + sizeof found->instruction,
@@ -307,7 +307,7 @@ static READS_SHARED enum step step_as(struct frame *frame, const struct known_st
     return read_registers(frame, known, &found) ? step_by_rule(frame, known, &found) : LOST;
 }
 
-/* Go to the caller by a cached step. Also return LOST if the step is not cached. */
+/* Go to the caller by a cached step. Return LOST if the step is not cached, or if the caller cannot be found. */
 static READS_SHARED enum step step_as_before(struct frame *frame, uintptr_t instruction)
 {
     const struct known_step *const known = known_place(instruction);

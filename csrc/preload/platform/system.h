@@ -15,8 +15,8 @@
 #include <stddef.h>
 
 #define IBP_EXPORT __attribute__((visibility("default")))
-/* For variables that are read at each message. A compiler accesses a variable that another library might define through
- * the GOT, which takes longer. */
+/* Other libraries cannot see these variables. Otherwise, a compiler would read them through the GOT, which takes longer
+ * at each message. */
 #define IBP_INTERNAL __attribute__((visibility("hidden")))
 /* Leave a parameter, which was passed on the stack, in memory. A compiler that loads the parameter into a register must
  * save this register first. */

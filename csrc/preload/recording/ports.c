@@ -16,7 +16,7 @@
 #define DEVICES "/sys/class/infiniband"
 #define HARDWARE_MAX 512
 
-/* Records of hardware counters. Each record contains the value that the counter had at the start. */
+/* Records of hardware counters. ibp_ports_read_again adds the last values. */
 static struct ibp_hardware *hardware[HARDWARE_MAX];
 static unsigned hardware_count;
 

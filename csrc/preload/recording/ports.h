@@ -23,7 +23,7 @@ bool ibp_interface_read(const char *interface, const char *name, char *into, siz
 /* Record a counter of a port. If `port` is 0, `device` is a network interface. */
 void ibp_hardware_record(const char *device, unsigned port, const char *name, const char *value);
 
-/* Read all recorded counters of ports and network interfaces again, and record the increase since ibp_ports_record. */
+/* Read all recorded counters of ports and network interfaces again, and record their last values. */
 void ibp_ports_read_again(void);
 
 /* Read the present state of a port. A GID or LID that the kernel does not show is 0. */

@@ -14,7 +14,7 @@
 #define PREFIX_SHIFT 3
 #define LOCAL_CONTEXT 8
 
-static struct ibp_peers communicator_of; /* key: key_of(context); address: the communicator's handle */
+static struct ibp_peers communicator_of; /* maps key_of(context) to the communicator's handle */
 
 static uint64_t key_of(uint32_t context)
 {

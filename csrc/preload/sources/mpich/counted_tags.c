@@ -12,8 +12,8 @@
 
 #include <string.h>
 
-/* The first tag that MPICH allocates on a communicator: 287 in MPICH 3.4 to 5.0. If a message inside its call shows
- * that another tag was first, ibprof corrects this value. */
+/* The first tag that MPICH allocates on a communicator: 287 in MPICH 3.4 to 5.0. If the message of a call shows that
+ * MPICH began with another tag, ibprof corrects this value. */
 static uint32_t first_counted_tag = 287;
 
 #define FEW 16 /* maximum number of tags that MPICH allocates for one call */
@@ -198,8 +198,8 @@ static unsigned operation_of(unsigned call)
     return ibp_call_by_number(call)->operation;
 }
 
-/* Return whether a context may belong to a communicator whose context is unknown. A communicator of one rank sends no
- * messages. */
+/* Return whether a context may belong to a communicator whose context is unknown. A communicator of one rank has none,
+ * because it sends no messages. */
 static bool may_have(const struct ibp_communicator *communicator, uint32_t context)
 {
     const bool is_local = ibp_mpich_is_local(context);

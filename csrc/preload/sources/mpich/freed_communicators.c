@@ -34,8 +34,8 @@ void ibp_mpich_keep_freed(uint64_t key, struct ibp_communicator *communicator)
     next = (next + 1) % KEPT;
 }
 
-/* Return the last call with a tag on the freed communicators with a key. Set `number` to the number of communicators
- * with such a call, and `place` to the index of the last of them. */
+/* Find the freed communicators whose context has a key, and on which a call has a tag. Set `number` to their number.
+ * For the last of them, set `place` to its index, and return the number of the call. */
 static unsigned find_call(uint64_t key, uint32_t tag, unsigned *place, unsigned *number)
 {
     unsigned call = IBP_OPERATION_NONE;

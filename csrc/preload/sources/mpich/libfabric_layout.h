@@ -17,7 +17,7 @@
 
 /* The protocol bits of each role. */
 struct ibp_fi_protocol_bits {
-    /* All bits of the members below, except the bits of `reply` and `part`. */
+    /* The bits of `synchronous`, `announced`, `announced_packed` and `huge`. */
     uint64_t mask;
     /* Data of a synchronous send (MPI_Ssend). */
     uint64_t synchronous;

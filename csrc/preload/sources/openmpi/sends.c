@@ -43,7 +43,8 @@ static inline bool see_recent(const struct ibp_context *here, const struct ibp_r
 }
 
 /* Return the counter of the communicator's last message by `send` or by `isend`, at the offset `member` of its context.
- * Return NULL if the context is not cached, or if the counter's origin is not the origin of the call of `here`. */
+ * Return NULL if the context is not cached, or if the origin of the counter is not the origin of the current call,
+ * whose context is `here`. */
 static inline const struct ibp_recent *recent_elsewhere(const struct ibp_context *here, size_t member,
                                                         ibp_handle communicator)
 {

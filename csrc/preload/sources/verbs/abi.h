@@ -21,7 +21,7 @@
 #define IBP_VERBS_MIGRATED 0
 #define IBP_VERBS_EVENT_MIGRATED 6
 #define IBP_VERBS_TYPE_UD 4
-#define IBP_VERBS_TYPE_DRIVER 0xff /* mlx5's dynamic connections, EFA's reliable datagrams: with address handles */
+#define IBP_VERBS_TYPE_DRIVER 0xff /* mlx5's dynamic connections, EFA's reliable datagrams */
 #define IBP_VERBS_INIT_SEND_OPS (1 << 6)
 
 /* enum ibv_wr_opcode */

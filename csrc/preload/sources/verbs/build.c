@@ -17,8 +17,8 @@
 #define NOTHING IBP_OPCODE_NOTHING
 #define QP struct ibp_verbs_qp_ex *qp
 
-/* The requests that a thread has built since wr_start. `tally`: their sums, except the last requests with the same
- * route and opcode. `route`, `opcode`, `bytes`, `messages`: the sums of those last requests. */
+/* The requests that a thread has built since wr_start. `route`, `opcode`, `bytes`, `messages`: sums of the newest
+ * requests, as long as they have the same route and opcode. `tally`: sums of all requests before these. */
 struct ibp_verbs_build {
     /* The queue pair; NULL outside of wr_start and wr_complete. */
     const struct ibp_verbs_qp_ex *qp;
@@ -287,7 +287,7 @@ static void hook_set_dc_addr_stream(struct ibp_mlx5_qp_ex *qp, void *address_han
 
 void ibp_verbs_hook_builders(struct ibp_verbs_qp *qp, uint64_t operations)
 {
-    struct ibp_verbs_qp_ex *extended = (struct ibp_verbs_qp_ex *)qp; /* its first member is the queue pair */
+    struct ibp_verbs_qp_ex *extended = (struct ibp_verbs_qp_ex *)qp; /* the first member is struct ibv_qp */
     struct ibp_verbs_builders *builders = &extended->builders;
     struct ibp_route *route = ibp_verbs_route(qp);
     struct ibp_verbs_provider functions;
