@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Try all cases of damage and write the table of docs/damage.md.
+"""Try all cases of damaged fabrics and recordings, check ibprof's answers, and write the table of docs/damage.md.
 
 Run it where ibprof is installed, from a checkout:  python benchmarks/damage.py -o FOLDER [--page docs/damage.md]
 
@@ -22,12 +22,12 @@ from ibprof_testing.samples.damage import SILENT
 from ibprof_testing.samples.damage_table import Outcome, list_subjects, tabulate
 
 PARTS = 20
-"""Number of parts into which each subject's cases are divided. Parts of all subjects alternate, so that a stopped run
-has tried about the same fraction of each subject."""
+"""Number of parts into which the cases of each fabric or recording are divided. Parts alternate, so that a stopped run
+has tried about the same fraction of the cases of each fabric or recording."""
 
 
 def read_outcomes(folder: Path) -> dict[tuple[str, int], Outcome]:
-    """Return (subject, index of the case) -> outcome, for finished cases."""
+    """Return the outcomes of finished cases, by (name of the fabric or recording, index of the case)."""
     found = {}
     for path in folder.glob("outcomes-*.csv"):
         whole_lines = path.read_text().rpartition("\n")[0].splitlines()  # a killed process may leave half a line
@@ -38,7 +38,7 @@ def read_outcomes(folder: Path) -> dict[tuple[str, int], Outcome]:
 
 
 def try_share(folder: Path, share: int, shares: int) -> None:
-    """Try every `shares`-th unfinished case. Each of `PARTS` passes tries some cases of every subject."""
+    """Try every `shares`-th unfinished case. Each of `PARTS` passes tries some cases of every fabric and recording."""
     done, scratch = read_outcomes(folder).keys(), folder / f"scratch-{share}"
     shutil.rmtree(scratch, ignore_errors=True)
     subjects = {name: make(scratch / f"{at}") for at, (name, make) in enumerate(list_subjects().items())}
@@ -54,7 +54,7 @@ def try_share(folder: Path, share: int, shares: int) -> None:
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Try the cases and print the table. Return 1 if some damage changed a result and no message reported it."""
+    """Try the cases and print the table. Return 1 if a damage changed a result without a message."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("-o", "--output", type=Path, required=True, metavar="FOLDER")
     parser.add_argument("--processes", type=int, default=2)

@@ -28,7 +28,7 @@ from ibprof_converter.routing.synthetic.spec import generate
 
 ROOT = Path(__file__).parents[1]
 COMMIT = "d2f2f1ec"
-"""The last commit whose fabric has a Python object for each port."""
+"""The last commit that made a Python object for each port of a fabric."""
 
 RATIO = 0.4
 MEMORY_MB = 300
@@ -92,7 +92,7 @@ def build_kernels(tree: Path) -> None:
 
 
 def measure(versions: dict[str, str], folder: Path, traffic: str, runs: int) -> dict[str, tuple[float, float]]:
-    """Return version -> median CPU time in s, and largest memory in MB; `versions` maps to PYTHONPATHs."""
+    """Return version -> median CPU time in s, and largest memory in MB; `versions` has each version's PYTHONPATH."""
     seconds: dict[str, list[float]] = {version: [] for version in versions}
     megabytes: dict[str, list[float]] = {version: [] for version in versions}
     for number in range(runs + 1):  # the first run of a version fills its cache

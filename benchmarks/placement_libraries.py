@@ -17,7 +17,10 @@ Integers = npt.NDArray[np.int64]
 
 
 class RankGraph:
-    """A graph of ranks: first [rank + 1], other [entry], weight [entry]. Integer weights are proportional to bytes."""
+    """A graph of ranks; entries first[rank] to first[rank + 1] - 1 are a rank's neighbours (`other`) and weights.
+
+    Weights are integers, proportional to bytes.
+    """
 
     def __init__(self, neighbours: Neighbours) -> None:
         self.first = neighbours.first.astype(np.int64)

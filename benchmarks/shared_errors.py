@@ -7,7 +7,8 @@ Run it where ibprof is installed, from a checkout:
 
 DIR has measured matrices: CSVs with the lower triangle of the delays in ns, and structure.json with the groups of hosts
 of each CSV ({"name.csv": {"cores": N, "groups": [[0, 1], ...]}}). For comparison, average linkage is tried with the
-thresholds 1.1, 1.25 and 1.5: a node is kept only if its parent is at least this many times as high.
+thresholds 1.1, 1.25 and 1.5: a cluster counts as a switch if the cluster that contains it is at least this many times
+as high in the dendrogram.
 """
 
 from __future__ import annotations
@@ -46,7 +47,7 @@ def find_splits(inferred: Inference) -> Splits:
 
 
 def link_average(delays: Matrix, threshold: float) -> Splits:
-    """Return the splits of average linkage. A node is kept only if its parent is at least `threshold` times as high."""
+    """Return the splits by average linkage: the clusters with a parent at least `threshold` times as high."""
     hosts = len(delays)
     filled = np.where(np.isnan(delays), np.nanmedian(delays), delays)
     links = average(squareform(filled, checks=False))

@@ -43,8 +43,7 @@ LINKS = 100
 TOP = 20
 DATABASE = "jobs.sqlite"
 AHEAD = 4
-"""Maximum number of days between the day whose lines are made and the day being stored, and between storing and
-inserting rows."""
+"""Maximum number of days by which making lines is ahead of storing them, and storing is ahead of inserting rows."""
 
 Spent = tuple[float, float]
 """Wall and CPU seconds."""

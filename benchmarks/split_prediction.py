@@ -59,7 +59,7 @@ def record(program: Path, kind: str, scaling: str, ranks: int, folder: Path) -> 
 def predict_held_out(
     runs: dict[int, list[RunParts]], scaling: str, fitted: tuple[int, ...], repeats: int
 ) -> Iterator[tuple[str, Held]]:
-    """Yield (label, result) of each held-out run; the label is `beyond` above the ranks of the fitted runs."""
+    """Yield (label, result) of each held-out run; the label is `beyond` for more ranks than any fitted run has."""
     others = [ranks for ranks in runs if ranks not in fitted and fitted[0] <= ranks <= 4 * fitted[-1]]
     train = [run for ranks in fitted for run in runs[ranks][:repeats]]
     for row in predict_split(train, scaling, False, others)["curve"]:

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Compare measurements that skip steady states with measurements of every message: packet hops, processor time, error.
+"""Compare measurements that end in a steady state with measurements of all messages: packet hops, CPU time, error.
 
 Run it where ibprof is installed:  python benchmarks/steady_states.py [--seeds N] [--cells N]
 
 A row is a pair of jobs on a fat-tree of 64 hosts with 8 servers; one of the jobs is measured. The two measurements run
-one after the other. Both measurements leave out the first 50 messages of each client. The measurement of every message
-then takes 1,000 messages of each client. The other measurement ends when the mean is steady.
+one after the other. Both measurements leave out the first 50 messages of each client. One measurement takes the next
+1,000 messages of each client. The other measurement ends when the mean is steady.
 """
 
 from __future__ import annotations

@@ -73,7 +73,7 @@ FREE = {"shared": 0.7, "empty": 1.0}
 """Fraction of the hosts that are free; free hosts are chosen at random."""
 
 _ALIKE = 1.01
-"""Limit of (time of the most loaded link) / (time of the most loaded host link). Below it, no order of hosts helps."""
+"""If (time of the most loaded link) / (time of the most loaded host link) is below this, no order of hosts helps."""
 
 
 def main() -> None:
@@ -143,8 +143,8 @@ class Compared:
 def least_of_whole(problem: PlacementProblem, job: TrainingJob, block: SlotOfRank) -> float:
     """Return a lower bound of the time (s) of the most loaded host link, if each tensor group is on one host.
 
-    A host with one group sends the bytes that leave the group, whatever the order. A host with two groups sends at
-    least the bytes that leave the pair of a group and its best partner. At best, a host's adapters send equal bytes.
+    A host with one group sends the bytes that leave the group, whatever the order. If a host has two groups, each group
+    gets the partner with which their host sends the fewest bytes. At best, a host's adapters send equal bytes.
 
     Args:
         problem: the ranks to place.

@@ -180,17 +180,17 @@ def opposite(ranks: int) -> list[tuple[int, int]]:
 
 
 def multiple(times: float) -> Callable[[float], float]:
-    """Return a function from the time of links to the time in MPI: `times` * time of links."""
+    """Return a function that returns a time in MPI: `times` * the time of the most loaded link."""
     return lambda line: times * line
 
 
 def at_least(seconds: float, times: float = 0.0) -> Callable[[float], float]:
-    """Return a function from the time of links to the time in MPI: `times` * time of links, but at least `seconds`."""
+    """Return a function that returns a time in MPI: `times` * the most loaded link's time, but at least `seconds`."""
     return lambda line: max(seconds, times * line)
 
 
 def late_at(late: int) -> Callable[[int], Sequence[float]]:
-    """Return a function from the number of ranks to each rank's fraction of time in MPI, if rank `late` is late."""
+    """Return a function: number of ranks -> each rank's fraction of the time in MPI, which is small for rank `late`."""
     return lambda ranks: [0.02 if rank == late else 1.0 for rank in range(ranks)]
 
 

@@ -5,8 +5,8 @@ python benchmarks/waits.py -o FOLDER [--mpi NAME] [WORD ...]
 
 Each program with a planted wait (`ibprof_testing.waits.traced_runs`) runs under the tracer and ibprof at once. The
 benchmark prints a row for each program: the fraction of MPI time that is waiting (by both), ibprof's unsplit fraction,
-the largest difference of an operation, and the verdict. Programs with a rate run in a network namespace, which needs
-root. With WORDs, only programs whose titles contain a WORD run.
+the largest difference between both waiting times of an operation, and the verdict. Programs with a rate run in a
+network namespace, which needs root. With WORDs, only programs whose titles contain a WORD run.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ MOST_OFF = 0.05
 
 
 def compare(mpi: mpis.Mpi, plant: WaitPlant, folder: Path, programs: Path) -> tuple[str, bool]:
-    """Run a program; return its row, and whether the difference of each operation is within `MOST_OFF`."""
+    """Run a program; return its row, and whether both waiting times of each operation differ by at most `MOST_OFF`."""
     folder.mkdir()
     traces = run_traced(mpi, plant, folder, programs, folder / "recording", {"IBPROF_TIME": "1", "IBPROF_SITES": "1"})
     truth = split_by_operation(traces)
@@ -52,7 +52,7 @@ def compare(mpi: mpis.Mpi, plant: WaitPlant, folder: Path, programs: Path) -> tu
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Print the table; return 1 if the difference of an operation exceeds `MOST_OFF`."""
+    """Print the table; return 1 if the waiting times of an operation differ by more than `MOST_OFF`."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("-o", "--output", type=Path, required=True, help="an empty folder for recordings")
     parser.add_argument("--mpi", default=mpis.SYSTEM, help="an MPI of ibprof_testing.mpi.mpis (default: %(default)s)")

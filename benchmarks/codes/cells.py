@@ -35,10 +35,10 @@ SERVERS = 72
 KIB, MIB, US, MS = 1 << 10, 1 << 20, 1e3, 1e6
 JITTER = 0.05
 STOPPED = 9
-"""Exit status of the simulation with CODES if its time limit ended it."""
+"""Exit status if the time limit ended the simulation with CODES."""
 
 BEGIN, BEYOND = 0.2, 0.25
-"""Lengths as fractions of the window: its beginning, whose messages are left out, and the simulated time after it."""
+"""Fractions of the window's length: its first part, whose messages are left out, and the time simulated after it."""
 
 
 @dataclass(frozen=True)

@@ -45,8 +45,8 @@ class AdviceCase:
     """A job on a network.
 
     Attributes:
-        planted: planted causes; a report is right if the first cause that it names is one of them. Empty for an
-            innocent case.
+        planted: planted causes; a report is right if the first cause that it names is one of them. Empty for a case
+            without a planted cause.
         setting: network and placement of the job.
         healthy: as `setting`, but with rails that have no planted cause.
         words: arguments of the program: pattern, bytes, rounds.
@@ -105,7 +105,7 @@ def cases() -> dict[str, AdviceCase]:
 
 
 def tries_of_innocents(setting: Setting) -> dict[str, Setting]:
-    """Return plausible changes of an innocent case: name -> changed setting."""
+    """Return plausible changes of a case without a planted cause: name -> changed setting."""
     rail = setting.rails[0]
     ftree = LabRail(rail.fabric, route_by_opensm(rail.fabric, "ftree").subnet.tables)
     return {
@@ -164,7 +164,7 @@ def try_case(name: str, case: AdviceCase, program: Path, folder: Path, repeats: 
 def judge(found: dict[str, Any]) -> str:
     """Return "yes" if the report names a planted cause, and at least half of the predicted gain came true.
 
-    For an innocent case, return "yes" if the report names no cause, and no change saves more than 10%.
+    For a case without a planted cause, return "yes" if the report names no cause, and no change saves more than 10%.
     """
     if found["after_s"] is None:
         return "no"

@@ -4,8 +4,8 @@
 python benchmarks/lab/loads.py -o FOLDER [CASE ...]       (as root)
 
 The program prints a row for each job: the range of deviations over all link directions, the job's time, the time at
-line rate, and the packet simulator's time. A deviation compares an interface's counter with the load that
-`ibprof-layout` predicts with headers.
+line rate, and the packet simulator's time. A deviation compares an interface's counter with the load, headers included,
+that `ibprof-layout` predicts.
 """
 
 from __future__ import annotations
@@ -61,8 +61,8 @@ def cases() -> dict[str, LoadCase]:
 def replay(dumps: Sequence[Path], run: LabRun, ranks_on: Sequence[str]) -> float | None:
     """Return the time at which the last message arrives in the packet simulator's replay; None if the replay fails.
 
-    In the replay, each rank sends as many messages as the rank with most messages; a rank with fewer messages begins
-    the run again. So only the time of the ranks with most messages counts.
+    In the replay, all ranks send equally many messages, because a rank with fewer messages repeats its part of the run.
+    So only the time of the ranks with most messages counts.
     """
     folder = run.profile.parent
     profile = load_profile(run.profile)
@@ -113,7 +113,7 @@ def main(argv: Sequence[str] | None = None) -> int:
             dumps = network.write_dumps(folder)
         expected = load_links(dumps, add_headers(network, run))
         most = max(expected.values())
-        # Leave out links with little traffic, because a single connection changes their load noticeably.
+        # Leave out links with little traffic, because a single TCP connection changes their load noticeably.
         used = {end: amount for end, amount in expected.items() if amount > most / 100}
         deviations = [run.counted[end] / amount - 1 for end, amount in used.items()]
         worst = max(worst, *map(abs, deviations))

@@ -50,7 +50,7 @@ class Series(NamedTuple):
 
 
 def list_series() -> Iterator[Series]:
-    """Yield strong and weak scaling."""
+    """Yield the runs of strong scaling, then the runs of weak scaling."""
     strong = [(STRONG_SIZE, ranks) for ranks in (2, 4, 6, 8, 12, 16, 32)]
     yield Series("strong", tuple(strong[:4]), tuple(strong[4:]))
     weak = [(WEAK_SIZE * ranks, ranks) for ranks in (2, 4, 6, 8, 12, 16, 32)]

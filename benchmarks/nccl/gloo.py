@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Run PyTorch's Gloo on four hosts of network namespaces, by `ibprof run -- torchrun`, and compare its bytes.
+"""Run PyTorch's Gloo on four hosts of network namespaces, by `ibprof run -- torchrun`, and count its bytes.
 
 Each host prints the bytes that its interface sent during all-reduces and steps of DistributedDataParallel, divided by
 the bytes of a ring algorithm, 2 (n-1) / n of the data. Gloo and UCC are not recorded, as ibprof states.

@@ -16,14 +16,14 @@ CALLS = ("PingPong", "Window", "Barrier", "Bcast", "Gather", "Scatter", "Allgath
 SIZES = {"8 B": 8, "1 KiB": 1 << 10, "8 KiB": 1 << 13, "64 KiB": 1 << 16, "1 MiB": 1 << 20, "8 MiB": 1 << 23}
 BATCHES = 30
 
-# Goals: the lower bound of a cell's ratio must not exceed GOAL_SMALL below 1 KiB, and GOAL_LARGE from 1 KiB on.
+# Goals: the lower end of the interval of a ratio must not exceed GOAL_SMALL below 1 KiB, and GOAL_LARGE from 1 KiB on.
 GOAL_SMALL, GOAL_LARGE, LARGE = 1.05, 1.02, 1 << 10
 
 # Cells with an interval wider than WIDTH are measured again, MORE_ROUNDS rounds at a time.
 WIDTH, MORE_ROUNDS = 0.02, 10
 
-# Runs that count instructions: number of batches in a run, and number of calls in a batch, for a short and for a long
-# run. Each run begins with one more batch as a warm-up.
+# Runs that count instructions: number of batches in each run; number of calls in a batch of a short, and of a long run.
+# Each run begins with one more batch as a warm-up.
 BATCHES_COUNTED, CALLS_COUNTED = 10, (100, 1000)
 
 Cells = dict[str, float]

@@ -18,14 +18,14 @@ from pathlib import Path
 
 
 def isolate(leaves: int, width: int, servers: int) -> list[int]:
-    """Return the servers' hosts: all hosts of as few leaves as possible; the distances of these leaves are equal."""
+    """Return the servers' hosts: all hosts of as few leaves as possible, at equal distances from leaf to leaf."""
     needed = -(-servers // width)
     chosen = [(part + 1) * leaves // needed - 1 for part in range(needed)]
     return [leaf * width + host for leaf in chosen for host in range(width)][:servers]
 
 
 def spread(leaves: int, width: int, servers: int) -> list[int]:
-    """Return the servers' hosts: the last host of every leaf, then the one before it."""
+    """Return the servers' hosts: the last host of every leaf, then the last but one, and so on."""
     return [leaf * width + width - 1 - turn for turn in range(width) for leaf in range(leaves)][:servers]
 
 

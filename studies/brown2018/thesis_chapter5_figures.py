@@ -26,7 +26,7 @@ from ibprof_lab.simulation.reports.charts import (
 
 
 def _is_in_table(row: Row, job: str) -> bool:
-    """Return whether a job's pattern is in table 5.1, or the job does not run."""
+    """Return whether a job's pattern is in table 5.1; true also if the job does not run."""
     size = row.get(f"{job}_bytes")
     return size is None or row[f"{job}_interval_us"] * US in TABLE_5_1.get(int(size), ())
 

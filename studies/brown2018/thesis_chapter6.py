@@ -50,7 +50,7 @@ def io_placement(placement: str, passes: Callable[[float], bool]) -> Verdict:
 
 
 def io_deviation() -> Verdict:
-    """Compare an I/O request's standard deviation / mean of the time: alone, and next to MPI."""
+    """Compare the coefficients of variation of an I/O request's time, alone and next to MPI, with the thesis's."""
     rows = all_there(*(find("placement", "io", run) for run in ("baseline", "interference")))
     if rows is None:
         return OPEN
@@ -120,7 +120,7 @@ def _is_reached(network: Any, switch: int, server: int, ends: set[int]) -> bool:
 
 
 def find_throttled(measured: str, window: float) -> Row | None:
-    """Return the row with this window for the longest I/O job that was simulated with this window and unthrottled."""
+    """Return the row with this window of the longest I/O job that was simulated with this window and without one."""
     rows = [row for row in STUDIES.get("throttle", ()) if (row["measured"], row["run"]) == (measured, "interference")]
     rows = [row for row in rows if row["mean_us"] is not None and (measured == "mpi") == (not row["io_limit"])]
     both = {row["io_limit"] for row in rows if row["io_window_us"] == 0} & {
