@@ -63,7 +63,7 @@ _LOWER_BOUNDS = np.array([otf2_names.lower_bound(size_bin) for size_bin in range
 
 
 def read_trace(path: Path) -> tuple[Profile, int | None]:
-    """Return a profile without its samples, and the archive's number of samples; None if the archive lacks it.
+    """Return a profile without its samples, and the number of samples that the archive states; None if it states none.
 
     Args:
         path: path of the archive's anchor.
@@ -272,7 +272,7 @@ def _read_batch(otf2: Otf2Library, archive: Any, first: int, counts: Sequence[in
         read, values = read_events(archive, events, batch, read, values)
         otf2.call("Reader_CloseEvtReader", archive, events)
         if read - before != expected:
-            raise ValueError(f"{read - before} events of {expected} of location {number}")
+            raise ValueError(f"{read - before} of {expected} events of location {number}")
     return Events(batch.records, batch.values[:values])
 
 
@@ -466,7 +466,7 @@ Properties = dict[str, Value]
 
 @dataclass(frozen=True, slots=True)
 class TreeNode:
-    """A node of the system tree. `parent` is the parent's number; for the root, it is the number of no node."""
+    """A node of the system tree. `parent` is the parent's number; for the root, a number that no node has."""
 
     name: str
     class_name: str
@@ -495,7 +495,7 @@ class DefinedRegion:
 
 @dataclass(frozen=True, slots=True)
 class Callpath:
-    """A call path. `parent` is the caller's call path, by number; for the outermost call path, no call path has it."""
+    """A call path. `parent` is the number of the caller's call path, or of no call path for the outermost."""
 
     parent: int
     region: DefinedRegion

@@ -145,7 +145,7 @@ class _RowsByRank:
         return self._marks.get(rank, [])
 
     def intervals_of(self, rank: int) -> list[_Interval]:
-        """Return a rank's traffic and time in calls over time, sorted by the end of the interval."""
+        """Return a rank's intervals of traffic, and of time in calls, sorted by their ends."""
         return sorted([*_sent_over_time(self.intervals, rank), *_times_over_time(self.interval_times, rank)], key=_end)
 
 

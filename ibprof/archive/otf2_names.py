@@ -51,7 +51,7 @@ SITE_PARAMETER = "call site"
 """Parameter with the number of a site's call path. Metrics between this parameter and the next belong to the site."""
 OBJECT_PARAMETER = "object"
 CALLER_OBJECT_PARAMETER = "object of caller"
-"""Parameter with the program or library of a caller; for a site, it is `OBJECT_PARAMETER`."""
+"""Parameter with the program or library of a caller; a site has `OBJECT_PARAMETER` instead."""
 ADDRESS_PARAMETER = "address"
 BUILD_ID_PARAMETER = "build id"
 NAME_PARAMETER = "name"
@@ -83,7 +83,7 @@ Value = int | float | str
 
 
 def to_bits(form: str, value: int | float) -> int:
-    """Return the 64 bits of OTF2's union of attribute values after one member was set.
+    """Return OTF2's union of attribute values, with one member set, as 64 bits.
 
     Args:
         form: the member's format in `struct`: `I` for a string's number, `Q`, `q`, `d`.

@@ -64,7 +64,7 @@ def print_table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
 
 
 class TellProgress(Protocol):
-    """Receives the number of finished parts, of all parts and, if it changed, a description of the work."""
+    """Receives the number of finished parts, the number of all parts, and a new description of the work or None."""
 
     def __call__(self, done: int, parts: int, doing: str | None = None) -> None:
         """Show the progress."""

@@ -48,7 +48,7 @@ def with_library(environment: Mapping[str, str], library: Path) -> dict[str, str
 
 
 def _parse(argv: Sequence[str] | None) -> str:
-    """Return the name of the shell."""
+    """Return the argument of --shell."""
     parser = make_parser(
         "ibprof env",
         "Print exports for a shell. After them, LD_PRELOAD=libibprof.so mpirun ./app records the job: LD_LIBRARY_PATH "

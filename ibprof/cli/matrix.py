@@ -78,7 +78,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "--since-start",
         action="store_true",
-        help="with --region: also count all regions that ended on a rank before that region ended there",
+        help="with --region: add the bytes of all regions that ended on a rank before this region last ended there",
     )
     parser.add_argument(
         "--kind",

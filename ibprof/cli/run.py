@@ -109,7 +109,8 @@ def main(argv: Sequence[str] | None) -> int:
     variables = {"IBPROF_RUN": str(uuid.uuid4())} | variables
     variables["IBPROF_OUTPUT"] = _absolute(variables.get("IBPROF_OUTPUT") or RECORDING)
     if launcher not in (None, Launcher.SRUN):
-        # Expand the path's variables here: on other hosts, a launcher's daemons have another job step or no job.
+        # Expand the path's patterns here: on other hosts, the launcher's daemon starts ranks in another job step or in
+        # no job.
         variables["IBPROF_OUTPUT"] = expand_output(variables["IBPROF_OUTPUT"], output_values(environment))
     launch = Launch(command, environment | variables)
     if launcher:

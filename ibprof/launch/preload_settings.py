@@ -180,7 +180,8 @@ def _carry_to_spawned(launch: Launch, wanted: Mapping[str, str]) -> dict[str, st
 def list_variable(launcher: Launcher | None, environment: Mapping[str, str]) -> str:
     """Return the name of Open MPI's variable that lists variables for other hosts.
 
-    Open MPI 4 refuses a list of the user's next to `-x`, so ibprof then uses another variable, unless the user set it.
+    Open MPI 4 refuses the list that users may set together with `-x`. So ibprof sets its internal list, unless the user
+    set the other list.
     """
     if launcher is Launcher.OPENMPI_5 or f"OMPI_MCA_{ENV_LIST}" in environment:
         return f"OMPI_MCA_{ENV_LIST}"
@@ -233,7 +234,7 @@ def _take_option(command: Sequence[str], option: str) -> tuple[list[str], dict[s
 
 
 def _join_parts(command: Sequence[str], library: Path) -> list[str]:
-    """Add the library to LD_PRELOAD in each part (`-env`): Hydra prefers this value to the value for all parts."""
+    """Add the library to each part's own LD_PRELOAD (`-env`), which Hydra prefers to the LD_PRELOAD for all parts."""
     joined = list(command)
     for index, words in enumerate(zip(command, command[1:], command[2:], strict=False)):
         if words[0] in ("-env", "--env") and words[1] == PRELOAD:

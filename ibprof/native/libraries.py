@@ -74,7 +74,7 @@ RECORDS = (
     *("LocationProperty", "Region", "Callpath", "CallpathParameter", "SourceCodeLocation"),
     *("MetricMember", "MetricClass", "Parameter"),
 )
-"""Global definitions. A definition X has the arguments of `OTF2_GlobalDefWriter_WriteX` and its callback as columns."""
+"""Global definitions. Columns of a definition X: the arguments of `OTF2_GlobalDefWriter_WriteX` and of X's callback."""
 
 
 class Otf2Error(Exception):

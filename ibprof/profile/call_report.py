@@ -235,7 +235,7 @@ def sum_calls(
 
 
 class _Times:
-    """Total time of `rows`, and the time of the slowest rank in them; `timed` is the number of ranks with times."""
+    """Total time, slowest rank and spread of some rows of `times`; `timed` is the number of ranks with times."""
 
     def __init__(self, times: CallTimes, rows: npt.NDArray[np.intp], timed: int) -> None:
         seconds = times.time_ns[rows].astype(np.float64) * 1e-9

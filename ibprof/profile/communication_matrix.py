@@ -237,7 +237,7 @@ def _closed_until(run: Profile, region: int) -> Flags:
 
 
 def _count_left_out(run: Profile, name: str) -> int:
-    """Return the bytes sent before a region's last CLOSE mark, without the bytes of regions that ended before it."""
+    """Return the bytes sent before a region's last CLOSE mark, but not in regions that ended before this mark."""
     region = run.regions.index(name)
     closed = {mark.rank: mark for mark in run.marks if mark.kind == MarkKind.CLOSE and mark.region == region}
     counters = run.counters

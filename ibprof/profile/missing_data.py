@@ -36,7 +36,7 @@ CUT_SHORT = "parts of the recording of this host are missing: it was copied in p
 """The recorder's note on a file with lost segments or pages."""
 
 _IN_TEXT = ("hosts", "ranks", "bytes", "messages", "simulations")
-"""Nouns of the accounts whose losses are reported in sentences."""
+"""Units whose losses are reported in sentences."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,7 +169,7 @@ def describe_gaps(run: Profile, *, with_operations: bool = True) -> Iterator[str
     yield from filter(None, (_describe_cut(run), _describe_killed(run)))
     if lost := [rank.rank for rank in run.ranks if rank.lost_bytes or rank.lost_messages]:
         amount = format_bytes(sum(rank.lost_bytes for rank in run.ranks))
-        nowhere = f"{amount} of rank {format_ranks(lost)} are in no counter by peer and in no mark"
+        nowhere = f"{amount} of rank {format_ranks(lost)} are known only in total, without peers, and are in no mark"
         yield f"{nowhere}: the recording could not grow"
     yield from filter(None, (_describe_off(run),))
     # Leave out received bytes: their messages are already counted at the sender.

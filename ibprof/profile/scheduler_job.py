@@ -131,7 +131,7 @@ def _first(variables: Mapping[str, str], names: str) -> str:
 
 
 def output_values(variables: Mapping[str, str]) -> dict[str, str]:
-    """Return pattern -> value for IBPROF_OUTPUT. Outside a batch system, patterns of the job are left out."""
+    """Return the value of each letter that may follow `%` in IBPROF_OUTPUT; `%j` and `%A` need a batch system."""
     job = identify_scheduler_job(variables)
     known = {"j": job.job, "A": job.array_job or job.job} if job.system else {}
     rest = {
@@ -144,7 +144,7 @@ def output_values(variables: Mapping[str, str]) -> dict[str, str]:
 
 
 def expand_output(pattern: str, values: Mapping[str, str]) -> str:
-    """Replace `%` and a letter by its value. Unknown letters, and `%%` without a value, stay unchanged."""
+    """Replace each `%` and letter by the letter's value. Unknown letters, and `%%` without a value, stay unchanged."""
     return re.sub("%(.)", lambda found: values.get(found[1], found[0]), pattern, flags=re.DOTALL)
 
 

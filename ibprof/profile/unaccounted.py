@@ -2,8 +2,8 @@
 """Operations with fewer recorded bytes than their calls asked for: comparison of `Demands` with `Counters`.
 
 The comparison uses the least traffic that any algorithm needs, since a collective may send more. Unaccounted bytes are
-the part of this minimum that was not recorded. A unit is a rank, or a host if ranks of one host exchange messages in
-the host's memory: the source sees only bytes between units.
+the part of this minimum that was not recorded. Bytes between units are compared: a unit is a rank, or a host if the
+source does not see messages in the host's memory.
 """
 
 from __future__ import annotations
@@ -257,18 +257,18 @@ def _largest(group: Indices, values: Bytes) -> Bytes:
 
 
 def _least_of_allreduce(unit: Indices, amount: Bytes, members: Indices) -> int:
-    """Return the sum of each unit's largest contribution: other units need it to compute the result."""
+    """Sum each unit's largest contribution, which the other units need to compute the result."""
     return sum_exactly(_largest(unit, amount)) if len(np.unique(members)) > 1 else 0
 
 
 def _least_of_scan(unit: Indices, amount: Bytes, members: Indices) -> int:
-    """Return the sum of each unit's largest contribution, without the last unit, which need not send."""
+    """Sum each unit's largest contribution, without the largest of all, because the last unit need not send."""
     largest = _largest(unit, amount)
     return sum_exactly(largest) - int(largest.max()) if len(np.unique(members)) > 1 else 0
 
 
 def _least_of_blocks(_unit: Indices, amount: Bytes, members: Indices) -> int:
-    """Return the bytes of all blocks times the number of other units: each of them gets or contributes to a block."""
+    """Return the bytes of all blocks times the number of other units, which all get or contribute to every block."""
     return sum_exactly(amount) * (len(np.unique(members)) - 1)
 
 

@@ -159,7 +159,7 @@ def find_overlaps(file: RecordingFile, times: Records, owner: Owners) -> list[in
 
 
 def _inside_ticks(file: RecordingFile, times: Records, owner: Owners) -> npt.NDArray[np.float64]:
-    """Return the ticks of each record: timed calls plus the estimate for the others."""
+    """Return the ticks inside each record's calls: measured, plus an estimate for calls that were not timed."""
     weight = file.processes[owner]["times_weight"].astype(np.float64)
     inside: npt.NDArray[np.float64] = times["ticks"] + weight * times["sampled_ticks"]
     return inside

@@ -91,7 +91,7 @@ def newest_archive(path: Path) -> Path | None:
 
 
 def describe_older_archive(archives: Iterable[Path]) -> Iterator[str]:
-    """Yield a sentence on each path's newest archive: it is of an earlier run if the current run wrote no archive."""
+    """Yield a sentence on each path's newest archive, which is of an earlier run: the current run wrote no archive."""
     for newest in filter(None, map(newest_archive, archives)):
         written = datetime.fromtimestamp(newest.stat().st_mtime).astimezone().isoformat(" ", "seconds")
         yield f"{newest.name} is of an earlier run: it was written at {written}"
@@ -236,7 +236,7 @@ class FileGroup:
         return self.world_sizes == other.world_sizes and bool(other.ranks) and other.ranks <= lacking
 
     def distance(self, file: RecordingFile) -> int:
-        """Return the distance to the nearest common ancestor of a file's and the group's processes."""
+        """Return the number of generations from a file's parent process up to an ancestor of the group's processes."""
         return min(_distance(_ancestors(file), _ancestors(other)) for other in self.files)
 
 

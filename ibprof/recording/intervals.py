@@ -83,7 +83,7 @@ def _last_group() -> int:
 
 
 def _total(counters: Records, group_ranks: int) -> npt.NDArray[np.uint64]:
-    """Return the sums of counters by group; see `ibp_snapshot`."""
+    """Return bytes and messages of counters by group of peers, as in `ibp_snapshot`: uint64 [group, 2]."""
     total = np.zeros((_last_group() + 1, 2), np.uint64)
     peer, first_address = counters["peer"].astype(np.int64), recording_layout().constants["IBP_PEER_ADDRESS"]
     group = peer // group_ranks if group_ranks else peer - first_address

@@ -217,7 +217,7 @@ def read_ring_samples(
     operation: npt.NDArray[np.int32],
     unknown: int,
 ) -> Columns:
-    """Return rows of `CollectiveSamples`: a collective of a ring begins with the GPU's first data on a channel.
+    """Return rows of `CollectiveSamples`: a collective in a ring begins with the GPU's first data on a channel.
 
     In other algorithms, ranks pass on the data of other ranks, so the times when GPUs were ready are unknown. Samples
     of other algorithms get the operation `unknown`, so that their time is not split into waiting and transfer.

@@ -200,7 +200,7 @@ def _describe_grouping(run: RecordedRun) -> Iterator[str]:
 
 @dataclass(frozen=True, slots=True)
 class _SharedNumbers:
-    """The profile's numbers of regions, operations, pairs and sites, and hosts' ports, from all files read so far."""
+    """Numbers of regions, operations, pairs and sites in the profile, and hosts' ports, from all files read so far."""
 
     regions: dict[str, int] = field(default_factory=dict)
     operations: dict[str, int] = field(default_factory=dict)
@@ -467,8 +467,8 @@ def _read_rank(
         notes.append(NO_MPI)
     if process["transfers_lost_messages"]:
         notes.append(
-            f"recording full: the ports of {process['transfers_lost_messages']} work requests of "
-            f"{process['transfers_lost_bytes']} bytes could not be added; no transfer has these bytes"
+            f"recording full: {process['transfers_lost_messages']} work requests, "
+            f"{process['transfers_lost_bytes']} bytes in total, are missing from the bytes between ports"
         )
     for name, why in FULL.items():
         if file.full == recording_layout().constants[name]:

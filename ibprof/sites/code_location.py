@@ -205,7 +205,7 @@ class Limits:
 def resolve_objects(objects: Sequence[ObjectAddresses], limits: Limits | None = None) -> list[ResolvedAddresses]:
     """Find the functions and lines at each object's addresses. Never raises: failures are in the notes.
 
-    A child process reads the files. If a damaged file ends it, a new child continues with the next object.
+    A child process reads the files. If a damaged file ends the child, a new child continues with the next object.
     """
     limits = limits or Limits()
     deadline = time.monotonic() + limits.total_seconds

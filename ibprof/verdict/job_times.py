@@ -276,7 +276,7 @@ def _hides_within_hosts(run: Profile) -> bool:
 
 
 def _time_in(run: Profile, *, of_files: bool) -> float:
-    """Return the seconds of all ranks in calls of MPI-IO, or in all other calls."""
+    """Return the time in calls of MPI-IO (`of_files`), or in all other calls, in seconds, summed over ranks."""
     files = np.array([name.startswith(OF_FILES) for name in run.operations], np.bool_)
     rows = files[run.times.operation] == of_files
     return float(run.times.time_ns[rows].astype(np.float64).sum() * 1e-9)

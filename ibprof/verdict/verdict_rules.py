@@ -50,7 +50,7 @@ LITTLE_WAITING = 0.01
 """Share of a region's time in MPI below which the region's waiting is not named."""
 
 CAUSED_BY_ONE = 0.5
-"""A rank or host is the cause of waiting if at least this share of all waiting is waiting for it."""
+"""If at least this share of all waiting is for one rank or host, the rank or host is the cause of waiting."""
 
 WITHOUT_CORES = 2 / 3
 """Fraction of the run in which ranks have no core, above which missing cores explain late ranks."""
@@ -215,7 +215,7 @@ class _Judge:
                 yield SiteTransfer(place.operation, place.site, place.region, seconds / ranks)
 
     def _find_transfer_causes(self, kind: VerdictKind) -> tuple[TransferCause, ...]:
-        """Return the causes of slow transfer that fit the kind of the verdict; none for other kinds.
+        """Return the possible causes of slow transfer for a kind of verdict; none if the kind is not in `_SLOWED`.
 
         Missing cores are a cause of waiting too, unless the ranks wait for one rank or host.
         """
@@ -290,7 +290,7 @@ class _Judge:
         return parts is not None and unknown >= max(LITTLE_MPI * whole, MUCH_WAITING * whole - parts.wait_s)
 
     def _known_s(self) -> float:
-        """Return the time in MPI without unsplit time; with unsplit time if most time in MPI is unsplit."""
+        """Return the time in MPI without its unsplit part; the whole time in MPI if most of it is unsplit."""
         whole, parts = self._mpi_s or 0.0, self._times.parts if self._times else None
         if parts is None or self._is_unsplit():
             return whole
@@ -570,7 +570,7 @@ class _Judge:
         return found
 
     def _advise_balance(self, evidence: Sequence[Evidence], cause: str | None) -> str:
-        """Return advice that names the late rank or host, and where others wait for it; empty for other causes."""
+        """Return advice that names the late rank or host, and where others wait for it; empty if neither is known."""
         if not evidence or evidence[0].rank is None or cause not in ("late-rank", "slow-host", None):
             return ""
         late = evidence[0]

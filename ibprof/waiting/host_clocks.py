@@ -193,7 +193,7 @@ def _fit_pair(a: int, b: int, x: Integers, y: Integers, is_upper: Booleans, cert
 
 
 def _tightest(at: Floats, level: Floats, side: int, every: bool) -> tuple[Floats, Floats]:
-    """Return each part's tightest bound if `every` bound holds; its loosest bound if only one per part must hold."""
+    """Return a bound per part of the run: the tightest if `every` bound holds, the loosest if only one must hold."""
     if not len(at):
         return at, level
     if every:
@@ -237,7 +237,7 @@ def _cut(polygon: list[tuple[float, float]], side: int, place: float, level: flo
 
 
 def _follow_paths(clocks: int, references: Integers, lines: Sequence[_PairLine]) -> HostClocks:
-    """Return each clock relative to the first reference that it can reach, along the path with the least error.
+    """Return each clock relative to the first reference that a path leads to, along the path with the least error.
 
     The search is Dijkstra's.
     """
@@ -261,7 +261,7 @@ def _follow_paths(clocks: int, references: Integers, lines: Sequence[_PairLine])
                 continue
             group[clock] = reference
             for other, line in neighbours[clock]:
-                # Use the errors at times of clock a also for clock b: they hardly change within the clocks' offset.
+                # Use the errors at clock a's times also for clock b: errors hardly change within the clocks' offset.
                 added = error[clock] + line.error
                 if group[other] >= 0 or added.mean() >= error[other].mean():
                     continue
@@ -280,7 +280,7 @@ SMALL_BYTES = 4096
 """Largest size of a collective or a message that counts as quick in the comparison of clocks."""
 
 SAME_CLOCK_NS = 2_000
-"""Limit of contradictions between events of one host; above it, each rank gets its own clock."""
+"""Largest tolerated reversal of two ordered events of one host, in ns; larger ones give each rank its own clock."""
 
 BLOCKED_NS = 10_000
 """Time in a call above which the call counts as blocked in the comparison of clocks."""
@@ -347,7 +347,7 @@ def _find_deciding(messages: MessageSamples, clocks: HostClocks, clock_of: Integ
 
 
 def _find_torn(orders: EventOrders, clocks: int) -> Integers:
-    """Return the clocks that ranks of a host cannot share: a certain order fails, or most uncertain orders fail."""
+    """Return clocks that a host's ranks cannot share: events violate a certain order (`is_certain`), or most others."""
     own = orders.first == orders.second
     clock, certain = orders.first[own], orders.is_certain[own]
     is_wrong = orders.first_ns[own] > orders.second_ns[own] + SAME_CLOCK_NS
@@ -431,7 +431,7 @@ def _synchronises(rows: CollectiveSamples, operations: Sequence[str]) -> Boolean
 
 
 def _order_rooted(matched: MatchedSamples, operations: Sequence[str], clock_of: Integers) -> Sequence[EventOrders]:
-    """Return the orders of rooted collectives: the root enters before others leave, or others enter before it."""
+    """Return the orders of rooted collectives: the root enters before others leave, or leaves after others enter."""
     rows = matched.collectives
     shapes = np.array([find_shape(name) for name in operations], np.int64)
     begins, counts = find_runs(matched.instance)
@@ -459,7 +459,7 @@ def _order_messages(
     stay = arrival - messages.enter_ns[1::2]
     small = messages.bytes[::2] <= SMALL_BYTES  # the receiver does not record the size
     quick = small & (stay >= BLOCKED_NS) & (sender != receiver) & deciding
-    # A synchronous send ends after its receive began, and some sends end soon after.
+    # A synchronous send ends after its receive began; some of these sends end soon after their receive began.
     asks = are_named(operations, ("SSEND", "ISSEND"))[messages.operation[::2]]
     receive, done = messages.post_ns[1::2], messages.exit_ns[::2]
     blocks = asks & small & (done - messages.enter_ns[::2] >= BLOCKED_NS) & (sender != receiver)

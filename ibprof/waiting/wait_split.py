@@ -48,10 +48,10 @@ _UNTIMED = frozenset(
 
 
 SPREADS = 3
-"""A row's time is unsplit as far as it exceeds the time that its samples represent plus this many standard errors."""
+"""A row's time beyond the time that its samples represent, plus this many standard errors of that, is unsplit."""
 
 MOST_OF_A_ROW = 0.25
-"""Largest share of a row's time that one sampled call may represent, in addition to its own time."""
+"""Largest share of a row's time that one sampled call may represent: its weight times its duration."""
 
 LONG_OF_A_ROW = 8
 """A sampled call is an outlier only if its time is above this multiple of the mean time of the row's calls."""
@@ -190,8 +190,8 @@ def share_times(run: Profile, calls: SplitCalls) -> WaitShares:
     messages was chosen, the variance assumes that messages were chosen in groups, none larger than this part. Unsampled
     calls add an error of 1 / (n + 2) of their time, where n is the effective sample size. A call is an outlier if it
     lasts more than `LONG_OF_A_ROW` times the mean and would represent more than `MOST_OF_A_ROW` of the row's time; an
-    outlier represents only itself. If samples represent much less time than the row has, they missed its long
-    calls, and the remaining time is unsplit.
+    outlier represents only itself. If samples represent much less time than the row has, the samples missed the row's
+    long calls, and the remaining time is unsplit.
     Source: Cochran, Sampling Techniques, 3rd edition, section 6.4; Kish, Survey Sampling, section 8.2.
     """
     times = run.times

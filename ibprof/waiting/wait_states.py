@@ -112,8 +112,8 @@ def split_calls(
 
     Args:
         clocks, clock_of: result of `compare_clocks`.
-        lonely_is_missing: true if calls lack other ranks' records because ranks were not recorded: their waiting is
-            unknown. False to leave out these calls, because thinning dropped the other records.
+        lonely_is_missing: true if calls lack other ranks' records because ranks were not recorded: the waiting in these
+            calls is unknown. False if thinning dropped the other records: these calls are left out.
     """
     rows, messages = matched.collectives, matched.messages
     needs = [
@@ -210,7 +210,7 @@ def _count_completed(
     counts: Integers,
     place: Integers,
 ) -> Integers:
-    """Return the number of messages and collectives that each call completed; if unknown, the most at its `place`."""
+    """Return how many messages and collectives each call completed; if unknown, the most of any call at its `place`."""
     recorded = np.concatenate([getattr(part, "completed", np.zeros(len(part.rank), np.uint16)) for part in parts])
     known = np.maximum.reduceat(recorded[order].astype(np.int64), begins)
     usual = np.zeros(len(begins), np.int64)
@@ -219,7 +219,7 @@ def _count_completed(
 
 
 def _are_long(matched: MatchedSamples) -> tuple[npt.NDArray[np.bool_], npt.NDArray[np.bool_]]:
-    """Return two masks: rows that are long for all their ranks, and rows that are neither long nor chosen by the hash.
+    """Return two masks of rows: of calls that are long for all ranks, and of calls neither long nor chosen by the hash.
 
     All ranks record a long collective or message, chosen by the hash or not. It represents only itself.
     Other collectives and messages represent others only if the hash chose them.
@@ -434,7 +434,7 @@ def _need_of_messages(messages: MessageSamples, clocks: HostClocks, clock_of: In
 def _need_of_notices(
     notices: MessageSamples, operations: Sequence[str], clocks: HostClocks, clock_of: Integers
 ) -> _Needs:
-    """Return the events for calls that wait for a notifier, or that wait for a message without receiving it."""
+    """Return the events that calls need if they wait for a notifier, or wait for a message without receiving it."""
     clock = clock_of[notices.rank]
     origin, waiter = slice(0, None, 2), slice(1, None, 2)
     post, error = clocks.to_common(clock, notices.post_ns)

@@ -193,7 +193,7 @@ def test_what_was_not_seen_is_said() -> None:
         "their hosts are unknown: other hosts than n1, or these hosts without the library",
         "only these operations were recorded: ALLTOALL,BCAST",
         "rank 0 did not reach MPI_Finalize: the counters end where the process ended",
-        "5 kB of rank 1 are in no counter by peer and in no mark: the recording could not grow",
+        "5 kB of rank 1 are known only in total, without peers, and are in no mark: the recording could not grow",
         "recording was switched off for up to 2 s on rank 4",
         "7 B of MPI's own control messages are left out of all sums",
         "rank 0-1: osc/rdma is not seen",
