@@ -50,7 +50,7 @@ HOUSES = {
 ROOMS_ALONE = ("benchmarks", "examples", "scripts", "studies", "viewer")
 NOT_SOURCE = {"__pycache__", "node_modules", "build"}
 UNITS = {"us"}
-"""Phrases of the list that are allowed in names."""
+"""Phrases of tests/data/words.yaml that are allowed in names."""
 JSON_KEYS = {"pairs_in_all"}
 """Fields whose names are keys of JSON documents, which must not change for their readers."""
 FOLDERS_OF_NAMES = (
@@ -113,7 +113,7 @@ def find_faults(passages: list[Passage]) -> Iterator[tuple[int, str]]:
 
 def find_faulty_names(path: Path) -> Iterator[str]:
     """Find the names of a source file that have a phrase of the list: `LINE: NAME: write ...`."""
-    if path.stem in RULES["file_names"] and path.parent.name != "cli":  # commands have their own names
+    if path.stem in RULES["file_names"] and path.parent.name != "cli":  # a command names its file
         yield f"0: {path.stem}: write what the file holds"
     for line, name in read_names(path):
         if name in JSON_KEYS:

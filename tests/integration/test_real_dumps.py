@@ -64,7 +64,7 @@ def _switch_of(links: str) -> str:
 
 @dataclass(frozen=True)
 class Counted:
-    """Numbers of ordered pairs of hosts with a path, of transmit ports on these paths, of paths on the busiest link."""
+    """Counts: pairs of hosts with a path, hops of all these paths, and paths on the busiest link between switches."""
 
     arriving: int
     transmit_ports: int
@@ -146,8 +146,8 @@ def test_alike_messages_of_table_files_are_one_warning_with_their_number(tmp_pat
 
 
 BUSIEST = {"avakas": ("d-mod-k", 332, 270), "plafrim": ("min-hop", 2646, 2646)}
-"""Site -> model, and the largest numbers of paths on a link between switches: with the site's and the model's
-tables."""
+"""Site -> model, and the largest number of paths on a link between switches, by the site's tables and by the
+model's."""
 
 
 @pytest.mark.parametrize("site", ["written here", *(BUSIEST if REAL else ())])

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Each stage has an account of bytes received, passed on and left out. Texts report large losses at their beginning."""
+"""Each stage states the bytes that it received, kept and left out. Texts begin with the bytes left out, if many."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def inputs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, str]:
 
 
 def coverages(document: Any) -> list[list[dict[str, Any]]]:
-    """Return all lists of accounts in a document."""
+    """Return each `accounts` list in a document."""
     if isinstance(document, list):
         return [found for each in document for found in coverages(each)]
     if not isinstance(document, dict):

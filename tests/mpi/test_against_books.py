@@ -58,7 +58,7 @@ def test_persistent_point_to_point(mpi: Mpi, build: Build, ranks: int, tmp_path:
 
 @pytest.mark.parametrize("monitored", [0, 1], ids=["", "monitored"])
 def test_starts_that_another_tool_passes_on(system_mpi: Mpi, build: Build, monitored: int, tmp_path: Path) -> None:
-    """Bytes, calls and messages of MPI_Startall count once, although another tool calls PMPI_Startall inside it.
+    """Bytes, calls and messages of MPI_Startall are counted once, although another tool calls PMPI_Startall inside it.
 
     With Open MPI's monitoring, ibprof does not hook requests, so its wrappers of MPI_Start* count the bytes.
     """

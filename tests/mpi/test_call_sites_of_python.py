@@ -76,7 +76,7 @@ def test_every_version_of_python(tmp_path: Path) -> None:
 
 
 def test_text_that_is_compiled_without_end(tmp_path: Path) -> None:
-    """The program compiles more code objects than ibprof can store. Calls still count for their line of the text."""
+    """The program compiles more code objects than ibprof can store. Calls are still counted under their line."""
     mpi = find_mpi(FROM_PYPI[0])
     text = (
         "from mpi4py.MPI import COMM_WORLD as w, BYTE as b\n"

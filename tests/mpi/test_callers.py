@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""IBPROF_CALLERS: MPI calls through a library count for lines of the program, which comments name."""
+"""IBPROF_CALLERS: calls of MPI through a library are counted under lines of the program, which comments name."""
 
 from __future__ import annotations
 
@@ -224,7 +224,7 @@ def test_a_tool_in_between(build: Build, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", FAMILIES)
 def test_no_harm(name: str, build: Build, tmp_path: Path) -> None:
-    """Signal handlers, threads, forks, small stacks: the stack of each call is read, and nothing else changes."""
+    """Reading the stack of each call changes no program with signal handlers, threads, forks or small stacks."""
     mpi = find_no_harm(name)
     program = build(mpi, "unruly.c", "-pthread")
     command: list[str | Path] = [program, "handlers", "threads", "forks", "regions", "names", "limits"]

@@ -66,7 +66,7 @@ def test_recursive_doubling(mpi: Mpi, build: Build, ranks: int, tmp_path: Path) 
 
 @pytest.mark.parametrize("ranks", RANKS)
 def test_ring(mpi: Mpi, build: Build, ranks: int, tmp_path: Path) -> None:
-    """All-gather on a ring: each block passes all links of the ring except one."""
+    """In an all-gather on a ring, each block goes over all links of the ring except one."""
     command: list[str | Path] = [build(mpi, "collectives.c"), "blocking", "Allgather", str(BYTES)]
     sent = record_alone(mpi, ranks, command, tmp_path, "ALLGATHER", tuned("Allgather", 4))
     assert sent == all_the_same(patterns.ring(ranks), BYTES, ranks - 1)

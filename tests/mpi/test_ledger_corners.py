@@ -46,7 +46,7 @@ def count_ranks(mpi: Mpi) -> int:
 
 
 def check_compared(run: Profile, operation: str) -> None:
-    """Check that a recording is complete, that calls of `operation` ask for bytes, and that no bytes are missing."""
+    """Check a complete recording: the arguments of `operation` have bytes, and no bytes are missing."""
     assert describe_uncompared(run) is None
     asked = run.demands.bytes[run.demands.operation == run.operations.index(operation)]
     assert asked.sum() > 0

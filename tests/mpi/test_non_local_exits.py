@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""If a program leaves a call by longjmp or an exception, later messages do not count for this call."""
+"""If a program leaves a call by longjmp or an exception, later messages are not counted under this call."""
 
 from __future__ import annotations
 

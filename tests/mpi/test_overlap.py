@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Bytes count for the call that started them, whichever call sends them. A filter does not change recorded bytes."""
+"""Bytes are counted under the call that started them, whichever call sends them. A filter of calls changes no bytes."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def test_each_operation_has_its_own_bytes(mpi: Mpi, build: Build, what: str, ran
     profile = load_complete(tmp_path, ranks)
     wanted = expected(what, ranks)
     assert {operation: recorded(profile, operation=operation) for operation in wanted} == wanted
-    # Receivers count the same bytes, but count a point-to-point message for RECV.
+    # Receivers count the same bytes, but a point-to-point message under RECV.
     arrived = {
         operation: recorded(profile, operation=operation, directions=[Direction.RECEIVED]) for operation in wanted
     }

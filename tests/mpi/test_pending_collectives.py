@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Bytes of nonblocking collectives count for their calls: between groups, on a freed communicator, among persistent
-collectives.
+"""Bytes of nonblocking collectives are counted under their calls: between groups, on a freed communicator, among
+persistent collectives.
 
 The expected messages are from a run that completes each call at once; in the long form, from one run for each call.
 """
@@ -130,7 +130,7 @@ def test_mpich(name: str, how: str, build: Build, known: str, tmp_path: Path) ->
 @pytest.mark.parametrize("call", PERSISTENT)
 def test_starts_on_a_freed_communicator_of_intel_mpi(call: str, build: Build, tmp_path: Path) -> None:
     """In Intel MPI each start allocates a tag, which ibprof does not know once the communicator is freed. Later
-    messages are UNATTRIBUTED, and none counts for another call."""
+    messages are UNATTRIBUTED, and no message is counted under another call."""
     mpi = mpis.find_mpich_like(mpis.INTEL)
     command: list[str | Path] = [build(mpi, "pending_collectives.c"), "freed-persistent", call]
     run_mpi(mpi, RANKS, command, recording=tmp_path, env=THROUGH_NETWORK)

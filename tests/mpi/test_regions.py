@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Traffic counts for the region in which it was sent, whichever interface marks the regions."""
+"""Traffic is counted under the region in which it was sent, whichever interface marks the regions."""
 
 from __future__ import annotations
 

@@ -130,7 +130,7 @@ def test_memory_is_bounded(build: Build, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", MPIS)
 def test_both_ends_sample_the_same_messages(name: str, build: Build, tmp_path: Path) -> None:
-    rounds, ranks = 24, 2 if "mpich" in name else RANKS  # MPICH's ranks spin: more than cores would take long
+    rounds, ranks = 24, 2 if "mpich" in name else RANKS  # ranks of MPICH spin, so more ranks than cores are slow
     run = record(name, "sampled_messages.c", ranks, [rounds], build, tmp_path / "recording")
     operations = check_causes(run)
     assert not run.message_samples.level.any()

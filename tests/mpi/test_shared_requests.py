@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Threads pass requests and matched messages to each other. Each message counts once, whichever thread completes it."""
+"""Threads share requests and matched messages. Each message is counted once, whichever thread completes it."""
 
 from __future__ import annotations
 

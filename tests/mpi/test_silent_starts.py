@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Messages count for the call that started them, even if the call itself sends nothing."""
+"""Messages are counted under the call that started them, even if the call itself sends nothing."""
 
 from __future__ import annotations
 

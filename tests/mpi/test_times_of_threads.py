@@ -33,7 +33,7 @@ def seconds_of(run: Profile, rank: int) -> dict[tuple[str, str], float]:
 
 
 def test_threads_that_wait_at_once(system_mpi: Mpi, build: Build, tmp_path: Path) -> None:
-    """The time of each thread counts, so the sum is more than the run's time."""
+    """The times of all threads are added, so the sum is longer than the run."""
     program = build(system_mpi, "late_threads.c", "-O2", "-pthread")
     ran = run_mpi(system_mpi, 2, [program, str(LATE_S)], recording=tmp_path, env=ON)
     run = load_profile(tmp_path)

@@ -158,7 +158,7 @@ def test_search_finds_by_host_rank_lid_guid_and_switch(open_view: Open, matrix: 
         assert opened.loads() == loads, wanted
         opened.page.keyboard.press("Escape")
         assert opened.loads() == opened.expected()
-    # All bytes of this job pass sw-a; none pass sw-b.
+    # All bytes of this job go through sw-a, no bytes through sw-b.
     for switch, shown in (("sw-a", opened.expected()), ("sw-b", [["0", "0"]] * len(opened.rows))):
         opened.page.locator("#search").fill(switch)
         opened.page.locator("#found li").first.click()

@@ -53,7 +53,7 @@ def test_a_far_is_not_taken_for_tables_alone() -> None:
     columns = b"LID : Static Port : Group\n"
     assert looks_like_far(stanza + columns)
     assert find_table_format(stanza + columns) is TABLE_FORMATS[0]
-    # Columns after the first HEAD bytes do not count.
+    # ibprof does not search for columns after the first HEAD bytes.
     assert find_table_format(stanza + b"#\n" * HEAD + columns) is TABLE_FORMATS[1]
 
 

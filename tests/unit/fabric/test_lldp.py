@@ -77,7 +77,7 @@ EXPECTED = sorted(
 
 
 def test_a_folder_of_files_is_one_fabric(tmp_path: Path) -> None:
-    """Each link counts once, whether one or both of its ends list it. A host has an adapter for each of its ports."""
+    """Each link is counted once, whether one end lists it or both. A host has an adapter for each of its ports."""
     write_all(tmp_path / "lldp")
     (rail,) = find_rails([tmp_path / "lldp"])
     fabric = read_fabric(rail.links)

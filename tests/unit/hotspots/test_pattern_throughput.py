@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Throughput of patterns equals values by hand and counts of pairs on traced routes; the printed lines."""
+"""Throughputs of patterns equal calculations by hand and counts of pairs on traced routes; tests of printed lines."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def test_two_hosts_for_each_link_up_halve_it() -> None:
 
 @pytest.mark.parametrize("sample", ["testbed44", "oversub-faulty", "quirks-small"])
 def test_bisections_are_those_of_a_count_along_traced_routes(sample: str) -> None:
-    """ORCS's measure: the mean over pairs of 1 / largest number of pairs on a link of the pair's route."""
+    """As in ORCS, a pair has 1 / the number of pairs on its most shared link; the result is the mean over pairs."""
     subnet = load_sample(sample, IBDIAGNET)
     fabric = subnet.fabric
     lid = find_hosts([fabric]).ends[:, 0].tolist()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Peaks and steps equal numpy's and planted ones; clusters and their compact form; unusual processes; changes."""
+"""Peaks and steps equal numpy's results and the planted features; tests of clusters, unusual processes and changes."""
 
 from __future__ import annotations
 

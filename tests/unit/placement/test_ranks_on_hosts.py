@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""With several ranks on a host, placements also reduce the loads of hosts' links; expected times are by hand."""
+"""Placements of several ranks on a host also reduce loads of hosts' links; expected times are calculated by hand."""
 
 from __future__ import annotations
 

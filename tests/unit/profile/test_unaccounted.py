@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The least bytes that calls must send, compared with calculations by hand; operations that sent less are reported."""
+"""The minimum of bytes that calls must send equals calculations by hand; operations that sent less are reported."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def job(
     to: int = 1,
     unattributed: int = 0,
 ) -> Profile:
-    """Return a job. asked: (rank, partner, bytes) of each request; sent: bytes that rank 0 sent to rank `to`."""
+    """Return a job. asked: (rank, partner, bytes) of each call; sent: bytes that rank 0 sent to rank `to`."""
     run = make_profile(
         [Count(0, to, sent), Count(0, to, unattributed, operation=1)],
         [make_rank(rank, host, sees_host=sees_host) for rank, host in enumerate(hosts)],
@@ -42,14 +42,14 @@ def job(
 
 
 def least(run: Profile) -> int:
-    """Return the least number of bytes that were not seen; 0 if none are missing."""
+    """Return the minimum of bytes that the reported operations must send; 0 if no operation is reported."""
     return sum(each.least_bytes for each in find_unaccounted(run))
 
 
 ALL_100 = [(rank, WORLD, 100) for rank in range(RANKS)]
 TO_ROOT = [(rank, 0, 100) for rank in range(RANKS)]
 
-# (operation, requests, least bytes between ranks, least bytes between two hosts with two ranks each)
+# (operation, `asked`, minimum of bytes between ranks, minimum between two hosts with two ranks each)
 CASES = [
     ("BCAST", TO_ROOT, 300, 100),
     ("IREDUCE", TO_ROOT, 300, 100),
@@ -149,7 +149,7 @@ def test_an_archive_keeps_the_ledger(tmp_path: Path) -> None:
 @pytest.mark.parametrize("operation", ["ALLTOALLV", "IALLTOALLW"])
 @pytest.mark.parametrize("sees_host", [True, False])
 def test_threads_of_one_process_send_nothing_between_ranks(operation: str, sees_host: bool) -> None:
-    # Ranks of MPICH's MPIX_Threadcomm: the only process asks to send to its other threads.
+    # Ranks of MPICH's MPIX_Threadcomm are threads: the only process has bytes for its other threads in its arguments.
     run = make_profile(
         [], [make_rank(0, 0, sees_host=sees_host)], [make_host("h0")], operations=(operation, "UNATTRIBUTED")
     )

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The analytic model has the slides' values; approximations are near their exact formulas; fits; `ibprof-scaling`."""
+"""The analytic model has the slides' values; approximations are near exact formulas; tests of fits and commands."""
 
 from __future__ import annotations
 

@@ -108,8 +108,7 @@ def closed_network(cells: Sequence[Cell]) -> dict[str, Outcome]:
 
 
 def test_a_threshold_is_as_sure_as_what_was_measured() -> None:
-    """At the threshold, the throughput is 90% of the largest: the cycle, T0 + pause, is the shortest cycle, C, /
-    0.9."""
+    """At the threshold, throughput is 90% of the largest: the cycle T0 + pause is C / 0.9; C is the shortest cycle."""
     true = C / NEAR - T0
     for seeds in ([1, 2], [1, 2, 3], [2]):
         found = find_threshold(SMALL, io(), seeds, closed_network)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""GOAL files: times by hand, dependencies between operations, and invalid files."""
+"""GOAL files: times calculated by hand, dependencies between operations, and invalid files."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ c requires b
 
 @pytest.mark.parametrize(("hosts", "way"), [((0, 1), NEAR), ((0, 4), FAR)])
 def test_a_job_takes_its_computation_and_its_messages(tmp_path: Path, hosts: tuple[int, int], way: float) -> None:
-    """Times agree to some ticks of 0.64 ns; on other hosts, the trace takes longer by its messages' latency."""
+    """Times agree to some ticks of 0.64 ns; on distant hosts, only the messages take longer."""
     found = simulate(tmp_path, PING_PONG, hosts)
     assert found.operation_mean == pytest.approx(1000 + way + 2000 + way + 500, abs=10)
     assert found.mean == pytest.approx(way, abs=3)  # the mean over messages between hosts
@@ -65,7 +65,7 @@ def test_a_job_takes_its_computation_and_its_messages(tmp_path: Path, hosts: tup
 
 
 def test_what_does_not_wait_runs_on(tmp_path: Path) -> None:
-    """Rank 0 computes while its message and the answer travel: the longer time counts."""
+    """Rank 0 computes while its message and the answer travel: the job takes the longer of the two times."""
     text = PING_PONG.replace("l4 requires l3\n", "l4 requires l2\n").replace("l4: calc 500", "l4: calc 50000")
     assert simulate(tmp_path, text, (0, 4)).operation_mean == pytest.approx(51000, abs=10)
 

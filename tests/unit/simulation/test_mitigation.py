@@ -140,7 +140,7 @@ def test_links_of_jobs_that_end(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.parametrize("interval", [10 * US, 10 * MS, 10_000 * MS])
 def test_links_of_jobs_that_send_seldom(interval: float) -> None:
-    """Links are known once each client has sent to all its peers; MPI uses them for its bytes' time at line rate."""
+    """The links have the paths to all peers of each client; MPI keeps a link busy for its bytes' time at line rate."""
     cell = Cell(SMALL, (io(64 * KIB, interval), mpi(interval=interval)), (IO, MPI), MPI, 1)
     links, shared = find_shared_links(cell)
     simulation = set_up(cell).simulation

@@ -51,7 +51,7 @@ def measure_run(network: SimulatedNetwork, effort: Effort | None = None, limit: 
 
 
 def test_the_late_phase_of_a_run_is_measured(network: SimulatedNetwork) -> None:
-    """The last messages of a round arrive after its end, but count in this round."""
+    """The last messages of a round arrive after its end, but belong to this round."""
     latency = measure_run(network)
     assert latency.is_settled
     assert latency.note == "2 whole rounds of the recorded run"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Predicted times of a recorded run on other hosts, with other tables, and next to another job equal times by hand."""
+"""Predicted times of a recorded run equal calculations by hand: on other hosts, with other tables, next to a job."""
 
 from __future__ import annotations
 

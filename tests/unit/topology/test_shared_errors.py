@@ -283,7 +283,7 @@ def test_slower_links_of_levels_are_found_again_in_resampled_matrices() -> None:
 
 @pytest.mark.parametrize(("kind", "seed"), [("Xeon Phi", 1), ("Zen 5", 2), ("sub-NUMA clusters", 2)])
 def test_outliers_hide_no_switches(kind: str, seed: int) -> None:
-    """If outliers hid switches, the switches' delays would form a pattern in the errors."""
+    """All switches are found, although 2% of the delays are outliers."""
     sample = measure(kind, "2% outliers", seed)
     assert find_splits(infer_sample(sample)) == sample.splits
 
@@ -327,7 +327,7 @@ def test_steps_of_a_clock_are_no_links() -> None:
 
 
 def test_slower_links_of_many_hosts_are_no_factors() -> None:
-    """The errors of a tree have a pattern by chance, but factors on the delays of hosts would need more switches."""
+    """By chance, the errors have a pattern, but a model with factors of hosts needs more switches: it is not chosen."""
     made = SHAPES["mixed speeds"](64)
     sample = Sample(disturb(made.delays(), 0.08, 23), made.splits())
     inferred = infer_sample(sample)

@@ -217,7 +217,7 @@ def run_mpi(
         mca: Open MPI's MCA parameters.
         env: environment variables of the ranks.
         check: true if the command must end with status 0.
-        whole: true if ibprof must have counted all bytes that calls asked for, in a complete recording.
+        whole: true if the recording must be complete and have all bytes that the arguments of calls require.
     """
     of_ranks = dict(env or {})
     if recording:
@@ -237,7 +237,7 @@ def run_mpi(
 
 
 def check_accounted(recording: Path) -> None:
-    """Check that the newest run counted all bytes that calls asked for, in each operation."""
+    """Check that the newest run has, for each operation, all bytes that the arguments of calls require."""
     if not is_recording(recording):
         return
     try:

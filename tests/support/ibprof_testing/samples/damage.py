@@ -606,8 +606,7 @@ def _answer(links: Path) -> Answer:
 
 
 _SAYS_LOSS = ("left out", "cannot be used", "The forwarding tables lead to", "listed from one end only")
-"""Texts that report missing hosts in the first lines of the output; after a removal of lines, only the last two
-count."""
+"""Texts that report missing hosts in the first lines of the output."""
 
 NAMED, UNCHANGED, SILENT = "named", "unchanged", "silent"
 

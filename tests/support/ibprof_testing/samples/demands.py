@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Add demands (the bytes that calls ask for) to hand-made profiles."""
+"""Add demands (the bytes in the arguments of calls) to hand-made profiles."""
 
 from __future__ import annotations
 

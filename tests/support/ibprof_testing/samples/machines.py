@@ -46,8 +46,8 @@ def nested(*levels: tuple[int | tuple[int, ...], Range], hops: Range = (0.0, 0.0
     """Return a function that draws a machine of nested levels, such as sockets, clusters, and threads of a core.
 
     Args:
-        levels: levels from the outermost to the threads of a core. Each level has a number of units in a unit of the
-            level above (or several numbers to draw from), and a range of the delay between these units, ns.
+        levels: levels from the outermost to the threads of a core. For each level: the number of its parts in a part of
+            the level above (or several numbers to draw from), and the range of the delay between these parts, ns.
         hops: range of the additional delay for each hop on the grid of cores of an outermost unit, ns.
     """
 

@@ -64,7 +64,7 @@ def score(trace: Trace) -> np.ndarray:
 def find_long_ns(traces: Sequence[Trace], level: int, longest: int) -> float:
     """Return the score above which all ranks keep collectives.
 
-    It is infinite if `longest` is 0, or if the hash left at most `longest` collectives of a rank unselected.
+    The score is infinite if `longest` is 0, or if the hash left at most `longest` collectives of a rank unselected.
     """
     found = 0.0
     for trace in traces:
@@ -188,7 +188,7 @@ def _messages(
         number = seen[envelope]
         seen[envelope] += 1
         call = int(row["call"])
-        # A pause before one message of a call also counts for the call's later messages.
+        # A pause before one message of a call is also in the scores of the call's later messages.
         late[call] = max(late[call], int(row["post"]) - last if last else 0)
         last = int(row["post"])
         score = max(late[call], int(trace.calls["exit"][call] - trace.calls["enter"][call]))

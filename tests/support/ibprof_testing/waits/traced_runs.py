@@ -24,7 +24,7 @@ MTU = 1500
 
 # In a network namespace with only a loopback device, ranks communicate by TCP.
 ROUTED = "routed0"
-"""A device with an address that UCX accepts, unlike a loopback address. Packets to this address pass the loopback
+"""A device with an address that UCX accepts, unlike a loopback address. Packets to this address go through the loopback
 device."""
 
 OVER_TCP = {
@@ -129,7 +129,7 @@ PLANTS = (
 def slow_loopback(mbit: int) -> Iterator[list[str]]:
     """Make a network namespace with a loopback device of `mbit` Mb/s; yield the words that run a command in it.
 
-    All packets between processes in the namespace pass this device.
+    All packets between processes in the namespace go through this device.
 
     Raises:
         MissingError: this machine cannot make such a namespace.

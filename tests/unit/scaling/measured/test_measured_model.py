@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Run times predicted from delays, calls and forwarding tables; each part equals values by hand."""
+"""Run times predicted from delays, calls and forwarding tables; each part equals calculations by hand."""
 
 from __future__ import annotations
 
