@@ -21,7 +21,7 @@ import numpy.typing as npt
 from ibprof_lab.latency.model.delays import Delays
 
 PAPERS_THRESHOLD = 0.25
-"""Correlation threshold of the paper, estimated from its picture of the delays of the cluster K-60."""
+"""Correlation threshold of the paper, estimated from a picture in the paper: the delays of the cluster K-60."""
 
 FEWEST_LENGTHS = 4
 """Smallest number of message lengths for a search for peaks and steps."""
@@ -172,7 +172,7 @@ def detrend(profiles: npt.NDArray[np.float64], lengths: npt.NDArray[np.int64]) -
     """Return the deviation of each profile from its line of delay over length, relative to the line, float64 [P, L].
 
     The line minimises the sum of squared relative deviations, because measurement errors grow with the delay. Absolute
-    deviations would show peaks and steps at the longest messages only.
+    deviations are so large at the longest messages that they hide all other peaks and steps.
     """
     weight = 1 / np.square(np.maximum(profiles, 1e-12))
     total = weight.sum(axis=1, keepdims=True)

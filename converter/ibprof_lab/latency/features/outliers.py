@@ -168,7 +168,7 @@ def _predict(logarithm: Matrix) -> Matrix:
     seen = np.where(np.isfinite(seen), seen, np.nanmedian(seen))
     seen = np.nan_to_num(seen)
     count = min(_NEIGHBOURS, size - 2)
-    # Similarity is the sum of absolute differences (p=1), since squares would give one outlier too much weight.
+    # Similarity is the sum of absolute differences (p=1), since squares give one outlier too much weight.
     found = KDTree(seen).query(seen, k=count + 1, p=1)[1]
     neighbours = np.asarray(found, np.int64)
     predicted = np.empty_like(both)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Work of one process in a round: it measures, answers, sends noise, or rests. Loops that run on many pairs at once."""
+"""Work of one process in a round (measure, answer, send noise, or nothing), and loops on many pairs at once."""
 
 from __future__ import annotations
 
@@ -33,8 +33,8 @@ _PING, _ECHO = 3, 4
 _MOST_TURNS = 1 << 20
 
 _BATCHES = 8
-"""Batches grow until one lasts at least the timed seconds / this number. Much longer batches would end too long after
-the timed seconds."""
+"""Batches grow until one lasts at least the timed seconds / this number. Much longer batches end too long after the
+timed seconds."""
 
 
 class ConcurrentEchoes:

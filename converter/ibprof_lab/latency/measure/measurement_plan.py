@@ -133,11 +133,11 @@ def sequential(processes: int) -> Iterator[Round]:
 def round_robin(processes: int) -> Iterator[Round]:
     """Yield the fewest possible rounds by the circle method for tournaments: n - 1 for even n, n for odd n.
 
-    For odd n, one process rests in each round.
+    For odd n, one process is in no pair of a round.
     """
     if processes < 2:
         return
-    players = processes + processes % 2  # with odd n, a virtual player: its opponent rests
+    players = processes + processes % 2  # for odd n, the last player is virtual, and its partner is in no pair
     circle = players - 1
     steps = np.arange(1, players // 2)
     for turn in range(circle):

@@ -80,7 +80,7 @@ def describe_place(module: Any) -> tuple[str, str]:
 
 
 class FirstProcessError(IbprofError):
-    """Raised on the other ranks if rank 0 fails: they exit with its status, and only rank 0 reports the error."""
+    """Raised on the other ranks if rank 0 fails: all exit with rank 0's status, and only rank 0 reports the error."""
 
     def __init__(self, status: int) -> None:
         super().__init__("the first process failed")
@@ -88,7 +88,7 @@ class FirstProcessError(IbprofError):
 
 
 def on_first(comm: Any, work: Callable[[], T]) -> T | None:
-    """Call `work` on rank 0 only. Return its result on rank 0, and None on the other ranks.
+    """Call `work` on rank 0 only. Return the result of `work` on rank 0, and None on the other ranks.
 
     Raises:
         IbprofError: on rank 0, `work` failed.
@@ -171,7 +171,7 @@ def work_together(work: Callable[[Any], int]) -> int:
             return error.status
         raise
     except Exception:
-        # Abort the job, because the other ranks would wait for this rank forever.
+        # Abort the job, because otherwise the other ranks wait for this rank forever.
         traceback.print_exc()
         sys.stderr.flush()
         module.COMM_WORLD.Abort(UNEXPECTED)

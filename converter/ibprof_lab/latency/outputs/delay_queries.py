@@ -51,7 +51,7 @@ def query_delays(
 
         draw_matrix(png, read, index, statistic)
     document = describe_delays(read, statistic)
-    # Leave out large matrices: thousands of processes would make gigabytes of text.
+    # Leave out large matrices: the matrix of thousands of processes is gigabytes of text.
     is_small = read.processes <= (_MOST_IN_JSON if json else MOST_SHOWN)
     if len(read.lengths) and (is_small or length is not None or bandwidth):
         document["matrix"] = describe_matrix(read, index, statistic, bandwidth)

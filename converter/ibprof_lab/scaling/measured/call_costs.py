@@ -224,8 +224,8 @@ class LinkSharing:
             raise InconsistentError(f"{fabric.name}: expected links of known speed")
         busiest = (loads.bytes.max(axis=1) / rates[:, None]).max(axis=0)
         share = busiest * float(np.median(of_hosts)) / _UNIT
-        # In `ALL_PAIRS` and `ROOT`, one round has many messages of a rank. Divide by their number, since a share is
-        # relative to one message.
+        # In `ALL_PAIRS` and `ROOT`, one round has many messages of a rank. Divide by the number of these messages,
+        # since a share is relative to one message.
         each = {ALL_PAIRS: len(source) / ranks, ROOT: float(ranks - 1)}.get(pattern, 1.0)
         return float(share.mean()) / each
 

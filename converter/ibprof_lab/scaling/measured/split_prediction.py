@@ -151,7 +151,7 @@ def _name_program(command: str) -> str:
 
 
 def read_runs(given: Sequence[tuple[float | None, Path]], scaling: str | None) -> tuple[list[RunParts], str | None]:
-    """Return the runs, and the kind of scaling that the problem sizes show (None if they show none).
+    """Return the runs, and the kind of scaling: as the problem sizes show or, without problem sizes, `scaling`.
 
     Raises:
         InputError: the profiles have different programs, or only one number of processes.

@@ -81,7 +81,7 @@ def describe_deadlock(network: SimulatedNetwork, waits: npt.NDArray[np.uint32]) 
 def _find_cycle(network: SimulatedNetwork, dependencies: Ints) -> list[int]:
     here, there = np.divmod(dependencies, len(network.end_to))
     while len(here):
-        # Remove link directions that wait for no remaining link direction. The remaining ones contain a cycle.
+        # Remove link directions that wait for no remaining link direction. The rest contains all cycles.
         waits = np.zeros(len(network.end_to), np.bool_)
         waits[here] = True
         if waits[there].all():

@@ -29,8 +29,8 @@ NO_END = 1 << 62
 _FIRST_CHUNK_NS = 50e3
 
 _LEAST = 10
-"""Smallest number of measured operations of a collective. A limit for messages would not suffice, since one operation
-may have tens of messages."""
+"""Smallest number of measured operations of a collective. A smallest number of messages is not enough, since one
+operation may have tens of messages."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -354,7 +354,7 @@ class SteadyState:
     Args:
         part: required half width of the 95% interval, relative to the mean; 0 for no test.
         clients: number of clients of the job.
-        messages: number of messages per client that would be measured without the test.
+        messages: number of messages per client that are measured if no test ends the run.
 
     Source: A. M. Law and J. S. Carson, "A sequential procedure for determining the length of a steady-state
     simulation", Operations Research 27(5), 1979; W. G. Cochran, "Sampling Techniques", Wiley, 1977, section 2.6; G. S.

@@ -88,8 +88,8 @@ def describe_links(watch: Watch) -> list[tuple[str, npt.NDArray[np.float64]]]:
 def find_busy(simulation: Simulation) -> npt.NDArray[np.float64]:
     """Return the ticks in which each link direction transmits bytes of each job, float64 [link direction, job].
 
-    The engine counts a packet when a link direction admits it to its queue. This function subtracts the ticks of the
-    admitted bytes that are not yet sent. Each job's part of these bytes is assumed proportional to the job's busy
+    The engine counts a packet when it enters the queue of a link direction. This function subtracts the ticks of the
+    bytes in queues, which are not yet sent. Each job's part of these bytes is assumed proportional to the job's busy
     ticks. A packet that waits for the next link direction's buffer is already sent, and is not subtracted.
     """
     network, ends = simulation.network, simulation.look_at_ends()

@@ -47,16 +47,16 @@ SERVERS = "servers"
 """Key of the I/O servers in mappings from names of jobs to hosts."""
 
 _HOPS = 3e7
-"""Largest number of packet hops of the simulation that observes the loads of links."""
+"""Largest number of packet hops in the simulation that measures the loads of links."""
 
 _MESSAGES = 20
-"""Number of messages that each client must complete while the loads of links are observed. A client of a recorded run
+"""Number of messages that each client must complete while the loads of links are measured. A client of a recorded run
 that follows its time line must complete one round."""
 
 _CHUNK_NS = 1e6
 
 _PARTS = 20
-"""Smallest duration of a step of the simulation that observes the loads: the time simulated so far / this number."""
+"""This simulation checks its progress after each piece of time, which is at least the time so far / this number."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -238,13 +238,13 @@ class SharedLink:
 
 
 def find_shared_links(cell: Cell, most: int = 5) -> tuple[list[SharedLink], int]:
-    """Return the busiest link directions that all jobs of a cell use, and the number of all such link directions.
+    """Return the busiest link directions that all jobs use, and the number of link directions that all jobs use.
 
     With forwarding tables, a job uses all links on the routes of its messages. With adaptive routing, a job uses the
     links that its messages crossed in a simulation.
 
     Args:
-        cell: cell with all jobs running.
+        cell: simulation of all jobs.
         most: largest number of link directions to return.
     """
     prepared = set_up(cell)

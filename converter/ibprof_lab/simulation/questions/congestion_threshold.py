@@ -44,7 +44,7 @@ _POINTS = 4
 _ROUNDS = 2
 
 Simulate = Callable[[Sequence[Cell]], dict[str, Outcome]]
-"""Function that simulates cells and returns their outcomes by `Cell.key`."""
+"""Function that runs simulations and returns their outcomes by `Cell.key`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,7 +131,7 @@ def find_threshold(setting: Setting, job: Workload, seeds: Sequence[int], simula
     Args:
         job: the I/O job; its interval is not used.
         seeds: random seeds; times are compared between simulations with the same seed.
-        simulate: function that simulates cells.
+        simulate: function that runs simulations.
 
     Raises:
         InconsistentError: the mean request time settled for no seed, at interval 0 or at the long interval.

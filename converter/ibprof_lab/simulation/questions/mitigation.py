@@ -30,7 +30,7 @@ MOST_SEEDS_ASKED = 100
 """Largest number of seeds that an answer proposes."""
 
 WORTH = 0.95
-"""A change is recommended only if it reduces the time of MPI messages below this fraction of their present time."""
+"""A change is recommended only if it reduces the time of MPI messages below this fraction of the present time."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -48,9 +48,9 @@ class ReplayQuestion:
 
     Attributes:
         run: the recorded run.
-        recorded: two cells on the recorded network; ranks wait early in the first, and late in the second. Empty for a
-            run on one host.
-        wanted: the same two cells on the other network, for each seed.
+        recorded: two simulations on the recorded network; ranks wait early in the first, and late in the second. Empty
+            for a run on one host.
+        wanted: the same two simulations on the other network, for each seed.
         notes: sentences for the user.
     """
 
@@ -158,7 +158,7 @@ def _both(setting: Setting, jobs: Sequence[Workload], seed: int) -> tuple[Cell, 
 
 
 def answer_replay(question: ReplayQuestion, simulate: Simulate) -> ReplayedTime:
-    """Simulate the cells, and predict the run's time.
+    """Run the simulations, and predict the time of the recorded run.
 
     Raises:
         InconsistentError: the replay on the recorded network deviates too far from the run, or a simulation has no

@@ -104,7 +104,7 @@ def describe_results(results: StudyResults, output: StudyOutput) -> Iterator[str
 
 
 def write_run(folder: Path, cell: Cell) -> list[SlowSender]:
-    """Simulate a cell again, sample the messages of all jobs, write `FILES`, and return the slow senders."""
+    """Repeat a simulation with messages of all jobs sampled, write `FILES`, and return the slow senders."""
     for name in FILES:
         (folder / name).unlink(missing_ok=True)
     subnet = cell.setting.load().subnet

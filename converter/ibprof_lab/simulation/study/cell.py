@@ -30,7 +30,7 @@ from ibprof_lab.simulation.workload.host_assignment import HostAssignment, assig
 from ibprof_lab.simulation.workload.workloads import Role, Workload, digest_messages
 
 RESULT_SCHEMA = 4
-"""Version of stored results: increased when descriptions of cells change, or outcomes of the same cell."""
+"""Version of stored results: increased if the description or the outcome of the same simulation changes."""
 
 _MOST_TICKS = float(1 << 53)
 """Largest number of ticks of a message and its pause. The engine's 64-bit counters hold 2,000 times this number."""
@@ -145,7 +145,7 @@ def _describe_workload(workload: Workload, runs: bool) -> dict[str, Any]:
 
 
 def make_cells(setting: Setting, workloads: Sequence[Workload], measured: str, seeds: Sequence[int]) -> list[Cell]:
-    """Return for each seed two cells with a measured job: one in which it runs alone, and one with all jobs."""
+    """Return for each seed two simulations of a measured job: one in which it runs alone, and one with all jobs."""
     everyone = tuple(each.name for each in workloads)
     return [
         Cell(setting, tuple(workloads), running, measured, seed)
@@ -156,10 +156,10 @@ def make_cells(setting: Setting, workloads: Sequence[Workload], measured: str, s
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """The outcome of a cell.
+    """The outcome of a simulation.
 
     Attributes:
-        key: key of the cell.
+        key: `Cell.key` of the simulation.
         latency: latency of the measured job.
         packet_hops, cpu_seconds: work of the simulation.
         whole_ns: name of a job that sent all its messages -> each client's time from its start to its last message, ns.
@@ -174,7 +174,7 @@ class Outcome:
 
 @dataclass(frozen=True, slots=True)
 class Prepared:
-    """A cell's simulation before it runs.
+    """A simulation that has not run yet.
 
     Attributes:
         measured: bool [client], True for clients of the measured job.
@@ -201,7 +201,7 @@ def refuse_long_times(network: SimulatedNetwork, workload: Workload) -> None:
 
 
 def find_assignment(cell: Cell) -> HostAssignment:
-    """Return the hosts of a cell's servers and of each job.
+    """Return the hosts of the servers and of each job in a simulation.
 
     Raises:
         InputError: the fabric cannot be read.
@@ -220,7 +220,7 @@ def find_assignment(cell: Cell) -> HostAssignment:
 
 
 def set_up(cell: Cell, sampled: Sequence[str] = (), skip_hops: bool = False) -> Prepared:
-    """Return a cell's simulation, ready to run.
+    """Return a simulation that is ready to run.
 
     Args:
         sampled: names of further jobs whose messages are sampled; messages of the measured job are always sampled.
@@ -249,7 +249,7 @@ def set_up(cell: Cell, sampled: Sequence[str] = (), skip_hops: bool = False) -> 
 
 
 def run_cell(cell: Cell) -> Outcome:
-    """Simulate a cell until its latency is measured, and all clients with a limit have sent all messages."""
+    """Simulate until the measured job's latency is known, and all clients with a limit have sent all messages."""
     begin = time.process_time()
     prepared = set_up(cell, skip_hops=True)
     simulation = prepared.simulation

@@ -124,12 +124,12 @@ def find_cycle_ns(cell: Cell, workload: Workload) -> float:
 
 
 def estimate_hops(cell: Cell) -> float:
-    """Estimate the number of packet hops of a cell; for most cells, the error is less than a factor of 3."""
+    """Estimate the packet hops of a simulation; for most simulations, the error is less than a factor of 3."""
     return sum(_estimate_hops_of_jobs(cell).values())
 
 
 def estimate_seconds(cell: Cell) -> float:
-    """Estimate the processor time of a cell, s; for most cells, the error is less than a factor of 4."""
+    """Estimate the processor time of a simulation, s; mostly, the error is less than a factor of 4."""
     hops = _estimate_hops_of_jobs(cell)
     return sum(hops[each.name] * _find_hop_ns(cell, each) for each in _list_running(cell)) / 1e9
 

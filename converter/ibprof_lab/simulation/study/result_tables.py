@@ -41,7 +41,7 @@ _MISSING = Outcome("", replace(NOTHING, note="not simulated yet"), 0, 0.0, {})
 
 
 def list_results(cells: Sequence[Cell], outcomes: Mapping[str, Outcome]) -> list[Row]:
-    """Return a row per cell. If the mean did not settle or is missing, times are None, and `note` has the reason."""
+    """Return a row per simulation. If its mean did not settle or is missing, times are None; `note` has the reason."""
     jobs = list(dict.fromkeys(each.name for cell in cells for each in cell.workloads))
     return [_describe_cell(cell, jobs) | _describe_outcome(outcomes.get(cell.key, _MISSING), jobs) for cell in cells]
 
@@ -60,7 +60,7 @@ def account_for_cells(cells: Sequence[Cell], outcomes: Mapping[str, Outcome]) ->
 
 
 def describe_cells_lost(cells: Sequence[Cell], accounts: Iterable[StageAccount]) -> list[str]:
-    """Return sentences on the large losses in accounts; if nothing was left out, a sentence that says so."""
+    """Return sentences on large amounts of left-out data; if nothing was left out, a sentence that says so."""
     return list(describe_losses(accounts, complete=not any(map(list_gaps, _list_workloads(cells)))))
 
 

@@ -25,7 +25,7 @@ from ibprof_lab.simulation.workload.recorded_messages import Recorded
 from ibprof_lab.simulation.workload.workloads import Workload, load_recorded
 
 Refuse = Callable[[str, str], IbprofError]
-"""Function that returns an error, given the expected and the found value."""
+"""Function that makes the error for an invalid value from two texts: the expected value, and the found value."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,7 +92,7 @@ def make_setting(options: MachineOptions) -> Setting:
 
 
 def refuse_option(name: str) -> Refuse:
-    """Return a function that returns errors on the value of a command-line option."""
+    """Return a function that makes the error for an invalid value of a command-line option (see `Refuse`)."""
     return lambda expected, found: UsageError(f"{name}: expected {expected}, found {quote_found(found)}")
 
 
@@ -235,7 +235,7 @@ def allocate_named(
         workload: the job.
         named: the fabric's hosts.
         taken: simulated host -> its use; the function adds the job's hosts.
-        refuse: function that returns errors.
+        refuse: function that makes the error for an invalid name.
 
     Raises:
         IbprofError: from `refuse`: a name is unknown or occurs twice, a host has another use, or the number of hosts is

@@ -47,7 +47,7 @@ JOB_KEYS = ("name", "role", "bytes", "interval", "window", "jitter", "share", "l
              "goal", "hosts")  # fmt: skip
 
 _TAKEN = ("packet", "lane", "half")
-"""Reserved job names: their columns, such as `packet_bytes`, would have the names of other columns."""
+"""Refused job names: columns of a job begin with its name, and `packet_bytes` is already the name of a column."""
 
 _ROLES = tuple(role for role in Role if role is not Role.REPLAY)
 """Roles that jobs of a study may have. Only `ibprof-sim replay` uses the role REPLAY."""
@@ -392,7 +392,7 @@ def plan_preset(name: str, machine: MachineOptions, seeds: Sequence[int], quick:
 
 
 def _refuse_small_lanes(reader: StudyReader, name: str, hardware: Hardware, variants: Sequence[YamlMapping]) -> None:
-    """Refuse options by which a packet would be larger than a lane's buffer in one of the study's variants."""
+    """Refuse options with which a packet is larger than a lane's buffer in one of the study's variants."""
     used = [reader.numbers("hardware", each.get("hardware", YamlMapping()), hardware) for each in variants]
     least, most = min(each.lane_bytes for each in used), max(each.packet_bytes for each in used)
     packet, lane, other = hardware.packet_bytes, hardware.lane_bytes, f"the study {name} also has"

@@ -212,7 +212,7 @@ class StudyReader:
         return names
 
     def refusal(self, where: str) -> Refuse:
-        """Return a function that returns errors for a value."""
+        """Return a function that makes the error for an invalid value at `where` (see `Refuse`)."""
         return lambda expected, found: self.fail(where, expected, found)
 
     def choice(self, where: str, value: object, values: tuple[str, ...]) -> str:
@@ -238,7 +238,7 @@ class StudyReader:
 
 
 def choose_quick(reader: StudyReader, study: YamlMapping) -> YamlMapping:
-    """Return a study after the values in its mapping `quick` have replaced the study's."""
+    """Return a study in which the values of its key `quick` replace the study's values."""
     quick = reader.mapping("quick", study.get("quick", YamlMapping()), QUICK_KEYS, "quick.{}")
     return _merge(study, quick)
 
@@ -332,7 +332,7 @@ def _apply(study: YamlMapping, changes: tuple[YamlMapping, ...]) -> YamlMapping:
 
 
 def _merge(base: YamlMapping, change: Mapping[str, Any], lines: Mapping[str, int] | None = None) -> YamlMapping:
-    """Return `base` after values in `change` replaced its values; mappings in both are merged recursively."""
+    """Return `base` with the values in `change`; mappings that are in both are merged recursively."""
     merged = YamlMapping()
     merged.line = base.line
     lines = change.lines if isinstance(change, YamlMapping) else lines or {}

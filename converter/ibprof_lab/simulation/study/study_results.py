@@ -60,7 +60,7 @@ class StudyResults(NotebookView):
         conclusions: name -> time or slow-down, from means over seeds.
         rows: a row for each simulation.
         notes: sentences on properties of profiles and fabric that limit the results.
-        accounts: accounts of inputs and simulations.
+        accounts: numbers of inputs and simulations that were used and left out, with reasons.
         lost: sentences on data that were left out.
         slow_senders: sentences on slow senders (see `simulated_run`).
     """
@@ -123,7 +123,7 @@ def list_notes(plan: StudyPlan) -> tuple[str, ...]:
 
 
 def choose_shown(plan: StudyPlan) -> Cell:
-    """Return the cell for `simulated_run`: the first one with all jobs running and, if possible, `plan.setting`."""
+    """Return the simulation that `simulated_run` shows: the first with all jobs and, if possible, `plan.setting`."""
     together = [cell for cell in plan.cells if not cell.is_alone]
     return next((cell for cell in together if cell.setting == plan.setting), (together or plan.cells)[0])
 

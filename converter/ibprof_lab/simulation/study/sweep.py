@@ -34,8 +34,8 @@ _WORLD_SIZES = ("OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "MPI_LOCALNRANKS")
 _UNIT_S = 0.005
 """Estimated processor time of a unit of progress, seconds."""
 _WORTH_PROCESSES_S = 1.0
-"""If the estimated time is at most this many seconds, the simulations run in this process. The start of other processes
-would take longer."""
+"""If the estimated time is at most this many seconds, the simulations run in this process, since the start of other
+processes takes longer."""
 _RECORDED = (Role.PROFILE, Role.REPLAY, Role.GOAL)
 _TOGETHER = 10.0
 """Interrupts within this number of seconds after the first are ignored."""
@@ -94,8 +94,9 @@ def open_pool(workers: int) -> Iterator[Executor | None]:
 
 @contextmanager
 def _interrupted_once() -> Iterator[None]:
-    """Handle only the first interrupt. A second interrupt, for example from `timeout`, would stop the shutdown that the
-    first one began. After an interrupt, the handler stays installed, since the second interrupt may be handled late.
+    """Handle only the first interrupt, since a second interrupt, for example from `timeout`, stops the shutdown that
+    the first one began. After an interrupt, the handler stays installed, since the second interrupt may be handled
+    late.
     """
     if current_thread() is not main_thread() or signal.getsignal(signal.SIGINT) is not signal.default_int_handler:
         yield
@@ -167,7 +168,7 @@ def keep_results(folder: Path | None) -> Iterator[Path]:
 def run_cells(
     cells: Sequence[Cell], folder: Path, pool: Executor, tell: Callable[[int, int], None] = lambda _done, _all: None
 ) -> dict[str, Outcome]:
-    """Simulate the cells without stored outcome, seed by seed, and store each new outcome immediately.
+    """Run the simulations without stored outcome, seed by seed, and store each new outcome immediately.
 
     Args:
         folder: folder of the study, with the stored outcomes.
@@ -175,7 +176,7 @@ def run_cells(
         tell: callback that gets the completed work and the total work, in units of `_UNIT_S`.
 
     Returns:
-        Key of a cell -> its outcome.
+        `Cell.key` -> outcome of this simulation.
 
     Raises:
         MemoryError: a process of the pool was killed.
@@ -188,7 +189,7 @@ def run_cells(
         wanted = {cell.key: cell for cell in cells}
         missing = {key: cell for key, cell in wanted.items() if key not in outcomes}
         cost = {key: max(round(estimate_seconds(cell) / _UNIT_S), 1) for key, cell in wanted.items()}
-        # The longest cells of a seed come first: otherwise all processes may wait for a long cell at the end.
+        # The longest simulations of a seed come first: otherwise all processes may wait for a long one at the end.
         in_turn = sorted(missing.values(), key=lambda cell: (cell.seed, -cost[cell.key]))
         done, all_of = sum(cost[key] for key in wanted if key in outcomes), sum(cost.values())
         tell(done, all_of)
@@ -233,7 +234,7 @@ def _claim(file: TextIO, folder: Path) -> None:
 
 
 def find_stored(cells: Sequence[Cell], folder: Path) -> dict[str, Outcome]:
-    """Return the outcomes of cells that are stored in a folder."""
+    """Return the stored outcomes in a folder: `Cell.key` -> outcome."""
     outcomes = {each.key: each for each in _read_store(folder / STORE)}
     return {cell.key: outcomes[cell.key] for cell in cells if cell.key in outcomes}
 

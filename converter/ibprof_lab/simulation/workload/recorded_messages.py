@@ -50,11 +50,11 @@ _ROUNDS = 60
 """Largest number of iterations in `_share_out`."""
 
 _CLOSE = 1e-3
-"""Tolerated relative error of the number of messages of a size, and of an interval's mean size, in `_share_out`."""
+"""`_share_out` ends at this relative error of each size's number of messages and of each interval's mean size."""
 
 _STEP, _STEEPEST = 2.0, 60.0
-"""Limits of an interval's slope in `_share_out`: it changes by at most `_STEP` per iteration, and its absolute value is
-at most `_STEEPEST`."""
+"""In `_share_out`, the slope of an interval changes by at most `_STEP` per iteration, and its absolute value is at most
+`_STEEPEST`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +67,7 @@ class Recorded:
         bytes: uint64, size; all messages of a counter have about the same size, which may be 0.
         begin_ns: float64, start time since the run's start; empty if times were not requested.
         duration_ns: duration of the run; 0 if times were not requested.
-        account: account of the run's messages: how many are simulated, and why others are not.
+        account: how many of the run's messages are simulated, and why others are not.
         one_of: number of the run's messages, of similar size, that each message represents.
         was_on_one_host: True if all ranks were on one host, where no message crosses a network.
     """

@@ -123,7 +123,7 @@ class RootedTree:
         return np.sort(edge, axis=1).astype(np.int32), length, self.nodes
 
     def without_node(self, node: int) -> RootedTree:
-        """Return the tree without a node; its children become children of its parent."""
+        """Return the tree without a node; the node's children become children of the node's parent."""
         above = self.parent[node]
         parent = np.delete(np.where(self.parent == node, above, self.parent), node)
         node_of_leaf = np.where(self.node_of_leaf == node, above, self.node_of_leaf)

@@ -2,8 +2,8 @@
 """Candidates: graphs that may explain delays, their scores, and tests for patterns in the residuals.
 
 On real machines, pairs that share a host, a route or a place on a chip have similar errors. A mean over many such pairs
-is no more exact than the delay of one pair. A test that treats pairs as independent would therefore find a false switch
-in every group of hosts with slightly shorter delays.
+is no more exact than the delay of one pair. A test that treats pairs as independent therefore finds a false switch in
+every group of hosts with slightly shorter delays.
 """
 
 from __future__ import annotations

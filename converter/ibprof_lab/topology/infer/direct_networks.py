@@ -489,7 +489,7 @@ def _rank(delays: Floats) -> Floats:
 
 
 class _Judge:
-    """Keeps the best of the sets of links that it evaluates."""
+    """Evaluation of sets of links, which keeps the best set."""
 
     def __init__(self, delays: Floats, noisy: Floats, known: npt.NDArray[np.bool_], means: _Means | None) -> None:
         self._delays, self._noisy, self._means, self._free = delays, noisy, means, means is None
@@ -540,8 +540,8 @@ class _Judge:
         return misfit + links * (log(float(pairs.sum())) + 2 * CAUTION)
 
     def _group_lengths(self, edges: Edges) -> Floats:
-        """Return the mean delay of similar links as the length of each link, since errors of single links would add up
-        along paths.
+        """Return the mean delay of similar links as the length of each link, since errors of single links add up along
+        paths.
         """
         values = self._delays[edges]
         spread = np.maximum(self._noisy[edges] / np.maximum(values, 1e-300), 1.0)

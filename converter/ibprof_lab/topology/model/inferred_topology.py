@@ -159,7 +159,7 @@ def weigh_edges(
 
 
 _AS_SHORT = 1.1
-"""A message may also take another path if its latency is at most this multiple of the shortest path's."""
+"""A message may also take a path whose latency is at most this multiple of the shortest path's latency."""
 
 NO_EDGE = -1
 _OWN_SWITCH = "{}-switch"
@@ -197,7 +197,7 @@ class InferredRoutes:
         return float(self.distance[self.attachment.host_switch[one], self.attachment.host_switch[other]])
 
     def nearest(self, host: int) -> int:
-        """Return the nearest other host, by the distance of its switch."""
+        """Return the nearest other host, by the distance between the two hosts' switches."""
         own = self.attachment.host_switch
         apart = self.distance[own[host], own]
         apart[host] = nan

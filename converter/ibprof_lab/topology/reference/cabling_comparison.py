@@ -103,8 +103,8 @@ def _compare_links(found: InferredTopology, matched: MatchedHosts, graph: nx.Gra
     """Compare the links of direct networks.
 
     Each link of the reference has the probability of the arc between its hosts, or 0 without an arc. The similarity is
-    the mean of these; the paper's formula is a sum, but its text describes the mean. Of several arcs between two hosts'
-    processes, the largest probability is taken.
+    the mean of these probabilities; the paper's formula is a sum, but its text describes the mean. Of several arcs
+    between two hosts' processes, the largest probability is taken.
     """
     host_of = np.full(found.vertices, -1, np.int64)
     for host, members in enumerate(matched.of_inferred):
@@ -198,7 +198,7 @@ def are_linked_in_cycles(graph: nx.Graph, hosts: Integers, leaf: Integers) -> bo
 
 
 def _expect(reference: Reference, matched: MatchedHosts, graph: nx.Graph) -> InferredTopology:
-    """Return the topology that exact delays would show: a tree unchanged, other graphs as inferred from hop counts."""
+    """Return the reference as exact delays show it: a tree unchanged, another graph as inferred from hop counts."""
     number = {int(vertex): place for place, vertex in enumerate(matched.vertex)}
     if nx.is_tree(graph):
         switches = [vertex for vertex in graph if vertex not in number]

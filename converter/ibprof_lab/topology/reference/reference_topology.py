@@ -287,7 +287,7 @@ class ReferencePaths:
 
     @property
     def pair(self) -> Integers:
-        """Index of the pair of each element of `link`."""
+        """Index of the pair to which each element of `link` belongs."""
         return np.repeat(np.arange(len(self.offset) - 1), self.hops)
 
 

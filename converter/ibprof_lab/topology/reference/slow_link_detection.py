@@ -284,8 +284,8 @@ def _fit(matrix: csr_matrix, delays: Floats) -> tuple[Floats, Floats]:
 
 
 def _usual_of_like(reference: Reference, latency: Floats) -> Floats:
-    """Return each link's usual latency, float64 [link]: the lower median over the links with its speed and its distance
-    from hosts. The value is nan if no other link has both.
+    """Return each link's usual latency, float64 [link]: the lower median over all links with the same speed and the
+    same distance from hosts. The value is nan if no other link has both.
     """
     ends = np.flatnonzero(reference.is_end)
     far = dijkstra(reference.adjacency(), directed=False, unweighted=True, indices=ends, min_only=True)

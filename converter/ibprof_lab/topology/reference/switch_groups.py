@@ -186,9 +186,9 @@ def join_moved(now: Integers, was: Integers, nearer: Integers) -> Integers:
 
 
 def find_nearer(was: Integers, delays: Floats) -> Integers:
-    """Return the index of each host's switch by the delays, int64 [host]. A host gets the index of another switch if it
-    is clearly nearer to that switch's hosts, and about as near to them as they are to each other; else, its expected
-    index. `was`: int64 [host], the expected indices. `delays`: float64 [host, host], seconds.
+    """Return the index of each host's switch by the delays, int64 [host]. A host that is clearly nearer to another
+    switch's hosts, and about as near to them as they are to each other, gets that switch's index; other hosts get the
+    expected index. `was`: int64 [host], the expected indices. `delays`: float64 [host, host], seconds.
     """
     every_host = np.arange(len(was))
     member = np.eye(was.max() + 1)[was]

@@ -247,8 +247,7 @@ def pair_across_link(
     Args:
         one, other: indices of the two switches; the first host of each pair is on the side of `one`.
         most: largest number of pairs; None for no limit.
-        avoid: two hosts that must not be in a pair. The path of a pair must not pass the switches of both of these
-            hosts either.
+        avoid: two hosts that must not be in a pair. No pair's path passes the switches of both hosts.
 
     Returns:
         The job; None if there is no pair that certainly uses the link.

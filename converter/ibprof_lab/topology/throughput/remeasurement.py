@@ -167,7 +167,7 @@ def find_unexplained_pairs(topology: InferredTopology, seconds: npt.NDArray[np.f
 
 
 def schedule_pairs(routes: InferredRoutes, pairs: Sequence[Pair]) -> list[list[Pair]]:
-    """Put pairs into rounds whose paths share no switch and no link: messages of other pairs would lengthen delays."""
+    """Put pairs whose paths share no switch and no link into rounds, since messages of other pairs lengthen delays."""
 
     def job_of(pair: Pair) -> PairJob:
         return make_job(routes, [pair], (f"switch {switch}" for switch in routes.switches(*pair)))
