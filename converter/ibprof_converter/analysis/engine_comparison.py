@@ -41,7 +41,7 @@ from ibprof_converter.traffic.hosts import find_hosts
 PRESENT = "present tables"
 
 _ROUTED = ("route", "report")
-"""Stages whose `StageAccount` depends on the routes."""
+"""Stages of the pipeline whose results depend on the routes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +62,7 @@ class EngineLoads:
             None if nothing was routed.
         lanes: virtual lanes that OpenSM's log states as needed; None if not stated.
         error: the reason for missing tables; None if there are tables.
-        accounts: numbers of items read and left out, for each stage.
+        accounts: how many bytes, ranks or hosts each stage of the pipeline read and left out.
     """
 
     engine: str
@@ -147,13 +147,13 @@ def compare_engines(
     """Route a fabric by each engine, and compute the link loads of a traffic.
 
     Args:
-        fabric: the fabrics; their tables, if any, are the first row.
+        fabric: the fabrics. If they have tables, the first row has the loads with these tables.
         engines: OpenSM's names of the engines.
 
     Raises:
         MissingToolError: OpenSM or ibsim is not installed.
         InconsistentError: a fabric is in parts that no cable joins.
-        IbprofError: as `load_traffic` does.
+        IbprofError: `load_traffic` fails.
     """
     progress("reading the fabric")
     subnets, routed = _read_rails(fabric)

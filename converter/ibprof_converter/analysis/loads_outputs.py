@@ -77,10 +77,10 @@ class LoadsOutputOptions:
         """Check the options before any file is read.
 
         Args:
-            by: columns that the loads distinguish.
+            by: columns by which the loads are divided.
 
         Raises:
-            UsageError: a figure has an unknown suffix, or the loads do not distinguish the panels.
+            UsageError: a figure has an unknown suffix, or the loads are not divided by the column of the panels.
             MissingToolError: an output needs a package that is not installed.
         """
         if self.figure and self.figure.suffix.lower() not in FIGURE_SUFFIXES:
@@ -231,8 +231,8 @@ def draw_loads(
 def fold_busiest_link(loads: FabricLoads) -> str:
     """Return a line `LINK;region;operation;line BYTES` for each call that loads the most loaded link direction.
 
-    The most loaded link direction has the largest time at line rate along static routes. Fields that the traffic does
-    not distinguish are left out.
+    The most loaded link direction has the largest time at line rate along static routes. Regions, operations and lines
+    are left out if the traffic does not record them.
 
     Raises:
         UsageError: bytes were counted at the ports, or no link carries bytes.

@@ -41,7 +41,7 @@ def check_files(inputs: Iterable[Path], outputs: Mapping[str, Path | None]) -> N
 
 
 def _identify(path: Path) -> object:
-    """Return a file's key, equal for all its names; None for devices and pipes, which may be written twice."""
+    """Return a key that is equal for all paths of a file; None for devices and pipes, which may be written twice."""
     if not path.exists():
         return path.resolve()
     status = path.stat()
@@ -85,7 +85,7 @@ class PathRedactor:
         for file in files:
             given = [each for each in (file, file.absolute(), file.resolve()) if each.name]
             spelt = [*given, Path(*file.absolute().parts[-2:])]
-            spelt += [each.with_suffix("") for each in given]  # an archive's folder has no suffix
+            spelt += [each.with_suffix("") for each in given]  # the path of an OTF2 archive's folder
             for path in map(str, spelt):
                 names[path] = Path(path).name
                 names[printable(path)] = printable(Path(path).name)

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from ibprof_converter.routing.rail_files import RailFiles
 
 TOP = 10
-"""Number of link directions that a report lists, and that are compared if no flows are known."""
+"""Default number of link directions that a report lists."""
 
 REGION = "region"
 
@@ -103,14 +103,14 @@ class TrafficOptions:
         placements: rank placement of each job, in the jobs' order; empty: as recorded.
         rails: policy for bytes whose rail was not measured; None: the default policy.
         nic: policy for a host's adapter in one subnet; None: the measured or recorded adapter, else the default policy.
-        by: columns to distinguish, from `REGION`, `OPERATION` and `SITE`.
+        by: columns that divide the loads, from `REGION`, `OPERATION` and `SITE`.
         counters: files of port counters to compare with the loads: one file, or one before and one after the run.
         adaptive: true to add bounds of adaptive routing even if no dump mentions it.
         strict: true if unroutable bytes are an error.
         flows_limit: largest number of flows of an all-to-all held in memory; a larger all-to-all is handled in parts;
             None: no limit.
         inherited: true if placements, rails and nic come from the first run; traffic without ranks ignores them.
-        chosen: the calls whose bytes count; by default all.
+        chosen: the calls whose bytes are loaded onto links; by default all calls.
     """
 
     names: tuple[str, ...]
@@ -131,7 +131,7 @@ class TrafficOptions:
 
     @property
     def over_hosts(self) -> bool:
-        """True if patterns join hosts, not adapters, because options choose each rank's host or adapter."""
+        """True if the senders and receivers of a pattern are hosts, whose adapters `placements` or `nic` choose."""
         return bool(self.placements or self.nic)
 
 
@@ -184,7 +184,7 @@ def split_names(names: Sequence[str]) -> tuple[tuple[str, ...], tuple[str, ...]]
 
 
 def _join_inspector_files(names: Sequence[str]) -> tuple[str, ...]:
-    """Return names of traffic, where a folder replaces its files of NCCL Inspector (one per process): one job."""
+    """Replace the files of NCCL Inspector, one per process, by their folder, which is the traffic of one job."""
     from ibprof_converter.traffic.nccl_inspector import is_inspector_file  # noqa: PLC0415  (as above)
 
     if len(names) < 2:

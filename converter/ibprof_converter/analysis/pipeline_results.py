@@ -43,7 +43,7 @@ class RoutedFabric(NotebookView):
     Attributes:
         subnets: fabric and forwarding tables of each rail.
         layouts: level and position of each node, by rail.
-        hosts: machines of all rails.
+        hosts: the hosts of all rails.
     """
 
     subnets: tuple[Subnet, ...]
@@ -174,7 +174,7 @@ class FabricLoads(NotebookView):
         losses = (each for each in describe_left_out(self.coverage) if each.startswith(LEFT_OUT))
         lines = [*self.coverage.lost, *losses, *self.coverage.notes]
         if self.traffic and self.traffic.nic and MODELLED in self.traffic.nic:
-            lines.insert(0, f"adapter of the bytes: {describe_nic(self.traffic.nic)}")
+            lines.insert(0, f"adapters of the bytes: {describe_nic(self.traffic.nic)}")
         if self.traffic and (routes := describe_routes(self.fabric.subnets)):
             lines.insert(0, routes)
         lines[:0] = describe_interfaces(self.fabric.fabrics)

@@ -85,7 +85,7 @@ def read_routed_fabric(options: FabricOptions, progress: Progress = no_progress)
     """Return the fabrics with levels, positions and hosts.
 
     Raises:
-        IbprofError: as `read_subnets` does.
+        IbprofError: `read_subnets` fails.
     """
     subnets = read_subnets(options, progress)
     fabrics = [subnet.fabric for subnet in subnets]
@@ -96,7 +96,7 @@ def load_fabric(fabric: FabricOptions, traffic: TrafficOptions, progress: Progre
     """Read fabrics and traffic, and return the loads of the fabrics' links.
 
     Raises:
-        IbprofError: as `read_routed_fabric` and `load_traffic` do.
+        IbprofError: `read_routed_fabric` or `load_traffic` fails.
     """
     return load_traffic(read_routed_fabric(fabric, progress), traffic, progress)
 
@@ -142,7 +142,7 @@ def load_demands(
         options: the options; their `names` are the names of `demands`, in order.
 
     Raises:
-        UsageError, InputError, InconsistentError: as `load_traffic` does.
+        UsageError, InputError, InconsistentError: as in `load_traffic`.
     """
     demands = [choose_demand(each, options.chosen, name) for each, name in zip(demands, options.names, strict=True)]
     placed = _place_jobs(fabric, demands, options)
@@ -202,7 +202,7 @@ def _place_jobs(fabric: RoutedFabric, demands: Sequence[Demand], options: Traffi
     for name, demand, placement in zip(options.names, demands, placements, strict=True):
         if isinstance(demand, RankTraffic):
             job = map_to_lids(demand, fabric.hosts, fabric.fabrics, placement, options.rails, options.nic)
-            # With a single job, the coverage reports the gaps of the recording.
+            # The coverage reports the gaps of a single job's recording; with several jobs, notes report them.
             missing = describe_gaps(demand.profile) if demand.profile and len(demands) > 1 else ()
             placed.append(replace(job, notes=(*job.notes, *missing)))
         elif (placement or options.rails or options.nic) and not options.inherited:
@@ -212,7 +212,9 @@ def _place_jobs(fabric: RoutedFabric, demands: Sequence[Demand], options: Traffi
                 raise InconsistentError(f"{name} has bytes between LIDs, but no port of the fabric has a LID")
             placed.append(demand)
         elif len(demands) > 1:
-            raise UsageError(f"{name}: port counters are of all jobs together; --counters compares them with jobs")
+            raise UsageError(
+                f"{name}: port counters sum over all jobs; --counters compares them with the sum of the jobs' loads"
+            )
         else:
             return demand
     return merge_jobs(list(map(_name_job, options.names)), placed)

@@ -123,7 +123,7 @@ def read_ranks_to_place(
 
     Raises:
         UsageError: the traffic has no ranks.
-        IbprofError: as `read_subnets` and `read_traffic` do.
+        IbprofError: `read_subnets` or `read_traffic` fails.
     """
     subnets = read_subnets(fabric, progress)
     progress("reading the traffic")
@@ -164,7 +164,7 @@ def place_ranks(
         progress: function that receives the progress of the search.
 
     Raises:
-        UsageError: there are too many ranks, or options need an unknown placement.
+        UsageError: there are too many ranks, or `OWN` is chosen and the ranks' present hosts are unknown.
         InputError: a file of hosts or of a placement is invalid.
         InconsistentError: some ranks cannot reach each other in the best placement.
     """
@@ -189,8 +189,8 @@ def place_ranks(
             rows.insert(0, times.row("given", slot_of_rank))
         else:
             rows.insert(0, _judge_elsewhere(subnets, hosts, demand, given, options))
-            notes = (*notes, "the ranks' present hosts are not all among the hosts to choose from")
-    # The bounds assume that forwarding tables fix the link directions of each flow.
+            notes = (*notes, "some of the ranks' present hosts are not among the hosts to choose from")
+    # The bounds are valid only if forwarding tables fix the link directions of each flow.
     bounds = TimeBounds() if is_adaptive else find_bounds(problem)
     seconds = options.seconds or default_seconds(demand.ranks)
     found = search(problem, starts, options.seed, seconds, bounds, progress=progress)
@@ -301,7 +301,9 @@ def _find_slots(
         free, notes = all_hosts(hosts, slots, demand.ranks)
     elif options.hosts == OWN:
         if given is None:
-            raise UsageError("--hosts own: some ranks ran on hosts outside this fabric; name hosts with --placement")
+            raise UsageError(
+                "--hosts own: hosts of some ranks are unknown, or not in this fabric; name hosts with --placement"
+            )
         free = own_hosts(given, options.slots)
     else:
         free = read_free_hosts(Path(options.hosts), hosts, slots)
@@ -327,10 +329,10 @@ def _list_gaps(
     slots: RankSlots,
     hosts: Hosts,
 ) -> Iterator[str]:
-    """Yield sentences on gaps of the recording and the dumps, on bytes without ranks, and on modelled choices."""
+    """Yield sentences on unrecorded data, modelled data, hosts that lack adapters, and bytes without ranks."""
     yield from (f"not seen: {sentence}" for sentence in coverage.not_seen)
     if len(subnets) > 1:
-        yield f"modelled: rail of the bytes: modelled ({options.rails or adapter_policies.SPLIT})"
+        yield f"modelled: rails of the bytes: modelled ({options.rails or adapter_policies.SPLIT})"
     if slots.nic:
         yield f"modelled: adapter that a rank uses on its host: {describe_nic(slots.nic)}"
     if slots.nic == label_of_policy(adapter_policies.RANK):

@@ -116,8 +116,8 @@ def follow_rings(fabric: RoutedFabric, nets: RingNets, names: Sequence[str]) -> 
     """Return the leaf switches that rings cross.
 
     Args:
-        nets: the network devices of each ring. Network devices without a name are numbered like a host's ports, which
-            are sorted by rail and name.
+        nets: the network devices of each ring. If a device has no name, its number is an index into the host's ports,
+            sorted by rail and name.
         names: hosts in the order of ranks; empty: the hosts of `nets`, else all hosts.
 
     Raises:

@@ -101,7 +101,7 @@ def explain_change(a: RunFacts, b: RunFacts, names: tuple[str, str] = ("A", "B")
     else:
         text = f"{what}, {'although' if is_same and slower else 'because'} {why}"
     if slower and slower.call:
-        text += f"; most of it is {printable(slower.call)}"
+        text += f"; {printable(slower.call)} sends most of the bytes on this link"
     return RunChange(kind, f"{text}.", ratio, printable(slower.name) if slower else None, most_loaded)
 
 
@@ -135,7 +135,7 @@ def _describe_bytes(a: RunFacts, b: RunFacts, names: tuple[str, str]) -> str:
 def _describe_loads(
     a: RunFacts, b: RunFacts, slower: LoadedDirection | None, ratio: float | None, names: tuple[str, str]
 ) -> str:
-    """Return text on the times of the most loaded links, and on both runs' bytes on the slower run's link."""
+    """Return text on each run's most loaded link, and on the bytes of both runs on the slower run's link."""
     if slower is None:
         return _describe_bytes(a, b, names)
     first, second = a.busiest, b.busiest
@@ -217,9 +217,9 @@ def _find_obstacle(a: RunFacts, b: RunFacts, names: tuple[str, str]) -> tuple[Ch
         return ChangeKind.NOT_COMPARABLE, f"they are on different fabrics, of {a.links:,} and {b.links:,} links"
     knows_all = a.knows_all_links and b.knows_all_links and bool(a.carried) and bool(b.carried)
     if knows_all and a.rank_host is None and not {*a.carried} & {*b.carried} and not _same_fabric(a, b):
-        return ChangeKind.NOT_COMPARABLE, "no link carries bytes in both runs, as on different fabrics"
+        return ChangeKind.NOT_COMPARABLE, "no link carries bytes in both runs: they seem to be on different fabrics"
     if a.load_basis != b.load_basis:
-        return ChangeKind.UNKNOWN, f"loads are {a.load_basis} in {names[0]} and {b.load_basis} in {names[1]}"
+        return ChangeKind.UNKNOWN, f"the load basis is {a.load_basis} in {names[0]} and {b.load_basis} in {names[1]}"
     if a.ranks is not None and b.ranks is not None and a.ranks != b.ranks:
         return ChangeKind.RANKS, _describe_ranks(a, b, (a.ranks, b.ranks))
     return None
@@ -255,7 +255,7 @@ def _describe_ranks(a: RunFacts, b: RunFacts, ranks: tuple[int, int]) -> str:
         text += f", each of which sends {after} on average" + (
             f" instead of {before}" if before != after else " in both"
         )
-    return f"{text}; whether their hosts add to it is not known"
+    return f"{text}; whether other hosts of the ranks add to the change is not known"
 
 
 def _compare_placement(a: RunFacts, b: RunFacts, slower: LoadedDirection | None) -> _Reason | bool | None:
@@ -271,7 +271,7 @@ def _compare_placement(a: RunFacts, b: RunFacts, slower: LoadedDirection | None)
 
 
 def _describe_ranks_at(a: RunFacts, b: RunFacts, slower: LoadedDirection | None) -> str:
-    """Return the change in the number of ranks at the loaded link; empty without a change."""
+    """Return text on the change in the number of ranks at one end of the slower run's link; empty without a change."""
     for node in (slower.sender, slower.receiver) if slower else ():
         before, after = (each.ranks_at.get(node, 0) for each in (a, b))
         if before != after:
@@ -297,7 +297,7 @@ def _compare_program(a: RunFacts, b: RunFacts, slower: LoadedDirection | None) -
 
 
 def _describe_operation(a: Mapping[str, int] | None, b: Mapping[str, int] | None, where: str = "") -> str:
-    """Return the operation whose bytes changed most; empty without a change."""
+    """Return text on the operation whose bytes changed most; empty without a change."""
     if a is None or b is None:
         return ""
     changes = {name: b.get(name, 0) - a.get(name, 0) for name in (*a, *b)}

@@ -102,7 +102,7 @@ class RankPairs:
         }
 
     def differ(self, other: RankPairs) -> int:
-        """Return the sum of the changes of all pairs, in bytes."""
+        """Return the difference in bytes between two runs, summed over all pairs of ranks."""
         key, inverse = number_keys(np.concatenate([self.key, other.key]))
         sums = np.zeros((2, len(key)), np.uint64)
         sums[0, inverse[: len(self.key)]] = self.bytes
@@ -186,7 +186,7 @@ def facts_of_loads(loads: FabricLoads, links: LinkReport) -> RunFacts:
 
 
 def sum_operations(demand: RankTraffic) -> dict[str, int]:
-    """Return the bytes of each operation; empty if the traffic does not distinguish operations."""
+    """Return the bytes of each operation; empty if the traffic does not record operations."""
     sums = add_by(demand.operation, demand.bytes, len(demand.operations))
     return {name: amount for name, amount in zip(demand.operations, sums.tolist(), strict=True) if name != ALL}
 

@@ -23,8 +23,8 @@ _CELLS_AT_ONCE = 1 << 22
 def follow_links(loads: FabricLoads, intervals: Intervals) -> tuple[LinkUse, ...]:
     """Return the use of the most loaded link directions over time, the busiest first.
 
-    In each interval, a rank's bytes to a group of peers are divided among the links as in the whole run, and evenly in
-    time. The bytes of each link direction sum to its load along the forwarding tables.
+    A rank's bytes to a group of peers in an interval are divided among the links in the proportions of the whole run,
+    and are spread evenly over the interval. A link direction's bytes sum to its load along the forwarding tables.
 
     Args:
         loads: loads of one job with known ranks.
@@ -64,9 +64,9 @@ def find_busiest(loads: FabricLoads) -> list[tuple[int, int, int]]:
 def _bytes_of_rows(
     traffic: Traffic, loads: FabricLoads, intervals: Intervals, direction: tuple[int, int, int]
 ) -> npt.NDArray[np.float64]:
-    """Return the bytes of each interval on a link direction: float64 [row of the intervals]."""
+    """Return the bytes that each interval puts on a link direction: float64 [row of the intervals]."""
     rail, link, end = direction
-    # The ranks of some measured bytes are unknown.
+    # Leave out measured bytes whose ranks are unknown: intervals are per rank.
     is_named = (traffic.source_rank != NO_RANK) & (traffic.destination_rank != NO_RANK)
     here = np.flatnonzero((traffic.rail == rail) & is_named)
     routes = loads.fabric.subnets[rail].routes

@@ -56,7 +56,7 @@ def check_cabling(rail: int, fabric: Fabric) -> Iterator[FabricFinding]:
     if len(looped):
         what = f"{count_of(len(looped), 'cable')} with both ends in one switch"
         yield FabricFinding(FindingKind.LOOPED_CABLE, rail, what, _links(fabric, looped))
-    # The rates and cables of a fabric that was made from names are assumed: they are not checked.
+    # If the dump has only names of switches and hosts, ibprof assumed the rates and cables: do not check them.
     if fabric.origin is not Origin.NAMES:
         yield from _check_rates(rail, fabric)
         uneven = [*_check_uplinks(rail, fabric), *_check_regularity(rail, fabric)]
@@ -108,10 +108,10 @@ def _check_rates(rail: int, fabric: Fabric) -> Iterator[FabricFinding]:
     for kind, chosen, words in ((FindingKind.SLOW_LINK, slow, "slower"), (FindingKind.NARROW_LINK, narrow, "narrower")):
         links = np.flatnonzero(chosen)
         if len(links):
-            what = f"{count_of(len(links), 'link')} {words} than others of their kind"
+            what = f"{count_of(len(links), 'link')} {words} than most links between the same levels"
             yield FabricFinding(kind, rail, what, _links(fabric, links))
     if switches:
-        what = f"{count_of(len(switches), 'switch')} slower than others of the level"
+        what = f"{count_of(len(switches), 'switch')} with slower links than others of their level"
         yield FabricFinding(FindingKind.SLOW_SWITCH, rail, what, tuple(each.describe(fabric) for each in switches))
 
 
@@ -160,11 +160,10 @@ def _check_downlinks(rail: int, fabric: Fabric) -> Iterator[FabricFinding]:
 
 
 def _find_skipped_ports(fabric: Fabric) -> Iterator[str]:
-    """Yield ports that have no cable on any switch of a group: a common neighbour of the switches may be off.
+    """Yield text on port numbers without a cable on all switches of a group: a common neighbour may be off.
 
-    All switches of a group lead to the same neighbours by the same port numbers. Two conditions must hold. The ports to
-    one neighbour have the same distances from each other as the ports to any other neighbour. The ports without a cable
-    can be divided into sets with these distances.
+    In a group, each switch uses the same port numbers for the same neighbours. The numbers of the ports to each
+    neighbour have the same differences. The numbers without a cable form sets with these differences.
     """
     level = find_levels(fabric)
     used: dict[int, dict[int, int]] = {}
@@ -194,7 +193,7 @@ def _find_skipped_ports(fabric: Fabric) -> Iterator[str]:
 
 
 def _is_filled(ports: set[int], distances: tuple[int, ...]) -> bool:
-    """Return true if `ports` can be divided into sets whose ports have these distances from the set's first port."""
+    """Return true if `ports` can be divided into sets; a set is its lowest port number + each of `distances`."""
     left = set(ports)
     while left:
         one_set = {min(left) + distance for distance in distances}

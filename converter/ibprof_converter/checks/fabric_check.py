@@ -174,8 +174,8 @@ def _read(files: RailFiles, number: int) -> tuple[Subnet, tuple[str, ...], str |
     """Read a rail; without forwarding tables if they are missing or invalid.
 
     Returns:
-        The rail. Sentences on files whose tables belong to other fabrics. The reason why tables are invalid; None if
-        they are valid or missing.
+        The rail; sentences on unused files, whose tables belong to other fabrics; and the reason why the rail's tables
+        are invalid, None if they are valid or missing.
     """
     try:
         return read_rail(files, number), (), None
@@ -258,11 +258,10 @@ def check_rails_alike(fabrics: Sequence[Fabric], hosts: Hosts) -> Iterator[Fabri
 
 
 def _check_adapters(fabrics: Sequence[Fabric], hosts: Hosts) -> Iterator[FabricFinding]:
-    """Find hosts with fewer adapters on a rail than on others, and hosts with the adapters of two rails swapped.
+    """Find hosts with fewer adapters on a rail than on others, and hosts whose adapters on two rails are swapped.
 
-    Hosts are of one kind if, on each rail, they have equally many adapters. A kind with at least a quarter of all hosts
-    is no finding, because a fabric can have several kinds. Swapped adapters are searched among hosts with equal names
-    of adapters.
+    A host with fewer adapters is not reported if at least a quarter of all hosts have the same number of adapters on
+    each rail: the fabric was built so. To find swaps, hosts with the same names of adapters are compared.
     """
     names: list[list[set[str]]] = []
     for fabric, of_node in zip(fabrics, hosts.of_node, strict=True):
@@ -293,9 +292,9 @@ def _check_adapters(fabrics: Sequence[Fabric], hosts: Hosts) -> Iterator[FabricF
 
 
 def _find_swapped(one: Sequence[Set[str]], other: Sequence[Set[str]], hosts: Sequence[int]) -> list[int]:
-    """Return the hosts whose adapters on two rails are swapped, compared with most of `hosts`.
+    """Return the hosts that have, on each of two rails, an adapter that most of `hosts` have on the other rail.
 
-    The result is empty if at least half of `hosts` would be swapped.
+    The result is empty if these are at least half of `hosts`.
     """
     usual, usual_there = (
         Counter(frozenset(rail[host]) for host in hosts).most_common(1)[0][0] for rail in (one, other)
@@ -329,7 +328,7 @@ def describe_health(health: FabricHealth) -> Iterator[str]:
 
 
 def _describe_hosts(hosts_by_adapters: Mapping[int, int], hosts_by_ports: Mapping[int, int]) -> str:
-    """Return text: number of hosts for each number of adapters, and for each number of active ports if different."""
+    """Return the number of hosts for each number of adapters, and for each number of active ports, as text."""
     parts = [_count_hosts(hosts_by_adapters, "adapter")]
     if hosts_by_ports not in (hosts_by_adapters, {}):
         parts.append(_count_hosts(hosts_by_ports, "active port"))

@@ -90,7 +90,7 @@ def check_routes(rail: int, subnet: Subnet) -> Iterator[FabricFinding]:
 
 
 def _count_lost(routes: SubnetRoutes, lids: npt.NDArray[np.integer]) -> npt.NDArray[np.int64]:
-    """Count, per `Reason` and LID, the leaf switches whose path to the LID ends so: int64 [reason, LID]."""
+    """Count the leaf switches whose path to a LID ends by a `Reason`: int64 [reason, LID]."""
     fabric = routes.network.fabric
     is_leaf = np.zeros(fabric.nodes, np.bool_)
     is_leaf[routes.switch_node[: routes.leaves]] = True
@@ -159,11 +159,11 @@ def _describe(fabric: Fabric, damage: Damage) -> str:
 
 
 def _find_short_tables(subnet: Subnet) -> Iterator[str]:
-    """Yield the tables that end early: their last entry for an adapter has a lower LID than in most other tables."""
+    """Yield text on each table that lacks two or more of the last adapter LIDs that the median table has."""
     fabric, tables, network = subnet.fabric, subnet.tables, subnet.routes.network
     if len(tables.switch_guid) < 2:
         return
-    # LIDs of switches do not count: a switch needs no routes to other switches.
+    # Entries for LIDs of switches are ignored: a switch needs no routes to other switches.
     is_end = fabric.node_kind[fabric.port_node] != NodeKind.SWITCH
     lids = np.sort(fabric.port_lid[is_end & (fabric.port_lid < tables.port.shape[1])])
     if not len(lids):

@@ -15,7 +15,7 @@ T = TypeVar("T")
 
 
 def call_with_options(function: Callable[..., T], arguments: argparse.Namespace, **others: Any) -> T:
-    """Call a function or class; each parameter is the argument of the same name, or its value in `others`."""
+    """Call `function`; parameters that are not in `others` get the parsed argument of the same name."""
     names = signature(function).parameters.keys() - others.keys()
     return function(**{name: getattr(arguments, name) for name in names}, **others)
 

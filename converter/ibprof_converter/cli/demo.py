@@ -219,7 +219,7 @@ class Chain:
         self._folder, self._report = folder, report
 
     def run(self, *arguments: str, into: str | None = None) -> None:
-        """Run `ibprof ARGUMENTS`. If `into` is given, its stdout goes to this file in the folder.
+        """Run `ibprof ARGUMENTS`. If `into` is given, the command's stdout goes to this file in the folder.
 
         Raises:
             StepFailedError: the exit status is not 0.

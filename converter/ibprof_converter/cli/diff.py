@@ -41,10 +41,10 @@ NAME = "ibprof diff"
 _TOP = 10
 
 _THRESHOLDS = """\
-thresholds (--fail-on, several; status 1 when one holds):
-  METRIC>+10%            B is more than A by over 10%; METRIC<-10%: less by over 10%
-  METRIC>+2GB            B is more than A by over 2 GB
-  METRIC>2GB             B is over 2 GB, whatever A is
+thresholds (--fail-on, may be repeated; status 1 if B crosses one):
+  METRIC>+10%            B is more than 10% above A; METRIC<-10%: more than 10% below A
+  METRIC>+2GB            B is more than 2 GB above A
+  METRIC>2GB             B is above 2 GB; A does not matter
   metrics: elapsed, bytes, messages, bytes_on_host, bytes_routed, bytes_unrouted, max_link, max_switch_link, mean_link,
            links_used, max_link_seconds
   of one operation, region or call site: bytes[BCAST], messages[region:solve], bytes[site:a.c:212],
@@ -153,7 +153,7 @@ def _parser() -> argparse.ArgumentParser:
     add_fabric_arguments(parser)
     add_row_arguments(parser)
     parser.add_argument(
-        "--top", metavar="N", type=parse_count, default=_TOP, help=f"number of changes of each kind (default: {_TOP})"
+        "--top", metavar="N", type=parse_count, default=_TOP, help=f"most rows of each table (default: {_TOP})"
     )
     parser.add_argument("--json", action="store_true", help="print all changes as JSON")
     parser.add_argument("--html", metavar="FILE", type=Path, help="write the comparison as one HTML page")

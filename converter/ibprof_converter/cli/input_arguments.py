@@ -112,7 +112,7 @@ def add_fabric_arguments(parser: argparse.ArgumentParser) -> None:
         "--level-hosts",
         metavar="REGEX",
         type=type_of(parse_pattern),
-        help="CAs with matching names are the hosts at level 0 (default: the cabling decides)",
+        help="CAs with matching names are hosts, and switches with hosts are leaves (default: the cabling decides)",
     )
     parser.add_argument(
         "--rails",
@@ -122,8 +122,8 @@ def add_fabric_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--nic",
         choices=NIC_POLICIES,
-        help="adapter that a rank uses in one subnet, if not measured. rank: by the rank's number on the "
-        "host; near: the nearest; spread: all at once; first: the first (default: as recorded, else rank)",
+        help="adapter that a rank uses in one subnet, if not measured. rank: ranks of a host take adapters in turn; "
+        "near: the nearest; spread: each message uses all; first: the first. Default: as recorded, else rank",
     )
     parser.add_argument(
         "--strict",

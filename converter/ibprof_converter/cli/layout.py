@@ -31,7 +31,7 @@ from ibprof_converter.cli.input_arguments import (
 NAME = "ibprof-layout"
 
 _OF_TRAFFIC = ("panels", "placement", "rails", "nic", "by", "used", "full_scale", "counters", "max_unrouted")
-"""Options that are invalid with --check and --patterns, which have no traffic. `OUTPUT_FILES` has further ones."""
+"""Options that are invalid with --check and --patterns, which read no traffic; all of `OUTPUT_FILES` are too."""
 
 _SAMPLES = 20
 """Default of --samples, the number of random samples of each pattern."""
@@ -157,7 +157,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "--patterns",
         action="store_true",
-        help="instead of loads of TRAFFIC: measure the share of the links' speed that the tables leave in common "
+        help="instead of loads of TRAFFIC: compute the share of its links' speed that a pair of hosts gets in common "
         "patterns; bisect is the effective bisection bandwidth",
     )
     parser.add_argument(

@@ -181,7 +181,8 @@ def torchrun_script(hosts: Sequence[str]) -> str:
     names = [host for host, _ in runs]
     if len(set(names)) < len(names) or len({count for _, count in runs}) > 1:
         raise UsageError(
-            "--torchrun: torchrun needs equal numbers of ranks on all hosts: use --slots N with N GPUs of each host"
+            "--torchrun: torchrun needs equal numbers of ranks on all hosts: use --slots N, where N is the number of "
+            "GPUs of a host"
         )
     if odd := [name for name in names if not re.fullmatch(r"[\w.-]+", name, re.ASCII)]:
         raise UsageError(f"--torchrun: {quote_found(odd[0])} cannot be the name of a host")
@@ -308,7 +309,7 @@ def _parser() -> argparse.ArgumentParser:
         "list such as node[01-16]; `own`: the ranks' present hosts (default: all)",
     )
     what.add_argument(
-        "--slots", metavar="N", type=int, help="ranks that a host takes (default: 1; for a training job its gpus)"
+        "--slots", metavar="N", type=int, help="ranks on each host (default: 1; for a training job, its size gpus)"
     )
     what.add_argument(
         "--divide-groups",
@@ -321,7 +322,7 @@ def _parser() -> argparse.ArgumentParser:
         dest="seconds",
         metavar="SECONDS",
         type=float,
-        help="time limit of the search on a slow machine; two idle cores need less "
+        help="time limit, which also sets the amount of search; two idle cores finish it earlier "
         f"(default: {SEARCH_SECONDS:g}; above 1,024 ranks in proportion to their number, up to 60)",
     )
     outputs = parser.add_argument_group("outputs")

@@ -73,7 +73,7 @@ def _parser() -> argparse.ArgumentParser:
         "compare",
         "compare OpenSM's routing engines for a traffic",
         _EXAMPLE,
-        "Let the installed OpenSM route the fabric's links on ibsim, by each engine, and put the traffic on them.",
+        "Let the installed OpenSM route the fabric on ibsim by each engine, and compute the link loads of the traffic.",
         _build_compare,
         shown=("--engines", "--placement", "--operation", "--region", "--site", "--json"),
     )

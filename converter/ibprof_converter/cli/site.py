@@ -18,7 +18,7 @@ from typing import Any
 
 from ibprof.cli.command import command, make_parser, print_json, print_table, rename_option
 from ibprof.errors import MissingToolError, UsageError
-from ibprof.text.quantities import format_bytes, printable
+from ibprof.text.quantities import count_of, format_bytes, printable
 from ibprof_converter.choices import parse_routes
 from ibprof_converter.cli.arguments import (
     Subcommands,
@@ -143,7 +143,7 @@ def _add_questions(commands: Subcommands) -> None:
     load = add("load", loads, "--at 2026-11-29T14:30", "load_at", "moment", "link", "top")
     load.add_argument("--at", dest="moment", metavar="TIME", type=type_of(_parse_moment), required=True)
     load.add_argument("--link", metavar="NAME", help="only links of nodes with NAME in their names")
-    waits = "correlation of a job's time in calls with the traffic of others on its links"
+    waits = "correlation of a job's time in calls with the traffic of other jobs on the job's links"
     shared = "jobs that shared a link with a job, and when"
     for name, summary, method in (("shared", shared, "shared_with"), ("waits", waits, "compare_waiting")):
         add(name, summary, "4711", method, "job", "top").add_argument(
@@ -366,7 +366,7 @@ def _expire(store: Path, older_than: int) -> None:
 
     before = days_ago(older_than)
     gone = JobStore(store).expire(before)
-    print(f"{len(gone)} days before {before} deleted")
+    print(f"deleted the jobs of {count_of(len(gone), 'day')}, all before {before}")
 
 
 def _share(store: Path, folder: Path) -> None:

@@ -61,7 +61,7 @@ class Damage:
         return self.describe(0)
 
     def describe(self, more: int) -> str:
-        """Return a text with the damage, its lines, file and GUID, and the number of its other places (`more`)."""
+        """Return text on the damage, with lines, file and GUID, and the number of equal damages elsewhere (`more`)."""
         of = f"{self.node_guid:#018x}: " if self.node_guid is not None else ""
         places = ", ".join(filter(None, (self.place, f"and {more} more alike" if more else "")))
         return f"{of}{self.what}{f' ({places})' if places else ''}"

@@ -43,7 +43,7 @@ def number_parts(fabric: Fabric) -> npt.NDArray[np.int64]:
 
 
 def list_parts(fabric: Fabric) -> tuple[FabricPart, ...]:
-    """Return the parts, sorted by size, descending. There is one part if every host can reach every other host.
+    """Return the parts, sorted by size, descending.
 
     A switch without cables is left out, since its purpose is unknown.
     """

@@ -259,7 +259,7 @@ def _make_whole(lines: list[bytes], blanks: Sequence[bytes]) -> tuple[int, bytes
 
 
 def _find_form(line: bytes, rest: bytes) -> Callable[[bytes], bool] | None:
-    """Return the test for a whole line of a port or switch, if `line` may be its beginning; else None."""
+    """Return the function that recognises a whole line, if `line` may begin the line of a port or switch; else None."""
     if _IS_LINE.match(rest):
         return None
     is_whole = _is_port if _IS_PORT.match(line) else _is_switch if _IS_HEAD.match(line) else None
@@ -302,7 +302,7 @@ def _drop_contradictions(node: _Node, log: DamageLog) -> None:
 
 
 def _compare_stanzas(node: _Node, log: DamageLog) -> None:
-    """Note links that only some of a node's stanzas list, as where a second dump was appended to the file."""
+    """Note links that only some of a node's stanzas list, for example because the file has two dumps."""
     lines = [line for port in node.links for line, _ in node.text[port] if len(node.text[port]) < node.stanzas]
     if lines:
         log.miss(f"one of its {node.stanzas} lists of links is cut, or of another day", node.node_guid, lines)

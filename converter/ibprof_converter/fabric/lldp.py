@@ -129,7 +129,7 @@ def _add(found: _Neighbours, path: str | PathLike[str], data: bytes) -> None:
 
 
 def _simplify(document: Any) -> Any:
-    """Convert the JSON of `-f json0` to the form of `-f json`, with names as keys, and single items without a list."""
+    """Convert the JSON of `-f json0` to the form of `-f json`: names become keys; lists of one item, the item."""
     if not (isinstance(document, dict) and isinstance(document.get("lldp"), list)):
         return document
     found = []
@@ -145,7 +145,7 @@ def _simplify(document: Any) -> Any:
 
 
 def _unwrap(part: Any) -> Any:
-    """Replace each list of one item in a part by the item, and each mapping whose only key is `value` by the value."""
+    """Replace each list of one item by the item, and each mapping whose only key is `value` by the value."""
     if isinstance(part, list):
         return _unwrap(part[0]) if len(part) == 1 else [_unwrap(each) for each in part]
     if isinstance(part, dict):

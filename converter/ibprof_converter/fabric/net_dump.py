@@ -35,7 +35,7 @@ _PORT = re.compile(rb"[ \t]{0,99}[^:\n]{1,40}:[ \t]{0,99}[0-9]{1,3}[ \t]{0,99}:.
 _CUT = re.compile(rb'[ \t]{1,99}|[ \t]{0,99}(?:[0-9][0-9/ \t]{0,99}(?::.*[^"\r])?:?|".*)')
 # A comment. In the line with column names, which also begins with `#`, a colon follows.
 _IGNORED = re.compile(rb"\s*(?:#(?![ \t]*:).*)?")
-# `_FIELDS` matches a part of a port's line. The next pattern matches another port's line within a description.
+# `_FIELDS` matches a part of a port's line. `_NEXT` matches the beginning of another port's line within a line.
 _FIELDS = re.compile(rb".*[ \t]:.*[ \t]:.*[ \t]:.*")
 _NEXT = re.compile(rb'"[ \t]+[0-9][0-9/]{0,20}[ \t]*:[ \t]*[0-9]{1,3}[ \t]*:[ \t]*[A-Z]{2,5}[ \t]*:')
 _GUID = re.compile(r"0x([0-9A-Fa-f]{1,16})")

@@ -133,9 +133,9 @@ def describe_coverage(
             "link loads are sums over the job's run time along static routes; they do not show when bytes flow or queue"
         )
         if placed.rail_source.startswith(("modelled", "assumed")):
-            modelled.append(f"rail of the bytes: {placed.rail_source}")
+            modelled.append(f"rails of the bytes: {placed.rail_source}")
         if placed.nic and MODELLED in placed.nic:
-            modelled.append(f"adapter of the bytes: {describe_nic(placed.nic)}")
+            modelled.append(f"adapters of the bytes: {describe_nic(placed.nic)}")
         if placed.nic and RECORDED in placed.nic:
             modelled.append(
                 "each rank is assumed to send only by the adapter that its environment names. Only measured rails show "
@@ -167,7 +167,7 @@ def describe_coverage(
 def _describe_turns(
     placed: Traffic, subnets: Sequence[Subnet], hosts: Hosts
 ) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Return notes and doubts on hosts that lack an adapter, if their ranks take adapters in turn."""
+    """Return the result of `describe_lacking` if ranks take the adapters of a host in turn; else empty tuples."""
     if not (placed.nic and label_of_policy(RANK) in placed.nic):
         return (), ()
     lids = zip(subnets, placed.rank_lid.T, hosts.of_node, strict=True)
@@ -200,7 +200,7 @@ def _keep_accounts(
     if loads:
         kept = loads.bytes_routed + loads.bytes_on_host
         yield StageAccount("route", "bytes", loads.bytes_total, kept, dict(loads.bytes_unrouted))
-        # Reports also show the bytes without a route, so they leave out no bytes.
+        # Nothing is left out here: reports also show the bytes without a route.
         yield StageAccount("report", "bytes", loads.bytes_total, kept + sum(loads.bytes_unrouted.values()))
 
 

@@ -158,7 +158,7 @@ def describe_patterns(results: Iterable[PatternThroughput]) -> Iterator[str]:
     """Yield two lines that explain the values, then a line for each pattern and rail."""
     yield "throughput of a pair of hosts / speed of its links: mean, standard deviation, worst and best sample;"
     yield (
-        "then the same values / throughput if only the hosts' own links limited (100%: links between switches do not)"
+        "then the same values / throughput limited by only the hosts' own links (100%: no link between switches limits)"
     )
     for each in results:
         pair = _quadruple(each.pair_mean, each.pair_deviation, each.pair_least, each.pair_most)

@@ -151,7 +151,7 @@ def _are_alike(
 ) -> npt.NDArray[np.bool_]:
     """Return True for each `far` switch that is cabled like a `known` switch.
 
-    Common neighbours above / all neighbours above of two similar switches is at least `_ALIKE`. Some `known` switch
+    For two similar switches, common neighbours above / all neighbours above is at least `_ALIKE`. Some `known` switch
     must have at least as many links up as the `far` switch.
 
     Args:

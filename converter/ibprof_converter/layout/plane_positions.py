@@ -40,7 +40,7 @@ _BELOW = 0.45
 """Distance of hosts below their switch in other drawings."""
 
 _DIAGONAL_GAP = 0.5
-"""Space between the diagonals of neighbouring grid cells. A diagonal shows all factors except the two longest."""
+"""Space between the diagonals of neighbouring grid cells; a diagonal shows all factors but the two longest."""
 
 _GROUP_GAP = 1.5
 """Space between neighbouring groups on the circle."""

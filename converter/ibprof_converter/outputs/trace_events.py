@@ -76,7 +76,7 @@ def write_trace(file: TextIO, run: Profile, links: Sequence[LinkUse], waiting: M
     about = {
         "recorded_by": "ibprof",
         "run": run.name,
-        "clocks": "each host's own; hosts may differ",
+        "clocks": "each host's clock; the clocks of two hosts may differ",
         "intervals": "bytes and time inside MPI are known by interval, not by call",
         "sampled calls": "a sample of all calls, on a common clock computed from the samples",
     }

@@ -89,7 +89,8 @@ def test_ranks_below_the_loaded_switch_are_counted(write: Write, change: Changed
     assert found["text"] == (
         "B needs 2 times as long as A on its most loaded link (2 µs instead of 1 µs at line rate): host01 HCA-1 port 1 "
         "to sw-a carries 8 kB instead of 4 kB (A's most loaded is sw-a port 21 to host21 HCA-1 with 4 kB), because 1 "
-        "of 4 ranks is on another host (2 instead of 1 of them at host01 HCA-1); most of it is MPI_Send."
+        "of 4 ranks is on another host (2 instead of 1 of them at host01 HCA-1); MPI_Send sends most of the bytes on "
+        "this link."
     )
 
 
@@ -99,8 +100,8 @@ def test_another_program(write: Write, change: Changed) -> None:
     assert (found["kind"], found["ratio"]) == ("program", 2)
     assert found["text"] == (
         "B needs 2 times as long as A on its most loaded link (4 µs instead of 2 µs at line rate): sw-a port 3 to "
-        "host03 HCA-1 carries 16 kB instead of 8 kB, because MPI_Alltoall sends 12 kB instead of 4 kB over it; most of "
-        "it is MPI_Alltoall."
+        "host03 HCA-1 carries 16 kB instead of 8 kB, because MPI_Alltoall sends 12 kB instead of 4 kB over it; "
+        "MPI_Alltoall sends most of the bytes on this link."
     )
     back = change(write("b", more), write("a", SENT), "--fabric", LST)
     assert back["ratio"] == 0.5
@@ -144,7 +145,7 @@ def test_more_ranks(write: Write, change: Changed) -> None:
     assert (
         "because it has 4 ranks instead of 3, each of which sends 4 kB on average instead of 2.67 kB" in found["text"]
     )
-    assert "whether their hosts add to it is not known" in found["text"]
+    assert "whether other hosts of the ranks add to the change is not known" in found["text"]
 
 
 def test_nothing_changed(write: Write, change: Changed) -> None:

@@ -49,7 +49,7 @@ def test_a_gather_is_named_with_its_ranks_line_and_region() -> None:
     case = Situation([subnet], find_hosts([subnet.fabric]), PairBytes.of_traffic(traffic))
     found = find_loaders(traffic, [subnet], case.most_loaded())
     assert found is not None
-    assert found.text == "7 ranks' MPI_Gatherv at io.py:88 in 'checkpoint' to rank 0, 95% of its bytes"
+    assert found.text == "7 ranks' MPI_Gatherv at io.py:88 in 'checkpoint' to rank 0, 95% of the bytes on the link"
     assert (found.bytes, found.share, found.hosts) == (7 * 95, 0.95, 7)
     assert replace(found, share=1.0).text == "7 ranks' MPI_Gatherv at io.py:88 in 'checkpoint' to rank 0"
     assert find_alike(case).text == "1 links to hosts alike"
@@ -64,7 +64,7 @@ def test_equal_halves_are_both_named() -> None:
     found = find_loaders(halves, [subnet], case.most_loaded())
     assert found is not None
     gather, exchange = "7 ranks' MPI_Gatherv at io.py:88 in 'checkpoint'", "7 ranks' MPI_Alltoall at solve.c:7"
-    assert found.text == f"{gather} to rank 0 and {exchange} to rank 0, 50% of its bytes each"
+    assert found.text == f"{gather} to rank 0 and {exchange} to rank 0, 50% of the bytes on the link each"
 
 
 def test_all_links_of_hosts_in_a_shift_are_alike() -> None:

@@ -83,7 +83,7 @@ def test_only_moves_to_free_hosts_are_advised() -> None:
     shape = "xgft:2:4,4:1,1"
     assert advise(shape, all_to_all(everyone)) == "add"
     assert advise(shape, all_to_all(everyone[:8])) == "spread the job over more leaves, or add"
-    assert advise(shape, (everyone, (everyone + 4) % 16)) == "keep partners on one leaf, or add"
+    assert advise(shape, (everyone, (everyone + 4) % 16)) == "place ranks that send to each other on one leaf, or add"
 
 
 def test_pods_that_are_all_in_use_are_no_advice() -> None:
@@ -96,7 +96,7 @@ def test_pods_that_are_all_in_use_are_no_advice() -> None:
     ("ports", "advice"),
     [
         (0, "add links: 3.20 times as many, if the switches have free ports (their number of ports is not known)"),
-        (5, "links 3.20 times as fast, on other switches: these have no free ports for more cables"),
+        (5, "links 3.20 times as fast, on other switches: the present switches have no free ports"),
         (6, "add links: 2.00 times as many"),
         (8, "add links: 3.20 times as many"),
         (40, "add links: 3.20 times as many"),

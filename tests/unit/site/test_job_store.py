@@ -355,7 +355,7 @@ def test_old_days_expire_with_their_sums(tmp_path: Path, capsys: pytest.CaptureF
     assert ingest(store, lines) == 0
     assert main(["slow-hosts", "--store", str(store)]) == 0
     assert main(["expire", "--older-than", "30d", "--store", str(store)]) == 0
-    assert "2 days before" in capsys.readouterr().out
+    assert "deleted the jobs of 2 days, all before" in capsys.readouterr().out
     assert keys(store) == [young["key"]]
     assert {path.name[:10] for path in (store / "sums").iterdir()} == {recent.date().isoformat()}
     assert ingest(store, lines, options=("--newer-than", "30d")) == 0

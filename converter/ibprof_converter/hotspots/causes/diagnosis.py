@@ -81,7 +81,7 @@ class Diagnosis:
         tried: all considered changes; a change that is no remedy has the reason.
         loaded_by: ranks, call, line and region that load the busiest link direction most; None if unknown.
         busiest_at: rail, link and end of the busiest link direction; None if unknown.
-        alike: number of link directions of the same kind that are as busy; None if unknown.
+        alike: number of link directions of the same kind with about the largest time; None if unknown.
     """
 
     busiest: str
@@ -174,7 +174,7 @@ def _find_causes(situation: Situation, progress: Progress) -> tuple[list[LoadCau
             found = replace(found, at=first.at, max_time_s=first.max_time_s)
         causes.append(found)
         if found.kind in _EXPENSIVE:
-            # Stop: another program has other flows, and added links already have the needed number.
+            # Stop: if the program changes, its flows are unknown; links are added in the needed number at once.
             break
         situation = found.remedy
     return causes, tried

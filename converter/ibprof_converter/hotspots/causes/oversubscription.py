@@ -28,7 +28,7 @@ _CLEARLY = 1.01
 
 
 _BUSY = 0.9
-"""More links are not tried if the largest time of hosts' links / of links between switches exceeds 0.9."""
+"""More links are tried only if the largest time of hosts' links is at most 0.9 times the largest between switches."""
 
 SWITCHES_LIMIT = 1200
 """Largest number of switches of a fabric whose bisections are searched."""
@@ -142,7 +142,7 @@ def _number_parts(fabric: Fabric, level: npt.NDArray[np.int32], top: int) -> npt
 
 
 def _list_moves(situation: Situation, cut: SwitchCut) -> list[str]:
-    """Return the possible pieces of advice: to spread the job over more parts, or to keep partners on one part."""
+    """Return advice without new links: use more parts, or place ranks that send to each other on one part."""
     if cut.found_by != _BY_LEVEL:
         return []
     fabric = situation.subnets[cut.rail].fabric
@@ -158,7 +158,7 @@ def _list_moves(situation: Situation, cut: SwitchCut) -> list[str]:
     capacity = int(np.bincount(part[of_node >= 0])[has_hosts].max())
     partners = int(np.bincount(pairs[0][pairs[0] >= 0]).max(initial=0))
     moves = [f"spread the job over more {many}"] if len(used) < len(has_hosts) else []
-    return moves + ([f"keep partners on one {noun}"] if partners < capacity else [])
+    return moves + ([f"place ranks that send to each other on one {noun}"] if partners < capacity else [])
 
 
 def try_links(situation: Situation) -> Iterator[Change]:
@@ -183,7 +183,7 @@ def try_links(situation: Situation) -> Iterator[Change]:
     name = name_cut(situation, cut)
     moves = _list_moves(situation, cut)
     if is_full:
-        faster = f"links {factor:.2f} times as fast, on other switches: these have no free ports for more cables"
+        faster = f"links {factor:.2f} times as fast, on other switches: the present switches have no free ports"
         choices, change = [*moves, faster], f"{faster} ({name} and all similar parts)"
     else:
         if_free = ", if the switches have free ports (their number of ports is not known)" if np.isnan(room) else ""

@@ -178,7 +178,7 @@ def _find_misfits(situation: Situation, rail: int, fitted: RegularCabling) -> li
             if pair is not None:
                 lacking.remove(pair)
                 pairs.append(pair)
-        # Two cables are swapped if the second joins the other switches of both missing pairs.
+        # The extra cables a-b and c-d are swapped if the cables a-c and b-d are missing.
         others = set(np.ravel(pairs).tolist()) - set(fabric.link_node[links[0]].tolist())
         second = next((each for each in extra if set(fabric.link_node[each].tolist()) == others), None)
         if second is not None and len(pairs) == 2:
@@ -315,7 +315,8 @@ def _find_few_uplinks(situation: Situation, rail: int) -> Iterator[Repair]:
 def _plan_uplinks(fabric: Fabric, level: npt.NDArray[np.int32], node: int, count: int) -> list[Cable]:
     """Plan cables from a switch to switches of the next level, first to those with the fewest links to the switch.
 
-    Switches that are cabled to the switch's siblings are preferred. At the top level, cables lead to the same level.
+    Neighbours above the switch's siblings are preferred; siblings are switches of its level that share a neighbour
+    above with it. At the top level, cables lead to the same level.
     The result is empty if no port is free.
     """
     is_switch = fabric.node_kind == NodeKind.SWITCH

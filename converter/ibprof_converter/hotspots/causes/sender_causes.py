@@ -46,7 +46,7 @@ _GATHER = "use more roots, or let ranks write their own parts; a tree does not c
 _REDUCE = "reduce along a tree, in which no rank receives from many; or reduce over fewer ranks at a time"
 _SCATTER = "use more roots, or let ranks read their own parts; a tree does not change the bytes that a root sends"
 _BROADCAST = "broadcast along a tree or a pipeline, in which the root sends to few ranks"
-_EVENLY = "let all ranks {} about the same number of bytes; another algorithm does not change the sum of a rank"
+_EVENLY = "let all ranks {} about the same number of bytes; another algorithm does not change a rank's number of bytes"
 _RECEIVERS = "use more ranks that receive (aggregators, servers), on hosts of their own"
 _SENDERS = "use more ranks that send (servers, readers), on hosts of their own"
 
@@ -100,7 +100,7 @@ def try_adapters(situation: Situation) -> Iterator[Change]:
             kind=ADAPTERS,
             what="the bytes of each pair of hosts divided evenly over its adapters in a subnet",
             after=situation.changed(flows=_share_over_adapters(situation)),
-            at=(f"adapters of hosts with up to {most} in one subnet",),
+            at=(f"hosts with up to {most} adapters in one subnet",),
             evidence=(
                 f"hosts have up to {most} adapters in one subnet, but do not divide their bytes evenly over them",
             ),

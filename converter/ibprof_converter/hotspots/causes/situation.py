@@ -253,7 +253,7 @@ class RankFlows:
 
     Attributes:
         source, destination: int32 [flow], ranks.
-        rail: int32 [flow], rail of each flow; flows within a host have the rail that they would take.
+        rail: int32 [flow], rail of each flow; bytes within hosts are divided over rails like the bytes on the network.
         bytes: uint64 [flow], bytes of each flow.
         slots: one slot for each rank, on the rank's host, with the adapters that the rank uses.
         slot_of_rank: the present placement.
@@ -316,7 +316,7 @@ def find_rank_flows(
         return None
     host = _host_of_ranks(placed.rank_lid, hosts, subnets)
     if (host == NO_HOST).any() or (host[placed.source_rank] == host[placed.destination_rank]).any():
-        return None  # The ends of a pattern may be adapters of one host.
+        return None  # In a pattern, two adapters of one host can send to each other: they are no ranks.
     if placed.nic == label_of_policy(SPREAD):
         try:
             own = {number: int((host == number).sum()) for number in np.unique(host).tolist()}
@@ -330,7 +330,7 @@ def find_rank_flows(
     held = hold_together(slots, tensor_group_size(demand.origin))
     slots = held if held.keeps_groups(slot_of_rank) else slots
     if (slots.lid == NO_LID).any():
-        return None  # Ranks on hosts without a common rail could not communicate.
+        return None  # A host lacks a rail: a rank that moves there may not reach all other ranks.
     within = np.flatnonzero(host[demand.source] == host[demand.destination])
     by_rail = np.bincount(placed.rail, weights=placed.bytes.astype(np.float64), minlength=len(subnets))
     share = by_rail / by_rail.sum() if by_rail.sum() else np.full(len(subnets), 1 / len(subnets))
