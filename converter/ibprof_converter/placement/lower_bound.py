@@ -32,7 +32,7 @@ def bound_kept_together(problem: PlacementProblem, known: float) -> float:
 
     In a placement that is better than `known`, two ranks whose bytes alone need the time `known` on a link must share a
     host. All ranks that such pairs connect form a group on one host. At best, the host's other slots hold the
-    neighbours that exchange most bytes with the group. The group's bytes to all other ranks pass the host's links.
+    neighbours that exchange most bytes with the group. The group's bytes to ranks on other hosts pass the host's links.
 
     Args:
         problem: the ranks to place.
@@ -44,7 +44,7 @@ def bound_kept_together(problem: PlacementProblem, known: float) -> float:
         return 0.0
     fastest = float(paths.seconds_per_byte[own].min())
     owner, other = neighbours.owner().astype(np.int64), neighbours.rank.astype(np.int64)
-    sent = neighbours.sent.min(axis=1)  # [neighbour, rail], least bytes on the rail over all sets of common rails
+    sent = neighbours.sent.min(axis=1)  # [neighbour, rail], smallest bytes over all rows (sets of common rails)
     joined = (sent * fastest >= known).any(axis=1)
     pairs = np.column_stack([owner[joined], other[joined]])
     _, of_rank = np.unique(find_parts(problem.ranks, pairs), return_inverse=True)
@@ -72,8 +72,8 @@ def bound_host_seconds(problem: PlacementProblem) -> float:
     """Return a lower bound, for any placement, on the largest time of a host's link direction.
 
     Let c be the largest number of slots of a host. A rank shares its host with at most c - 1 ranks, at best with those
-    that exchange most bytes with it. The rank's bytes to all other ranks pass the link of its port. At best, all ranks
-    together load the ports evenly.
+    that exchange most bytes with it. The rank's bytes to ranks on other hosts pass the link of its port. At best, all
+    ranks together load the ports evenly.
     """
     slots, neighbours, paths = problem.slots, problem.neighbours, problem.paths
     most_slots = int(np.bincount(slots.host_of_slot).max(initial=0))
@@ -97,8 +97,9 @@ def bound_max_seconds(problem: PlacementProblem) -> float:
     slots that share a leaf or a host with a slot, including this slot. Then a rank's bytes to at most c - 1 neighbours
     pass no link between switches. All other bytes pass such links:
 
-    * The bytes that a rank receives pass the last link directions of the paths to its port, which the tables determine.
-    * If all other leaves have too few slots, some ranks are behind this leaf, and their bytes pass the leaf's uplinks.
+    * The bytes that a rank receives pass the last switch-to-switch link directions of the paths to the rank's port.
+    * If all other leaves have fewer slots than there are ranks, some ranks are behind this leaf, and their bytes pass
+      the leaf's uplinks.
 
     Returns:
         Seconds; 0 if all ranks fit behind one leaf.
@@ -137,7 +138,7 @@ def _bound_of_rail(problem: PlacementProblem, rail: int) -> float:
 
 
 def _count_spared(leaf: npt.NDArray[np.uint32], host: npt.NDArray[np.uint32], leaves: int) -> npt.NDArray[np.int64]:
-    """Return for each leaf the most slots that are behind it or on one host with a slot there: int64 [leaf].
+    """Return for each leaf the largest number of slots behind it or on one host with a slot there: int64 [leaf].
 
     Args:
         leaf, host: uint32 [slot], leaf and host of each slot.
@@ -167,7 +168,7 @@ def _from_elsewhere(neighbours: Neighbours, amount: npt.NDArray[np.int64], slots
 
 
 def _largest_rate_into_port(paths: SwitchPaths, rail: int, rate: npt.NDArray[np.float64]) -> float:
-    """Sum for each port the rates of the last link directions of all paths to it; return the largest sum."""
+    """Sum for each port the rates of the different last link directions of paths to it; return the largest sum."""
     ports = paths.lid.shape[1]
     step = max(_PATHS // paths.leaves, 1)
     largest = 1e-300

@@ -60,7 +60,7 @@ class Neighbours:
         return both
 
     def owner(self) -> npt.NDArray[np.uint32]:
-        """Return for each entry of `rank` the rank in whose list of neighbours it is: uint32 [neighbour]."""
+        """Return for each entry of `rank` the rank whose neighbour it is: uint32 [neighbour]."""
         first = self.first.astype(np.int64)
         count = first[1:] - first[:-1]
         return np.repeat(np.arange(len(self.first) - 1), count).astype(np.uint32)
@@ -137,7 +137,7 @@ class PlacementScore:
 
 
 class PlacementProblem:
-    """Ranks to place, with the bytes that they load on link directions."""
+    """Computes loads and scores of placements, from the traffic between ranks, the slots and the paths."""
 
     hosts_are_alike: bool
     """True if every placement has the same largest time of a host's link."""

@@ -29,7 +29,7 @@ OWN = "own"
 _SLOTS_LIMIT = 1 << 16
 
 RAIL_LIMIT = 8
-"""Largest number of rails in a search for placements; with `--nic spread`, each adapter of a host counts as one."""
+"""Largest number of rails in a search for placements; with `--nic spread`, each adapter of a host counts as a rail."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +73,7 @@ class RankSlots:
         return self.number((first + np.arange(self.together)).ravel().astype(np.uint32))
 
     def keeps_groups(self, slot_of_rank: npt.NDArray[np.uint32]) -> bool:
-        """Return true if the ranks of each group are on the successive slots of one slot of `groups`, in rank order."""
+        """Return true if each group of ranks occupies one slot of `groups`, in rank order."""
         of_group = slot_of_rank.astype(np.int64).reshape(-1, self.together)
         own = of_group[:, :1] // self.together * self.together + np.arange(self.together)
         return bool((of_group == own).all())
@@ -188,7 +188,7 @@ def _find_ports(
     """Return the LIDs of the slots' ports, and the port of each slot.
 
     Args:
-        ports: int32 [host, rail, adapter], LIDs of the hosts' ports; a host may have a LID several times.
+        ports: int32 [host, rail, adapter], LIDs of the hosts' ports; a LID may also take the place of a missing port.
         host_of_slot: [slot], host of each slot.
         nic: the adapter policy.
     """

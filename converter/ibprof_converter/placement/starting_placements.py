@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Rank placements that start a search or are compared with its result.
 
-Simple placements take the slots in some order. Other placements repeatedly divide hosts and ranks into two parts: the
-hosts at the largest distance, and the ranks where there is little traffic or along the program's grid.
+Simple placements take the slots in some order. Other placements repeatedly divide the hosts at the largest distance,
+and the ranks into two parts with little traffic between them, or into two blocks of the program's grid.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from ibprof_converter.routing.subnet_routes import check_status, count_threads
 from ibprof_converter.traffic.patterns import shuffle
 
 ENTRIES_LIMIT = 1 << 22
-"""Ranks are not divided by traffic if `Neighbours` has more entries: an all-to-all has no good division."""
+"""Ranks are not divided by traffic if `Neighbours` has more entries than this: an all-to-all has no good division."""
 
 
 Divide = Callable[[npt.NDArray[np.int64], int, int], npt.NDArray[np.bool_]]
@@ -114,8 +114,9 @@ def near_groups(slots: RankSlots, paths: SwitchPaths, ranks: int) -> list[int]:
     """Return the groups of hosts in an order whose first groups have slots for all ranks and are close together.
 
     For each group there is a candidate order: this group, then all other groups sorted by distance (hops of routes)
-    from it. The chosen order has the smallest sum of the distances of slots over the first groups that hold all ranks.
-    If several orders have this sum, the order that needs the fewest groups is chosen.
+    from it. For each order, the distances of slots from the first group are summed over the groups that hold all ranks.
+    The order with the smallest sum is chosen. If several orders have this sum, the order that needs the fewest groups
+    is chosen.
     """
     size = np.diff(slots.first_slot_of_group.astype(np.int64))
     distance = _distances(slots, paths)
@@ -280,8 +281,8 @@ class GridDivider:
 def find_grids(neighbours: Neighbours) -> list[npt.NDArray[np.int64]]:
     """Return possible grids of the program, each as the positions of the ranks: int64 [rank, axis].
 
-    A grid is recognised by the differences of the ranks that exchange most bytes: 1, the length of a row, the size of a
-    plane. Successive ranks are adjacent along axis 0.
+    The numbers of ranks that exchange most bytes differ by 1, by the length of a row, or by the size of a plane of the
+    grid. Successive ranks are adjacent along axis 0.
     """
     ranks = len(neighbours.first) - 1
     step = np.abs(neighbours.rank.astype(np.int64) - neighbours.owner().astype(np.int64))

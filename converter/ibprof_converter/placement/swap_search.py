@@ -25,8 +25,9 @@ _ROUNDING = 1 + 1e-12
 _WORK_PER_SECOND = 30_000_000
 """Number of link directions that a search visits for each second of --time.
 
-A processor core of 2020 can visit several times as many. A search therefore ends after this number of visits even on a
-busy machine, and equal seed and --time give the same placement. On a slower machine, the clock ends the search.
+A processor core of 2020 visits several times as many link directions per second. A search therefore ends after this
+number of visits even on a busy machine, and equal seed and --time give the same placement. On a slower machine, the
+clock ends the search.
 """
 
 _CHUNK = 2_000_000
@@ -70,7 +71,7 @@ class Energy:
         """Return the energy for a goal, starting from a placement with the given score."""
         seconds = problem.paths.seconds_per_byte
         between = np.arange(len(seconds)) < problem.paths.between_switches
-        between[-1] = True  # bytes without a route count for each goal
+        between[-1] = True  # the energy of each goal includes bytes without a route
         limit = np.full(len(seconds), _NO_LIMIT)
         unit = np.where(between, seconds / (score.max_seconds or score.bottleneck_seconds or 1.0), 0.0)
         if goal is not Goal.BOTTLENECK:
@@ -318,7 +319,7 @@ def search(
 def _plan(
     problem: PlacementProblem, scored: Sequence[tuple[PlacementScore, SlotOfRank]], seed: int, seconds: float
 ) -> list[_Chain]:
-    """Return the chains, the same number on each machine, so that results are reproducible."""
+    """Return the chains; their number does not depend on the machine, so that results are reproducible."""
     plan = [(0, COLD), (0, WARM), (1, COLD), (2, COLD)]
     begins = [(*scored[min(index, len(scored) - 1)], heat) for index, heat in plan]
     if problem.ranks <= _FEW_RANKS:

@@ -205,7 +205,7 @@ def _find_leaves(routes: SubnetRoutes, lid: npt.NDArray[np.int32]) -> _Leaves:
 
 
 def _find_own(subnet: Subnet, lid: npt.NDArray[np.int32], offset: int) -> npt.NDArray[np.int64]:
-    """Return `offset` + index of the link directions out of and into each port: int64 [2, port]; else `NO_END`."""
+    """Return `offset` + index of each port's link directions, out and in: int64 [2, port]; `NO_END` without a link."""
     network = subnet.routes.network
     port = subnet.fabric.lid_port[lid]
     out = network.end_at[subnet.fabric.port_node[port], subnet.fabric.port_number[port]].astype(np.int64)

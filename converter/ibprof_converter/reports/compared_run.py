@@ -62,7 +62,7 @@ class ComparedRun:
         parts: dimension -> name -> bytes; numbers of messages for the dimension SIZE.
         messages: dimension -> name -> number of messages; no entry if unknown.
         notes: sentences on gaps and modelled data.
-        lost: sentences on large losses of ranks or recorded bytes.
+        lost: sentences on ranks and bytes that recording or collection left out.
         nic: how the adapters of ranks were chosen, as in a report; None if no rank had several adapters to choose from.
         load_basis: loads used for links and times, `static` or `estimate`.
         verdict: verdict on the network, as in a report; None if unknown.
@@ -98,8 +98,8 @@ def pair_runs(
         placements: one rank placement for both runs, or one for each; None or empty for the recorded placement.
         rails: policy for bytes whose rail was not measured; None for the default policy.
         strict: true if bytes without a route are an error.
-        nic: policy for a host's adapter in one subnet; None for the measured or recorded adapter, or else the default
-            policy.
+        nic: policy that chooses among a host's adapters in a subnet; None for the measured or recorded adapter, or else
+            the default policy.
         chosen: restricts both runs to these calls.
 
     Raises:
@@ -270,7 +270,7 @@ def _fabric_of_report(document: Mapping[str, Any]) -> frozenset[str] | None:
 
 
 def _list_losses(document: Mapping[str, Any]) -> Iterator[str]:
-    """Yield sentences on large losses at recording and collection. The verdict's text has the losses at routing."""
+    """Yield sentences on what recording and collection left out. The verdict's text has what routing left out."""
     accounts = [StageAccount(**each) for each in (document.get("coverage") or {}).get("accounts", ())]
     return describe_losses([each for each in accounts if each.stage in ("record", COLLECT)], complete=False)
 

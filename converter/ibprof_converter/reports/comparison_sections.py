@@ -196,7 +196,7 @@ def _describe_totals(comparison: RunComparison) -> Section:
         kind = METRICS[total.name]
         written = (format_value(total.a, kind), format_value(total.b, kind))
         rows.append((_WORDS[total.name], *written, total.relative))
-    title = "Totals" + (", changes of bytes by share" if comparison.by_share else "")
+    title = "Totals" + ("; changes of bytes are changes of shares" if comparison.by_share else "")
     return Section("totals", title, tables=(Table("totals", columns, tuple(rows)),))
 
 
@@ -256,7 +256,7 @@ def page_of_comparison(comparison: RunComparison, top: int) -> ReportPage:
         if part.changes:
             parts.append(f'<p class="cause">{escape(_describe_change(part, comparison.by_share))}</p>')
     if not any(part.changes for part in comparison.parts):
-        parts.append('<p class="cause">Nothing changed in what is compared.</p>')
+        parts.append('<p class="cause">None of the compared amounts changed.</p>')
     tone = " fault" if crossed else " good"
     sides = _name_side(comparison.a, comparison.a_ranks), _name_side(comparison.b, comparison.b_ranks)
     return ReportPage(

@@ -187,7 +187,7 @@ def _warn_of_missing(coverage: Coverage) -> str:
 
 
 def _advise_balance(verdict: Verdict) -> list[str]:
-    """Return HTML list items of advice on the program: the ranks that other ranks wait for, and the calls."""
+    """Return HTML list items of advice on the program: calls in which ranks wait, and the ranks that they wait for."""
     late = [each for each in verdict.evidence if each.rank is not None and verdict.kind is VerdictKind.WAITING]
     places = (
         f"{each.operation or 'MPI calls'}{f' at {each.site}' if each.site else ''}"
@@ -209,7 +209,7 @@ def _weigh(verdict: Verdict) -> str:
 
 
 def _advise(verdict: Verdict, diagnosis: Diagnosis) -> str:
-    """Return HTML of advice on the program, then of each cause with its remedy, or of a sentence that there is none."""
+    """Return HTML of advice on the program, then of each cause with its remedy; without causes, a sentence says so."""
     items = [*_advise_balance(verdict), *map(_advise_on, range(len(diagnosis.causes)), diagnosis.causes)]
     listed = f'<ol class="causes">{"".join(items)}</ol>' if items else ""
     if not diagnosis.causes:

@@ -274,7 +274,7 @@ def _describe_timeline(report: JobReport) -> Section:
     waits = [each.wait_s or 0.0 for each in report.timeline]
     if any(waits):
         longest = max(range(len(waits)), key=waits.__getitem__)
-        label = f"most waiting, from {format_seconds(report.timeline[longest].begin_s)} on"
+        label = f"most waiting in an interval, which begins at {format_seconds(report.timeline[longest].begin_s)}"
         facts += (Fact(f"timeline.{longest}.wait_s", label, waits[longest], ValueKind.SECONDS),)
     sentence = ("", "assumption: the bytes of a recorded interval are spread evenly over it")
     return Section("time", "Over time", facts=facts, sentences=(sentence,))
@@ -285,7 +285,7 @@ def _describe_requests(requests: Sequence[DumpRequest], has_places: bool) -> Sec
         (each.command, (f"writes {', '.join(each.files)}", each.remark)) for each in requests
     ]
     placement = "" if has_places else " --placement HOW"
-    commands.append((f"ibprof-report ibdiagnet.lst TRAFFIC{placement}", ("then, where the profile is",)))
+    commands.append((f"ibprof-report ibdiagnet.lst TRAFFIC{placement}", ("then run this where the profile is",)))
     return Section(
         "ask",
         "For the links: what to ask an administrator for",

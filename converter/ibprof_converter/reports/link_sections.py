@@ -19,7 +19,7 @@ _SHOWN = 4
 """Largest number of printed sentences of evidence per cause."""
 
 _TRIED = 1
-"""Largest number of printed ineffective changes per reason."""
+"""Largest number of changes printed for each reason why they are no remedies."""
 
 _SENDERS = (("job", "jobs"), ("region", "regions"), ("operation", "operations"), ("site", "sites"))
 
@@ -224,7 +224,7 @@ def describe_diagnosis(diagnosis: Diagnosis) -> Section:
 
 
 def _list_tried(tried: Sequence[TriedChange]) -> Iterator[str]:
-    """Yield a line for each reason why tried changes are no remedies, with these changes."""
+    """Yield for each reason why tried changes are no remedies a line with the reason and these changes."""
     reasons: dict[tuple[int, str], list[str]] = {}
     for each in tried:
         if each.why_not is not None:
@@ -236,7 +236,7 @@ def _list_tried(tried: Sequence[TriedChange]) -> Iterator[str]:
 
 
 def format_verdict(diagnosis: Diagnosis) -> str:
-    """Return one sentence on the first cause, or that no problem was found."""
+    """Return one sentence with the first cause and its evidence; without causes, that no problem was found."""
     if not diagnosis.causes:
         return f"no network problem found{name_basis(diagnosis.load_basis)}"
     cause = diagnosis.causes[0]

@@ -115,7 +115,7 @@ def _explain(part: UsedPart) -> str:
     )
     numbered = {tuple(sorted((mark.sender, mark.receiver))) for mark in part.marks}
     if any(tuple(sorted(pair)) not in numbered for pair in part.alike.tolist()):
-        said += " Thinner lines of the same colour: links alike, with at least half the time of link 1."
+        said += " Thinner lines of the same colour: other links of items with at least half the time of link 1."
     return said if part.is_used.all() else f"{said} Dashed boxes: idle."
 
 
@@ -244,8 +244,8 @@ def _bend(start: Point, end: Point, width: float, left: float) -> Curve:
 
     Args:
         start, end: middles of the boxes.
-        left: x coordinate of a column. Curves between boxes of one column run on the left of the boxes if the column is
-            to the right of `left`, else on the right.
+        left: x coordinate of the picture's middle. A curve between two boxes of one column runs on the column's left
+            side if the column is to the right of `left`, else on its right side.
     """
     if start[0] == end[0]:
         way = -1 if start[0] > left else 1

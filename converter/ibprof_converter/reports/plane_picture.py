@@ -141,7 +141,7 @@ def _measure_box(place: npt.NDArray[np.float64], has_hosts: bool) -> float:
 
 
 def _place_hosts(part: UsedPart, spots: dict[int, Spot], size: Point, width: float) -> None:
-    """Add to `spots` each host at the end of a thick link: near its switch, where it covers the least."""
+    """Add to `spots` each host at the end of a thick link: near its switch, where `_count_covered` is smallest."""
     between = [
         follow(_bow(spots[mark.sender], spots[mark.receiver], _LEAST_BOW), step / _STEPS)
         for mark in part.marks
@@ -169,11 +169,11 @@ def _place_hosts(part: UsedPart, spots: dict[int, Spot], size: Point, width: flo
 
 
 def _count_covered(host: Spot, switch: Point, spots: dict[int, Spot], between: Sequence[Point]) -> float:
-    """Return a penalty for a host's position: it counts the elements and thick links that host and link would cover."""
+    """Return a penalty for a host's position: larger for each element and thick link that host or link would cover."""
     way = [tuple(a + (b - a) * step / 4 for a, b in zip(switch, host.middle, strict=True)) for step in range(1, 4)]
     covered = sum(3 * host.overlaps(other) for other in spots.values())
     covered += sum(other.middle != switch and other.holds((x, y), _DOT) for other in spots.values() for x, y in way)
-    is_moved = math.dist(switch, host.middle) < _AWAY / 2  # near the picture's edge, the host would cover its switch
+    is_moved = math.dist(switch, host.middle) < _AWAY / 2  # `_clip` moved the host onto its switch
     return covered + 4 * is_moved + sum(host.holds(point, 2) for point in between) / 2
 
 
@@ -276,8 +276,8 @@ def place_groups(part: UsedPart, folded: npt.NDArray[np.bool_]) -> npt.NDArray[n
         folded: bool [unit], from `find_folded`.
 
     Returns:
-        The positions, or None to use those of the layout: if the fabric is no dragonfly, or all groups are used and
-            none is folded.
+        The positions. None, which stands for the positions of the layout, if a used switch is in no dragonfly group, or
+            if all groups are used and none is folded.
     """
     switches = np.flatnonzero(part.is_used & ~part.is_host)
     group = part.group[switches]

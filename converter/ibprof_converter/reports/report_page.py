@@ -261,9 +261,9 @@ def draw_matrix(matrix: PairMatrix) -> str:
     cells = "".join(f'<path class="q{number}" d="{"".join(path)}"/>' for number, path in sorted(paths.items()))
     labels = "".join(_label(matrix, row) for row in sorted({0, count // 2, count - 1}))
     size = _MARGIN + _SIDE + 20
-    said = f"{matrix.by}s that send from top to bottom, those that receive from left to right"
+    said = f"sending {matrix.by}s from top to bottom, receiving {matrix.by}s from left to right"
     if matrix.block > 1:
-        said += f"; {matrix.block} neighbours share a row"
+        said += f"; a row stands for {matrix.block} adjacent {matrix.by}s"
     scale = "logarithmic" if logarithmic else "linear"
     square = f'x="{_MARGIN}" y="{_MARGIN}" width="{_SIDE}" height="{_SIDE}"'
     return (

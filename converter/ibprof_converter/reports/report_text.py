@@ -83,7 +83,7 @@ def _describe_rest(report: JobReport, names: tuple[str, ...], width: int, shown:
 
 
 def _describe_most_loaded(report: JobReport, width: int, shown: int) -> Iterator[str]:
-    """Yield lines on large losses, then on the most loaded links or, without links, on the bytes that hosts sent."""
+    """Yield lines on what was left out, then on the most loaded links; without links, on the bytes that hosts sent."""
     links = report.links
     if report.coverage.interfaces:
         yield from _wrap(f"Interfaces: {report.coverage.interfaces.text}", width)

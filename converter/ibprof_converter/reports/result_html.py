@@ -45,7 +45,7 @@ def render_fabric(fabric: RoutedFabric) -> str:
 
 @render_html.register
 def render_rank_traffic(demand: RankTraffic) -> str:
-    """Return traffic between ranks as HTML: bytes per operation, and bytes with an unknown rank at the other end."""
+    """Return traffic between ranks as HTML: bytes per operation, and bytes whose sender or receiver is unknown."""
     sums = sum_by_group(demand.operation, len(demand.operations), demand.bytes)
     largest = sorted(zip(sums, demand.operations, strict=True), reverse=True)[:_SHOWN]
     rows = ((name_call(name), format_bytes(amount)) for amount, name in largest if amount)

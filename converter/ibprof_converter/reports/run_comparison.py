@@ -200,7 +200,7 @@ class RunComparison(NotebookView):
             from.
         change: the change and its reason, in one sentence.
         job_verdicts: verdicts on the network for A and for B, as in their reports; None if unknown.
-        lost: sentences on large losses of ranks and recorded bytes, for A and for B.
+        lost: sentences on ranks and bytes that were left out, for A and for B, as in `ComparedRun`.
     """
 
     a: str
@@ -317,7 +317,7 @@ def compare(
     """Compare two runs.
 
     Raises:
-        UsageError: neither run has the name in a threshold, or the name is both an operation and a region.
+        UsageError: a threshold has a name that neither run has, or that is both an operation and a region.
     """
     by_share = a.ranks is not None and b.ranks is not None and a.ranks != b.ranks
     notes = list(_merge_notes(a.notes, b.notes))
@@ -328,7 +328,7 @@ def compare(
             "may come from this difference",
         )
     if by_share:
-        notes.insert(0, f"{a.ranks} and {b.ranks} ranks: bytes are compared by share of all bytes of their run")
+        notes.insert(0, f"{a.ranks} and {b.ranks} ranks: bytes are compared by share of the run's bytes")
         notes.append("pairs of ranks are not compared: rank numbers of A and B do not correspond")
     parts = [
         _compare_part(dimension, a, b, by_share)
@@ -354,7 +354,7 @@ def compare(
 
 
 def _add_times(change: RunChange, a: ComparedRun, b: ComparedRun) -> RunChange:
-    """Return a change with a text that begins with the times of the run that have changed."""
+    """Return `change` with a text that begins with the times that differ between the runs."""
     first, second = a.verdict or {}, b.verdict or {}
     found = []
     for name, what in _TIMES.items():

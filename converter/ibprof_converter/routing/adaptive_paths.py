@@ -124,7 +124,7 @@ class AdaptivePaths:
 
     @cached_property
     def distance(self) -> npt.NDArray[np.float64]:
-        """Number of links from each switch to each other: float64 [switch + 1, switch + 1], inf if there is no path.
+        """Number of links from each switch to each other switch: float64 [switch + 1, switch + 1], inf without a path.
 
         The last row and the last column are for the index `NONE`.
         """
@@ -179,10 +179,7 @@ class AdaptivePaths:
         edge: npt.NDArray[np.int64],
         hashed: npt.NDArray[np.bool_],
     ) -> Choices:
-        """Sort choices by largest number of links to the target, descending.
-
-        Drop choices that never reach the target.
-        """
+        """Return the choices that reach the target, sorted by the sender's longest path to it, descending."""
         switches = self.switches
         sender = of_class * switches + self.edges.source[edge]
         receiver = of_class * switches + self.edges.target[edge]
@@ -219,7 +216,7 @@ class AdaptivePaths:
     def _cyclic(self, choices: Choices, classes: npt.NDArray[np.int64]) -> npt.NDArray[np.bool_]:
         """Return true for classes whose choices have a cycle: bool [class].
 
-        In a cycle, a choice leads to a switch whose choices are in the same or an earlier step.
+        Choices have a cycle if a choice leads to a switch whose first choice is in the same or an earlier step.
         """
         step = np.repeat(np.arange(len(choices.steps) - 1), np.diff(choices.steps))
         first = np.full(len(classes) * self.switches, np.iinfo(np.int64).max)

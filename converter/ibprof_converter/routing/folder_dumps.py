@@ -49,7 +49,7 @@ _KNOWN_NAME = re.compile(
     r"guid2lid|ib-node-name-map|ibroutes?\b.*|ibnetdiscover\b.*|dump_fts\b.*|.*\.(?:fdbs|db_csv|far)",
     re.IGNORECASE,
 )
-"""Usual file names of lists of links and of tables."""
+"""Matches usual file names of dumps."""
 
 
 class Content(Enum):
@@ -151,7 +151,7 @@ def sort_below(folder: Path) -> FolderDumps:
 
 
 def _sort_files(folder: Path, found: FolderDumps, limit: int) -> int:
-    """Add at most `limit` files of a folder to `found`. Return the number of inspected files."""
+    """Inspect at most `limit` files of a folder; add the dumps to `found`. Return the number of inspected files."""
     looked_at = 0
     for looked_at, (path, size) in enumerate(list_files(folder), 1):
         if looked_at > limit:
@@ -191,7 +191,8 @@ def choose_lists(lists: Sequence[tuple[int, Path]]) -> tuple[list[Path], list[st
         lists: for each list the rank of its format (0 is the best), and its path.
 
     Returns:
-        The chosen lists, in the natural order of their names; a sentence on each list that is not chosen.
+        The chosen lists, in the natural order of their names; sentences on unreadable lists, on lists without links,
+        and on lists of other fabrics.
     """
     subnets: list[tuple[set[int], list[tuple[bool, int, Path]]]] = []
     if len(lists) < 2:
@@ -216,7 +217,7 @@ def choose_lists(lists: Sequence[tuple[int, Path]]) -> tuple[list[Path], list[st
 
 
 def _choose_rails(lists: Sequence[Path]) -> tuple[list[Path], list[str]]:
-    """Choose the list with the most hosts, and all lists with at least half of these hosts, as rails of one machine."""
+    """Choose as rails the list with the most hosts, and each list with at least half of its hosts in that list."""
     hosts: dict[Path, set[str]] = {}
     notes = []
     for path in lists:

@@ -105,7 +105,7 @@ class _Choices:
         return np.asarray(chosen, np.uint8)
 
     def find_lower_level(self, level: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
-        """Return the level of the row's switch or of its next switches, whichever is lower: int64 [row]."""
+        """Return for each row the lower of two levels, its switch's and the next switch's: int64 [row]."""
         return np.minimum(level[self.switch], level[self._leads_to[self.switch, self._port[:, 0]]])
 
     def take_by_number(self, number: int, divisor: npt.NDArray[np.int64]) -> npt.NDArray[np.uint8]:
@@ -218,7 +218,7 @@ def _count_levels(leads_to: npt.NDArray[np.int32], is_leaf: npt.NDArray[np.bool_
 def _find_subtrees(
     level: npt.NDArray[np.int64], at: npt.NDArray[np.intp], to: npt.NDArray[np.int32], highest: int
 ) -> npt.NDArray[np.int32]:
-    """Return the index of each switch's subtree: int32 [switch]. Subtrees consist of the levels up to `highest`."""
+    """Return the index of each switch's subtree: int32 [switch]. Links up to level `highest` connect a subtree."""
     inside = (level[at] <= highest) & (level[to] <= highest)
     return find_parts(len(level), np.column_stack([at[inside], to[inside]])).astype(np.int32)
 

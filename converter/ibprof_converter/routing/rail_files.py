@@ -241,8 +241,8 @@ def _read_folder(folder: Path, found: FolderDumps) -> list[RailFiles]:
 def _pass_over_unusable(rails: list[RailFiles], notes: list[str]) -> tuple[list[RailFiles], list[str]]:
     """Return the rails with readable lists; and `notes` plus a note on each unreadable list.
 
-    The first rail gets all notes too. An unreadable list may be other text that looks like a list. A single list is
-    returned without reading it.
+    The returned notes are also added to the first rail's notes. An unreadable list may be other text that looks like a
+    list. A single list is returned without reading it.
     """
     if len(rails) < 2:
         return rails, notes
@@ -253,7 +253,7 @@ def _pass_over_unusable(rails: list[RailFiles], notes: list[str]) -> tuple[list[
         except InputError as error:
             notes.append(f"skipped: {error}")
         except InconsistentError:
-            usable.append(rail)  # `--check` reports the contradiction as a finding
+            usable.append(rail)  # keep the list, so that `--check` can report its contradiction as a finding
         else:
             usable.append(rail)
     if usable:

@@ -74,7 +74,7 @@ class Stanzas:
         self.private.append(private)
 
     def begin_private(self, entry: int, number: int) -> None:
-        """Begin a private table of the switch in the last header."""
+        """Begin table `number` of the switch in the last header; a number above 0 means a private table."""
         if len(self.entry) - 1 in self.lost:  # the switch's header is damaged
             self.lost.add(len(self.entry))
             self.begin(entry, self.guid[-1], private=True)
@@ -97,7 +97,7 @@ class Stanzas:
 
 
 def note_cut_end(stanzas: Stanzas, entries: Entries) -> None:
-    """If the dump ends within an entry's line, note all later lines as missing. The entry itself is complete."""
+    """If the dump ends within an entry's line, note that later entries and tables may be missing."""
     data = entries.data
     begin = data.rfind(b"\n") + 1
     last = data[begin:]

@@ -50,7 +50,7 @@ class Subnet:
         warnings: sentences on anomalies of the fabric and the tables, and on contradictions between the two.
         gaps: warnings on tables that lead to nodes or links that the fabric lacks: the list of links is cut, or older
             than the tables.
-        adaptive: adaptive routing of the switches; None if unknown.
+        adaptive: adaptive routing of the switches; None if no switch is known to route adaptively.
         route_source: source of the tables: `TABLES`, `modelled:MODEL` or `opensm:ENGINE`.
         routes: routes of packets, made from fabric and tables.
     """
@@ -236,7 +236,7 @@ def infer_lmc(fabric: Fabric, tables: ForwardingTables) -> Fabric:
 
 
 def find_unlisted(fabric: Fabric, tables: ForwardingTables) -> npt.NDArray[np.bool_]:
-    """Return true for LIDs to which some table has a route, but which no port is known to have: bool [LID]."""
+    """Return true for LIDs that a table has a route to, but no port of the fabric has: bool [LID]."""
     # `UNREACHABLE` has all bits set. So a LID's AND over all rows is `UNREACHABLE` only if no row has a port for it.
     reachable = np.bitwise_and.reduce(tables.port, axis=0) != UNREACHABLE
     return np.asarray(reachable & (fabric.lid_port[: len(reachable)] == NONE))

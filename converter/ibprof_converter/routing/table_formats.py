@@ -124,7 +124,7 @@ class CacheEntry:
 
     @classmethod
     def of(cls, dump: str | PathLike[str]) -> CacheEntry | None:
-        """Return the entry of a dump; None if the dump is not cached."""
+        """Return the entry of a dump; None if caching is off, or if the dump is unreadable, small or just changed."""
         if os.environ.get(SWITCH, "").lower() in ("off", "0", "no"):
             return None
         try:
@@ -160,7 +160,7 @@ class CacheEntry:
         return tables
 
     def store(self, tables: ForwardingTables) -> None:
-        """Store tables, unless the disk is full. Other processes never see a half-written entry."""
+        """Store tables; errors, such as a full disk, are ignored. Other processes never see a half-written entry."""
         body = tables.switch_guid.tobytes() + tables.port.tobytes()
         head = {
             "identity": self.identity,

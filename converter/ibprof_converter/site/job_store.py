@@ -48,7 +48,7 @@ _HASHABLE = {"user": "users", "name": "jobs"}
 _FORMAT = 1
 JOBS = "jobs"
 _ROWS_IN_GROUP = 2048
-"""Number of jobs in a Parquet row group. Questions about a moment read only some groups."""
+"""Number of jobs in a Parquet row group. A query about one moment reads only some row groups."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,7 +92,7 @@ class JobStore:
         self.hashed = self._read_settings(settings)
         for column in hashed:
             if column not in self.hashed:
-                raise InconsistentError(f"{folder}: this store has names of {_HASHABLE[column]} without hashes")
+                raise InconsistentError(f"{folder}: this store does not hash names of {_HASHABLE[column]}")
 
     def _make_salt(self) -> None:
         """Write the secret of the hashes into a file that only the owner of the store can read."""
@@ -301,7 +301,8 @@ def _find_uid(user: str) -> int | None:
 
 
 def _make_store(store: JobStore, place: Path) -> None:
-    """Make the folders and settings of a user's store, and copy the tables of link directions that the store lacks."""
+    """Make the folders and settings of a user's store, and copy the tables of link directions that are missing
+    there."""
     (place / JOBS).mkdir(parents=True, exist_ok=True)
     if not (place / SETTINGS).exists():
         shutil.copyfile(store.folder / SETTINGS, place / SETTINGS)

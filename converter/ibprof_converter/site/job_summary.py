@@ -39,7 +39,7 @@ from ibprof_converter.traffic.traffic_reader import profile_traffic
 
 NS = 1e-9
 LINES_KEPT = 20
-"""Largest number of call sites in a summary, those with most time. The other call sites are summed as `OTHERS`."""
+"""Largest number of call sites in a summary, those with most time. The sum of all others is named `OTHERS`."""
 
 PAIRS_KEPT = 1000
 """Largest number of pairs of ports in a summary, those with most bytes."""
@@ -119,7 +119,7 @@ PARALLEL = (
     ("pair_source", "pair_destination", "pair_rail", "pair_bytes"),
     ("bin_bytes", "bin_mpi_s"),
 )
-"""Groups of list columns. In a row, all lists of a group have the same length."""
+"""Groups of list columns. In each row, the lists of a group's columns have the same length."""
 
 REQUIRED = ("key", "began", "ended", "ranks", "nodes", "bytes")
 _NOT_NEGATIVE = ("ranks", "nodes", "bytes", "calls", "run_s", "mpi_s", "wait_s", "bin_s")
@@ -225,7 +225,7 @@ def _times(verdict: Verdict) -> Row:
 
 
 def _line(key: tuple[str, ...], sums: Any) -> Row:
-    """Return the sum of the calls at one or several call sites; a sum is None if one of its terms is None."""
+    """Return sums over the calls at one or several call sites; a sum is None if one of its terms is None."""
 
     def add(name: str) -> Any:
         values = [getattr(each, name) for each in sums]
@@ -268,7 +268,8 @@ def _loads(loads: FabricLoads, fabric: DatedFabric) -> Row:
 
 
 def _placement_gain(diagnosis: Diagnosis | None) -> float | None:
-    """Return the predicted seconds that another placement saves on the most loaded link; 0 if none helps."""
+    """Return the predicted seconds that another placement saves on the most loaded link; 0 if none helps, None if
+    unknown."""
     if diagnosis is None:
         return None
     causes = [cause for cause in diagnosis.causes if cause.cause == PLACEMENT]

@@ -31,7 +31,7 @@ _JOB_METRICS = {
     "ibprof_job_nodes": ("nodes", "Nodes of the job."),
     "ibprof_job_run_seconds": ("run_s", "Time until the last rank ended."),
     "ibprof_job_mpi_seconds": ("mpi_s", "Time inside MPI calls, mean over ranks."),
-    "ibprof_job_wait_seconds": ("wait_s", "Part of the time inside MPI calls that ranks waited for others, mean."),
+    "ibprof_job_wait_seconds": ("wait_s", "Time inside MPI calls in which ranks waited for other ranks, mean."),
     "ibprof_job_transfer_seconds": (
         "transfer_s",
         "Part of the time inside MPI calls that was transfer, mean over ranks.",
@@ -55,7 +55,7 @@ def format_metrics(site: SiteQueries, first: datetime, until: datetime, jobs: in
     job_rows, link_rows = site.measure(first, until, jobs, links, JOBS_A_LINK)
     lines = list(_format_jobs(job_rows))
     name = "ibprof_link_load_bytes_per_second"
-    help_ = "Mean load of the link direction by job, of the jobs whose summaries are known."
+    help_ = "Mean load that the job put on the link direction; only jobs in the store."
     labels = ("rail", "sender", "receiver", "job_id", "user")
     lines += _format_family(name, help_, ((_choose(row, labels), row["per_s"]) for row in link_rows))
     hosts = site.find_slow_hosts(top=HOSTS)

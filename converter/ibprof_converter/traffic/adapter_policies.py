@@ -218,7 +218,8 @@ def share_out(
     operations), its next flow continues with the next rail, as in Open MPI.
     * `first` and `second` send everything over the first or the second rail.
 
-    If a flow's sender or receiver has no port on the selected rail, the flow takes the rails on which both have one.
+    If a flow's sender or receiver has no port on the selected rail, the flow takes the first rail on which both have
+    one.
 
     Args:
         policy: one of `RAIL_POLICIES`.

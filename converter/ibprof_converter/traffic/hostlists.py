@@ -153,7 +153,7 @@ def _read_rank_lines(path: Path, lines: list[tuple[int, str]]) -> Iterator[tuple
         if match is None:
             raise InputError(path, number, "rank N=host slot=..", quote_found(line))
         if _RELATIVE.fullmatch(match[2]):
-            raise InputError(path, number, "the name of a host", f"{match[2]}, which the hostfile of the run resolves")
+            raise InputError(path, number, "the name of a host", f"{match[2]}, an index into the hostfile of the run")
         if int(match[1]) in seen:
             raise InputError(path, number, "each rank once", f"rank {match[1]} again")
         seen.add(int(match[1]))
@@ -211,7 +211,7 @@ def _read_topology(path: Path, data: bytes) -> list[tuple[int, str]]:
 
     The comma after each name makes the caller parse it as a Slurm host list, not as a line of a hostfile.
     """
-    from ibprof_converter.fabric.fabric_graph import NodeKind  # noqa: PLC0415  (few lists are topologies)
+    from ibprof_converter.fabric.fabric_graph import NodeKind  # noqa: PLC0415  (few host lists are topologies)
     from ibprof_converter.fabric.slurm_listing import looks_like_slurm, parse_slurm, parse_slurm_yaml  # noqa: PLC0415
 
     listing = (parse_slurm if looks_like_slurm(data) else parse_slurm_yaml)(path, data)
@@ -223,7 +223,7 @@ def _read_topology(path: Path, data: bytes) -> list[tuple[int, str]]:
 
 def _read_instances(path: Path, data: bytes) -> list[tuple[int, str]]:
     """Return line number and host of each instance in JSON of topograph's graph engine, grouped by switch."""
-    from ibprof_converter.fabric.topograph import read_instances  # noqa: PLC0415  (few lists are graphs)
+    from ibprof_converter.fabric.topograph import read_instances  # noqa: PLC0415  (few host lists are graphs)
 
     # Switches are sorted by the position of their first instance in the file.
     place: dict[tuple[int, str], int] = {}

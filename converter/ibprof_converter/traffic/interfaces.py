@@ -373,7 +373,7 @@ def _divide_by_partition(machines: _Machines) -> set[Slot]:
         if found and found < slots:
             return found
     keys = {slot: {each.host: each.pkeys for each in members} for slot, members in machines.slots.items()}
-    if most(lambda each: bool(each.pkeys)) != slots:  # partitions of some slots only may be for IPoIB
+    if most(lambda each: bool(each.pkeys)) != slots:  # partitions that only some slots have may be for IPoIB
         return set()
     groups = _group_slots(keys, lambda one, other: not one.isdisjoint(other))
     outside = slots - max(groups, key=len)
@@ -418,9 +418,9 @@ def _usual(members: Sequence[_Adapter]) -> list[float]:
 def _divide_by_wiring(machines: _Machines) -> set[Slot]:
     """Return the slots that are cabled to networks or leaf switches of storage servers.
 
-    Without storage servers, return the slots that share a leaf switch on most hosts, if these are fewer than half of
-    the slots. Only machines with a storage server's name count as storage servers: a host of the subnet manager may be
-    at a leaf switch of compute adapters. The wiring of most machines decides, since single cables may be swapped.
+    If that finds no slot, return the slots that share a leaf switch on most hosts, if these are fewer than half of the
+    slots. Only machines with a storage server's name count as storage servers: a host of the subnet manager may be at a
+    leaf switch of compute adapters. The wiring of most machines decides, since single cables may be swapped.
     """
     slots = set(machines.slots)
     outside = {slot for slot in slots if slot[0] in machines.networks_of_servers}
@@ -440,7 +440,7 @@ def _divide_by_wiring(machines: _Machines) -> set[Slot]:
 def _group_slots(
     values: Mapping[Slot, Mapping[int, frozenset[tuple[int, int]]]], is_shared: Callable[[Any, Any], bool]
 ) -> list[set[Slot]]:
-    """Return groups of slots. `is_shared` is true for each slot and the first slot of its group on most hosts.
+    """Return groups of slots. On most hosts, the values of each slot and of the first slot of its group agree.
 
     Args:
         values: slot -> host -> P_Keys or leaf switches.

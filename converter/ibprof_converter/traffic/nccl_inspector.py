@@ -319,7 +319,7 @@ def _add_flows(
             account.as_rings[algorithm] += 1
     if len(members) < 2:
         alone = sum(sums.values())
-        account.unmodelled.update({"collectives with one rank's file alone": alone} if alone else {})
+        account.unmodelled.update({"collectives of which only one rank left a file": alone} if alone else {})
         return
     for (function, is_tree), amount in sums.items():
         for sources, destinations, share in (tree_edges if is_tree else ring_edges)(list(hosts.values()), amount):

@@ -148,7 +148,7 @@ class _Reader:
 
     Args:
         root: name of the outermost element.
-        start: function of the name, attributes and line of an element, and the numbers of the elements around it.
+        start: function of the name, attributes and line of an element, and the numbers of the elements that enclose it.
     """
 
     def __init__(self, path: Path, root: str, start: Callable[[str, Attributes, int, tuple[int, ...]], None]) -> None:
@@ -177,7 +177,7 @@ class _Reader:
         if not self._open and name != self._root:
             self._refuse(f"<{self._root}>", quote_found(f"<{name[:40]}>"))
         if len(self._open) == _DEEPEST:
-            self._refuse(f"at most {_DEEPEST} elements inside each other", "more")
+            self._refuse(f"elements nested at most {_DEEPEST} deep", "more")
         self._start(name, attributes, self._parser.CurrentLineNumber, tuple(self._open))
         self._count += 1
         self._open.append(self._count)

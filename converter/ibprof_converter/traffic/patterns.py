@@ -29,7 +29,7 @@ Pairs = tuple[npt.NDArray[np.intp], npt.NDArray[np.intp]]
 
 
 def build_pattern(text: str, hosts: int) -> RankTraffic:
-    """Return the pattern that `text` names, with one rank per host, or the ranks of a training job.
+    """Return the traffic of the pattern `text`, between one rank per host or the ranks of a training job.
 
     Args:
         text: `pattern:...` as given by the user.

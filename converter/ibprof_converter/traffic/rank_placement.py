@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Place ranks as recorded, by a rule, or from a file. Find the bytes of a run on rails whose fabrics were not given."""
+"""Place ranks as recorded, by a rule, or from a file. Note if a run used rails whose fabrics were not given."""
 
 from __future__ import annotations
 
@@ -201,7 +201,7 @@ def _place_ranks_on(
 
 
 def _host_of_lid(path: Path, line: int, text: str, hosts: Hosts, fabric: Fabric) -> tuple[int, npt.NDArray[np.int32]]:
-    """Return the host with the LID `text` on rail 0, and its LIDs [rail, adapter]: only `text` on rail 0."""
+    """Return the host with the LID `text` on rail 0, and the host's LIDs [rail, adapter], on rail 0 only `text`."""
     value = read_number(path, line, text, "a LID", LIDS)
     node = int(fabric.lid_node[value])
     host = NO_HOST if node == NO_NODE else int(hosts.of_node[0][node])

@@ -116,7 +116,7 @@ class LidFlows:
         source_lid, destination_lid: int32, the LIDs of both ends.
         bytes: uint64.
         region, operation: int32, indices into `Traffic.regions` and `Traffic.operations`.
-        source_rank, destination_rank: int32, `NO_RANK` if the traffic has no ranks.
+        source_rank, destination_rank: int32, `NO_RANK` if unknown.
     """
 
     rail: npt.NDArray[np.int32]

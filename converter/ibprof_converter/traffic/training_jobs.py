@@ -277,7 +277,7 @@ def build_training(text: str) -> RankTraffic:
     total = sum(flow.bytes * len(flow.source) for flow in flows)
     if not flows:
         needed = ", ".join(f"{_NEEDED[name]} for {name}" for name in names)
-        raise UsageError(f"{text}: no rank sends anything: expected more than 1 of {needed}")
+        raise UsageError(f"{text}: no rank sends anything: expected a size above 1: {needed}")
     if total >= 1 << 63:
         raise UsageError(f"{text}: expected bytes that sum to less than 2**63, found {total}")
     regions = tuple(dict.fromkeys(flow.region for flow in flows))

@@ -141,7 +141,7 @@ def test_unfit_inputs_are_refused(tmp_path: Path, capsys: pytest.CaptureFixture[
         ("<graphs></graphs>", None, "a <graph>"),
         ("<graphs>\n<graph", 2, "NCCL's XML with <graphs>"),
         ('<!DOCTYPE graphs [<!ENTITY a "b">]><graphs/>', 1, "no document type"),
-        ("<graphs>" + "<a>" * 100, 1, "at most 64 elements inside each other"),
+        ("<graphs>" + "<a>" * 100, 1, "elements nested at most 64 deep"),
         (" \n", None, "text"),
     ],
 )

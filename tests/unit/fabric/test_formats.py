@@ -315,7 +315,7 @@ TABLE = HEAD + "0x0001 001 :\n0x0002 002 :\n"
     ("text", "what"),
     [
         (TABLE + "0x0003 003 :\n0x0006 003 :\n4 valid lids dumped \n", []),
-        (TABLE + "3 valid lids dumped \n", ["2 entries where the tool wrote 3"]),
+        (TABLE + "3 valid lids dumped \n", ["2 entries, but the dump states 3"]),
         (TABLE, ["the table ends at LID 0x0002, before its last LID, 0x0006"]),
         (
             TABLE + "0x0006 003 :\n/usr/sbin/ibroute: iberror: failed: dump tables: get failed\n",

@@ -154,7 +154,7 @@ def test_what_is_not_on_links_is_in_the_first_lines(tmp_path: Path, capsys: pyte
 
 def test_collectives_of_one_file_alone_are_left_out(tmp_path: Path) -> None:
     traffic = read_inspector(write(tmp_path, "AllReduce")[:1], "inspector")
-    assert traffic.unmapped == {"collectives with one rank's file alone": 3 * 2 * SIZE * 7 // 8}
+    assert traffic.unmapped == {"collectives of which only one rank left a file": 3 * 2 * SIZE * 7 // 8}
 
 
 @pytest.mark.parametrize("algorithm", ["RING", "TREE"])

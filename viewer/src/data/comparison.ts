@@ -28,7 +28,7 @@ export interface Changes {
   count: number;
 }
 
-/** The pairs that occur in either run, with common indices, and the key of each run's flows that uses these indices. */
+/** The pairs that occur in either run; `before` and `after` have for each run's flows the index of the flow's pair. */
 interface SharedPairs {
   source: Int32Array;
   destination: Int32Array;

@@ -130,8 +130,8 @@ export interface RegionVisits {
 }
 
 /**
- * A run on the fabric. A link direction has the number 2 * link + end, where `end` is the node that transmits. Links are
- * in the order of links.csv; end 0 is its `a`.
+ * A run on the fabric. Link direction 2 * link + end is the direction in which the node at this end (0 or 1) transmits.
+ * Links are in the order of links.csv; end 0 is the node of column `a_name`.
  */
 export interface Model {
   header: Header;

@@ -6,7 +6,7 @@ import { railLetter } from "../text/names";
 
 const WIDTH = 1000;
 const HEIGHT = 560;
-/** Blocks with more columns are folded to several lines. */
+/** Blocks with more columns than this are folded to several lines. */
 const FOLD = 1000;
 /** Height for the name of a block. */
 export const NAME_HEIGHT = 22;
@@ -103,12 +103,15 @@ function groupEnds(model: Model): CellGroup[] {
   );
 }
 
-/** Return a column for each node of the level with fewer nodes; within a level, for each transmitting node. */
+/**
+ * Return the link directions of each column: of a leaf switch, above the leaves of a lower switch, within a level of a
+ * transmitting node.
+ */
 function sortIntoColumns(model: Model, { low, direction, ends }: CellGroup): number[][] {
   const { endNode, endPort, nodeLevel, nodeX } = model;
   const owning = (end: number): number => {
     if (!direction) return end;
-    // There are fewer leaf switches than hosts, so leaf switches have the columns; above, the lower switches have them.
+    // Between hosts and leaves, each leaf has a column, since leaves are fewer. Above, each lower switch has a column.
     const isLower = nodeLevel[endNode[end]] === low;
     return isLower === low > 0 ? end : end ^ 1;
   };

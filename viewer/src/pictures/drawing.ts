@@ -13,7 +13,7 @@ export interface Hit {
   stub?: Stub | undefined;
 }
 
-/** Two opposite corners, or the two ends of a line. */
+/** x and y of two opposite corners of a box, or of the two ends of a line. */
 export type Extent = [number, number, number, number];
 
 export interface Drawing {
@@ -43,7 +43,7 @@ export interface Drawing {
 export const REACH = 6;
 
 export const FONT = '"DejaVu Sans", system-ui, sans-serif';
-/** The approximate width of a letter of 11 pixels. */
+/** The approximate width of a letter of the 11-pixel font. */
 export const LETTER = 6.6;
 
 /** Space around the picture; the names of rows are at the left. */

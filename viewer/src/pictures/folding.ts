@@ -29,7 +29,7 @@ export interface Stub {
   hosts: number;
   switches: number;
   noun: "host" | "adapter";
-  /** The stub's label if it is a whole rail, or groups of a dragonfly; no links to it are drawn. */
+  /** The label of a stub for a whole rail or for groups of a dragonfly. No links to this stub are drawn. */
   label?: string;
 }
 
@@ -76,7 +76,7 @@ export function foldIdle(model: Model, used: Uint8Array, open: readonly number[]
   const hosted = new Map(
     groups.map((nodes) => [nodes[0], nodes.some((node) => tree.column[node] >= 0) ? nodes : null]),
   );
-  // Groups with hosts are stacked; all other switches are in rows.
+  // Stubs of a group with hosts are centred above the hosts' columns; all other switches are spread over their rows.
   const rows = new Map<number, Map<number, number[][]>>();
   const enter = (nodes: number[]): void => {
     const [node] = nodes;

@@ -7,7 +7,7 @@ import type { Model } from "../data/model";
 /** Least number of nodes in a row that become a stub. */
 const FEWEST = 4;
 
-/** The blocks of hosts and switches that links up to each level connect. */
+/** For each level the blocks: sets of hosts and switches that links up to this level connect. */
 export interface BlockTree {
   /** The column of each host, -1 for a switch. A host's adapters on two rails share a column. */
   readonly column: Int32Array;
@@ -15,7 +15,9 @@ export interface BlockTree {
   readonly columnX: Float64Array;
   /** A host of each column. */
   readonly host: Int32Array;
-  /** For each level, and for links within the highest level, the block of each node; equal for hosts of one column. */
+  /**
+   * The block of each node, for each level, then for links within the highest level. Hosts of one column share a block.
+   */
   readonly block: Int32Array[];
 }
 
@@ -88,7 +90,7 @@ export function findIdleGroups(
     end();
   };
   const visit = (nodes: number[], level: number): void => {
-    // The switches of this level in each row, and the parts that are connected below the level.
+    // Fold the switches of this level in each row, then the parts that are connected below the level.
     const rows = partition(
       nodes.filter((node) => level && nodeLevel[node] === level),
       (node) => nodeY[node],

@@ -113,7 +113,9 @@ function countLevels(model: Model): number[] {
   return count.filter((each) => each > 0);
 }
 
-/** Return a function from a link to its position (-1 to 1) among parallel links, and their number of gaps. */
+/**
+ * Return a function from a link to its position (-1 to 1) among parallel links, and the number of gaps between them.
+ */
 function spreadBundles(model: Model): (link: number) => [number, number] {
   const bundles = new Map<number, number[]>();
   const place = new Uint32Array(model.links);

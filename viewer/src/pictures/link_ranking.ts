@@ -11,7 +11,7 @@ export const RANKED = 200;
 /** The number of groups that are named and numbered. */
 export const MARKED = 3;
 
-/** A link direction between the same levels is alike if its time / time of the most loaded one is at least this. */
+/** A link direction belongs to a group if its time is at least this fraction of the group's longest time. */
 const ALIKE = 0.99;
 
 /** Link directions between the same two levels that need about the same time. */

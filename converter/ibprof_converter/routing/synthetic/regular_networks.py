@@ -197,7 +197,7 @@ def generate_dragonfly(
     g = a * h + 1 if groups is None else groups
     if min(a, p, h) < 1 or not 2 <= g <= a * h + 1:
         raise UsageError(
-            f"{name}: expected numbers from 1, and from 2 to {max(a * h, 0) + 1} groups, each cabled to each other"
+            f"{name}: expected numbers from 1, and from 2 to {max(a * h, 0) + 1} groups, each cabled to all others"
         )
     rounds = a * h // (g - 1)
     switches = a * g

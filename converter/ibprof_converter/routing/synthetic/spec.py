@@ -63,7 +63,7 @@ def _read_rail_sizes(name: str) -> tuple[RailSizes, float]:
     most = int(number) * (1 if apart else value["radix"] // 2)
     hosts = value.get("hosts") or most
     if not apart and not most - value["radix"] // 2 < hosts <= most:
-        raise UsageError(f"{name}: {hosts} hosts do not need {number} units of up to {value['radix'] // 2}")
+        raise UsageError(f"{name}: {number} units have {most - value['radix'] // 2 + 1} to {most} hosts, found {hosts}")
     if not (1 <= value["planes"] <= _MOST_PLANES and 1 <= value["rails"] <= _MOST_RAILS):
         raise UsageError(f"{name}: expected from 1 to {_MOST_PLANES} planes, and from 1 to {_MOST_RAILS} rails")
     return RailSizes(hosts, value["rails"], value["radix"], value["planes"], apart), _read_rate(name, rate)
