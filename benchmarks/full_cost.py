@@ -6,8 +6,8 @@ Run it where ibprof is installed. FOLDER keeps finished simulations, so that the
     python benchmarks/full_cost.py -o FOLDER [--seed N] [--workers N]
 
 Seconds are processor time. A stratum's time is its estimated time, times the sample's ratio of measured to estimated
-seconds: a ratio estimator (W. G. Cochran, Sampling Techniques, 1977, chapter 6). Its standard error follows from the
-deviations from this ratio, with the correction for a finite number of simulations.
+seconds: a ratio estimator (W. G. Cochran, Sampling Techniques, 1977, chapter 6). The estimator's standard error follows
+from the deviations from this ratio, with the correction for a finite number of simulations.
 """
 
 from __future__ import annotations

@@ -80,7 +80,7 @@ def replay(dumps: Sequence[Path], run: LabRun, ranks_on: Sequence[str]) -> float
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Print the table; return 1 if a link deviates by more than 3%."""
+    """Print the table; return 1 if the load of a link deviates by more than 3%."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("-o", "--output", type=Path, required=True, help="an empty folder for recordings")
     parser.add_argument("case", nargs="*")

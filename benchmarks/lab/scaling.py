@@ -31,14 +31,14 @@ from ibprof_testing.lab.routed_network import RoutedNetwork
 HOSTS = tuple(f"host{number:02d}" for number in range(1, 17))
 ROUNDS = 3
 REPEATS = 2
-"""Number of runs of each recorded case. Their differences show the error that other work on the machine causes."""
+"""Number of runs of each recorded case. Differences between these runs show the error by other work on the machine."""
 
 REFUSED = 5
 """Exit status of `ibprof-scaling predict` if it refuses to predict beyond its range."""
 
 STRONG_SIZE = 6e6
 WEAK_SIZE = 0.75e6
-"""Bytes of a rank in weak scaling. With 1.5e6, data of 32 ranks is queued longer than TCP's retransmission timeout."""
+"""Bytes per rank in weak scaling. With 1.5e6, data of 32 ranks is queued longer than TCP's retransmission timeout."""
 
 
 class Series(NamedTuple):

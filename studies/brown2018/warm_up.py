@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Measure the error by the survey's short warm-up, compared with a warm-up of 50 messages of each client.
+"""Measure the error that the survey's short warm-up causes, compared with a warm-up of 50 messages of each client.
 
 Run it where ibprof is installed:
 
