@@ -211,7 +211,7 @@ def _read_place(callpath: Callpath, loaded: str) -> Site:
 
 
 def _read_callers(definitions: TraceDefinitions, callpath: Callpath) -> Iterator[Frame | Site]:
-    """Yield the recorded callers of a site; if callers were not recorded, yield the functions that inlined the site."""
+    """Yield a site's recorded callers; without them, yield the functions into which the site's code was inlined."""
     while (caller := definitions.callpaths.get(callpath.parent)) is not None:
         callpath = caller
         loaded = callpath.properties.get(otf2_names.CALLER_OBJECT_PARAMETER)
@@ -242,7 +242,8 @@ def _read_events(
     """
     for number, count in enumerate(counts):
         file = path.with_suffix("") / f"{number}.evt"
-        # Each event takes at least one byte of the file. A larger count is damaged, and would allocate too much memory.
+        # Each event takes at least one byte of the file. A count above the file's bytes is damage, and would allocate
+        # too much memory.
         if not file.is_file() or count > file.stat().st_size:
             raise ValueError(f"no file of {count} events of location {number}")
         otf2.call("Reader_SelectLocation", archive, number)
@@ -595,7 +596,10 @@ def _number(definitions: Iterable[tuple[int, Any]]) -> dict[int, Any]:
 def _properties(
     otf2: Otf2Library, texts: dict[int, str], rows: Iterable[_Row], names: dict[int, str] | None = None
 ) -> dict[int, Properties]:
-    """Return the properties of each owner. A row has the owner's number, the name's number, a type and a value."""
+    """Return the properties of each node, location or call path, by its number.
+
+    A row has this number, the number of the property's name, a type and a value.
+    """
     found: dict[int, Properties] = {}
     for owner, name, kind, bits in rows:
         found.setdefault(owner, {})[(names or texts)[name]] = _read_value(otf2, texts, kind, bits)

@@ -209,7 +209,7 @@ def _write_mark(location: Location, regions: Sequence[str], mark: Mark) -> None:
 
 
 def _write_totals(location: Location, definitions: Definitions, rows: _RowsByRank, rank: int) -> None:
-    """Write each region once, with its operations, at the time of the rank's end."""
+    """Write the totals of each region, and of the operations in it, at the time of the rank's end."""
     times, transfers = rows.times.of_rank(rank), rows.transfers.of_rank(rank)
     counters, sizes, demands = rows.counters.of_rank(rank), rows.sizes.of_rank(rank), rows.demands.of_rank(rank)
     calls = rows.calls.of_rank(rank)

@@ -450,7 +450,7 @@ def find_option(option: str) -> list[str]:
     for point in find_commands().values():
         try:
             parser = read_parser(point.load())
-        except ImportError:  # a command of another package cannot be imported; the user did not type this command
+        except ImportError:  # skip another package's command that cannot be imported: the user did not type it
             continue
         found += [each.prog for each in with_subcommands(parser) if option in each._option_string_actions]
     return found
@@ -475,7 +475,7 @@ def add_row_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def row_options(arguments: argparse.Namespace) -> RowChoice:
-    """Return the choice of rows in the arguments."""
+    """Return the operation, region and site that the arguments choose."""
     from ibprof.profile.profile_rows import RowChoice  # noqa: PLC0415  (--help must come at once)
 
     return RowChoice(arguments.operation, arguments.region, arguments.site)

@@ -25,12 +25,12 @@ def _parser() -> argparse.ArgumentParser:
         "Print the path of libibprof.so.",
         EXAMPLES,
     )
-    parser.add_argument("--cflags", action="store_true", help="print the options to compile with ibprof.h instead")
-    parser.add_argument("--libs", action="store_true", help="print the options to link libibprof.so instead")
+    parser.add_argument("--cflags", action="store_true", help="instead, print the options to compile with ibprof.h")
+    parser.add_argument("--libs", action="store_true", help="instead, print the options to link libibprof.so")
     parser.add_argument(
-        "--nccl-profiler", action="store_true", help="print the path of the profiler plug-in of NCCL and RCCL instead"
+        "--nccl-profiler", action="store_true", help="instead, print the path of the profiler plug-in of NCCL and RCCL"
     )
-    parser.add_argument("--spank", action="store_true", help="print the path of the source of Slurm's plug-in instead")
+    parser.add_argument("--spank", action="store_true", help="instead, print the path of the source of Slurm's plug-in")
     return parser
 
 

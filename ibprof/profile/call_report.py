@@ -184,7 +184,9 @@ class CallSum:
 def sum_calls(
     run: Profile, by: Sequence[str], choice: RowChoice | None = None, shares: WaitShares | None = None
 ) -> list[CallSum]:
-    """Return sums by some of `KEYS`, sorted by time, descending, then by key. Sites with the same name are summed.
+    """Return calls, time, bytes and messages, summed by some of `KEYS`, sorted by time, descending, then by key.
+
+    Sites with the same name are summed.
 
     Args:
         choice: choice of rows; None for all.

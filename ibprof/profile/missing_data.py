@@ -145,7 +145,7 @@ def _say(amount: int, noun: str, named: bool = True) -> str:
 
 
 _BY_ARGUMENTS = ("PSEND_INIT", "PUT", "GET", "ACCUMULATE", "GET_ACCUMULATE", "FETCH_AND_OP", "COMPARE_AND_SWAP")
-"""Operations whose bytes come from the arguments of calls, without the `R` of variants with a request (RPUT)."""
+"""Operations whose bytes come from the arguments of calls; the names lack the `R` of variants with a request (RPUT)."""
 
 _REPEATED_CALLS = 256
 """Maximum number of short calls that a killed process with recorded times loses at each line in each thread."""
@@ -189,7 +189,7 @@ def describe_gaps(run: Profile, *, with_operations: bool = True) -> Iterator[str
         ranks = sorted(set(run.counters.rank[other].tolist()) | set(run.times.rank[run.times.site == number].tolist()))
         yield (
             f"rank {format_ranks(ranks)} called MPI from more call sites than a recording distinguishes: "
-            f"{format_bytes(sum_exactly(run.counters.bytes[sent]))} are of {OTHER_SITES.name}"
+            f"{format_bytes(sum_exactly(run.counters.bytes[sent]))} are from {OTHER_SITES.name}"
         )
     if cut := [number for number, site in enumerate(run.sites, 1) if site.callers[-1:] == (OTHER_SITES,)]:
         of_cut = np.isin(run.counters.site, cut)

@@ -25,7 +25,8 @@ _RECEIVED_COUNTERS = (("port_rcv_data", 4), ("rx_bytes", 1))
 NEARLY = 0.99
 """A port has counted too little if it counted less than this share of the run's bytes.
 
-Ports need this tolerance: they are read when the host's first process ends, while other processes may still send.
+Counters of ports need this tolerance: they are read when the host's first process ends, while other processes may still
+send.
 """
 
 SMALLEST_MTU = 1024

@@ -508,7 +508,7 @@ class CallSamples(RowArrays):
         bytes: uint64.
         enter_ns, exit_ns: int64, entry and return of the completing call.
         is_long: bool, true if the collective or message was among the longest of its rank, or the rank entered or
-            posted it late. Such collectives are always kept; such messages are kept while the rank times each message.
+            posted it late. Long collectives are always kept; long messages are kept while the rank times each message.
         is_chosen: bool, true if chosen at random; false if kept only because of `is_long`, with level 0.
     """
 

@@ -20,7 +20,7 @@ _NO_SITES: npt.NDArray[np.int32] = np.zeros(0, np.int32)
 
 
 def no_sites() -> npt.NDArray[np.int32]:
-    """Return a placeholder for a column of zeros: rows with unknown call sites."""
+    """Return a placeholder for the column `site` of rows whose call sites are all unknown."""
     return _NO_SITES
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The batch system's names of a job, from environment variables, and the patterns of IBPROF_OUTPUT for them.
+"""A job's identifiers in its batch system, from environment variables, and the patterns of IBPROF_OUTPUT for them.
 
 `csrc/preload/recording/scheduler.c` records these variables and expands the same patterns.
 """

@@ -166,7 +166,7 @@ def _inside_ticks(file: RecordingFile, times: Records, owner: Owners) -> npt.NDA
 
 
 def find_tick_ns(file: RecordingFile, owner: Owners) -> npt.NDArray[np.float64]:
-    """Return the length of a tick of each process's clock, in ns: [process of `owner`].
+    """Return the length, in ns, of a tick of the clock of each process in `owner`.
 
     Raises:
         InputError: a process has no clock.

@@ -18,7 +18,7 @@ from ibprof.profile.row_arrays import Columns
 from ibprof.recording.host_file import RecordingFile, Records, decode_text, locate_records
 
 UNKNOWN_OPERATION = "nccl(unknown)"
-"""Operation of proxies for another process's GPU, or for an unseen call."""
+"""Operation of proxies' work for another process's GPU, or for a call that was not seen."""
 
 _WHOLE_RINGS = ("AllReduce", "AllGather", "ReduceScatter")
 """Functions in whose rings all ranks send and receive.
@@ -81,7 +81,7 @@ class NcclRecords:
         return np.array([members.get(key, UNKNOWN_PEER) for key in keys], np.uint32)
 
     def overlap_ns(self, process: int) -> int:
-        """Return the ns that the sum of tasks' times counts repeatedly, because proxies work on tasks concurrently."""
+        """Return the ns that tasks' times count more than once, because proxies work on several tasks at once."""
         whole = int(self.communicators["busy_ticks"][self.communicators_owner == process].sum())
         mine = self.tasks_owner == process
         each = int(self.tasks["busy_ticks"][mine].sum())

@@ -235,7 +235,7 @@ def _combine(of: ObjectAddresses, answers: Sequence[dict[str, Any]]) -> Resolved
 
 
 def _run_child(objects: Sequence[ObjectAddresses], limits: Limits, seconds: float) -> tuple[list[dict[str, Any]], str]:
-    """Return the answers of a process, and the reason of its end if answers are missing."""
+    """Return the answers of a process, and the reason why it ended if answers are missing."""
     asked = {
         "memory_bytes": limits.memory_bytes,
         "seconds": limits.seconds,

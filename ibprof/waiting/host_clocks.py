@@ -2,9 +2,9 @@
 """Clocks of hosts, compared by the order of sampled events: a message arrives after it was sent.
 
 Two ordered events on different clocks bound the clocks' difference from one side, at that time. Events in both
-directions leave a polygon of possible lines (offset and drift). Shortest paths over the clocks lead from each clock to
-a reference. No clock is trusted, and all bounds come from events. There is one assumption: in each part of the run, the
-quickest small message or collective takes at most `QUICKEST_NS`.
+directions leave a polygon of possible lines (offset and drift). From each clock, the path over other clocks with the
+least error leads to a reference. No clock is trusted, and all bounds come from events. There is one assumption: in each
+part of the run, the quickest small message or collective takes at most `QUICKEST_NS`.
 """
 
 from __future__ import annotations

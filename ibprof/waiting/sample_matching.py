@@ -121,9 +121,9 @@ def match_samples(collectives: CollectiveSamples, messages: MessageSamples) -> M
 
 
 def _complete_sources(rows: MessageSamples) -> MessageSamples:
-    """Return the rows of ranks with complete sources.
+    """Return the rows of ranks whose sources are all in `rows`.
 
-    A rank is a source of itself, and `number` is 0 or the number of the rank's rows; otherwise a row is missing.
+    Such a rank has a row with itself as its source, and `number` is 0 or the number of the rank's rows.
     """
     order = np.lexsort((rows.rank, rows.communicator))
     rows = take_rows(rows, order)

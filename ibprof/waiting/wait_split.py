@@ -298,13 +298,13 @@ def _group_equal(columns: Sequence[npt.NDArray[np.int64]]) -> tuple[int, npt.NDA
 
 
 MOST_LATE = 16
-"""Number of listed late ranks."""
+"""Maximum number of listed late ranks."""
 
 _MOST_STEPS = 4096
 """Maximum number of ranks that a delay is traced through."""
 
 _MOST_ROWS = 4_000_000
-"""Maximum number of traced parts of waiting, over all steps. This limit ends a cycle of ranks."""
+"""Maximum number of traced parts of waiting, over all steps. It ends the trace if ranks wait in a cycle."""
 
 
 @dataclass(frozen=True, slots=True)

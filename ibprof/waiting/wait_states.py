@@ -122,7 +122,7 @@ def split_calls(
         _need_of_notices(matched.notices, operations, clocks, clock_of),
     ]
     waiters = take_rows(matched.notices, np.arange(1, len(matched.notices.rank), 2))
-    # The waiting of calls without other ranks' records is unknown: 0 to the whole call.
+    # The waiting of calls without other ranks' records is unknown: from 0 to the whole call's time.
     lonely = (matched.lonely_collectives, matched.lonely_messages)
     for part in lonely:
         nothing = np.zeros(len(part.rank), np.int64)
