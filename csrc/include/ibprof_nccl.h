@@ -35,7 +35,7 @@ struct ibp_nccl_recorder {
     /* Return whether ticks are cycles of the processor's counter. Otherwise, ticks are nanoseconds of `clock_ns`. */
     bool (*has_cycles)(void);
     uint64_t (*clock_ns)(void);
-    /* Copy the recording to its destination, if a copy is due. */
+    /* In a process that does not use MPI: copy the recording to its destination, if a copy is due. */
     void (*copy_if_due)(void);
     /* Count bytes as lost, because no record is left for them. */
     void (*lose)(uint64_t bytes);

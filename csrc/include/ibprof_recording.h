@@ -294,8 +294,8 @@ struct ibp_process {
     uint64_t lost_messages;
     /* Number of all marks. If there were too many, IBP_SEGMENT_MARKS contains only the first marks. */
     uint64_t marks_seen;
-    /* Number of regions beyond the maximum number of names or the maximum depth. The traffic of such a region counts
-     * for the region around it. */
+    /* How many times a region was refused, because there were too many names or nested regions. The traffic of such a
+     * region counts for the region around it. */
     uint64_t regions_refused;
     /* Time during which recording was switched off. */
     uint64_t off_ns;
@@ -309,7 +309,7 @@ struct ibp_process {
     uint32_t queue_pairs_unseen;
     /* When the process began its last copy of its segments to `output`. 0 if the process maps the recording itself. */
     uint64_t copy_begun_ns;
-    /* When the last complete copy ended. If copy_begun_ns is later, the process ended while it was copying. The copy
+    /* When the last complete copy began. If copy_begun_ns is later, the process ended while it was copying. The copy
      * then contains data of two moments. */
     uint64_t copied_ns;
     /* Redo log for moving a counter to another region. If redo_from is not 0, redo_bytes and redo_messages replace the

@@ -25,7 +25,8 @@ enum ibp_event_kind {
     IBP_EVENT_METRIC = 4
 };
 
-/* An event of a location. The values of all events are in a separate array, in the order of the events. */
+/* An event of an OTF2 location, such as a process. The values of all events are in a separate array, in the order of
+ * the events. */
 struct ibp_event {
     uint64_t time_ns;
     uint32_t reference;

@@ -3,8 +3,8 @@
  *
  * Rank placements: the load of a placement on each link direction, and the search for a better placement.
  *
- * Ranks that send to each other are neighbours. A slot is a place for one rank on a host. A rank sends through the port
- * of its slot: an adapter of the host, with one port on each rail.
+ * Ranks that send to each other are neighbours. A slot is a place for one rank on a host. A rank sends through the
+ * adapter of its slot, which has one port on each rail. In this file, `port` means such an adapter.
  */
 #ifndef IBPROF_KERNELS_PLACEMENT_H
 #define IBPROF_KERNELS_PLACEMENT_H
@@ -142,7 +142,8 @@ struct ibp_placement_search {
     uint32_t *best;
     struct ibp_placement_score best_score;
     double energy;
-    /* The lowest energy of a placement whose score was computed. */
+    /* The lowest energy of a placement with a computed score. No score is computed for placements with higher
+     * energies. */
     double computed_at;
     uint32_t doublings;
     /* Temperatures at the beginning and at the end of the search, relative to the energy. */

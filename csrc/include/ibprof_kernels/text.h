@@ -17,7 +17,7 @@
 
 /* Write rows `source,destination,bytes,messages`. `source` and `destination` are indices of names. Name i is the text
  * from name_begin[i] to name_begin[i + 1], already quoted if CSV requires it. A row needs at most the bytes of its two
- * names, two numbers of IBP_CSV_DIGITS, and 4 bytes. Return the number of written bytes. */
+ * names, two numbers of IBP_CSV_DIGITS digits, and 4 separators. Return the number of written bytes. */
 size_t ibp_csv_pairs(const char *names, const uint64_t *name_begin, const int64_t *source, const int64_t *destination,
                      const uint64_t *bytes, const uint64_t *messages, size_t count, char *text);
 

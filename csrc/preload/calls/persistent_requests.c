@@ -33,8 +33,8 @@ static void enter_start(struct ibp_call *call, ibp_handle communicator)
     if (takes_tag) ibp_source->before_tag();
 }
 
-/* For a source without `start`: start the leading requests of an array that the table of requests does not contain.
- * Return the number of started requests. */
+/* For a source without `start`: start the requests at the beginning of an array, up to the first request that the table
+ * of requests contains. Return the number of started requests. */
 static size_t start_unknown(ibp_start_function *start_all, size_t count, void **requests, int *result)
 {
     struct ibp_request known;

@@ -106,7 +106,7 @@ static bool choose_collective(struct ibp_instance_known *known, unsigned operati
     return known->keeps >= ibp_sample_level(IBP_INSTANCE_COLLECTIVE, known->stratum);
 }
 
-/* Number a call. The lock must be held. */
+/* Assign a sequence number to a collective. The lock must be held. */
 static void number_collective(struct ibp_sampled_collective *sampled, const struct ibp_called *called, uint64_t class)
 {
     struct ibp_instance_known *const known = &sampled->known;
@@ -265,8 +265,8 @@ static void keep_blocking(struct ibp_sampled_collective *sampled, const struct i
     if (sample) fill(sample, known, known->origin, known->start_ns, now_ns);
 }
 
-/* Number a call that only the members of a group make. The stream of the call is a hash of the new communicator's name
- * (communicator_names.h). */
+/* Assign a sequence number to a call that only the members of a group make. The stream of the call is a hash of the new
+ * communicator's name (communicator_names.h). */
 static void number_group(struct ibp_sampled_collective *sampled, const struct ibp_called *called, ibp_handle made)
 {
     const struct ibp_named_communicator *of;
@@ -588,8 +588,8 @@ void ibp_sampled_request_cancelled(uintptr_t request)
 
 /* -- starts -------------------------------------------------------------------------------------------------------- */
 
-/* Number the start of a persistent collective. A sample of the start has the origin of the call that created the
- * request, because the collective operation is known from that call. The lock must be held. */
+/* Assign a sequence number to the start of a persistent collective. A sample of the start has the origin of the call
+ * that created the request, because the collective operation is known from that call. The lock must be held. */
 static void start_collective(struct ibp_open_request *entry)
 {
     ibp_sample_count(IBP_INSTANCE_COLLECTIVE, 1);

@@ -38,8 +38,8 @@ struct ibp_sampled_collective {
 /* Return whether an operation is a collective that is complete when the call returns. */
 bool ibp_is_blocking_collective(unsigned operation);
 
-/* ibp_collective_begin: before a collective, number it on its communicator. ibp_collective_end: after the collective,
- * record its sample. */
+/* ibp_collective_begin: before a collective, assign it a sequence number on its communicator. ibp_collective_end: after
+ * the collective, record its sample. */
 void ibp_collective_begin(struct ibp_sampled_collective *sampled, const struct ibp_called *called);
 void ibp_collective_end(struct ibp_sampled_collective *sampled, const struct ibp_called *called, int result);
 
@@ -48,7 +48,7 @@ void ibp_collective_end(struct ibp_sampled_collective *sampled, const struct ibp
  * while at most one thread can be in MPI. */
 bool ibp_starts_are_unsampled(void *const *requests, int count);
 
-/* Before a call starts persistent requests: number their messages and collectives. */
+/* Before a call starts persistent requests: assign sequence numbers to their messages and collectives. */
 void ibp_sampled_starts(void *const *requests, int count, struct ibp_call *call);
 
 struct ibp_sampled_completion {

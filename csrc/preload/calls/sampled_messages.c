@@ -177,7 +177,7 @@ static void number_send(struct ibp_sampled_message *sampled, unsigned operation,
     if (sampled->is_send_sampled) ibp_message_set_number(&sampled->sent, &numbered, tag);
 }
 
-/* Number a receive, or add it to the list of waiting receives. */
+/* Assign a sequence number to a receive, or add the receive to the list of waiting receives. */
 static void number_receive(struct ibp_sampled_message *sampled, unsigned operation, const long *arguments)
 {
     const unsigned class = size_class(place_of_received(sampled->places), arguments);
@@ -392,8 +392,8 @@ void ibp_partitions_ready(uintptr_t request)
     ibp_unlock();
 }
 
-/* Number the message that a probe found. If the probe matched the message, record the sample of its receive now,
- * because the later MPI_Mrecv does not wait for the sender. */
+/* Assign a sequence number to the message that a probe found. If the probe matched the message, record the sample of
+ * its receive now, because the later MPI_Mrecv does not wait for the sender. */
 static void end_probe(struct ibp_sampled_message *sampled, unsigned operation, const long *arguments, uint64_t now_ns)
 {
     const struct ibp_message_places *const places = sampled->places;

@@ -35,8 +35,9 @@ struct ibp_sampled_message {
     long status[IBP_STATUS_BYTES / sizeof(long)];
 };
 
-/* ibp_message_begin: before a call, number its messages. If ibprof needs a status, replace MPI_STATUS_IGNORE in
- * `arguments` with a status of ibprof. ibp_message_end: after the call, record samples or remember requests. */
+/* ibp_message_begin: before a call, assign sequence numbers to its messages. If ibprof needs a status, replace
+ * MPI_STATUS_IGNORE in `arguments` with a status of ibprof. ibp_message_end: after the call, record samples or remember
+ * requests. */
 void ibp_message_begin(struct ibp_sampled_message *sampled, unsigned operation, struct ibp_call *call, long *arguments);
 void ibp_message_end(struct ibp_sampled_message *sampled, unsigned operation, bool is_large, const long *arguments,
                      int result);
@@ -47,7 +48,7 @@ void ibp_partitioned_init(unsigned operation, const struct ibp_posted_receive *p
                           uint64_t bytes);
 void ibp_partitions_ready(uintptr_t request);
 
-/* Number the start of a persistent request. The lock must be held. */
+/* Assign a sequence number to the message that a persistent request starts. The lock must be held. */
 void ibp_message_start(struct ibp_open_request *entry, struct ibp_call *call);
 
 /* Return whether a status argument is MPI_STATUS_IGNORE or MPI_STATUSES_IGNORE. */

@@ -31,7 +31,7 @@
 
 #define NO_COMMUNICATOR IBP_NO_COMMUNICATOR
 
-/* Return whether a call may take the short path, which only enters and leaves the call. */
+/* Return whether a call may take the short path, which only sets and clears the current call. */
 static inline bool is_short(unsigned operation, enum ibp_call_kind kind)
 {
     return !(IBP_NEEDS_OF(operation, kind) & IBP_NEEDS_LONG_PATH) && IBP_LIKELY(ibp_get_here()->is_outside) &&
@@ -361,7 +361,7 @@ static inline __attribute__((always_inline)) bool repeats(unsigned operation, st
     MEDIUM(function, name, count)                                                                                      \
     CHOSEN(define, function, count)
 
-/* Define the wrapper of a call that sends nothing and may wait. */
+/* Define the wrapper of a call that sends nothing and is only timed. */
 #define TIMED_WRAPPER(define, function, form, name, count, duration)                                                   \
     LONG_PATH(function, name, form, count, HAS_CHOICES)                                                                \
     TIMED_##duration(function, name, count) CHOSEN(define, function, count)

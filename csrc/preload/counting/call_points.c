@@ -126,8 +126,8 @@ static const void *key_of_site(const struct ibp_site *site)
     return (const void *)(uintptr_t)(hash | UINT64_C(3) << 62);
 }
 
-/* Return the call point of a site. Record the site if it is new. Return NULL if the table is full, or if `most` sites
- * are recorded. The lock must be held. */
+/* Return the call point of a site. Record the site if it is new. Return NULL if the table is full, or if the site
+ * cannot be recorded and `most` is less than IBP_SITES_MAX. The lock must be held. */
 static struct ibp_call_point *place_of_site(const struct ibp_site *site, uint32_t most)
 {
     struct ibp_call_point *place = place_at(key_of_site(site));
@@ -265,7 +265,7 @@ static bool describe_address(const void *address, uint32_t caller, struct ibp_si
 }
 
 /* Return the call point of element `part` of a chain; element 0 is the innermost function. Return NULL if the function
- * is unknown, or if the table is full. */
+ * is unknown, or if place_of_site returns NULL. */
 static struct ibp_call_point *place_of_part(const struct ibp_caller_chain *chain, uint32_t part, uint32_t caller,
                                             uint32_t most)
 {

@@ -115,8 +115,8 @@ static void grow(void)
     ibp_counters.mask = mask_of(2 * slots);
 }
 
-/* Return the size bins of an origin, which all peers share. In the key of the bins, the direction field has a value
- * that counters do not use, and the peer field contains the direction. */
+/* Return the size bins of a counter. All counters with the same origin, kind and direction share them. In the key of
+ * the bins, the direction field has a value that counters do not use, and the peer field contains the direction. */
 static uint64_t *find_bins(uint64_t key)
 {
     enum { BINS_DIRECTION = -1 };

@@ -64,7 +64,7 @@ IBP_INTERNAL int ibp_personality(int version, int actions, uint64_t language, vo
 #define IBP_NAMES_PERSONALITY ((void)0)
 #endif
 
-/* Enter a call: set the current call to `current`, with the stack frame of the calling wrapper. */
+/* Set the current call to `current`, with the stack frame of the calling wrapper. */
 static inline __attribute__((always_inline)) void ibp_enter(struct ibp_call *call, struct ibp_current_call current)
 {
     IBP_NAMES_PERSONALITY;

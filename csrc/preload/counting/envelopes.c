@@ -228,8 +228,8 @@ static bool is_shared(struct ibp_envelope *envelope)
     return envelope->thread != thread;
 }
 
-/* Number a message. If `is_counted` is false, the next message gets the same number. `next` is valid for small messages
- * only: whether a large message is sampled depends on the level of its size class. */
+/* Assign a sequence number to a message. If `is_counted` is false, the next message gets the same number. `next` is
+ * valid for small messages only: whether a large message is sampled depends on the level of its size class. */
 static struct ibp_numbered number(ibp_handle communicator, int peer, int tag, enum ibp_side side, unsigned class,
                                   bool is_counted)
 {

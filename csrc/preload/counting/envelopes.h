@@ -95,10 +95,10 @@ struct ibp_numbered {
     struct ibp_envelope *envelope;
 };
 
-/* Number a message from the arguments of a call. `class`: 0 for a small message, otherwise the size class of the number
- * of items. Classes are sampled separately, so that rare large messages have samples too. The class may differ between
- * the sender and the receiver. Call ibp_communicator_learn first (libmpi/communicators.h). This function and all
- * functions below require the lock. */
+/* Assign a sequence number to a message, from the arguments of a call. `class`: 0 for a small message, otherwise the
+ * size class of the number of items. Classes are sampled separately, so that rare large messages have samples too. The
+ * class may differ between the sender and the receiver. Call ibp_communicator_learn first (libmpi/communicators.h).
+ * This function and all functions below require the lock. */
 struct ibp_numbered ibp_envelope_number(ibp_handle communicator, int peer, int tag, enum ibp_side side, unsigned class);
 
 /* As ibp_envelope_number for a small message, but the next message gets the same number. */

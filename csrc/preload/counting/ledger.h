@@ -67,7 +67,7 @@ struct ibp_demanded ibp_ledger_describe(const struct ibp_demanding *call);
 void ibp_ledger_enter(struct ibp_call *call, struct ibp_demanded demanded);
 
 /* ibp_ledger_add: enter a call that has succeeded, and store its communicator and root for ibp_ledger_add_known.
- * ibp_ledger_add_failed: enter a call that has failed. */
+ * ibp_ledger_add_failed: count a call that has failed, without bytes. */
 void ibp_ledger_add(const struct ibp_demanding *call);
 void ibp_ledger_add_failed(struct ibp_call *call);
 

@@ -144,8 +144,8 @@ void ibp_message_keep(const struct ibp_instance_known *known, enum ibp_side side
     ibp_samples_note_clock(completing->exit_ns);
 }
 
-/* Number a receive whose envelope is known. If the receive is sampled and complete, record the sample. If the receive
- * is not complete, the completion of its request will record the sample. */
+/* Assign a sequence number to a receive whose envelope is known. If the receive is sampled and complete, record the
+ * sample. If the receive is not complete, the completion of its request will record the sample. */
 static void number(struct waiting *waiting)
 {
     const struct ibp_posted_receive *const receive = &waiting->receive;
@@ -177,7 +177,8 @@ static bool is_preceded(uint32_t place)
     return false;
 }
 
-/* Number all receives whose envelope and order are known, and remove them from the list. */
+/* Assign sequence numbers to all receives whose envelope and order are known, and remove these receives from the
+ * list. */
 static void resolve(void)
 {
     uint32_t kept = 0;

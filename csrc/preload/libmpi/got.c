@@ -130,7 +130,8 @@ static void change(const struct dl_phdr_info *info, void **slot, const struct ib
 {
     void *before = resolve(info, slot, replacement->name);
 
-    /* Components of Open MPI do not list the libraries that they need, because Open MPI has loaded them earlier. */
+    /* dlsym may find nothing for a component of Open MPI, because components do not list the libraries that they need.
+     * Use the function that was found for another object. */
     if (!before && search->where == IN_PARTS_OF_MPI) before = search->original;
     if (!before || before == replacement->function || changed == CHANGES_MAX) return;
     changes[changed].slot = slot;

@@ -39,9 +39,9 @@ extern IBP_INTERNAL bool ibp_operation_wanted[IBP_OPERATIONS + 1];
 /* IBPROF excludes at least one operation. */
 extern IBP_INTERNAL bool ibp_operations_filtered;
 
-/* Parse the value of IBPROF: names of operations in upper or lower case, separated by commas or blanks. An empty list
- * selects all operations. A list of only unknown names also selects all operations, so that a misspelt name does not
- * cause an empty recording. Return the number of unknown names, and write them to `unknown`. */
+/* Parse the value of IBPROF: names of operations in upper or lower case, separated by commas, blanks, semicolons or
+ * colons. An empty list selects all operations. A list of only unknown names also selects all operations, so that a
+ * misspelt name does not cause an empty recording. Return the number of unknown names, and write them to `unknown`. */
 unsigned ibp_operations_select(const char *list, char *unknown, unsigned bytes);
 
 /* List the names of all operations, separated by commas. */

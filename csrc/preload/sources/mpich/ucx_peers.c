@@ -20,7 +20,7 @@ static struct {
     int (*ep_create)(void *, const struct ibp_ucx_endpoint_parameters *, void **);
 } original;
 
-static struct ibp_peers endpoints; /* key: the endpoint; address: the identifier of the peer's worker */
+static struct ibp_peers endpoints; /* maps an endpoint to the identifier of the peer's worker */
 static unsigned workers;
 struct ibp_ucx_last_peer ibp_ucx_last_peer;
 

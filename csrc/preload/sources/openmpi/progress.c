@@ -43,7 +43,7 @@ void ibp_openmpi_progress_hook(void)
 {
     if (!ibp_times_are_wanted()) return;
     if (ibp_threads_multiple) {
-        /* The PML component `ucx` waits for sends and receives in UCX, not in Open MPI's progress loop. */
+        /* The PML component `ucx` waits for sends and receives in UCX, not in the hooked function. */
         ibp_times_see_sends = ibp_openmpi_sends_by_ob1();
         ibp_times_see_thread_waits =
             ibp_times_see_sends &&

@@ -86,8 +86,8 @@ static void copy_build(struct ibp_verbs_build *to, const struct ibp_verbs_build 
     if (from->tally.entries == from->tally.first) to->tally.entries = to->tally.first;
 }
 
-/* The thread builds on another queue pair now: store its requests in the route of the former queue pair, if that still
- * exists. If memory is exhausted, count the requests as accepted. */
+/* Before this thread builds on another queue pair: keep the unfinished requests in the route of their queue pair. Drop
+ * the requests if this queue pair no longer exists; count them as accepted if memory is exhausted. */
 static void park(void)
 {
     struct ibp_route *route = building.queue_pair;
@@ -260,7 +260,7 @@ static void hook_set_sge_list(QP, size_t count, const struct ibp_verbs_sge *piec
 }
 
 /* The functions of mlx5's dynamic connections, where each request has an address handle. The arguments of these
- * functions do not show the queue pair, so the hooks use the queue pair of this thread's last request. */
+ * functions do not show the queue pair, so the hooks use the queue pair on which this thread builds at present. */
 static struct ibp_mlx5_builders mlx5;
 
 static void set_dc_route(const void *address_handle)
