@@ -90,7 +90,7 @@ class SwitchPaths:
         return np.array([own[0], *self._positions(rail)[found.end[1:-1]], own[1]], np.uint32)
 
     def lengths(self, rail: int, leaf: npt.NDArray[np.integer], port: npt.NDArray[np.integer]) -> npt.NDArray[np.int64]:
-        """Return the number of link directions between switches on the paths from leaves to ports: int64 [pair]."""
+        """Return the number of link directions between switches from leaf to port: int64 [pair]; 1 without a route."""
         found = self._find(rail, leaf, port)
         length = np.maximum(np.diff(found.offset) - 2, 0)
         return np.where(found.reason > Reason.SAME_PORT, 1, length)

@@ -46,7 +46,7 @@ LINK = "link"
 DIMENSIONS = (OPERATION, REGION, SITE, SIZE, PAIR, LINK)
 
 _DUMP = re.compile(r"\.(lst|fdbs|lft|far|topo|ibnetdiscover|db_csv)(\.gz|\.xz)?$", re.IGNORECASE)
-"""Names of dump files, which hold a fabric's links or forwarding tables."""
+"""Matches names of dump files, which hold a fabric's links or forwarding tables."""
 
 _BYTE_TOTALS = ("bytes_total", "bytes_routed", "bytes_on_host", "max_link", "max_switch_link", "mean_link")
 

@@ -62,7 +62,7 @@ class RoutedBytes:
     """Bytes with the same fate: routed, within a host, or not routed for one reason.
 
     Attributes:
-        fate: `routed over links`, `within a host`, or `not routed` with the reason.
+        fate: `routed over links`, `within a host`, `not routed` with the reason, or `total`.
         bytes, share: number of bytes, and its fraction of all bytes.
     """
 

@@ -35,7 +35,7 @@ _MOST = 0.5
 """A host or a call is named if it has at least this share of a link direction's bytes."""
 
 _LEAST_VERDICT = 8
-"""The verdict gets at least this number of lines."""
+"""The verdict may have at least this number of lines."""
 
 _SENTENCE_END = re.compile(r"(?<=[.!?]) (?=[A-Z0-9])")
 
@@ -113,7 +113,7 @@ def _wrap(text: str, width: int) -> list[str]:
 
 
 def _choose_sentences(sentences: Sequence[str], width: int, most: int) -> list[str]:
-    """Return the first sentences that fit in `most` lines, at least one; a last sentence with advice is kept."""
+    """Return lines of the first sentences that fit in `most` lines, at least one; keep a last sentence with advice."""
     lines = _wrap(" ".join(sentences), width)
     advice = [each for each in sentences[-1:] if each.startswith(ADVICE)]
     for end in (advice, []):

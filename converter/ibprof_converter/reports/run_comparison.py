@@ -111,7 +111,7 @@ class DiffOptions:
     """Runs to compare.
 
     Attributes:
-        a, b: names of the runs.
+        a, b: the runs, with the options for reading them.
         fabric: fabric for both runs; None without a fabric.
         conditions: thresholds to check.
     """
@@ -139,7 +139,7 @@ class AmountChange:
         a_share, b_share: the amounts as fractions of all bytes of their run; None if the amount is no part of these
             bytes.
         change: b - a; if shares are compared, the difference of the shares.
-        relative: change / a; None if a is 0.
+        relative: change / a, or change / a_share if shares are compared; None if A has none of it.
     """
 
     name: str
