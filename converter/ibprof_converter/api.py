@@ -160,7 +160,7 @@ def load_links(
         traffic: path, pattern, profile or result of `read_traffic`; several are jobs that share the fabric.
         placement: rank placement that replaces the recorded one: a rule such as `packed`, or a file; one for each job.
         rails: policy for bytes whose rail was not measured: `split`, `round-robin`, ...
-        nic: policy for a host's adapter in one subnet: `rank`, `near`, `spread` or `first`.
+        nic: policy that chooses a rank's adapter in one subnet: `rank`, `near`, `spread` or `first`.
         by: columns that divide the loads: `region`, `operation`.
         counters: port counters to compare the loads with: one file, or two files, dumped before and after the run.
         adaptive: true to add bounds of adaptive routing.
@@ -262,7 +262,7 @@ def diff(
         fabric: result of `read_fabric`, to compare link loads too.
         placement: rank placement: one for both runs, or one for each.
         rails: policy for bytes whose rail was not measured: `split`, `round-robin`, ...
-        nic: policy for a host's adapter in one subnet, as in `load_links`.
+        nic: policy that chooses a rank's adapter in one subnet, as in `load_links`.
         strict: true to raise an error if some bytes have no route.
         fail_on: thresholds such as `max_link>+10%`; `RunComparison.fails` is true if one is crossed.
         operation, region, site: use only bytes of this operation, region or call site (`solver.c:212`).
@@ -312,7 +312,7 @@ def place(
         hosts: file that lists the hosts to choose from, or `own` for the ranks' present hosts; by default all hosts.
         slots: number of ranks per host.
         rails: policy for bytes whose rail was not measured, as in `load_links`.
-        nic: policy for a host's adapter in one subnet: `rank`, `first` or `spread`.
+        nic: policy that chooses a rank's adapter in one subnet: `rank`, `first` or `spread`.
         divide_groups: true if tensor groups of a training job may be on several hosts.
         seed: seed of the random choices; the same seed and input give the same placement.
         seconds: time limit, which determines the work of the search; by default 10 s, and more for more than 1,024

@@ -102,7 +102,8 @@ class TrafficOptions:
         names: profiles, recordings, tables or patterns, one per job.
         placements: rank placement of each job, in the jobs' order; empty: as recorded.
         rails: policy for bytes whose rail was not measured; None: the default policy.
-        nic: policy for a host's adapter in one subnet; None: the measured or recorded adapter, else the default policy.
+        nic: policy that chooses a rank's adapter in one subnet; None: the measured or recorded adapter, else the
+            default policy.
         by: columns that divide the loads, from `REGION`, `OPERATION` and `SITE`.
         counters: files of port counters to compare with the loads: one file, or one before and one after the run.
         adaptive: true to add bounds of adaptive routing even if no dump mentions it.

@@ -51,7 +51,9 @@ Demand = RankTraffic | Traffic | PortCounters
 
 
 def read_subnets(options: FabricOptions, progress: Progress = no_progress) -> tuple[Subnet, ...]:
-    """Return the rails: each a fabric with its forwarding tables. Missing tables are modelled, except with `strict`.
+    """Return the rails: each a fabric with its forwarding tables.
+
+    If tables are missing, routes are modelled, except with `strict`.
 
     Raises:
         InputError: a file is invalid, or requested tables are missing.

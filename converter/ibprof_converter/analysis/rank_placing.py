@@ -76,7 +76,7 @@ class PlaceOptions:
     Attributes:
         placement: rule that sets the ranks' present hosts; None: the recorded hosts.
         rails: policy for bytes on several rails; None: the default policy.
-        nic: policy for a host's adapter in one subnet; None: the default policy for ranks on other hosts.
+        nic: policy that chooses a rank's adapter in one subnet; None: the default policy for ranks on other hosts.
         adaptive: true to judge by the loads of adaptive routing even if no dump mentions it.
         hosts: file with hosts to choose from, or `OWN` for the ranks' present hosts; None: all.
         slots: ranks per host; None: with `OWN` the present number, else the number in a training pattern, else 1.
@@ -119,7 +119,7 @@ def read_ranks_to_place(
     """Read fabrics and traffic; return the input of `place_ranks`: rails, hosts, and the traffic between ranks.
 
     Args:
-        chosen: the calls whose bytes count.
+        chosen: the calls whose bytes are used; by default all calls.
 
     Raises:
         UsageError: the traffic has no ranks.

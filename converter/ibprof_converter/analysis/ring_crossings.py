@@ -91,7 +91,7 @@ class RingReport:
 
     @property
     def crossings(self) -> int:
-        """Number of hops between leaf switches, over all rings, including hops that no switch joins."""
+        """Number of hops between leaf switches, over all rings, including hops between subnets that no switch joins."""
         return sum(sum(ring.crossings.values()) + ring.between_rails for ring in self.rings)
 
     def as_json(self) -> dict[str, object]:

@@ -148,7 +148,7 @@ def _parser() -> argparse.ArgumentParser:
         help="end with status 1 if this threshold is crossed, such as 'max_link>+10%%'; may be repeated",
     )
     parser.add_argument(
-        "--fabric", metavar="LST", nargs="+", default=[], help="fabric of both runs, after A and B: compare links too"
+        "--fabric", metavar="LST", nargs="+", default=[], help="compare links too, on this fabric; goes after A and B"
     )
     add_fabric_arguments(parser)
     add_row_arguments(parser)

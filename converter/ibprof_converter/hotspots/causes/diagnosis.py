@@ -5,8 +5,9 @@ Two lower bounds are computed first. The largest time of a host's own link is a 
 the narrowest cut, bytes across the cut / speed of its links, is a lower bound for any routing.
 
 Then repairs of faults are tried, alone and together. If no repair helps, other changes are tried. New forwarding tables
-are tried only if ideal tables would be the remedy. The remedy is the cheapest change whose largest time is at most 5%
-above the best change's. The search for the next cause starts with this remedy applied.
+are tried only if ideal tables would be the remedy. The best change leaves the shortest time of the most loaded link
+direction. The remedy is the cheapest change that leaves at most 5% more time. The search for the next cause starts with
+this remedy applied.
 """
 
 from __future__ import annotations
@@ -57,7 +58,7 @@ _MOST_TRIED = 8
 
 _EXPENSIVE = {PROGRAM, LINKS}
 _SPLITS = "bytes would arrive nowhere"
-_OTHER_REPAIRS = "other repairs are chosen: they leave less, are fewer, or were tried before"
+_OTHER_REPAIRS = "other repairs are chosen: they leave a shorter link time, are fewer, or were tried first"
 
 Progress = Callable[[str], None]
 Repairs = tuple[Repair, ...]
@@ -127,7 +128,7 @@ class Diagnosis:
 
 
 def diagnose(situation: Situation, progress: Progress = lambda _: None) -> Diagnosis | None:
-    """Find the causes of the largest time; None if no link has a time.
+    """Find the causes of the largest time of a link direction; None if no link has a time.
 
     Args:
         situation: the present situation.
@@ -181,9 +182,9 @@ def _find_causes(situation: Situation, progress: Progress) -> tuple[list[LoadCau
 
 
 def _find_fault(situation: Situation, maker: TableMaker, before: int, tried: list[TriedChange]) -> LoadCause | None:
-    """Find the fault whose repair lowers the largest time most.
+    """Find the fault whose repair lowers the largest time of a link direction most.
 
-    Choose the fewest repairs that bring the largest time to at most 5% above the time after all repairs.
+    Choose the fewest repairs that leave at most 5% more link time than all repairs together.
 
     Forwarding tables after a repair are computed by the rule of the present tables. If no repair helps with this rule,
     the fabrics with and without the fault are compared under each of ibprof's own rules.
@@ -262,7 +263,7 @@ class _RepairTrials:
         self._rules: dict[int, str] = {}
 
     def choose(self) -> Repairs | None:
-        """Return the repairs that lower the largest time most; None if no repairs help.
+        """Return the repairs that lower the largest link time most; None if no repairs help.
 
         Repairs of one cause are combined. Only if no cause's repairs help, all faults are repaired together.
         """
@@ -293,7 +294,7 @@ class _RepairTrials:
         return self.tried[key][1]
 
     def _helps(self, repairs: Repairs) -> bool:
-        """Return true if the repairs lower the largest time further than new forwarding tables without repairs."""
+        """Return true if the repairs lower the largest link time further than new forwarding tables without repairs."""
         seconds = self._seconds(repairs)
         if math.isinf(seconds):
             return False
@@ -307,7 +308,7 @@ class _RepairTrials:
         return seconds <= gain * min(self._situation.max_seconds, remade)
 
     def _seconds(self, repairs: Repairs) -> float:
-        """Return the largest time after repairs; infinite if the repairs leave some bytes without a route.
+        """Return the largest link time after repairs; infinite if the repairs leave some bytes without a route.
 
         Example: the repair unplugs a misplaced cable that is the only link between two parts of the fabric.
         """
@@ -336,7 +337,7 @@ class _RepairTrials:
 
 
 def _find_change(situation: Situation, maker: TableMaker, before: int, tried: list[TriedChange]) -> LoadCause | None:
-    """Find the cheapest change, other than repairs, whose largest time is at most 5% above the best change's.
+    """Find the cheapest change, other than repairs, that leaves at most 5% more link time than the best change.
 
     Forwarding tables are computed only if tables that reach the lower bound would be the remedy.
     """
@@ -366,7 +367,7 @@ def _find_change(situation: Situation, maker: TableMaker, before: int, tried: li
         elif after_s > each.most * situation.max_seconds:
             why_not = "does not help"
         elif change is not None and after_s > NEAR_BEST * _remedy_seconds(situation, change):
-            why_not = "another change leaves less"
+            why_not = "another change leaves a shorter link time"
         else:
             why_not = "a cheaper change is chosen, or one of the same kind that was tried before"
         shown_s = each.after.max_seconds if each.after is not None and arrives else None
@@ -389,20 +390,21 @@ def _find_change(situation: Situation, maker: TableMaker, before: int, tried: li
 
 
 def _remedy_seconds(situation: Situation, change: Change) -> float:
-    """Return the largest time after a change; infinite if the change cannot be a remedy."""
+    """Return the largest link time after a change; infinite if the change cannot be a remedy."""
     if change.why_not or change.after is None or change.after.lost_bytes > situation.lost_bytes:
         return math.inf
     return change.after.max_seconds
 
 
 def _choose(changes: Sequence[tuple[Change, float]], largest_s: float) -> Change | None:
-    """Return the cheapest change whose largest time is at most 5% above the best change's.
+    """Return the cheapest change that leaves at most 5% more link time than the best change.
 
-    New links or another program are chosen only if their largest time is below 80% of the best other change's.
+    New links or another program are chosen only if they leave less than 80% of the time that the best other change
+    leaves.
 
     Args:
-        changes: each change with the largest time after it.
-        largest_s: the present largest time, in seconds.
+        changes: each change with the largest link time after it.
+        largest_s: the present largest link time, in seconds.
     """
     useful = [(each, seconds) for each, seconds in changes if seconds <= each.most * largest_s]
     affordable = [(each, seconds) for each, seconds in useful if each.kind not in _EXPENSIVE]

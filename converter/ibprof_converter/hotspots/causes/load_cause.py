@@ -44,16 +44,16 @@ KINDS = (REPAIR, RANK_ORDER, ADAPTERS, HOSTS, FORWARDING_TABLES, PROGRAM, LINKS)
 """Kinds of changes, from the cheapest to the most expensive."""
 
 SMALL_GAIN = 0.95
-"""A repair is reported if the largest time with it / the largest time without it is at most 0.95."""
+"""A repair is reported if the largest link time with it / the largest link time without it is at most 0.95."""
 
 TABLES_GAIN = 0.9
-"""Other forwarding tables are reported if the largest time with them / the present largest time is at most 0.9."""
+"""Other forwarding tables are reported if the largest link time with them / the present one is at most 0.9."""
 
 GAIN = 0.8
-"""Any other change is reported if the largest time with it / the present largest time is at most 0.8."""
+"""Any other change is reported if the largest link time with it / the present one is at most 0.8."""
 
 NEAR_BEST = 1.05
-"""A cheaper change is preferred if its largest time is at most 1.05 times the smallest predicted one."""
+"""A cheaper change is preferred if it leaves at most 1.05 times the link time that the best change leaves."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +65,7 @@ class Change:
         kind: one of `KINDS`.
         what: text that describes the change.
         after: the situation with the change; None if the change was not tried or is impossible.
-        most: the change can be a remedy if the largest time with it / the present largest time is at most `most`.
+        most: the change can be a remedy if the largest link time with it / the present one is at most `most`.
         why_not: the reason why the change was not tried, or cannot be a remedy.
         at, evidence, advice, change: as in `LoadCause`.
     """
@@ -93,8 +93,8 @@ class LoadCause:
         evidence: sentences with facts that show the cause.
         advice: text that describes the remedy.
         change: the remedy's exact command, setting or cable.
-        max_time_s: the largest time before the remedy.
-        max_time_after_s: the predicted largest time with the remedy.
+        max_time_s: the largest link time before the remedy.
+        max_time_after_s: the predicted largest link time with the remedy.
         remedy: the situation with the remedy.
         loaded_by: senders of the link direction that is busiest before this remedy; None if unknown.
     """
@@ -133,7 +133,7 @@ class TriedChange:
         what: text that describes the change.
         kind: one of `KINDS`.
         causes_before: number of earlier causes; their remedies were already applied.
-        max_time_after_s: predicted largest time; None if the change was not tried.
+        max_time_after_s: predicted largest link time; None if the change was not tried.
         why_not: the reason why the change is not the remedy; None for the remedy.
     """
 

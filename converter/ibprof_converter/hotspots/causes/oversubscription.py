@@ -344,7 +344,7 @@ def find_narrow_bisection(
     destination: npt.NDArray[np.integer],
     amount: Floats,
 ) -> tuple[Sides, str] | None:
-    """Return the cut of the longest time that the search finds; None without a cut, or if there are too many switches.
+    """Return the cut with the longest time that the search finds; None without a cut or with too many switches.
 
     Args:
         fabric: nodes and links.

@@ -45,7 +45,7 @@ class PlacementMove:
 
     Attributes:
         after: the situation with this placement.
-        random_seconds: median of the largest times of a few random placements.
+        random_seconds: median of the largest link times of a few random placements.
     """
 
     after: Situation
@@ -75,7 +75,7 @@ def try_placements(situation: Situation) -> Iterator[Change]:
 
 
 def _is_network_busier(situation: Situation) -> bool:
-    """Return true if the largest time of hosts' own links is at most 80% of that between switches."""
+    """Return true if the largest time of hosts' own links is at most 80% of the largest time between switches."""
     return situation.max_host_seconds <= GAIN * situation.max_switch_seconds
 
 
