@@ -79,7 +79,8 @@ static const struct function *find_function(const struct function_addrs *ranges,
     return best ? best->function : NULL;
 }
 
-/* Return the unit with the narrowest range that contains an address, among the units whose lines were read. */
+/* Return the compilation unit with the narrowest range that contains an address, among the units whose lines were
+ * read. */
 static const struct unit *find_read_unit(const struct dwarf_data *data, uintptr_t address)
 {
     const struct unit_addrs *best = NULL;

@@ -113,7 +113,8 @@ static bool read_preload(spank_t spank, char *value, size_t bytes)
     return found == ESPANK_SUCCESS || found == ESPANK_ENV_NOEXIST;
 }
 
-/* Put the library before other libraries in LD_PRELOAD, unless `ibprof run` has already put it there. */
+/* Put the library before other libraries in LD_PRELOAD, unless LD_PRELOAD contains it already, for example from `ibprof
+ * run`. */
 static void preload(spank_t spank)
 {
     static char present[PRELOAD_MAX], value[PRELOAD_MAX + PATH_MAX];

@@ -231,7 +231,7 @@ static void without_tables(void)
 }
 #endif
 
-/* The walk ends at the end of the stack's memory. */
+/* The walk ends when the callback returns false. */
 static void stops_at_its_limit(void)
 {
     struct walk two = {.count = MOST - 2};

@@ -183,7 +183,7 @@ static void test_queue_pairs_of_other_vendors(void)
     CHECK_ALL();
 }
 
-/* Receive buffers and connection methods do not change posted requests. */
+/* Posts are recorded alike with a shared receive queue, and with extended connections (XRC). */
 static void test_shared_receive_queues_and_extended_connections(void)
 {
     struct ibv_srq queue = {.context = rail0};

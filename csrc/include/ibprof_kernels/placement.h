@@ -100,7 +100,7 @@ struct ibp_placement_problem {
      * arrive */
     const uint32_t *out_of_port;
     const uint32_t *into_port;
-    /* [rails * leaves * ports + 1], index in `paths` of the path from a leaf to a port; NULL without a table of paths */
+    /* [rails * leaves * ports + 1], index in `paths` of a path from a leaf to a port; NULL without a table of paths */
     const uint32_t *path_first;
     const uint32_t *paths;
     /* [ends] */

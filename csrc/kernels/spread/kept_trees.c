@@ -24,8 +24,8 @@ struct growing {
     atomic_ullong bytes;
 };
 
-/* Keep the in-tree of a destination, if packets from all leaves arrive. If not, the tree is not needed, because flows
- * to this destination are followed separately. */
+/* Keep the in-tree of a destination, if packets from all leaves arrive. Otherwise the tree is computed again at each
+ * use, because the kept steps do not show which packets do not arrive. */
 static void keep(struct growing *growing, struct ibp_tree *tree)
 {
     const struct ibp_routes *routes = growing->routes;

@@ -40,7 +40,7 @@ struct ibp_openmpi_request {
     void *volatile release;
     void *cancel;
     void *callback;
-    /* Data for the callback: a watch or the address of a context. */
+    /* Data for the callback: a watch (IBP_WATCH_OF) or the address of a context. */
     uint64_t datum;
     ibp_handle communicator;
 };
