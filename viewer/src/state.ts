@@ -44,7 +44,9 @@ export interface Display {
   against?: number | undefined;
   /** How two runs are compared; side by side by default. */
   compare?: Compare | undefined;
-  /** The measure of colours and of comparison; by default shares if the runs' numbers of ranks differ, else times. */
+  /**
+   * The measure; by default shares if the runs' numbers of ranks differ, else time (colours) and bytes (comparison).
+   */
   by?: "time" | "bytes" | "share" | undefined;
   /** Hide links without traffic. */
   used?: boolean | undefined;

@@ -52,7 +52,9 @@ export class LoadTable {
     this.timeline = model.intervals && makeTimeline(model, model.intervals);
   }
 
-  /** Return the load that a selection puts on each link direction. Callers must not change this cached result. */
+  /**
+   * Return the load that a selection puts on each link direction. Callers must not change the result: it may be cached.
+   */
   loadOfEnds(selection: Selection): Amounts {
     return SELECTION.every((part) => selection[part] === undefined) ? this.whole() : this.sumOfEnds(selection);
   }

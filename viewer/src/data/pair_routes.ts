@@ -26,7 +26,9 @@ export function findPairRoutes(
   return findHostAddresses(model, flows, keys, from, to).map((addresses) => router.route(...addresses));
 }
 
-/** Return for each rail the addresses of the flows between two hosts; without such flows, any address of each host. */
+/**
+ * Return for each rail the two addresses of a flow between two hosts; without such a flow, any address of each host.
+ */
 function findHostAddresses(
   { nodeHost, nodeRail, header }: Model,
   flows: Flows,

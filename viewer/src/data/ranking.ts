@@ -20,7 +20,7 @@ export interface TimeOrder {
 
 /**
  * Sort the amounts above 0, descending, and return the first `limit`. `compareTied` orders equal amounts; only amounts
- * that `isIncluded` accepts count. With `time`, amounts are sorted by time, and equal times by amount.
+ * that `isIncluded` accepts count. With `time`, amounts are sorted by time, then by precedence, then by amount.
  */
 export function rankLargest(
   amounts: Amounts,

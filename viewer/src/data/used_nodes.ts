@@ -3,7 +3,7 @@
 
 import type { Run } from "../run";
 
-/** Return 1 for each node that sends, receives or forwards bytes, and for each node whose traffic is unknown. */
+/** Return 1 for each node with ranks or traffic, and for each node with a link of unknown load. */
 export function findUsedNodes(runs: readonly Run[]): Uint8Array {
   const [{ model }] = runs;
   const used = new Uint8Array(model.nodes);

@@ -6,7 +6,7 @@ import { formatCount } from "../format";
 import { type BlockTree, findIdleGroups, growBlocks } from "./idle_groups";
 import { separate } from "./row_spacing";
 
-/** Largest number of columns that are not folded; largest width of a folded picture / its number of columns. */
+/** Largest number of columns that are not folded; largest width of a folded picture / width without folding. */
 const FEW_COLUMNS = 64;
 const MOST_KEPT = 2 / 3;
 /** Gap between hosts of different leaf switches, and between switches, in columns. */
@@ -45,7 +45,9 @@ export interface Folding {
   links: number;
 }
 
-/** Return the folding of the picture; null if folding is impossible, or would not make the picture much narrower. */
+/**
+ * Return the folding of the picture; null without levels, or if no rail is idle and the picture stays nearly as wide.
+ */
 export function foldIdle(model: Model, used: Uint8Array, open: readonly number[]): Folding | null {
   if (!model.header.rails.every((rail) => rail.has_levels)) return null;
   const tree = growBlocks(model);
@@ -76,7 +78,7 @@ export function foldIdle(model: Model, used: Uint8Array, open: readonly number[]
   const hosted = new Map(
     groups.map((nodes) => [nodes[0], nodes.some((node) => tree.column[node] >= 0) ? nodes : null]),
   );
-  // Stubs of a group with hosts are centred above the hosts' columns; all other switches are spread over their rows.
+  // Stubs of a group with hosts are centred on the hosts' columns; all other switches are spread over their rows.
   const rows = new Map<number, Map<number, number[][]>>();
   const enter = (nodes: number[]): void => {
     const [node] = nodes;

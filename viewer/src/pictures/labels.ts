@@ -5,7 +5,7 @@ import { LETTER } from "./drawing";
 import type { DrawingContext } from "./drawing_context";
 import type { Theme } from "./palette";
 
-/** Upper bound of the mean width of a letter of 11 pixels, and half the height of a name. */
+/** Upper bound of the mean width of a letter of the 11-pixel font, and half the height of a name. */
 const WIDEST_LETTER = 7.3;
 const HALF_HEIGHT = 7;
 /** Side of the squares by which occupied areas are indexed. */
@@ -40,7 +40,7 @@ export class Labels {
     return Math.abs(inside - x) <= half ? inside : x;
   }
 
-  /** Occupy the area of a name, given by its centre; return false if the area is already occupied. */
+  /** Occupy the area of a name, given by its centre; return false if the area is occupied or outside the picture. */
   reserve(text: string, x: number, y: number): boolean {
     const half = halfWidth(text);
     const box: Area = [x - half, y - HALF_HEIGHT, x + half, y + HALF_HEIGHT];

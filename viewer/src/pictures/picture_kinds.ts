@@ -19,7 +19,7 @@ import { SpaceDrawing } from "./space_drawing";
 /** With more links than this, lines hide each other. */
 const MOST_LINES = 10000;
 
-/** A kind of picture. `make` is called when the kind is first shown, since it takes long for a large fabric. */
+/** A kind of picture. `make` is called only for a kind that is shown, since it takes long for a large fabric. */
 interface PictureKind {
   name: string;
   title: string;

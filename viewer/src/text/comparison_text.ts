@@ -8,13 +8,13 @@ import type { ComparedRun, Run } from "../run";
 import type { Selection } from "../state";
 import { hasSeveral } from "./names";
 
-/** Describe the load of a link direction in the first run. */
+/** Describe the load of a link direction in the page's run. */
 export function describeOwnLoad(own: Run, compared: ComparedRun, end: number): string {
   const { bytesBefore, before } = changeOf(compared, end);
   return `${own.name}: ${own.table.isKnown(end) ? formatAmounts(compared, bytesBefore, before) : "not counted"}`;
 }
 
-/** Describe the load of a link direction in the other run, and its change from the first. */
+/** Describe the load of a link direction in the compared run, and the change from the page's run. */
 export function describeOtherLoad(own: Run, compared: ComparedRun, end: number): string {
   const { run, comparison } = compared;
   if (!run.table.isKnown(end)) return `${run.name}: not counted`;
