@@ -36,7 +36,7 @@ Held = tuple[bool, float, float]
 
 
 def record(program: Path, kind: str, scaling: str, ranks: int, folder: Path) -> RunParts:
-    """Record a run, unless its profile exists; return its times."""
+    """Record a run, unless its profile exists; return the run's times."""
     settings = [
         "--oversubscribe",
         "--bind-to",

@@ -130,7 +130,7 @@ def time_kernels(name: str, subnet: Subnet, runs: int) -> None:
 
 
 def time_ibdmchk(runs: int) -> None:
-    """Time Debian's checker, which also follows all pairs' paths. Check its output, because it may crash at the end."""
+    """Time Debian's ibdmchk, which also follows all pairs' paths. Check the output: ibdmchk may crash at the end."""
     if shutil.which("ibdmchk") is None:
         print("  ibdmchk is not installed (Debian: ibutils)")
         return

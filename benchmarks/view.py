@@ -240,7 +240,7 @@ def time_opening(browser: Browser, file: Path, runs: int) -> tuple[int, float]:
 
 
 def open_page(browser: Browser, file: Path, address: str = "") -> Page:
-    """Open a view of 1280 x 720."""
+    """Open a view in a window of 1280 x 720 pixels."""
     page = browser.new_page(viewport={"width": 1280, "height": 720})
     page.goto(file.as_uri() + address)
     page.wait_for_selector("html[data-ready]", timeout=120_000)

@@ -264,7 +264,7 @@ def find_servers(lab: Laboratory) -> Found:
 
 
 def find_throttled(lab: Laboratory) -> Found:
-    """Check figure 6.7: at 2 ms, MPI's time is half or less, clients' time grows by 9 to 22%; requests fit windows."""
+    """Check figure 6.7: at 2 ms, MPI's time is half or less, clients' time grows 9 to 22%; requests fit in windows."""
     share, said, passes = lab.inputs.throttled, [], True
     for window in (0.0, 2.0, 2.5, 4.0):
         jobs = [replace(io(share=share), window_ns=window * MS), mpi(share=1 - share)]
