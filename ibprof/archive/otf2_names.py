@@ -145,12 +145,12 @@ def parse_interval_member(name: str) -> tuple[int, int]:
 
 
 def size_member(direction: Direction, kind: Kind) -> str:
-    """Return the name of a metric of message counts by size: `messages by size sent user`."""
+    """Return the name of a metric that counts messages by size: `messages by size sent user`."""
     return f"{SIZE_MEMBER} {direction.name.lower()} {kind.name.lower()}"
 
 
 def parse_size_member(name: str) -> tuple[Direction, Kind]:
-    """Return the direction and the kind of messages, from the name of a metric of message counts by size.
+    """Return the direction and the kind of messages, from the name of a metric that counts messages by size.
 
     Raises:
         LookupError, ValueError: the name is invalid.

@@ -185,7 +185,7 @@ def find_commands() -> dict[str, EntryPoint]:
 
 
 def command(name: str) -> Callable[[Callable[[Sequence[str] | None], int | None]], Callable[..., int]]:
-    """Return a decorator that turns a command's body into its entry point, which calls the body by `run_command`."""
+    """Return a decorator that turns a command's body into an entry point, which calls the body by `run_command`."""
 
     def wrap(body: Callable[[Sequence[str] | None], int | None]) -> Callable[..., int]:
         return wraps(body)(lambda argv=None: run_command(name, body, argv))
@@ -256,7 +256,7 @@ def _print_version(name: str) -> int:
 
 
 def _replace_closed_streams() -> None:
-    """Replace streams that a shell closed (`>&-`), so that the next opened file does not get their descriptor."""
+    """Replace streams that a shell closed (`>&-`): the next opened file would get the descriptor of a closed stream."""
     for name in ("stdout", "stderr"):
         if getattr(sys, name) is None:
             setattr(sys, name, open(os.devnull, "w", encoding="utf-8"))  # noqa: PTH123, SIM115  (open until exit)

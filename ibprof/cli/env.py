@@ -24,7 +24,7 @@ example:
 
 
 def carry_by_environment(environment: Mapping[str, str], library: Path) -> dict[str, str]:
-    """Return variables for the linker, to find the library, and for launchers, to pass its settings to other hosts.
+    """Return variables by which the linker finds the library, and launchers pass ibprof's settings to other hosts.
 
     Args:
         environment: environment of the user's shell.

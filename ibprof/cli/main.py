@@ -87,7 +87,7 @@ def _list_commands() -> str:
 
 
 def _describe(point: EntryPoint) -> str:
-    """Return the first sentence of the docstring of a command's module, without the slow import of the module."""
+    """Return the first sentence of a command module's docstring, without importing the module, which is slow."""
     try:
         spec = importlib.util.find_spec(point.module)
         text = get_docstring(parse(Path(spec.origin).read_text(encoding="utf-8"))) if spec and spec.origin else None

@@ -47,10 +47,10 @@ _HostPort = tuple[int, Port]
 """A host's number, and one of its ports."""
 
 _PACKETS_A_MESSAGE = 4
-"""Upper bound of a message's packets that carry no data: request to send, request to receive, end of transfer."""
+"""Upper bound of the number of a message's packets without data: request to send or to receive, end of transfer."""
 
 _PACKETS_A_PEER = 32
-"""Upper bound of the packets that open a connection to a peer."""
+"""Upper bound of the number of packets that open a connection to a peer."""
 
 _WORTH_SAYING = 1 << 20
 """Minimum of unexplained bytes that is reported: subnet managers and other daemons use each port a little."""

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Rows as arrays of one length, one per column: the base of a profile's tables; exact sums of their counters."""
+"""Rows as arrays of one length, one per column: the base of a profile's tables; and exact sums of columns."""
 
 from __future__ import annotations
 

@@ -31,7 +31,7 @@ _MIXED = "may be counted under the operation of an earlier one"
 """Part of the recorder's note on messages that may be counted under another nonblocking collective."""
 
 UNATTRIBUTED = "UNATTRIBUTED"
-"""Operation of the bytes that MPI sent for unknown calls: they may belong to any call."""
+"""Operation of the bytes that MPI sent for unknown calls: these bytes may belong to any call."""
 
 
 Indices = npt.NDArray[np.intp]

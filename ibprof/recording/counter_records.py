@@ -25,7 +25,7 @@ Indices = npt.NDArray[np.intp]
 
 
 def read_counters(file: RecordingFile) -> tuple[Records, Owners]:
-    """Read the counters of a file, and apply the redo logs of their processes.
+    """Read the counters of a file, and apply the redo logs of the file's processes.
 
     Returns:
         `ibp_counter` with region, operation and site, process by process; and the index of each counter's process.
@@ -39,7 +39,7 @@ def read_counters(file: RecordingFile) -> tuple[Records, Owners]:
 
 
 def read_demands(file: RecordingFile) -> tuple[Records, Owners]:
-    """Read the demands of a file, and apply the redo logs of their processes.
+    """Read the demands of a file, and apply the redo logs of the file's processes.
 
     Returns:
         `ibp_demand` with region, operation and site, process by process; and the index of each demand's process.
@@ -166,7 +166,7 @@ def _inside_ticks(file: RecordingFile, times: Records, owner: Owners) -> npt.NDA
 
 
 def find_tick_ns(file: RecordingFile, owner: Owners) -> npt.NDArray[np.float64]:
-    """Return the length, in ns, of a tick of the clock of each process in `owner`.
+    """Return the ns per tick of each process's clock, for the processes in `owner`.
 
     Raises:
         InputError: a process has no clock.

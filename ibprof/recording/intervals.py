@@ -29,7 +29,7 @@ def read_intervals(
 ) -> list[Columns]:
     """Read the intervals of a file's processes; processes without snapshots have none.
 
-    The last interval of a process is the difference between its counters and its last snapshot. The intervals of a
+    A process's last interval is the difference between the process's counters and last snapshot. The intervals of a
     process thus sum to its counters, even if the process was killed.
 
     Args:
@@ -137,9 +137,9 @@ def read_interval_times(
 ) -> list[Columns]:
     """Read the time inside calls of each interval; processes without snapshots or times have none.
 
-    The last interval of a process is the difference between its times and its last snapshot. The intervals of a process
-    thus sum to its times. A snapshot may contain part of a call that never returned, because of a non-local exit or a
-    kill; this part of a call is in no interval.
+    A process's last interval is the difference between the process's times and last snapshot. The intervals of a
+    process thus sum to its times. A snapshot may contain part of a call that never returned, because of a non-local
+    exit or a kill; this part of a call is in no interval.
 
     Args:
         world_rank: rank of each process.

@@ -161,7 +161,7 @@ def _find_tick_ns(communicators: Records, owner: npt.NDArray[np.intp], processes
 
 
 def find_members(records: Sequence[NcclRecords], ranks: Sequence[npt.NDArray[np.int32]]) -> Members:
-    """Return the process of each rank of each communicator.
+    """Return the process for each rank in each communicator.
 
     Args:
         records: records of each file of one run.

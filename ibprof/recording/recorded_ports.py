@@ -242,10 +242,10 @@ def _format_gid(raw: npt.NDArray[np.uint8]) -> str:
 
 
 def read_grids(file: RecordingFile) -> list[tuple[Grid, ...]]:
-    """Return the positions of each process of a file on its grids.
+    """Return the positions of a file's processes on their grids, by process.
 
     Raises:
-        InputError: a grid has no dimension, or its process is not on it.
+        InputError: a grid has no dimension, or a process is not on its grid.
     """
     records, owner = file.records("IBP_SEGMENT_GRIDS")
     most = recording_layout().constants["IBP_GRID_DIMENSIONS"]
@@ -263,7 +263,7 @@ def read_grids(file: RecordingFile) -> list[tuple[Grid, ...]]:
 
 
 def describe_copy(file: RecordingFile, process: np.void) -> Iterator[str]:
-    """Yield sentences on the origin and age of a process's counters, if the process did not copy them at its end."""
+    """Yield sentences on the origin and age of a process's counters, unless the process copied them when it ended."""
     if not file.storage or process["flags"] & recording_layout().constants["IBP_PROCESS_FINALIZED"]:
         return
     if file.on_node:

@@ -119,7 +119,7 @@ def _are_sources(records: npt.NDArray[np.void]) -> npt.NDArray[np.bool_]:
 
 
 def _find_limits(records: npt.NDArray[np.void], owner: Owners) -> npt.NDArray[np.uint64]:
-    """Return, for each record, the `score_ns` above which its process kept all timed messages; 0 if it dropped none."""
+    """Return for each record the `score_ns` above which its process kept all timed messages; 0 if it dropped none."""
     constants = recording_layout().constants
     is_used = records["level"] == constants["IBP_LEVEL_LONG"]
     # A process may have been killed while it replaced a record: this record has no communicator.

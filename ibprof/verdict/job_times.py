@@ -271,7 +271,7 @@ def _find_line_rate_s(run: Profile, busiest_host: float) -> float:
 
 
 def _hides_within_hosts(run: Profile) -> bool:
-    """Return whether the source of a rank may miss messages within its host. Open MPI's PML shows all messages."""
+    """Return whether any rank's source may miss messages within hosts. Open MPI's PML shows all messages."""
     return any(rank.source != Source.OPENMPI and not rank.sees_host for rank in run.ranks)
 
 
@@ -404,7 +404,7 @@ def _sum_in_groups(run: Profile, host_of: np.ndarray) -> AskedWithinHosts:
 
 
 def _barriers(run: Profile, host_of: np.ndarray) -> int:
-    """Return an estimate of the messages of barriers within hosts. `Profile.demands` has no barriers."""
+    """Return an estimate of the number of barriers' messages within hosts. `Profile.demands` has no barriers."""
     times, on_host = run.times, np.bincount(host_of[host_of >= 0])
     chosen = np.array([name in ("BARRIER", "IBARRIER") for name in run.operations], bool)
     if not len(chosen):

@@ -360,7 +360,7 @@ def _find_torn(orders: EventOrders, clocks: int) -> Integers:
 def _order_events(
     matched: MatchedSamples, operations: Sequence[str], clock_of: Integers, deciding: Booleans
 ) -> EventOrders:
-    """Return the orders of pairs of events in the samples.
+    """Return the pairs of events in the samples whose order is known.
 
     Args:
         clock_of: int64 [rank], clock of each rank.
@@ -382,7 +382,7 @@ def _pairs(
 
 
 def _order_collectives(matched: MatchedSamples, operations: Sequence[str], clock_of: Integers) -> Sequence[EventOrders]:
-    """Return the orders of collectives in which no rank leaves before the last rank has entered."""
+    """Return the ordered events of collectives in which no rank leaves before the last rank has entered."""
     rows = matched.collectives
     chosen = np.flatnonzero(are_named(operations, ALL_WITH_ALL)[rows.operation])
     if not len(chosen):
@@ -431,7 +431,7 @@ def _synchronises(rows: CollectiveSamples, operations: Sequence[str]) -> Boolean
 
 
 def _order_rooted(matched: MatchedSamples, operations: Sequence[str], clock_of: Integers) -> Sequence[EventOrders]:
-    """Return the orders of rooted collectives: the root enters before others leave, or leaves after others enter."""
+    """Return ordered events of rooted collectives: the root enters before others leave, or leaves after they enter."""
     rows = matched.collectives
     shapes = np.array([find_shape(name) for name in operations], np.int64)
     begins, counts = find_runs(matched.instance)
@@ -452,7 +452,7 @@ def _order_rooted(matched: MatchedSamples, operations: Sequence[str], clock_of: 
 def _order_messages(
     messages: MessageSamples, operations: Sequence[str], clock_of: Integers, deciding: Booleans
 ) -> Sequence[EventOrders]:
-    """Return the orders of messages: each arrives after it was sent, and some arrive soon."""
+    """Return the ordered events of messages: each arrives after it was sent, and some arrive soon after."""
     clock = clock_of[messages.rank]
     sender, receiver = clock[::2], clock[1::2]
     post, arrival = messages.post_ns[::2], messages.exit_ns[1::2]
