@@ -161,7 +161,7 @@ def load_links(
         placement: rank placement that replaces the recorded one: a rule such as `packed`, or a file; one for each job.
         rails: policy for bytes whose rail was not measured: `split`, `round-robin`, ...
         nic: policy that chooses a rank's adapter in one subnet: `rank`, `near`, `spread` or `first`.
-        by: columns that divide the loads: `region`, `operation`.
+        by: columns that divide the loads: `region`, `operation`, `site`.
         counters: port counters to compare the loads with: one file, or two files, dumped before and after the run.
         adaptive: true to add bounds of adaptive routing.
         strict: true to raise an error if some bytes have no route.
@@ -325,6 +325,7 @@ def place(
     Raises:
         InputError: a file is invalid.
         UsageError: the traffic has no ranks or too many ranks, or an option is invalid.
+        InconsistentError: some ranks cannot reach each other in the best placement.
     """
     _expect(fabric, RoutedFabric, "read_fabric()")
     demand = _read_ends(traffic, fabric, over_hosts=True)

@@ -216,7 +216,7 @@ class FabricLoads(NotebookView):
         return self.ends().most_loaded(count, groups=0).hotspots
 
     def heat(self) -> LinkHeat:
-        """Return the largest and mean load over all link directions."""
+        """Return the largest load, and the mean load of the link directions that carry bytes."""
         return self.ends().heat()
 
     def ends(self) -> LinkDirections:

@@ -74,7 +74,7 @@ class PlaceOptions:
     """Options of a search for a placement.
 
     Attributes:
-        placement: rule that sets the ranks' present hosts; None: the recorded hosts.
+        placement: rule or file for the ranks' present hosts; None: the recorded hosts.
         rails: policy for bytes on several rails; None: the default policy.
         nic: policy that chooses a rank's adapter in one subnet; None: the default policy for ranks on other hosts.
         adaptive: true to judge by the loads of adaptive routing even if no dump mentions it.
@@ -234,7 +234,7 @@ def place_ranks(
 
 
 def _describe_unreachable(subnets: Sequence[Subnet], hosts: Hosts, chosen: npt.NDArray[np.integer]) -> str:
-    """Return text that names chosen hosts which cannot reach each other on any rail, one host per leaf switch."""
+    """Return text on groups of chosen hosts that cannot reach each other on any rail; one host per leaf is checked."""
     used = np.unique(chosen)
     leaf, first, inverse = np.unique(hosts.leaf[used], return_index=True, return_inverse=True)
     one = used[first]
@@ -259,9 +259,9 @@ def _describe_unreachable(subnets: Sequence[Subnet], hosts: Hosts, chosen: npt.N
 
 
 def _find_recorded_grid(demand: RankTraffic) -> npt.NDArray[np.int64] | None:
-    """Return each rank's position in the largest grid (MPI_Cart_create) of all ranks: int64 [rank, axis].
+    """Return each rank's position in rank 0's grid (MPI_Cart_create) with the most axes: int64 [rank, axis].
 
-    The result is None if no grid has all ranks.
+    The result is None if some rank is not in this grid.
     """
     ranks = [] if demand.profile is None else [each for each in demand.profile.ranks if each.rank < demand.ranks]
     grids = {each.rank: each.grids for each in ranks}

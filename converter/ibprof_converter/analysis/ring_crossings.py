@@ -75,7 +75,7 @@ class RingReport:
         gpus: GPU -> names of the nearest adapters; empty without a topology.
         better: hosts in an order with fewer crossings; the given order if none was found.
         better_crossings: number of crossings in the order `better`.
-        least_crossings: lower bound over all orders.
+        least_crossings: lower bound of the number of crossings in any order.
         ranks_per_host: number of GPUs of a host.
         notes: sentences on assumptions.
     """

@@ -40,9 +40,9 @@ class DuplicateLidError(InconsistentError):
 def assemble(listing: Listing) -> Fabric:
     """Return the Fabric with every node, port and link once, sorted by GUID.
 
-    Inactive links, and nodes without active links, carry no traffic; they are left out with a warning. If no link is
-    active or no port has a LID (a plan, or a subnet before its manager ran), all links count as active, and ports get
-    synthetic LIDs.
+    Inactive links, and nodes without active links, carry no traffic; they are left out with a warning. If no port has a
+    LID (a plan, or a subnet before its manager ran), ports get synthetic LIDs and all links count as active. All links
+    also count as active if no link is active.
 
     Raises:
         InputError: no link is valid.

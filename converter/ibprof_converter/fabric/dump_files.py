@@ -24,7 +24,7 @@ SUFFIXES = ("", ".gz", ".xz")
 """Suffixes of plain and compressed dumps. The content of a file, not its suffix, shows its compression."""
 
 LIMIT = 1 << 31
-"""Largest size of an uncompressed dump in bytes: four times the size of the tables of 11,664 hosts."""
+"""Largest size of an uncompressed dump in bytes: nearly four times the size of the tables of 11,664 hosts."""
 
 EXPANDED_LIMIT = 700_000_000
 """Largest size of a decompressed dump in bytes. The tables of 11,664 hosts have 576 MB; reading them needs 1 GB."""

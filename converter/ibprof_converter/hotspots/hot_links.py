@@ -226,7 +226,7 @@ class BusyLinks:
 
 @dataclass(frozen=True, slots=True)
 class LinkHeat:
-    """Largest and mean load of all link directions. With adaptive routing, the loads are estimates.
+    """Largest and mean load of link directions. With adaptive routing, the loads are estimates.
 
     Attributes:
         links: number of links of all rails.
@@ -312,7 +312,7 @@ class LinkDirections:
         self._mean = sum_exactly(self._bytes) / used if used else 0.0
 
     def heat(self) -> LinkHeat:
-        """Return the largest and the mean load of all link directions."""
+        """Return the largest load, and the mean load of the link directions that carry bytes."""
         return LinkHeat(
             links=self._links,
             links_used=self._links_used,

@@ -186,11 +186,11 @@ def judge_job(
 
     Args:
         run: the job's profile; None for traffic that was not recorded.
-        links: links of the job's fabric; None if the fabric is unknown.
-        routes: sentence on the source of routes that are not from the subnet's tables; empty for the subnet's routes.
+        links: report on the links of the job's fabric; None if the fabric is unknown.
+        routes: sentences on modelled routes and assumed speeds; empty if neither applies.
         by_region: region -> time at line rate of the region's most loaded link direction, in seconds; None if unknown.
         moved: true if `--placement` moves ranks to other hosts.
-        lost: sentences on hosts that were left out.
+        lost: sentences on data that was left out when files were read (`Coverage.lost`).
     """
     times = _time_links(links, routes) if links else None
     if times and links:

@@ -22,8 +22,8 @@ def find_levels(fabric: Fabric, hosts: re.Pattern[str] | None = None) -> npt.NDA
     """Return each node's level, by a breadth-first search from all hosts.
 
     CAs and routers are at level 0. Switches with hosts, the leaves, are at level 1. Every other switch is one level
-    above its lowest neighbour. Then `lower_hostless` corrects the levels of switches without hosts below. Switches that
-    are not connected to hosts are at level 1.
+    above its lowest neighbour. If `hosts` is None, `lower_hostless` then corrects the levels of switches without hosts
+    below. Switches that are not connected to hosts are at level 1.
 
     Args:
         fabric: the nodes and links.

@@ -158,7 +158,7 @@ def compress(names: Iterable[str]) -> str:
 def _join(
     front: dict[str, list[str]], parents: dict[str, set[str]], levels: dict[str, int], level: int
 ) -> list[tuple[list[str], list[str]]] | None:
-    """Group the written switches that share a parent on the next level; at the top, those with links to each other.
+    """Group the written switches that share a parent on the next level; at the top, switches with links to each other.
 
     Returns:
         For each group, the names of its members and the GUIDs of their parents; None if no switches share a parent.

@@ -31,7 +31,7 @@ from ibprof_converter.layout.regular_cabling import RegularCabling, fit_regular_
 _SLOWER = 0.99
 
 _FEW = 0.25
-"""Fewer links than usual are a fault if at most 25% of a level's switches have fewer.
+"""Fewer links than usual are a fault if at most 25% of a level's switches, or one switch, have fewer.
 
 If more switches have fewer links, the fabric was built so.
 """
@@ -448,7 +448,7 @@ def _find_usual_speeds(fabric: Fabric, level: npt.NDArray[np.int32]) -> npt.NDAr
 
 
 def remove_links(fabric: Fabric, ports: Iterable[PortOfNode]) -> Fabric:
-    """Return the fabric without the links at some ports."""
+    """Return the fabric without the links at `ports`."""
     kept = np.ones(fabric.links, np.bool_)
     for port in ports:
         kept &= ~((fabric.link_node == port.node) & (fabric.link_port == port.port)).any(axis=1)
@@ -476,7 +476,7 @@ def add_cables(fabric: Fabric, cables: Sequence[Cable]) -> Fabric:
 
 
 def set_speed(fabric: Fabric, port: PortOfNode, gbps: float) -> Fabric:
-    """Return the fabric with another data rate, in Gbit/s, of the link whose first end is a port."""
+    """Return the fabric with another data rate, in Gbit/s, of the link whose first end is `port`."""
     is_link = (fabric.link_node[:, 0] == port.node) & (fabric.link_port[:, 0] == port.port)
     return replace(fabric, link_gbps=np.where(is_link, gbps, fabric.link_gbps))
 
