@@ -23,7 +23,7 @@ void mock_refuse(int nth, int silently);
 /* From now on, calls that modify or destroy objects fail if `fails` is set. */
 void mock_fail(int fails);
 
-/* Set the sums of accepted bytes and messages over all queue pairs, by kind of request: send, write, read, atomic. */
+/* Write the accepted bytes and messages of all queue pairs, summed by kind of request: send, write, read, atomic. */
 void mock_accepted(uint64_t bytes[4], uint64_t messages[4]);
 
 /* Open a device without ibv_open_device, as a driver's own function does. */

@@ -32,8 +32,7 @@ void ibp_find_detours(const float *distance, uint32_t count, float *detour);
 struct ibp_binary_tree {
     uint32_t leaves;
     const int32_t *child;
-    /* [node], weight of all pairs of leaves with this lowest common node: the sum of the inverses of the pairs'
-     * variances */
+    /* [node], total weight of the pairs of leaves with this lowest common node; the weight of a pair is 1 / variance */
     const double *weight;
     /* [node], weighted mean distance of the pairs of leaves with this lowest common node */
     const double *height;

@@ -32,7 +32,7 @@ struct ibp_verbs_build {
 };
 
 /* The requests that this thread builds. Other threads cannot build on the queue pair at the same time, because the
- * provider or the program holds its lock. */
+ * provider or the program locks the queue pair. */
 static IBP_THREAD_LOCAL struct ibp_verbs_build building;
 
 /* -- runs ---------------------------------------------------------------------------------------------------------- */
