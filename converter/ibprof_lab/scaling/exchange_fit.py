@@ -276,7 +276,7 @@ def sum_exchange(profile: Profile, size: float, between: str) -> RecordedExchang
     if missing := profile.world_size - len(profile.ranks):
         notes.append(f"{missing} of {profile.world_size} ranks were not recorded: their bytes are missing")
     if lost := sum(rank.lost_bytes for rank in profile.ranks):
-        notes.append(f"{lost} bytes were counted without their peers and are left out")
+        notes.append(f"the peers of {lost} bytes are unknown: these bytes are left out")
     if profile.operations_asked:
         notes.append(f"only {profile.operations_asked} were recorded")
     return RecordedExchange(

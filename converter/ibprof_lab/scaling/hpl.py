@@ -190,13 +190,13 @@ def query_hpl(
     if (bandwidth is None) == (delays is None):
         raise UsageError("give one of --bandwidth and --delays")
     if memory is not None and slots is None:
-        raise UsageError("--memory needs --slots, the number of processes that use it")
+        raise UsageError("--memory needs --slots, the number of processes on a node")
     if slots is not None and slots > grid[0] * grid[1]:
         raise UsageError(f"--slots {slots}: the grid has {grid[0] * grid[1]} processes")
     if delays is not None:
         long = read_loggp(delays, UNITS[unit]).segments[-1]
         if not long.per_byte.low > 0:
-            raise InconsistentError(f"{delays}: long messages take no longer than short ones: no bandwidth")
+            raise InconsistentError(f"{delays}: expected long messages that take longer than short ones, found none")
         per_byte, start = long.per_byte, long.start
         rate_of_bytes = ConfidenceInterval(1 / per_byte.value, 1 / per_byte.high, 1 / per_byte.low)
     else:

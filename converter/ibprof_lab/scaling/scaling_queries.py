@@ -250,5 +250,5 @@ def read_operations(given: Sequence[str]) -> tuple[Callable[[float], float], dic
     }
     whole = [parse_formula("--operations", each) for each in given if ":" not in each]
     if len(whole) > 1:
-        raise UsageError("--operations: expected one formula for the whole, and others as REGION:FORMULA")
+        raise UsageError("--operations: expected one formula for the whole program, and others as REGION:FORMULA")
     return whole[0] if whole else lambda n: sum(of_size(n) for of_size in regions.values()), regions

@@ -201,7 +201,7 @@ def test_headers_in_any_language_and_their_units_are_read(tmp_path: Path, text: 
         ("von;nach;ns\na;b;1\na;c;1.478,50\nb;c;3\n", "m.csv:3: expected a delay, found '1.478,50'"),
         (
             "von;nach;wie;ns\na;b;x;1\na;c;x;2\na;d;x;2\nb;c;x;2\n",
-            "or two ends and a delay a line (`from,to,latency_us`)",
+            "or lines with two ends and a delay (`from,to,latency_us`)",
         ),
         ("from,to,latency,unit\na,b,1,ns\na,c,2,parsec\n", "m.csv:3: expected a unit of time in column 4, found"),
     ],

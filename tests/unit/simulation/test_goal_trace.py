@@ -139,7 +139,7 @@ def test_invalid_lines_are_reported(tmp_path: Path, old: str, new: str, line: in
 
 
 def test_hosts_are_as_many_as_ranks(tmp_path: Path) -> None:
-    with pytest.raises(Exception, match="3 hosts for 2 ranks"):
+    with pytest.raises(Exception, match="expected 2 hosts, one per rank, found 3"):
         simulate(tmp_path, PING_PONG, (0, 1, 2), replace(MACHINE, servers=0))
 
 

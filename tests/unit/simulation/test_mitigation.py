@@ -58,7 +58,7 @@ def test_advice(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["advise", *jobs, "-o", str(tmp_path / "kept")]) == 0
     told = capsys.readouterr().out
     assert told.count("\n  all of these, where a mean did not settle: lost\n") == 1
-    assert "Advice: none, as the present state of both jobs is not known well enough." in told
+    assert "Advice: none, since a mean of the jobs next to each other did not settle." in told
 
 
 def mean_of(values: BySeed) -> float:

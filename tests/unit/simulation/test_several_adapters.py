@@ -126,7 +126,7 @@ def test_a_sampled_run_says_that_it_has_one_adapter_a_host(tmp_path: Path, hosts
     ranks = [make_rank(0, 0), make_rank(1, 1)]
     run = make_profile([Count(0, 1, 100), Count(1, 0, 100)], ranks, [make_host("elsewhere"), make_host(hosts[1])])
     write_archive(run, tmp_path / "profile.otf2")
-    assert any("single adapter" in note for note in plan(tmp_path, share=0.9).notes)
+    assert any("one adapter" in note for note in plan(tmp_path, share=0.9).notes)
     assert len(find_hosts([FABRIC]).ends) > len(find_hosts([FABRIC]).name)
 
 

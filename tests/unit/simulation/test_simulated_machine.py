@@ -260,8 +260,8 @@ def test_hosts_are_in_the_order_of_first_ranks(tmp_path: Path) -> None:
             "hosts",
             "to be hosts without another use, found 'host02, the host of a server'",
         ),
-        ({}, {"hosts": "host[01-03]"}, "jobs", "job mpi: 3 hosts are not pairs"),
-        ({}, {"hosts": "host01", "role": "ring"}, "jobs", "job mpi: 1 of 2"),
+        ({}, {"hosts": "host[01-03]"}, "jobs", "job mpi: expected pairs of hosts, found 3 hosts"),
+        ({}, {"hosts": "host01", "role": "ring"}, "jobs", "job mpi: expected at least 2, found 1"),
     ],
 )
 def test_hosts_that_cannot_be(
@@ -398,7 +398,7 @@ def test_advice_for_a_recorded_run(tmp_path: Path, capsys: pytest.CaptureFixture
         (["--io-hosts", "host01", "--mpi-hosts", "host[01-02]"], 2, "--mpi-hosts: expected hosts without another use"),
         (["--mpi-hosts", "host01,host01"], 2, "--mpi-hosts: expected each host once, found 'host01 again'"),
         (["--mpi-hosts", "drawn"], 2, "found 'drawn'"),
-        (["--mpi-hosts", "host[01-03]"], 5, "3 hosts are not pairs"),
+        (["--mpi-hosts", "host[01-03]"], 5, "expected pairs of hosts, found 3 hosts"),
     ],
 )
 def test_bad_hosts_of_questions(options: list[str], status: int, said: str, capsys: pytest.CaptureFixture[str]) -> None:

@@ -31,8 +31,8 @@ def test_files_and_unsettled_means_are_named(stored: bool, shown: str, tmp_path:
     results = StudyResults({}, ROWS)  # type: ignore[arg-type]
     assert list(describe_results(results, StudyOutput(tmp_path, stored))) == [
         f"4 simulations in {tmp_path}: results.csv, means.csv, summary.json{shown}",
-        "2 of them have no settled mean latency, so their cells are empty: still changes",
-        "1 of them have no settled mean latency, so their cells are empty: no message",
+        "2 of them have no settled mean latency, so their times are empty: still changes",
+        "1 of them have no settled mean latency, so their times are empty: no message",
     ]
 
 

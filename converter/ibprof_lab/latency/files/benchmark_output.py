@@ -134,7 +134,7 @@ def _read_nccl(path: Path, lines: Lines) -> Iterator[Run]:
             devices.append((number, rank.group(2), int(rank.group(3))))
         elif _NCCL_COLUMNS.match(line):
             if len(devices) != _PAIR_SIZE:
-                raise InputError(path, index + 1, "the devices of two ranks in front of it", f"{len(devices)}")
+                raise InputError(path, index + 1, "the devices of two ranks before the table", f"{len(devices)}")
             seconds = _read_times(path, lines, index)
             collected.append(([(host, device) for _, host, device in devices], seconds))
     if not collected:
@@ -232,7 +232,7 @@ def _read_rows(
     path: Path, caption: int, rows: list[tuple[int, list[str]]], unit: float
 ) -> tuple[tuple[str, ...], npt.NDArray[np.float64]]:
     if not rows:
-        raise InputError(path, caption, "a line of names behind it", "nothing")
+        raise InputError(path, caption, "a line of names after the caption", "nothing")
     if len(rows) > 1 and rows[0][1] == rows[1][1][: len(rows[0][1])] != rows[1][1]:
         rows = rows[1:]  # a title above the column names
     header_line, header = rows[0]

@@ -236,7 +236,7 @@ def read_text_matrix(path: Path, unit: float | None) -> Delays:
     size = len(body[0][1]) if names is None else len(names)
     if len(body) != size:
         last = body[-1][0] if body else rows[-1][0]
-        what = "rows, as there are columns, or two ends and a delay a line (`from,to,latency_us`)"
+        what = "rows, one for each column, or lines with two ends and a delay (`from,to,latency_us`)"
         raise InputError(path, last, f"{size} {what}", f"{len(body)}")
     check_memory((1, size, size), 1)
     values = np.empty((size, size), np.float64)

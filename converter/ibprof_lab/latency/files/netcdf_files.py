@@ -194,7 +194,7 @@ def read_classic(path: Path, statistics: tuple[str, ...]) -> Delays:
         if cubes and cube.shape != next(iter(cubes.values())).shape:
             first = next(iter(paths.values()))
             shapes = [" x ".join(map(str, each.shape)) for each in (cube, *cubes.values())]
-            raise InconsistentError(f"{file}: {shapes[0]} values, where {first} has {shapes[1]}")
+            raise InconsistentError(f"{file}: expected {shapes[1]} values, as in {first}, found {shapes[0]}")
         cubes[statistic] = cube
         known = known or scalars
     statistic, median = next(iter(cubes.items()))

@@ -148,17 +148,17 @@ def _conclude(advice: Advice, now: Scenario) -> str:
         return f"none. The MPI job sends nothing over the network: {ON_HOSTS}."
     if average(now.together[MPI]) is None or not now.io_bytes_per_s:
         return (
-            "none, as the present state of both jobs is not known well enough. Measure longer: run without --quick, or "
+            "none, since a mean of the jobs next to each other did not settle. Measure longer: run without --quick, or "
             "with --full."
         )
     if advice.best:
         times = advice.best.change(MPI, now) or Figure(1.0, 0.0)
         less = f"{_mean(advice.best.together[MPI])}, {100 * (1 - times.mean):.0f} {_half(times, 100, 0)}% less"
         also = "" if not advice.undecided else f" Perhaps better: {advice.undecided[0].scenario.name}."
-        return f"{advice.best.name}: MPI messages then take {less}, and the other job keeps 95% of its rate.{also}"
+        return f"{advice.best.name}: MPI messages then take {less}; the other job keeps at least 95% of its rate.{also}"
     if advice.undecided:
         return _format_undecided(advice.undecided[0])
-    return "none of these makes MPI messages faster by more than 5% and leaves the other job 95% of its rate."
+    return "none of these makes MPI messages faster by more than 5% and leaves the other job at least 95% of its rate."
 
 
 def _format_undecided(change: UndecidedChange) -> str:

@@ -100,7 +100,7 @@ def describe_results(results: StudyResults, output: StudyOutput) -> Iterator[str
     files = ", ".join((RESULTS, MEANS, SUMMARY, *shown))
     yield f"{count_of(len(results.rows), 'simulation')} in {output.folder}: {files}"
     for reason, count in results.count_unsettled():
-        yield f"{count} of them have no settled mean latency, so their cells are empty: {reason}"
+        yield f"{count} of them have no settled mean latency, so their times are empty: {reason}"
 
 
 def write_run(folder: Path, cell: Cell) -> list[SlowSender]:

@@ -190,7 +190,7 @@ class NamedHosts:
             why = "several of its hosts are the same host of the fabric"
         sampled = f"{profile}: its hosts are sampled: {why}"
         if self._hosts.has_several:
-            sampled += "; each is simulated with a single adapter, although hosts of the fabric have several"
+            sampled += "; each host is simulated with one adapter, although hosts of the fabric have several"
         return ReplayedPorts(), (sampled,)
 
 

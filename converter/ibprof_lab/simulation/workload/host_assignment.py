@@ -131,20 +131,22 @@ def _count_hosts(workload: Workload, size: int | None, compute: int, left: int) 
     """
     if size is not None:
         if workload.role is Role.GOAL and workload.hosts and len(workload.hosts) != size:
-            raise InconsistentError(f"job {workload.name}: {len(workload.hosts)} hosts for {size} ranks")
+            raise InconsistentError(
+                f"job {workload.name}: expected {size} hosts, one per rank, found {len(workload.hosts)}"
+            )
         if workload.hosts and not workload.adapters and len(workload.hosts) < size:
-            raise InconsistentError(f"job {workload.name}: {len(workload.hosts)} hosts for a run on {size}")
+            raise InconsistentError(f"job {workload.name}: expected {size} hosts or more, found {len(workload.hosts)}")
         return size
     # `left` is the limit: two shares of 1/2 of an odd number of hosts may both be rounded up.
     count = len(workload.hosts) or min(round(workload.share * compute), left)
     needed = _NEEDED.get(workload.role, 1)
     if workload.role is Role.PAIRS:
         if len(workload.hosts) % 2:
-            raise InconsistentError(f"job {workload.name}: {count_of(count, 'host')} are not pairs")
+            raise InconsistentError(f"job {workload.name}: expected pairs of hosts, found {count_of(count, 'host')}")
         count -= count % 2
     if count < needed:
         of = "" if workload.hosts else f"its share of {compute} hosts is too small for its role: "
-        raise InconsistentError(f"job {workload.name}: {of}{count} of {needed}")
+        raise InconsistentError(f"job {workload.name}: {of}expected at least {needed}, found {count}")
     return count
 
 
