@@ -115,12 +115,12 @@ def parse_counter_member(name: str) -> Tag:
 
 
 def transfer_members(opcode: Opcode) -> tuple[str, str]:
-    """Return the names of a transfer's two values: `bytes posted write`."""
+    """Return the names of the bytes and the number of work requests with an opcode: `bytes posted write`."""
     return f"{TRANSFER_MEMBER} {opcode.name.lower()}", f"messages posted {opcode.name.lower()}"
 
 
 def parse_transfer_member(name: str) -> Opcode:
-    """Return the opcode of a transfer, from the name of the transfer's first value.
+    """Return the opcode of work requests, from the name of their bytes.
 
     Raises:
         LookupError: the name is invalid.

@@ -41,7 +41,7 @@ _IN_TEXT = ("hosts", "ranks", "bytes", "messages", "simulations")
 
 @dataclass(frozen=True, slots=True)
 class StageAccount:
-    """Numbers of units that one stage received, passed on and left out.
+    """Numbers of units (ranks, bytes, ...) that a stage received, passed to the next stage, and left out.
 
     Attributes:
         stage: `record`, `collect`, `read`, `place`, `route`, `report`, `check` or `simulate`.
@@ -66,12 +66,12 @@ class StageAccount:
 
 
 def accounts_as_json(accounts: Iterable[StageAccount]) -> dict[str, Any]:
-    """Return accounts as the entry `coverage` of a JSON document."""
+    """Return accounts of stages as the entry `coverage` of a JSON document."""
     return {"accounts": [asdict(each) for each in accounts]}
 
 
 def account_for_run(run: Profile) -> Iterator[StageAccount]:
-    """Yield accounts of a run's missing ranks, of bytes that were not recorded, and of bytes that no matrix counts."""
+    """Yield a run's numbers of missing ranks, of bytes that were not recorded, and of bytes that no matrix counts."""
     ranks = len({rank.rank for rank in run.ranks if rank.rank < run.world_size})
     missing = run.world_size - ranks
     yield StageAccount("record", "ranks", run.world_size, ranks, {"not recorded": missing} if missing else {})

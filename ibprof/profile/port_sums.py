@@ -159,7 +159,7 @@ def describe_ports(run: Profile) -> Iterator[str]:
 
 @dataclass(frozen=True, slots=True)
 class PortEnd:
-    """One end of work requests.
+    """A port at one end of work requests.
 
     Attributes:
         host: index into `Profile.hosts`; None if no recorded host has the port.

@@ -92,7 +92,7 @@ OUTWARD_OPCODES = (Opcode.SEND, Opcode.WRITE)
 
 
 class MarkKind(IntEnum):
-    """The event that a mark records."""
+    """The event at which a rank recorded a `Mark`: region events, and the begin and end of recording."""
 
     _generate_next_value_ = _HEADER.numbers_of("ibp_mark_kind", "IBP_MARK_")
     START = auto()
@@ -326,7 +326,7 @@ class Rank:
             grow.
         off_ns: time with recording switched off.
         marks_seen: number of all marks; the first of them are in `Profile.marks`.
-        queue_pairs_unseen: number of queue pairs that bypass verbs; their bytes are in no transfer.
+        queue_pairs_unseen: number of queue pairs that bypass verbs; their bytes are not in `Profile.transfers`.
         notes: data that the process could not record, a sentence each.
         grids: the process's grids, in the order of creation.
         sees_host: true if the source also counts messages inside a host.

@@ -133,7 +133,7 @@ def _flag(run: Profile, operations: set[int]) -> list[bool]:
 
 
 def _least(run: Profile, rows: npt.NDArray[np.intp], units: Units) -> int:
-    """Return the minimum of the bytes that calls send between units."""
+    """Return the minimum of the bytes that calls send between units (ranks or hosts)."""
     operation = run.demands.operation[rows]
     return sum(
         find_least(run.operations[each], run.demands, rows[operation == each], units)
@@ -170,7 +170,7 @@ def _size(group: int) -> int:
 
 
 def _seen(run: Profile, operations: list[bool], units: Units, region: int | None = None) -> int:
-    """Return the recorded bytes between units, including all bytes to peers without a rank."""
+    """Return the recorded bytes between units (ranks or hosts), including all bytes to peers without a rank."""
     counters = run.counters
     chosen = np.array(operations, bool)[counters.operation] & (counters.kind == Kind.USER)
     chosen &= counters.direction != Direction.RECEIVED
@@ -206,7 +206,7 @@ class _Rows:
 
 
 def find_least(operation: str, demands: Demands, rows: Indices, units: Units) -> int:
-    """Return the minimum of the bytes that calls of one operation send between units."""
+    """Return the minimum of the bytes that calls of one operation send between units (ranks or hosts)."""
     name = operation.removesuffix("_INIT")
     of_group = _OF_GROUP.get(name) or _OF_GROUP.get(name.removeprefix("I"))
     rank = demands.rank[rows].astype(np.intp)
@@ -232,7 +232,7 @@ def is_nonblocking_collective(operation: str) -> bool:
 
 
 def _least_with_root(rows: _Rows, units: Units, *, is_tree: bool) -> int:
-    """Return the minimum bytes between ranks and roots or peers on other units; a tree counts one rank of each unit."""
+    """Return the minimum bytes between ranks and roots or peers of other units; in a tree, one rank per unit counts."""
     known = np.flatnonzero(rows.partner < np.uint64(len(units.of_rank)))
     partner = rows.partner[known].astype(np.intp)
     apart = units.of_rank[partner] != rows.unit[known]
@@ -273,7 +273,7 @@ def _least_of_blocks(_unit: Indices, amount: Bytes, members: Indices) -> int:
 
 
 def _least_of_alltoall(unit: Indices, amount: Bytes, members: Indices) -> int:
-    """Return the bytes of the blocks that each rank sends to members on other units."""
+    """Return the bytes of the blocks that ranks send to members of other units."""
     size = np.bincount(members)
     return sum(int(block) * (len(members) - int(size[own])) for own, block in zip(unit.tolist(), amount, strict=True))
 

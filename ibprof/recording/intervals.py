@@ -95,7 +95,7 @@ def _total(counters: Records, group_ranks: int) -> npt.NDArray[np.uint64]:
 
 
 def _ranks_of_groups(groups: npt.NDArray[np.intp], group_ranks: int, world_size: int) -> tuple[Peers, Peers]:
-    """Return the first and the last rank of each group."""
+    """Return the first and the last rank of each group of peers."""
     first = groups * group_ranks
     last = np.minimum(first + group_ranks, world_size) - 1
     no_rank = groups == _last_group()
@@ -106,7 +106,7 @@ def _ranks_of_groups(groups: npt.NDArray[np.intp], group_ranks: int, world_size:
 def _owners_of_groups(
     file: RecordingFile, process: int, groups: npt.NDArray[np.intp], owners: dict[bytes, int]
 ) -> Peers:
-    """Return for each group the rank that has the group's address; `UNKNOWN_PEER` if no rank has it."""
+    """Return the rank with the address of each group of peers; `UNKNOWN_PEER` if no rank has the address."""
     constants = recording_layout().constants
     peers = (groups + constants["IBP_PEER_ADDRESS"]).astype(np.uint32)
     peers[groups == _last_group()] = UNKNOWN_PEER

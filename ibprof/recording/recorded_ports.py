@@ -207,7 +207,7 @@ def _add_up(
 def _number_pairs(
     file: RecordingFile, host: int, pairs: dict[PortPair, int], transfers: Records, owner: Indices
 ) -> Indices:
-    """Return the profile's number of each transfer's pair of ports."""
+    """Return the profile's number of the pair of ports in each record of `transfers`."""
     records, pair_owner = file.records("IBP_SEGMENT_PAIRS")
     # Read each distinct record once: most processes of a host have the same peer ports.
     raw, which = np.unique(records.view(f"V{records.dtype.itemsize}"), return_inverse=True)

@@ -178,7 +178,7 @@ class JobTimes:
 
 
 def measure_job(run: Profile, links: BusiestLink | None = None) -> JobTimes:
-    """Return the figures of a run.
+    """Return the figures of a run from which its verdict follows.
 
     Args:
         links: the most loaded link of the run's fabric; None if unknown.

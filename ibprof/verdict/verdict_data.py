@@ -25,7 +25,7 @@ WORTH_HAVING = 0.01
 
 
 class VerdictKind(Enum):
-    """Reason for the job's speed; docs/verdict.md describes each kind."""
+    """Main reason for the job's speed; docs/verdict.md describes each kind of verdict."""
 
     NOT_MPI = "not-mpi"
     WAITING = "waiting"

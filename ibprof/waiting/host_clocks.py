@@ -70,7 +70,7 @@ class EventOrders:
 
     @classmethod
     def join(cls, parts: Sequence[EventOrders]) -> EventOrders:
-        """Return the pairs of all parts."""
+        """Return one object with the pairs of all `parts`."""
         return cls(*(np.concatenate([getattr(part, name) for part in parts]) for name in cls.__slots__))
 
 

@@ -104,7 +104,7 @@ class MeasuredWaiting:
     pairs: tuple[HostPair, ...] = ()
 
     def total(self, rows: npt.NDArray[np.bool_] | None = None) -> WaitTotals:
-        """Return the sums of some or all rows of `shares` over ranks."""
+        """Return the sums over some rows of `shares`, or over all rows."""
         shares = self.shares
         chosen = np.ones(len(shares.rank), np.bool_) if rows is None else rows
         parts = shares.sum_parts(chosen)
