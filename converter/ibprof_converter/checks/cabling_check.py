@@ -122,7 +122,7 @@ def _most_common(rates: list[tuple[float, float]]) -> tuple[float, float]:
 
 
 def _check_uplinks(rail: int, fabric: Fabric) -> Iterator[FabricFinding]:
-    """Find switches with fewer uplinks than usual on their level, and with more links down per uplink than usual.
+    """Find switches with fewer uplinks than usual on their level that have more links down per uplink than usual.
 
     The usual number comes from `find_usual_count`: the most common number would be wrong if most switches lack a link.
     All links from a leaf to switches count as uplinks, also within a level, as in a torus.

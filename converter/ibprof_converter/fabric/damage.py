@@ -22,7 +22,7 @@ _PROGRESS = re.compile(rb"DR path .* -> (?:new|known|processing) ")
 
 
 class DamageKind(Enum):
-    """Kinds of unused lines, by the loss that the lines cause."""
+    """Kinds of unused lines; a kind states if links or routes are lost without the lines."""
 
     STRAY = "stray"
     """Text of a terminal or of another program: nothing is lost."""

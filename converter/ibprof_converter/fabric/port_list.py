@@ -5,8 +5,8 @@ r"""Parse the output of `ibnetdiscover -p`: a line for each port, so two for eac
     SW    14  8 0x0002c90200f00028 4x SDR                                    'leaf 4'
 
 The GUIDs are PORT GUIDs. The PORT GUID of a switch is also its NODE GUID. The NODE GUID of an adapter is assumed to be
-PORT GUID minus port number. The assumption is right for many adapters, and groups the ports of an adapter. A remark
-reports it. The format lacks link state, number of ports, SystemGUID and LMC.
+PORT GUID minus port number. The assumption is right for many adapters; with it, the ports of an adapter get one NODE
+GUID. A remark reports it. The format lacks link state, number of ports, SystemGUID and LMC.
 """
 
 from __future__ import annotations

@@ -76,11 +76,11 @@ class PatternThroughput:
 def measure_throughput(
     subnet: Subnet, rail: int, samples: int, progress: Callable[[str], None] = lambda _: None
 ) -> list[PatternThroughput]:
-    """Measure all patterns over the adapters of all hosts of a rail.
+    """Compute the throughput of each pattern over the adapters of all hosts of a rail.
 
     Args:
         samples: number of samples of each pattern that has a seed (0, 1, 2, ...) or a distance.
-        progress: function that is called with the name of each pattern before it is measured.
+        progress: function that is called with the name of each pattern before its computation.
 
     Raises:
         UsageError: there are fewer than two hosts.
@@ -157,9 +157,7 @@ def _count_meeting(
 def describe_patterns(results: Iterable[PatternThroughput]) -> Iterator[str]:
     """Yield two lines that explain the values, then a line for each pattern and rail."""
     yield "throughput of a pair of hosts / speed of its links: mean, standard deviation, worst and best sample;"
-    yield (
-        "then the same values / throughput limited by only the hosts' own links (100%: no link between switches limits)"
-    )
+    yield "then the same values / throughput limited by only the hosts' own links (100%: no other link limits a pair)"
     for each in results:
         pair = _quadruple(each.pair_mean, each.pair_deviation, each.pair_least, each.pair_most)
         network = _quadruple(each.network_mean, each.network_deviation, each.network_least, each.network_most)

@@ -93,7 +93,7 @@ def summarise(demand: RankTraffic, with_hosts: bool = True) -> RunSummary:
     """Return the sums of a traffic between ranks.
 
     Args:
-        with_hosts: true to sum by recorded host.
+        with_hosts: true to sum the bytes of each recorded host too.
     """
     total = sum_exactly(demand.bytes) + sum(demand.unmapped.values())
     ports = sum_ports(demand.profile) if demand.profile else ()

@@ -54,8 +54,8 @@ class FabricLayout:
 def lay_out(fabrics: Sequence[Fabric], level_hosts: re.Pattern[str] | None = None) -> list[FabricLayout]:
     """Return positions for the fabrics of one system, one per rail.
 
-    Rails are drawn in pairs, side by side. The second rail of a pair is mirrored: switches are below the hosts.
-    Adapters of one host (`host_name`) have the same x. The order of lines in a file has no influence.
+    Rails are drawn in pairs; the pairs are side by side. The second rail of a pair is mirrored: switches are below the
+    hosts. Adapters of one host (`host_name`) have the same x. The order of lines in a file has no influence.
 
     Args:
         fabrics: the rails.
@@ -324,7 +324,7 @@ class LevelTree:
         return x
 
     def _put_hosts_under_leaves(self, position: Positions) -> Positions:
-        """Return x of the nodes of level 0: below their leaf, in equal widths; without a leaf, at the right."""
+        """Return x of the nodes of level 0: below their leaf, with equal space per leaf; if without a leaf, right."""
         pairs = np.concatenate([self.fabric.link_node, self.fabric.link_node[:, ::-1]])
         pairs = pairs[(self.level[pairs[:, 0]] == 0) & (self.level[pairs[:, 1]] == 1)]
         leaf_of = np.full(self.fabric.nodes, np.inf)  # position of the node's first leaf

@@ -309,7 +309,7 @@ def find_dragonfly_groups(fabric: Fabric) -> dict[int, int]:
 
 
 def _fit_flat(fabric: Fabric, between: npt.NDArray[np.intp]) -> RegularCabling | None:
-    """Fit a torus or a dragonfly, in which at least half of the switches have hosts."""
+    """Fit a torus or a dragonfly; None if none fits, or if less than half of the linked switches have hosts."""
     nodes, edges = _number_switches(fabric, between)
     if 2 * len(np.intersect1d(nodes, find_leaves(fabric))) < len(nodes):
         return None
@@ -429,8 +429,8 @@ def _factorise(nodes: int, degree: int) -> list[tuple[int, ...]]:
 def find_groups(nodes: int, edges: npt.NDArray[np.integer]) -> npt.NDArray[np.intp] | None:
     """Return the index of the group of each node of a dragonfly, from 0 in the order of the nodes.
 
-    The result is None if there are no groups. Two linked nodes are in one group if they have many common neighbours. A
-    dragonfly has at least three groups of equal size, with at least three nodes each.
+    The result is None if there are no groups. Two linked nodes are in one group if they have at least half of the
+    largest number of common neighbours. A dragonfly has at least three groups of equal size, of at least three nodes.
     """
     near = np.minimum(_adjacency(nodes, edges), 1)
     common = near @ near

@@ -36,7 +36,7 @@ _SEED = 1
 _RANDOM_SEEDS = 5
 
 PAIRS_LIMIT = 1_000_000
-"""Largest number of pairs of ranks or hosts with traffic, since a search with more takes too long for a report."""
+"""Largest number of pairs of ranks or hosts with traffic; a search with more pairs takes too long for a report."""
 
 
 @dataclass(frozen=True, slots=True)
