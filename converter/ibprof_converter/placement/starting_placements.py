@@ -73,7 +73,7 @@ def grouped_order(neighbours: Neighbours, sizes: list[int]) -> npt.NDArray[np.in
 
     Groups grow one after the other. The first rank of a group is the rank that exchanges most bytes with all earlier
     groups. Then the group repeatedly takes the rank that exchanges most bytes with its members. A group ends early if
-    no remaining rank exchanges bytes with its members, and later groups have space for all ranks.
+    no remaining rank exchanges bytes with its members, and later groups have space for all remaining ranks.
 
     Args:
         neighbours: the traffic.
@@ -111,7 +111,7 @@ def grouped_order(neighbours: Neighbours, sizes: list[int]) -> npt.NDArray[np.in
 
 
 def near_groups(slots: RankSlots, paths: SwitchPaths, ranks: int) -> list[int]:
-    """Return the groups of hosts in an order whose first groups have slots for all ranks and are close together.
+    """Return the leaf switches (groups) in an order whose first groups have slots for all ranks and are close together.
 
     For each group there is a candidate order: this group, then all other groups sorted by distance (hops of routes)
     from it. For each order, the distances of slots from the first group are summed over the groups that hold all ranks.

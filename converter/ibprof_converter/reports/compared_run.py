@@ -59,7 +59,7 @@ class ComparedRun:
         name: the name that the user typed.
         ranks: number of the job's ranks; None if unknown.
         totals: metric -> value; the keys are those of `METRICS`.
-        parts: dimension -> name -> bytes; numbers of messages for the dimension SIZE.
+        parts: dimension (one of `DIMENSIONS`) -> name -> bytes; for SIZE, numbers of messages.
         messages: dimension -> name -> number of messages; no entry if unknown.
         notes: sentences on gaps and modelled data.
         lost: sentences on ranks and bytes that recording or collection left out.

@@ -182,7 +182,7 @@ def _warn_of_missing(coverage: Coverage) -> str:
         return ""
     return (
         f'<p class="cause"><strong>Bytes of {escape(format_names(list(names), _NAMED))} are missing</strong>, '
-        'so links carry more: <a href="#unaccounted">lower bounds</a>.</p>'
+        'so the loads of links are <a href="#unaccounted">lower bounds</a>.</p>'
     )
 
 

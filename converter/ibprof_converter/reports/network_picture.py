@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The picture at the top of a report's page: the used part of the network, with thick, numbered most loaded links.
+"""The picture at the top of a report's page: the used part of the network; most loaded links are thick and numbered.
 
 A fabric with levels has one column of boxes per level, hosts first; other fabrics are drawn in a plane. In a column
 with many boxes, adjacent hosts or switches without a thick link share one box.

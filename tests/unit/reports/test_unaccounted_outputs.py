@@ -67,7 +67,7 @@ def test_a_report_has_both_figures_in_text_json_and_page(
     assert " ".join(row.split()) == "MPI_Allreduce main 2 10 kB 99 B by a path that ibprof does not see"
     shown = page.read_text()
     assert escape(SENTENCE) in shown
-    assert "<strong>Bytes of ALLREDUCE are missing</strong>, so links carry more" in shown
+    assert "<strong>Bytes of ALLREDUCE are missing</strong>, so the loads of links are" in shown
     assert '<section class="answer good"' not in shown
     for key, value in (("least_bytes", 10_000), ("seen_bytes", 99)):
         assert f'<data value="{value}" data-path="coverage.unaccounted.0.{key}"' in shown

@@ -21,7 +21,7 @@ export interface EndpointColumn {
 
 /** Ranks or hosts: how they are selected, summed and named. */
 export interface EndpointKind {
-  /** The name of the selected ranks or hosts in the address. */
+  /** The member of the state that holds the selected ranks or hosts. */
   part: "ranks" | "hosts";
   title: string;
   /** The noun, in the singular. */

@@ -17,7 +17,7 @@ export interface Hit {
 export type Extent = [number, number, number, number];
 
 export interface Drawing {
-  /** The name of the kind of picture in the address. */
+  /** The kind of picture, as the address names it. */
   readonly name: string;
   /** The size of the whole picture, in units of the picture. */
   readonly width: number;

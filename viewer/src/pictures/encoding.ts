@@ -189,7 +189,7 @@ export function upperLevel(model: Model, end: number): number {
   return Math.max(model.nodeLevel[model.endNode[end]], model.nodeLevel[model.endNode[end ^ 1]]);
 }
 
-/** Return steps where the link directions that the filters by rail and level leave out are `HIDDEN`. */
+/** Return steps that are `HIDDEN` for link directions that the filters by rail and level leave out. */
 function hideFiltered(model: Model, { rail, level }: State): Uint8Array {
   const steps = new Uint8Array(2 * model.links);
   for (let end = 0; end < steps.length; end++) {

@@ -28,7 +28,7 @@ const APART = 14;
 /** Half the side of the square of a node that no name covers; largest number of names in a picture without levels. */
 const NODE = 5;
 const MOST_NAMES = 300;
-/** Half the width and height of the area of a stub and its label that no name covers, without levels. */
+/** Half the width and height of a stub with its label, which no name covers in a picture without levels. */
 const STUB_WIDTH = 45;
 const STUB_HEIGHT = 26;
 /** The size of the largest node. */

@@ -42,7 +42,7 @@ class SyntheticPlan:
         switch_name: the name of each switch.
         host_switch, host_port: int [host], each host's switch, and the switch port of its cable.
         cable: int [cable, 4], switch, port, switch, port.
-        egress: uint8 [switch, host], egress port of a switch for a host's packets.
+        egress: uint8 [switch, host], egress port of a switch for packets to a host.
         adapter_name: description of each adapter; empty for `hostN HCA-R`, where R is the rail's index + 1.
         part: index of the subnet in its fabric.
         plane, plane_of: index of the plane, and common name of all planes of the same adapters.

@@ -177,9 +177,9 @@ def generate_dragonfly(
 ) -> SyntheticSubnet:
     """Return a dragonfly. A route uses at most a local, a global and another local cable.
 
-    Global cable k of group i, at switch k // h, leads to group i + 1 + k modulo the number of groups. The cables form
-    whole rounds; in each round a group gets one cable to every other group. The position of the destination's switch in
-    its group, modulo the number of rounds, selects the round.
+    Global cable k of group i, at switch k // h, leads to group (i + 1 + k mod (g - 1)) mod g; g is the number of
+    groups. The cables form whole rounds; in each round a group gets one cable to every other group. The position of the
+    destination's switch in its group, modulo the number of rounds, selects the round.
 
     Args:
         name: the name that the user wrote.
