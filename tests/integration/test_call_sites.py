@@ -83,7 +83,7 @@ def test_links_by_site(profile: str, tmp_path: Path) -> None:
         ]
     assert not of_link
     (sent,) = [row for row in rows if row["a_name"].startswith("host01") and row["site"] == "solver.c:212"]
-    assert int(sent["a_bytes"]) == BYTES[3] + BYTES[4]  # the same line in two programs
+    assert int(sent["a_bytes"]) == BYTES[3] + BYTES[4]  # this line is in two programs
 
 
 def test_links_by_operation_and_site(profile: str, tmp_path: Path) -> None:

@@ -29,8 +29,8 @@ EACH_MPI = {
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Run each case outside `EACH_MPI` on one MPI, the next case on the next MPI. The long form of the tests runs each
-    case on all MPIs."""
+    """Run each case outside `EACH_MPI` on one MPI; the MPIs take turns. The long form of the tests runs each case on
+    all MPIs."""
     folder = Path(__file__).parent
     tests: defaultdict[Path, defaultdict[Hashable, list[pytest.Item]]] = defaultdict(lambda: defaultdict(list))
     for item in items:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""If nothing can be written, the program runs all the same.
+"""If nothing can be written, the program still runs.
 
 Runs with the same name do not change each other's files.
 """

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Senders of the most loaded link by rank, call, line and region; and the number of links that are as busy."""
+"""Senders of the most loaded link by rank, call, line and region; and the number of equally busy links."""
 
 from __future__ import annotations
 

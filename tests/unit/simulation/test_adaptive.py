@@ -68,7 +68,7 @@ def test_a_tie_is_decided_by_lot() -> None:
 
 
 def test_the_packets_of_a_message_stay_together() -> None:
-    """With one choice a message, each message of many packets takes one port, and messages take all ports."""
+    """With one choice a message, all packets of a message take one port, and the messages together use all ports."""
     network, size = make(TREE, message_step_bytes=4096), 1 << 18
     simulation = Simulation(network, [Job("one", limit=1)], [Client(0, 0, [Step(7, size)])], adaptive=True)
     simulation.run()

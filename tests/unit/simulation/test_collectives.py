@@ -91,7 +91,7 @@ def test_an_all_to_all_joins_every_pair(ranks: int) -> None:
 def test_the_engine_keeps_to_the_order(role: Role, ranks: int) -> None:
     """Two rounds end.
 
-    A message begins after the messages that it awaits arrived; a round begins after the previous round.
+    A message begins after the messages that it awaits have arrived; a round begins after the previous round.
     """
     network = index_network(read_subnet("xgft:2:4,4:1,4@100"), Hardware())
     workload = Workload("job", role, 3000, interval_ns=2000, jitter=0)

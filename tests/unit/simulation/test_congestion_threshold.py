@@ -39,7 +39,7 @@ def test_the_threshold_lies_where_the_servers_are_full(capsys: pytest.CaptureFix
 
 
 def test_reads_are_held_up_by_the_servers_own_links(capsys: pytest.CaptureFixture[str]) -> None:
-    """Reads move the bytes of writes, but from the server to the client; small requests do not change the bound."""
+    """Reads move the same bytes as writes, but from server to client; small requests do not change the bound."""
     machine = ["--fabric", "xgft:2:8,4:1,8@100", "--servers", "1", "--share", "1", "--json", "--workers", "1"]
     assert main(["threshold", *machine, "--size", "64KiB", "--io-reads", "256B", "--quick"]) == 0
     found = json.loads(capsys.readouterr().out)

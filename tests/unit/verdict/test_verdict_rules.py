@@ -235,7 +235,7 @@ GROUP = PARTNER_GROUP | 4 << 40 | 1
 def test_what_calls_asked_for_takes_the_place_of_messages_not_seen(
     asked: list[tuple[int, int, int]], hosts: tuple[int, ...], kind: VerdictKind
 ) -> None:
-    """Equal ranks are in MPI for 9.9 s of 10 s: they wait in turn, unless requested bytes explain the time."""
+    """Equal ranks are in MPI for 9.9 s of 10 s: this is waiting, unless the bytes of the calls explain the time."""
     run = make_run([(0, 9.9)] * 4, [], hosts=hosts)
     ranks = tuple(replace(rank, source=Source.UCX, sees_host=False, has_demands=True) for rank in run.ranks)
     rows = [(rank, *each) for rank in range(4) for each in asked]

@@ -48,7 +48,7 @@ def nested(*levels: tuple[int | tuple[int, ...], Range], hops: Range = (0.0, 0.0
     Args:
         levels: levels from the outermost to the threads of a core. For each level: the number of its parts in a part of
             the level above (or several numbers to draw from), and the range of the delay between these parts, ns.
-        hops: range of the additional delay for each hop on the grid of cores of an outermost unit, ns.
+        hops: range of the additional delay for each hop on the grid of cores of an outermost part, ns.
     """
 
     def make(draw: Source) -> Machine:

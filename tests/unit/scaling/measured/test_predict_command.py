@@ -147,7 +147,7 @@ def test_delays_of_another_unit(capsys: pytest.CaptureFixture[str], tmp_path: Pa
 
 
 def test_tables_slow_what_leaves_a_leaf_switch(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
-    """The runs on one leaf switch share no links; on 16 hosts, an all-to-all transfers 1.6 times as long."""
+    """The runs on one leaf switch share no links; on 16 hosts, transfer in an all-to-all takes 1.6 times as long."""
     line = [*write_inputs(tmp_path, (2, 3, 4)), "--processes", "16", "--json"]
     assert main(line) == 0
     plain = json.loads(capsys.readouterr().out)["curve"][0]["operations"]
