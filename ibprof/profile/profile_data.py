@@ -392,8 +392,8 @@ class Site:
         name: `file.c:LINE`; without a line `function+0x1f`, or `object+0x1f`. docs/sites.md.
         inlined_in: the functions that contain the call after inlining, innermost first; empty without inlining, and if
             callers were recorded.
-        callers: call sites of `function` and of its callers, innermost first, at most IBPROF_CALLERS; a function that
-            inlined a call counts as a caller. A site in this tuple has an empty `callers`.
+        callers: call sites of `function` and of its callers, innermost first, at most IBPROF_CALLERS; a function into
+            which a call was inlined counts as a caller. A site in this tuple has an empty `callers`.
     """
 
     file: str

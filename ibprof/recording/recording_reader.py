@@ -460,7 +460,7 @@ def _read_rank(
     if process["regions_refused"]:
         notes.append(
             f"recording full: a region could not be added {process['regions_refused']} times; "
-            "its traffic is in the enclosing region"
+            "traffic of such regions is in the enclosing region"
         )
     notes += nccl.notes(index)
     if not process["world_size"] and process["source"] != Source.NCCL:

@@ -83,7 +83,7 @@ class HostClocks:
         common_ns: int64 [clock], the same time by the reference clock.
         rate: float64 [clock], seconds of the reference per second of the clock.
         moments_ns: float64 [moment], times of the reference clock.
-        error_ns: float64 [clock, moment], largest error of a time.
+        error_ns: float64 [clock, moment], largest error of the clock's time at the moment.
         group: int64 [clock], group of clocks compared directly or through others; each group has a reference.
     """
 
