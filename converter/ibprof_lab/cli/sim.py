@@ -108,7 +108,7 @@ def main(argv: Sequence[str] | None) -> None:
 
     run = build_command(arguments)
     with open_pool(arguments.workers) as pool:
-        if pool is not None:  # None on a rank that was a worker of another rank
+        if pool is not None:  # the pool is None on a rank that was a worker of rank 0
             run(pool)
 
 

@@ -11,8 +11,8 @@ process use a separate link; in `scaling_model.linpack`, all bytes share one lin
 
 If k processes share a node's adapter (rate b) and memory (rate m), three terms change. Each word of a message is copied
 on its way out and on its way in, and each copy reads and writes memory: beta becomes w k (1 / b + 4 / m). An update of
-rank NB reads and writes the whole matrix: gamma grows by 8 k / (NB m). Each of N pivots exchanges two rows of the panel
-in log2(P) rounds: 2 N (NB + 2) log2(P) more words are sent (HPL_pdmxswp).
+rank NB reads and writes the whole matrix: gamma grows by 8 k / (NB m). For each of N pivots, processes exchange two
+rows of the panel in log2(P) rounds: 2 N (NB + 2) log2(P) more words are sent (HPL_pdmxswp).
 """
 
 from __future__ import annotations

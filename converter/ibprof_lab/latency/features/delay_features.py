@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Peaks and steps of delays over the message length.
 
-The profile of a pair is the list of its delays over the lengths. If a profile has a peak at length k, it resembles the
+The profile of a pair is the list of its delays, one per length. If a profile has a peak at length k, it resembles the
 unit vector e_k. If a profile has a step after length k, the differences of its adjacent delays resemble e_k. Pearson's
 correlation coefficient measures the resemblance.
 

@@ -52,13 +52,13 @@ class OutlyingProcess:
 def find_outlying_processes(delays: Delays) -> list[OutlyingProcess]:
     """Find processes with outlying delays to or from most other processes, sorted by absolute deviation, descending.
 
-    The logarithm of the matrix over all lengths is modelled as sender effect + receiver effect + residual (Tukey's
-    median polish). The result has the processes whose sender effect or receiver effect is an outlier.
+    The result of `_level` is modelled as sender effect + receiver effect + residual (Tukey's median polish). Returned
+    are the processes whose sender effect or receiver effect is an outlier.
     """
     if delays.processes < 3:
         return []
     with np.errstate(divide="ignore", invalid="ignore"), warnings.catch_warnings():
-        warnings.simplefilter("ignore", RuntimeWarning)  # rows or columns with only NaN
+        warnings.simplefilter("ignore", RuntimeWarning)  # rows or columns with only NaN cause warnings
         matrix = _level(delays)
         rows, columns = _polish(matrix)
         senders, receivers = _stand_out(rows), _stand_out(columns)
@@ -133,7 +133,7 @@ def rate_outliers(delays: Delays, index: int) -> Matrix:
     np.fill_diagonal(logarithm, np.nan)
     doubt = np.zeros((size, size))
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", RuntimeWarning)  # rows or columns with only NaN
+        warnings.simplefilter("ignore", RuntimeWarning)  # rows or columns with only NaN cause warnings
         if delays.lower_quartile is not None and delays.upper_quartile is not None:
             spread = delays.upper_quartile[index].astype(np.float64) - delays.lower_quartile[index]
             doubt = np.fmax(doubt, _score(np.where(there, spread / median, np.nan), centred=True))
@@ -239,7 +239,7 @@ def compare_delays(before: Delays, after: Delays, least: float = LEAST_CHANGE) -
         aligned.append(each.select([row[label] for label in labels], np.searchsorted(each.lengths, lengths)))
     one, other = aligned
     with np.errstate(divide="ignore", invalid="ignore"), warnings.catch_warnings():
-        warnings.simplefilter("ignore", RuntimeWarning)  # rows or columns with only NaN
+        warnings.simplefilter("ignore", RuntimeWarning)  # rows or columns with only NaN cause warnings
         ratio = np.log(other.median.astype(np.float64) / one.median)
         ratio[~(one.measured & other.measured & np.isfinite(ratio))] = np.nan
         apart = _is_apart(one, other)

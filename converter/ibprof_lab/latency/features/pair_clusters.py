@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Clusters of pairs with similar delays, and compressed cubes: a centroid per cluster, a cluster per pair."""
+"""Clusters of pairs with similar delays, and compressed delays: a centroid per cluster, a cluster per pair."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class PairClusters:
 
 @dataclass(frozen=True, slots=True)
 class CompressedSize:
-    """Size and error of the compressed cube.
+    """Size and errors of compressed delays.
 
     Attributes:
         raw_bytes: size of the matrices as float32.
@@ -115,7 +115,7 @@ def _fit(sample: npt.NDArray[np.float32], k: int, seed: int) -> Any:
     from sklearn.cluster import KMeans  # noqa: PLC0415  (slow to import)
     from threadpoolctl import threadpool_limits  # noqa: PLC0415  (of an optional library)
 
-    # One thread: the waiting threads of K-Means spin, which is slower on a busy machine.
+    # Use one thread, since waiting threads of K-Means spin, which is slower on a busy machine.
     with threadpool_limits(1):
         return KMeans(k, n_init=4, random_state=seed).fit(sample)
 
@@ -133,7 +133,7 @@ def _in_order(
 
 
 def write_compressed(path: Path, delays: Delays, features: DelayFeatures, clusters: PairClusters) -> CompressedSize:
-    """Write centroids and labels as .npz, which `read_delays` reads as a cube; return the size and the errors.
+    """Write centroids and labels as .npz, which `read_delays` can read; return the size and the errors.
 
     Raises:
         OSError: the file cannot be written.

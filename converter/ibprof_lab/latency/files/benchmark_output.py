@@ -234,7 +234,7 @@ def _read_rows(
     if not rows:
         raise InputError(path, caption, "a line of names after the caption", "nothing")
     if len(rows) > 1 and rows[0][1] == rows[1][1][: len(rows[0][1])] != rows[1][1]:
-        rows = rows[1:]  # a title above the column names
+        rows = rows[1:]  # the first row is a title above the column names
     header_line, header = rows[0]
     size = _find_size(header, [fields for _, fields in rows[1:]])
     if size < _FEWEST:

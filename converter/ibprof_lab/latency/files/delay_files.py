@@ -160,7 +160,7 @@ def _read_numpy(path: Path, unit: float) -> Delays:
 
 
 def _expand(path: Path, members: dict[str, npt.NDArray[np.generic]]) -> npt.NDArray[np.float32]:
-    """Return the cube of a compressed file: the delays of a pair are its cluster's centroid."""
+    """Return the delays in a compressed file, [L, n, n]: the delays of a pair are its cluster's centroid."""
     centroids, labels = np.asarray(members["centroids"]), np.asarray(members["labels"])
     if centroids.ndim != 2 or labels.ndim != 2 or labels.dtype != np.uint8 or len(centroids) > NO_CLUSTER:
         raise InputError(path, None, "centroids [K, L] and labels [n, n], uint8", f"{centroids.shape}, {labels.shape}")
@@ -306,7 +306,7 @@ def _drop_last_separators(rows: list[tuple[int, list[str]]]) -> list[tuple[int, 
 def _read_header(path: Path, rows: list[tuple[int, list[str]]]) -> tuple[str, ...] | None:
     """Return the names in the first row; None if the row has no names."""
     number, first = rows[0]
-    if not any(first):  # first row of a triangle
+    if not any(first):  # this is the first row of a triangle
         return None
     if len(first) > 1 and first[0] == "" and len(rows) == len(first):
         return tuple(first[1:])
@@ -316,7 +316,7 @@ def _read_header(path: Path, rows: list[tuple[int, list[str]]]) -> tuple[str, ..
         raise InputError(path, number, "a matrix of delays", quote_found(" ".join(first)))
     if first[0] and _is_value(first[0]) and any(map(_is_value, first[1:])):
         raise InputError(path, number, "a delay", quote_found(next(part for part in first if not _is_value(part))))
-    if len(rows) > 1 and len(rows[1][1]) == len(first) + 1:  # no field above the column of names
+    if len(rows) > 1 and len(rows[1][1]) == len(first) + 1:  # the header has no field above the column of names
         return tuple(first)
     return tuple(first[1:])
 

@@ -202,7 +202,7 @@ def _describe_network(network: LogGP) -> dict[str, Any]:
 def _describe_curve(
     curve: Sequence[PredictedTime], scaling: str, processes: int, seconds: float
 ) -> list[dict[str, Any]]:
-    """Return a row per prediction. The base of the speed-up is `seconds` with `processes` processes."""
+    """Return a row per prediction. The base of the speed-up is a run of `processes` processes in `seconds`."""
     rows = []
     for each in curve:
         ratio = seconds / each.seconds

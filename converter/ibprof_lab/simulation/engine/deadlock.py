@@ -47,7 +47,7 @@ def classify_deadlock(subnets: Sequence[Subnet], lanes: int | None = None) -> st
     Returns:
         `FREE`, `BY_LANES` or `CYCLE`.
     """
-    # A speed is needed, but has no effect on deadlocks; dumps may not contain speeds.
+    # `index_network` needs speeds, which dumps may lack; they have no effect on deadlocks.
     networks = (index_network(subnet, Hardware(gbps=1.0)) for subnet in subnets)
     if not any(find_cycle(network) for network in networks):
         return FREE

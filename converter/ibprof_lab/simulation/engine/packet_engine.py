@@ -32,7 +32,7 @@ interrupted = Event()
 """When set, the simulations of all threads of this process end within seconds."""
 
 SAMPLE = _HEADERS.types["ibp_sim_sample"]
-"""Record of a completed step: client, other host, start and duration in ticks, bytes."""
+"""Record of a completed step (message): client, other host, start and duration in ticks, bytes."""
 
 STEP = _HEADERS.types["ibp_sim_step"]
 """Record with the members of `Step`, for arrays of many steps."""
@@ -305,8 +305,8 @@ class Simulation:
         return found
 
     def find_waits(self, only_stuck: bool = False) -> npt.NDArray[np.uint32]:
-        """Return two link directions for each waiting packet, uint32 [packet, 2]: it occupies the buffer of the first,
-        and waits for the buffer of the second.
+        """Return two link directions for each waiting packet, uint32 [packet, 2]: the packet occupies the buffer of the
+        first, and waits for the buffer of the second.
 
         Args:
             only_stuck: True to find only packets that will never move again.

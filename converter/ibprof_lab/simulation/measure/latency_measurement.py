@@ -176,8 +176,8 @@ def _judge(latency: Latency, simulation: Simulation, all_of: bool, effort: Effor
 class Rounds:
     """Measurement over whole rounds of a recorded run, of the run's messages or of another job's messages.
 
-    A message of the recorded run belongs to the round of its step, even if the message starts late. A message of
-    another job belongs to the round in which the message starts.
+    A message of the recorded run belongs to the round of its recorded time, even if the message starts late. A message
+    of another job belongs to the round in which the message starts.
     """
 
     def __init__(

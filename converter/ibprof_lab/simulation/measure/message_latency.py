@@ -413,7 +413,7 @@ BySeed = Mapping[int, Figure]
 
 
 def average(figures: BySeed) -> Figure | None:
-    """Return the mean over seeds with its interval by Student's t; the figure of a single seed; None for no seed."""
+    """Return the mean over seeds with its interval by Student's t; for a single seed, its figure; None for no seed."""
     values = list(figures.values())
     if len(values) < 2:
         return values[0] if values else None

@@ -121,7 +121,7 @@ def count_turns(client: Counts, done: Counts) -> Counts:
 
 
 class Operations:
-    """Finder of a collective's operations from its messages during the run. Only unfinished operations are stored.
+    """Search for the operations of a collective in its messages during the run. Only unfinished operations are stored.
 
     Args:
         simulation: simulation that has not run yet.

@@ -46,7 +46,7 @@ def load_ends(simulation: Simulation) -> Loads:
 
 
 def list_flows(watch: Watch) -> Traffic:
-    """Return the traffic of completed messages between LIDs, by job. Bytes of other messages are in `unmapped`."""
+    """Return the traffic of completed messages between LIDs, by job. Bytes of incomplete messages are in `unmapped`."""
     simulation, flows = watch.simulation, watch.flows()
     network, state = simulation.network, simulation.state
     job = simulation.job_of_client[flows.client]

@@ -56,7 +56,7 @@ that follows its time line must complete one round."""
 _CHUNK_NS = 1e6
 
 _PARTS = 20
-"""This simulation checks its progress after each piece of time, which is at least the time so far / this number."""
+"""The simulation that measures link loads runs in pieces of at least the time simulated so far / this number."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,7 +135,7 @@ def ask_advice(options: AdviceOptions) -> AdviceQuestion:
     """
     machine = options.machine
     if machine.servers is None and isinstance(options.io, Path) and not is_darshan_log(options.io):
-        machine = replace(machine, servers=1)  # not used by two recorded jobs
+        machine = replace(machine, servers=1)  # two recorded jobs use no servers
     setting = make_setting(machine)
     io, mpi, notes = _place_jobs(setting, options)
     notes += [*list_run_notes([io, mpi]), *list_fabric_notes(setting.network)]

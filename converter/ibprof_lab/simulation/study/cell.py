@@ -140,7 +140,7 @@ def _describe_workload(workload: Workload, runs: bool) -> dict[str, Any]:
     if workload.role is not Role.REPLAY:
         del described["byte_ns"], described["waits_late"]  # for the same compatibility
     if workload.profile:
-        described["profile"] = digest_messages(workload)  # identifies the content of the file
+        described["profile"] = digest_messages(workload)  # the digest identifies the content of the file
     return described if runs else {name: described[name] for name in ("name", "role", "share", "profile", "hosts")}
 
 

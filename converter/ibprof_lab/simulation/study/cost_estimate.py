@@ -27,8 +27,8 @@ _MESSAGES = 8
 """Messages per client after which most means settle, in simulations that end at a required precision."""
 
 _STEADY_PAIRS, _STEADY_OTHERS = (90, 550), (180, 700)
-"""Messages per client between the warm-up and a steady state, for the role PAIRS and for other roles. The second of two
-values is for simulations in which the servers' links limit the rate of a job."""
+"""Messages per client between the warm-up and a steady state: two values for the role PAIRS, and two for other roles.
+The second of the two is for simulations in which the servers' links limit the rate of a job."""
 
 _NS_OF_HOP = 50.0
 """Processor time for each packet hop that the engine does not skip, ns."""
@@ -38,8 +38,8 @@ _NS_OF_SHORT = 55.0
 for hops."""
 
 _NS_OF_PAIRS, _NS_OF_OTHERS = (4.0, 8.0), (15.0, 30.0)
-"""Processor time for each skipped hop of a longer message, ns, for the role PAIRS and for other roles. The second of
-two values is for simulations in which the servers' links limit the rate of a job."""
+"""Processor time for each skipped hop of a longer message, ns: two values for the role PAIRS, and two for other roles.
+The second of the two is for simulations in which the servers' links limit the rate of a job."""
 
 
 @lru_cache(maxsize=8)

@@ -62,7 +62,7 @@ def open_pool(workers: int) -> Iterator[Executor | None]:
         workers: number of processes.
 
     Yields:
-        The pool on rank 0, or without MPI. None on another rank, after all simulations are finished.
+        The pool, on rank 0 or without MPI. None on another rank, after all simulations are finished.
 
     Raises:
         MissingToolError: the command runs under mpirun, and mpi4py is not installed.
@@ -140,7 +140,7 @@ def _open_ranks() -> Iterator[Executor | None]:
 
 @contextmanager
 def _interrupts_held() -> Iterator[None]:
-    """Block interrupts in this process within the context, and permanently in processes that are started within it."""
+    """Block interrupts in a `with` block, and for good in the processes that are started in the block."""
     before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
     try:
         yield
@@ -234,7 +234,7 @@ def _claim(file: TextIO, folder: Path) -> None:
 
 
 def find_stored(cells: Sequence[Cell], folder: Path) -> dict[str, Outcome]:
-    """Return the stored outcomes in a folder: `Cell.key` -> outcome."""
+    """Return the outcomes of `cells` that are stored in a folder, by `Cell.key`."""
     outcomes = {each.key: each for each in _read_store(folder / STORE)}
     return {cell.key: outcomes[cell.key] for cell in cells if cell.key in outcomes}
 

@@ -99,7 +99,7 @@ def _read(path: Path) -> tuple[list[list[Operation]], bool]:
 
 
 def _list_lines(path: Path) -> Iterator[tuple[int, str]]:
-    """Yield line number and text of each line that is not empty. Comments are removed, and spaces are single."""
+    """Yield line number and text of each line that is not empty, without comments; adjacent spaces become one."""
     within = False
     with path.open(encoding="utf-8", errors="replace") as file:
         for number, line in enumerate(file, start=1):

@@ -207,7 +207,7 @@ def make_clients(
 ) -> tuple[list[Job], list[Client]]:
     """Return jobs and clients for the packet engine.
 
-    Each client starts at a random time, at most about an interval plus the time of a message after 0. All ranks of a
+    Each client starts at a random time between 0 and about an interval plus the time of a message. All ranks of a
     collective start at the same time, since a rank that starts late could stay late forever. A job's random values
     depend only on the seed and on the job's name, not on other jobs.
 

@@ -30,8 +30,8 @@ Known = npt.NDArray[np.bool_]
 Edges = tuple[npt.NDArray[np.integer], npt.NDArray[np.integer]]
 
 _LINKED_BELOW = 0.75
-"""Two hosts are linked if delay / delay of the shortest path over a third host is less than this. The overhead is
-subtracted from both delays."""
+"""Two hosts are linked if their delay / the delay of the shortest path over a third host is less than this. The
+overhead is subtracted from both delays."""
 
 _SLOW, _FEW_SLOW = 1.2, 0.05
 """A host is slow if its shortest delay is more than `_SLOW` times the median of all hosts' shortest delays.

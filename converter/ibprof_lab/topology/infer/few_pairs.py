@@ -173,7 +173,7 @@ class PairSearch:
         return pairs
 
     def _represent(self, subtree: _Subtree) -> None:
-        """Add hosts of a lowest switch to the core, up to `_OF_A_SWITCH`."""
+        """Add hosts of a lowest switch to the core, until `_OF_A_SWITCH` of the switch's hosts are in the core."""
         if not subtree.children:
             wanted = _OF_A_SWITCH - sum(host in self._missing for host in subtree.hosts)
             spare = [host for host in subtree.hosts if host not in self._missing]

@@ -160,7 +160,7 @@ class _Model:
         return None
 
     def _makes_three(self, a: Vertex, b: Vertex) -> bool:
-        """Return True if a switch on the edge would have a third link: to a common neighbour, equally far from both."""
+        """Return True if a switch on the edge has a third link: to a common neighbour, equally far from a and b."""
         return any(
             are_equal(self.graph.edges[a, each][_LATENCY], self.graph.edges[b, each][_LATENCY], self._epsilon)
             for each in nx.common_neighbors(self.graph, a, b)
@@ -197,7 +197,7 @@ class _Model:
                 graph.remove_node(other)
 
     def _drop_virtual_edges(self) -> None:
-        """Drop edges with the length of a path over a switch: between switches (algorithm 3) or hosts (table 2.3)."""
+        """Drop edges as long as a path over a switch: between switches (algorithm 3) or between hosts (table 2.3)."""
         graph = self.graph
         to_switches = {
             vertex: {each: data[_LATENCY] for each, data in near.items() if _is_switch(each)}
@@ -331,7 +331,7 @@ def _grow_skeleton(values: Floats, epsilon_s: float, arcs: Arcs) -> None:
 def _collect(
     members: list[int], first: float, values: Floats, epsilon_s: float, done: npt.NDArray[np.bool_], arcs: Arcs
 ) -> list[int]:
-    """Return a shared-memory group: processes with an arc to a member that is not much longer than the first arc."""
+    """Return a shared-memory group: processes whose arc to a member is not much longer than the group's first arc."""
     done[members] = True
     todo = list(members)
     group = list(members)

@@ -193,7 +193,7 @@ def _go_down(wanted: EdgeLengths, place: Floats, gamma: float, rounds: int) -> F
             step = float((moved * moved).sum()) / across if across > 0 else 2 * step
         before = gradient
         moved = -step * gradient
-        # A limit for each vertex: two vertices at almost the same position have an almost infinite gradient.
+        # Limit the step of each vertex: two vertices at almost the same position have an almost infinite gradient.
         far = np.sqrt((moved * moved).sum(axis=1))
         moved *= np.minimum(1, _FARTHEST_STEP / np.maximum(far, 1e-300))[:, None]
         place = place + moved

@@ -166,7 +166,7 @@ class MatchedHosts:
 
 
 def match_hosts(labels: Sequence[str], reference: Reference) -> MatchedHosts:
-    """Find measured hosts in a reference by name. If no name is found, processes `HOST#N` are found by `HOST`.
+    """Find measured hosts in a reference by name. If no name is found, a process `HOST#N` is searched for as `HOST`.
 
     Raises:
         InconsistentError: no host is in the reference, or two names belong to one vertex.

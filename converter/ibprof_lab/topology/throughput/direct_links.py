@@ -5,7 +5,7 @@ In the test, two hosts send while other pairs fill a link of the known path. If 
 hosts keep their rate.
 
 Source: Bufe (see `published_methods`), section 2.2.1. Two differences from the thesis: an unchanged rate proves a
-direct link only if the other pairs certainly fill the path, and the total rate of all pairs is compared.
+direct link only if the other pairs certainly fill the path, and the compared rates are totals of all pairs.
 """
 
 from __future__ import annotations
