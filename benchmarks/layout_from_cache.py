@@ -3,9 +3,9 @@
 
 python benchmarks/layout_from_cache.py [--runs N] [--commit COMMIT] [--traffic TRAFFIC]
 
-The fat-tree is generated and written as OpenSM would dump it. The installed version and the older version run in turn,
-and must write the same links.csv. The older version runs from its sources, with the kernels built from them. The exit
-status is 1 if the ratio of CPU times, or the memory, exceeds its limit.
+The fat-tree is generated, and written in the format of OpenSM's dumps. The installed version and the older version run
+in turn, and must write the same links.csv. The older version runs from its sources, with the kernels built from them.
+The exit status is 1 if the ratio of CPU times, or the memory, exceeds its limit.
 """
 
 from __future__ import annotations

@@ -214,7 +214,7 @@ def insert_day(folder: Path, number: int, jobs: int) -> Spent:
 
 
 def largest_memory_gb() -> float:
-    # The largest memory of this program. getrusage also counts the parent's memory, from before the program was loaded.
+    # Do not use getrusage: it also counts the parent's memory, from before this program was loaded.
     status = Path("/proc/self/status").read_text().splitlines()
     return next(int(line.split()[1]) for line in status if line.startswith("VmHWM")) / 2**20
 

@@ -252,7 +252,7 @@ class SlurmHosts:
     cluster: slurm.Cluster
 
     def take_hosts(self, case: Case) -> list[int]:
-        """Return the hosts that slurmctld would give a job, sorted by index."""
+        """Return the hosts that slurmctld chooses for a job, sorted by index."""
         busy = [name for host, name in enumerate(case.hosts.name) if host not in set(case.free)]
         excluded = ",".join(filter(None, [self.cluster.nodes[0], join_hosts(busy) if busy else ""]))
         command = ["sbatch", "--test-only", f"--exclude={excluded}", f"--nodes={case.needed}", "--wrap=true"]

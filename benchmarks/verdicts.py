@@ -94,7 +94,7 @@ class Real:
 
 
 REAL = (
-    # Long sleeping times, because ranks wake late if the machine has other work.
+    # Let ranks sleep long, because they wake late if the machine has other work.
     Real(NOT_MPI, "alone", (2, 8), (200, 400), (8, 1 << 18), (3, 6)),
     Real(WAITING, "one", (3, 8), (10, 50)),
     Real(WAITING, "any", (3, 8), (10, 50), rounds=(24, 64)),
@@ -102,7 +102,7 @@ REAL = (
     Real(WAITING, "pipeline", (4, 8), (100, 200), (8, 1 << 16), (1, 2)),
     Real(WAITING, "asked", (3, 8), (5, 20)),
     Real(WAITING, "end", (3, 8), (20, 60)),
-    # Two ranks, because with more ranks than processors, ranks would wait for a processor.
+    # Use two ranks: with more ranks than processors, ranks would wait for a processor.
     Real(SMALL, "ring", (2, 2), bytes=(1, 4096), rounds=(100_000, 200_000)),
     Real(SMALL, "sum", (2, 2), rounds=(100_000, 300_000)),
     Real(ON_HOST, "ring", (2, 2), bytes=(1 << 18, 4 << 20), rounds=(200, 400)),

@@ -14,7 +14,7 @@ from ibprof_testing.mpi.mpis import environment
 
 PARTS = ("MPI1", "NBC", "RMA", "EXT", "IO", "MT", "P2P")
 
-# Few messages, of sizes from 0 to 64 KiB, because the benchmarks' results are not used.
+# Send few messages, of sizes from 0 to 64 KiB, because the benchmarks' results are not used.
 SHORT = ("-iter", "20", "-msglog", "0:16", "-time", "1")
 SHORT_P2P = ("-iter", "20", "-msglog", "0:16")
 SHORT_MT = ("-repeat", "10", "-count", "1,1024,65536", "-thread_level", "multiple")

@@ -150,7 +150,7 @@ def _run(mpi: Mpi, case: Case, recording: Path | None) -> tuple[str, list[str]]:
             stdout, stderr = launcher.communicate(timeout=case.seconds)
         except subprocess.TimeoutExpired:
             processes.end_session(launcher.pid)
-            with suppress(subprocess.TimeoutExpired):  # A process in another session may keep the pipes open.
+            with suppress(subprocess.TimeoutExpired):  # give up if another session's process keeps the pipes open
                 launcher.communicate(timeout=1)
             return TIMED_OUT, []
     printed, said = stdout.decode(errors="replace"), stderr.decode(errors="replace")
