@@ -352,7 +352,7 @@ def _find_processes(path: Path, data: npt.NDArray[np.uint8], segments: Records) 
         _resize(data[None, begin : begin + size], record.itemsize) for begin, size in zip(begins, sizes, strict=True)
     ]
     described = np.concatenate([*first, np.empty((0, record.itemsize), np.uint8)]).view(record)[:, 0]
-    # A process that was killed before it described itself recorded nothing.
+    # Leave out processes that were killed before they described themselves: they recorded nothing.
     started = (theirs["used"] > 0) & (described["start_ns"] != 0)
     number = np.where(started, np.cumsum(started) - 1, -1).astype(np.intp)
     owner = number[np.searchsorted(theirs["offset"], segments["process"])] if len(theirs) else np.empty(0, np.intp)

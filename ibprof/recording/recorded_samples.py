@@ -80,7 +80,7 @@ def read_samples(
     """
     records, owner = file.records(kind)
     origins, origins_owner = file.records("IBP_SEGMENT_ORIGINS")
-    # A record without a name is unused. A record has no operation if there was no space for its origin.
+    # Leave out unused records, which name no communicator, and records whose origin found no space.
     unknown = np.uint32(0xFFFFFFFF)
     known = (records["communicator"] != 0) & (records["origin"] != unknown) & (records["end_origin"] != unknown)
     is_source = _are_sources(records)
@@ -122,7 +122,7 @@ def _find_limits(records: npt.NDArray[np.void], owner: Owners) -> npt.NDArray[np
     """Return for each record the `score_ns` above which its process kept all timed messages; 0 if it dropped none."""
     constants = recording_layout().constants
     is_used = records["level"] == constants["IBP_LEVEL_LONG"]
-    # A process may have been killed while it replaced a record: this record has no communicator.
+    # Leave out a record without a communicator: its process was killed while it replaced the record.
     is_kept = is_used & (records["communicator"] != 0)
     processes = int(owner.max(initial=-1)) + 1
     limits = np.full(processes, np.iinfo(np.uint64).max, np.uint64)

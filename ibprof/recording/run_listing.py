@@ -85,7 +85,7 @@ def find_recordings(paths: Sequence[Path]) -> list[Path]:
         if path.is_dir():
             os.scandir(path).close()  # raises OSError if the folder cannot be read: glob and os.walk would find nothing
         if path.is_dir() and not any(each.is_file() for each in path.glob("*.ibprof")):
-            # os.walk skips folders that cannot be read: a site's tree has folders of other users.
+            # Use os.walk, which skips folders that cannot be read, such as those of other users.
             below = [Path(folder) for folder, _, _ in sorted(os.walk(path)) if _has_files(Path(folder))]
         if not below:
             raise InputError(path, None, "a recording in it or below it", "none: nothing was recorded here")

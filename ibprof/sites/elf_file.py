@@ -71,7 +71,7 @@ class ElfFile:
 
     def __init__(self, path: str) -> None:
         self.path = path
-        # Opening a FIFO must not wait.
+        # Do not wait: the path may be a FIFO.
         self._file = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
         try:
             self._read_tables()

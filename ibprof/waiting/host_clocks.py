@@ -457,7 +457,7 @@ def _order_messages(
     sender, receiver = clock[::2], clock[1::2]
     post, arrival = messages.post_ns[::2], messages.exit_ns[1::2]
     stay = arrival - messages.enter_ns[1::2]
-    small = messages.bytes[::2] <= SMALL_BYTES  # the receiver does not record the size
+    small = messages.bytes[::2] <= SMALL_BYTES  # only the sender records the size
     quick = small & (stay >= BLOCKED_NS) & (sender != receiver) & deciding
     # A synchronous send ends after its receive began; some of these sends end soon after their receive began.
     asks = are_named(operations, ("SSEND", "ISSEND"))[messages.operation[::2]]

@@ -149,7 +149,7 @@ def split_calls(
     order = np.lexsort((enter, rank))
     order = order[~is_useless[order]]
     if not lonely_is_missing and len(order):
-        # Leave out calls in which each row lacks the other ranks' records.
+        # Leave out calls in which no row has the other ranks' records.
         begins, counts = find_runs(rank[order], enter[order])
         order = order[~np.repeat(np.logical_and.reduceat(is_lonely[order], begins), counts)]
     begins, counts = find_runs(rank[order], enter[order])
