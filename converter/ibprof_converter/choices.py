@@ -16,7 +16,7 @@ LST may also be a synthetic fabric, with GBPS of each link (100 if left out):
   codes:LEAVES,RADIX[@GBPS]                    the simulator CODES' fat-tree of three levels; routed d-mod-k
   dragonfly:A,P,H[,GROUPS][@GBPS]              A switches a group, P hosts and H global cables a switch; minimal routes
   scalable-unit:UNITS[:KEY=N..][@GBPS]         units of 32 GPU hosts and 8 rails, a leaf a rail; d-mod-k. KEY: hosts
-                                               (in all; a unit has radix / 2), rails, radix (64), planes
+                                               (total; a unit has radix / 2), rails, radix (64), planes
   rail-optimised:HOSTS[:KEY=N..][@GBPS]        the same with each rail as a subnet. KEY: rails, radix, planes
 """
 

@@ -44,7 +44,7 @@ if TYPE_CHECKING:
     from ibprof_converter.hotspots.link_report import LinkReport
 
 _MOST_REGIONS = 64
-"""Loads are split by region up to this number of regions: memory grows with links times regions."""
+"""Most regions by which loads are split: memory grows with links times regions."""
 
 Demand = RankTraffic | Traffic | PortCounters
 """The traffic of one job, before it is put on a fabric."""
@@ -125,7 +125,7 @@ def load_traffic(fabric: RoutedFabric, options: TrafficOptions, progress: Progre
 
 
 def _size_of_large_all_to_all(fabric: RoutedFabric, options: TrafficOptions) -> int | None:
-    """Return the bytes per pair of an all-to-all that is too large to hold its flows; None for other traffic."""
+    """Return the bytes per pair of an all-to-all with too many flows for the memory; None for other traffic."""
     limit = options.flows_limit
     if len(options.names) > 1 or limit is None or options.by or options.placements or options.nic == SPREAD:
         return None
@@ -255,7 +255,7 @@ class JudgedLoads:
 def judge_loads(
     loads: FabricLoads, progress: Progress = no_progress, top: int = TOP, rank_by: str = BY_TIME
 ) -> JudgedLoads:
-    """Return the verdict on loads: is the network the reason why their job is slow?
+    """Return the verdict on loads: is the network the reason why the job is slow?
 
     Args:
         progress: function that receives each stage of the diagnosis.

@@ -162,8 +162,8 @@ def _check_downlinks(rail: int, fabric: Fabric) -> Iterator[FabricFinding]:
 def _find_skipped_ports(fabric: Fabric) -> Iterator[str]:
     """Yield text on port numbers without a cable on all switches of a group: a common neighbour may be off.
 
-    In a group, each switch uses the same port numbers for the same neighbours. The numbers of the ports to each
-    neighbour have the same differences. The numbers without a cable form sets with these differences.
+    In a group, each switch uses the same port numbers for the same neighbours. The port numbers of all neighbours have
+    equal distances, such as 1, 3 and 2, 4. The numbers without a cable form sets with these distances.
     """
     level = find_levels(fabric)
     used: dict[int, dict[int, int]] = {}

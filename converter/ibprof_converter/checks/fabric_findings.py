@@ -178,8 +178,8 @@ class FindingKind(Enum):
     MISSING_CABLE = _Meaning(
         "missing-cable",
         False,
-        "the regular fabric that fits best has these cables, and other switches of the level have theirs. The cables "
-        "were unplugged, broken or never plugged in, or the fabric was built so",
+        "the regular fabric that fits best has these cables, and other switches of the level have all their cables. "
+        "The missing cables were unplugged, broken or never plugged in, or the fabric was built so",
     )
     WRONG_CABLE = _Meaning(
         "wrong-cable",

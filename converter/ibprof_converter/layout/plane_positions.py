@@ -46,7 +46,7 @@ _GROUP_GAP = 1.5
 """Space between neighbouring groups on the circle."""
 
 _SQUARES_LIMIT = 1 << 22
-"""Squares are searched only if the squares of the switches' numbers of neighbours have at most this sum."""
+"""Squares are searched only if the sum of (number of neighbours)² over the switches is at most this."""
 
 _BULGES = tuple(np.arange(4, 19) / 20)
 """Candidates for height / half width of a group's arc."""

@@ -47,8 +47,8 @@ _REDUCE = "reduce along a tree, in which no rank receives from many; or reduce o
 _SCATTER = "use more roots, or let ranks read their own parts; a tree does not change the bytes that a root sends"
 _BROADCAST = "broadcast along a tree or a pipeline, in which the root sends to few ranks"
 _EVENLY = "let all ranks {} about the same number of bytes; another algorithm does not change a rank's number of bytes"
-_RECEIVERS = "use more ranks that receive (aggregators, servers), on hosts of their own"
-_SENDERS = "use more ranks that send (servers, readers), on hosts of their own"
+_RECEIVERS = "use more ranks that receive (aggregators, servers), each on a separate host"
+_SENDERS = "use more ranks that send (servers, readers), each on a separate host"
 
 _FAMILIES = ("allreduce", "reduce", "gather", "scatter", "alltoall", "bcast", "send", "put", "get")
 
