@@ -98,7 +98,7 @@ class SwitchPaths:
     def borders(
         self, rail: int, leaf: npt.NDArray[np.integer], port: npt.NDArray[np.integer]
     ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
-        """Return the first and the last link direction between switches of the paths from leaves to ports.
+        """Return the first and the last link direction between switches on the path of each pair.
 
         Args:
             leaf, port: int [pair], leaf and port of each pair.

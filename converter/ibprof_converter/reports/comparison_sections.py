@@ -93,7 +93,7 @@ def _describe_jobs(comparison: RunComparison) -> Section:
 
 
 def describe_time_change(a: Mapping[str, Any], b: Mapping[str, Any]) -> str:
-    """Return a sentence on the change of the time in MPI and its largest part; empty for a small or unknown change.
+    """Return a sentence on the change of the time in MPI and on its largest part; empty for a small or unknown change.
 
     Args:
         a, b: verdicts of the two runs, as in a report's JSON.

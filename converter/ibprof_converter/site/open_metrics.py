@@ -31,7 +31,10 @@ _JOB_METRICS = {
     "ibprof_job_nodes": ("nodes", "Nodes of the job."),
     "ibprof_job_run_seconds": ("run_s", "Time until the last rank ended."),
     "ibprof_job_mpi_seconds": ("mpi_s", "Time inside MPI calls, mean over ranks."),
-    "ibprof_job_wait_seconds": ("wait_s", "Time inside MPI calls in which ranks waited for other ranks, mean."),
+    "ibprof_job_wait_seconds": (
+        "wait_s",
+        "Time inside MPI calls in which ranks waited for other ranks, mean over ranks.",
+    ),
     "ibprof_job_transfer_seconds": (
         "transfer_s",
         "Part of the time inside MPI calls that was transfer, mean over ranks.",

@@ -334,7 +334,7 @@ def describe_lacking(hosts: Hosts, used: Collection[int]) -> tuple[tuple[str, ..
     """Describe the hosts in `used` that lack adapters. Call this only if ranks take a host's adapters in turn.
 
     The first tuple has a note on hosts whose missing adapters are known. The second tuple has a sentence on hosts whose
-    missing adapters are unknown. A tuple is empty if it would list no host.
+    missing adapters are unknown. A tuple is empty if there are no such hosts.
     """
     known = [f"{hosts.name[each]}: {', '.join(names)}" for each, names in hosts.lacking.items() if each in used]
     unknown = [hosts.name[each] for each in hosts.uncertain if each in used]

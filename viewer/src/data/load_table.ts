@@ -98,7 +98,7 @@ export class LoadTable {
     return { first: shares, count: used, total: amounts.total() };
   }
 
-  /** Number the keys of the flows on a link direction; null if that would not be faster. */
+  /** Number the keys of the flows on a link direction; null if an array of all keys is faster. */
   private compress(end: number, key: FlowKey): { of: ArrayLike<number>; keys: number[] } | null {
     if (key.count < FEW_KEYS || !this.router) return null;
     const keys: number[] = [];

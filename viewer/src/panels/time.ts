@@ -22,7 +22,7 @@ const RANKS_IN_WORDS =
 const JOBS_IN_WORDS =
   "Bars: bytes sent by all jobs or the selected one. Times are UTC. Drag over bars or rows to select a time range. Click a row to select its job. Modelled: the traffic of a time range is the bytes of each flow times the part that its job sent in the range; a job without intervals sends evenly during its run.";
 
-/** The quantity that the cells of the rows show. */
+/** The quantity that the cells of the ranks' rows show. */
 type RowsKind = "region" | "mpi" | "bytes";
 
 const KIND_TITLES: Record<RowsKind, string> = { region: "regions", mpi: "time in MPI", bytes: "bytes sent" };
