@@ -204,7 +204,8 @@ def _add_features(commands: Subcommands) -> None:
         "(default: from the data)")  # fmt: skip
     add("--peak-threshold", metavar="X", type=threshold, help="smallest correlation of peaks")
     add("--step-threshold", metavar="X", type=threshold, help="smallest correlation of steps")
-    add("--clusters", metavar="K", type=count_in(1, NO_CLUSTER), help="number of clusters (default: elbow of the SSE)")
+    add("--clusters", metavar="K", type=count_in(1, NO_CLUSTER), help="number of clusters (default: at the elbow of "
+        "the squared errors)")  # fmt: skip
     add("--by", choices=BY, default=BY[0], help="quantity that is similar in a cluster (default: delays)")
     add("--seed", metavar="N", type=int, default=0, help="seed of the clusters' first centres (default: 0)")
     add("--json", action="store_true", help="print JSON")

@@ -152,7 +152,7 @@ def _read_names(dataset: Any, name: str) -> tuple[str, ...]:
 
 
 def check_memory(shape: tuple[int, ...], cubes: int) -> None:
-    """Raise an error if cubes do not fit into memory; a damaged header can state any size.
+    """Raise an error if float32 arrays do not fit into memory; a damaged header can state any size.
 
     Raises:
         MemoryError: the cubes do not fit.
@@ -160,7 +160,7 @@ def check_memory(shape: tuple[int, ...], cubes: int) -> None:
     memory = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
     need = 4 * math.prod(shape) * cubes
     if need > memory:
-        raise MemoryError(f"{cubes} cubes of {' x '.join(map(str, shape))} values")
+        raise MemoryError(f"{cubes} arrays of {' x '.join(map(str, shape))} values")
 
 
 def has_layout(path: Path) -> bool:

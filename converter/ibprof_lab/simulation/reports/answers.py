@@ -226,7 +226,7 @@ def format_threshold(question: ThresholdQuestion, found: Threshold) -> str:
 def _format_bounds(found: Threshold) -> list[str]:
     if found.below_ns is None or found.above_ns is None or found.about_ns is None:
         return ["  no I/O-congestion threshold: even without a pause requests hardly delay each other"]
-    by = f"{count_of(found.seeds, 'sample')} of hosts" + ("; others may differ: --seeds N" if found.seeds == 1 else "")
+    by = f"{count_of(found.seeds, 'sample')} of hosts" + ("; other hosts: --seeds N" if found.seeds == 1 else "")
     return [
         f"  I/O-congestion threshold: about {_time(found.about_ns)}, between {_time(found.below_ns)} and "
         f"{_time(found.above_ns)}. This is the pause between a request's end and the next one's start,",
