@@ -245,7 +245,7 @@ def _read_events(
         # Each event takes at least one byte of the file. A larger number of events is damage, and would allocate too
         # much memory.
         if not file.is_file() or count > file.stat().st_size:
-            raise ValueError(f"no file of {count} events of location {number}")
+            raise ValueError(f"no file with {count} events of location {number}")
         otf2.call("Reader_SelectLocation", archive, number)
     otf2.call("Reader_OpenDefFiles", archive)
     otf2.call("Reader_OpenEvtFiles", archive)

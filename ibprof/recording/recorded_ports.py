@@ -279,4 +279,4 @@ def describe_copy(file: RecordingFile, process: np.void) -> Iterator[str]:
         "run `ibprof collect --from-node` on that node to copy it"
     )
     if process["copy_begun_ns"] != process["copied_ns"]:
-        yield "it ended while its counters were copied, so some are newer than others"
+        yield "it ended while its counters were copied, so some counters are newer than others"

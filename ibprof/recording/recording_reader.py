@@ -472,7 +472,7 @@ def _read_rank(
         )
     for name, why in FULL.items():
         if file.full == recording_layout().constants[name]:
-            notes.append(f"{why}: later peers, regions and marks could not be added to it")
+            notes.append(f"{why}: later peers, regions and marks could not be added")
     notes += cut
     if file.skipped:
         kinds = ", ".join(map(str, file.skipped))
