@@ -207,7 +207,7 @@ class Rounds:
     def measure(self) -> Latency:
         """Run until enough rounds are measured, or the simulation ends."""
         while not self._has_warmed_up():
-            # If the measured job has a limit, it may end within a round: wait in steps that are shorter than a round.
+            # If the measured job has a limit, it may end within a round: run in pieces that are shorter than a round.
             self._begin = self._simulation.state.now + self._chunk if self._ends else self._begin + self._round
             came = self._run_to(self._begin)
             if not came:
@@ -244,7 +244,7 @@ class Rounds:
         return bool((self._simulation.look_at_clients().steps >= self._limit)[self._clients].all())
 
     def _run_on(self, until: int) -> None:
-        """Run one step, at most until a tick, and record its messages."""
+        """Run for one piece of time, at most until a tick, and record the messages that are completed."""
         now = self._simulation.state.now
         if now > CHUNKS * self._chunk and self._chunk * CHUNKS < self._round:
             self._chunk *= 2

@@ -21,7 +21,7 @@ _SLICES = 40
 QUANTILES = (0.25, 0.5, 0.75, 0.95, 0.99)
 
 CHUNKS = 40
-"""A simulation runs in steps of simulated time. The length of a step doubles after this number of steps."""
+"""A simulation runs in pieces of simulated time. The length of a piece doubles after this number of pieces."""
 
 NO_END = 1 << 62
 """Number of messages of a client without limit."""
@@ -195,7 +195,7 @@ def list_limits(simulation: Simulation) -> npt.NDArray[np.uint64]:
 
 
 def find_first_chunk(simulation: Simulation) -> int:
-    """Return the initial length of a simulation step, ticks."""
+    """Return the initial length of a piece of simulated time, ticks."""
     return max(simulation.network.ticks(_FIRST_CHUNK_NS), 1)
 
 

@@ -266,11 +266,11 @@ def run_cell(cell: Cell) -> Outcome:
 
 
 def run_to_limits(simulation: Simulation, hops: float, go_on: Callable[[int], object]) -> None:
-    """Continue a simulation until all clients with a limit have sent all messages.
+    """Continue a simulation until all clients with a limit have sent all messages, or until `hops` or a deadlock.
 
     Args:
         hops: largest number of packet hops since the start of the simulation.
-        go_on: function that continues the simulation by one step; its argument is the current tick.
+        go_on: function that continues the simulation for some time; its argument is the current tick.
     """
     limit = _limit_clients(simulation)
     while (simulation.look_at_clients().steps < limit).any():

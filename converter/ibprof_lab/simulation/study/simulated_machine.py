@@ -54,7 +54,7 @@ class MachineOptions:
 
 
 def make_setting(options: MachineOptions) -> Setting:
-    """Return the setting for simulations of a machine.
+    """Return the properties that all simulations of a machine share.
 
     Raises:
         UsageError: an option is invalid for this fabric.

@@ -72,7 +72,7 @@ class StudyPlan:
     """The simulations of a study.
 
     Attributes:
-        setting: setting of the first variant; for a preset, setting of the options.
+        setting: setting of the first variant; for a preset, the setting that the command's options describe.
         cells: all simulations, sorted by seed. A baseline that several simulations share occurs once.
         by: value of the key `by`, columns of the table of means that distinguish slow-downs. Required with variations.
         notes: sentences for the user, shown before the simulation: fabric of a preset, hosts of recorded runs.

@@ -261,7 +261,7 @@ def expand_variations(reader: StudyReader, study: YamlMapping, job_keys: tuple[s
     names = tuple(job["name"] for job in study["jobs"] if isinstance(job.get("name"), str))
 
     def read(where: str, value: object) -> list[YamlMapping]:
-        """Return the changes of an axis, or of `cases`, without lists."""
+        """Return the changes of an axis or of `cases`; a change with lists becomes several changes without lists."""
         listed = value if isinstance(value, list) else [value]
         changes = [_read_change(reader, where, each, names, job_keys) for each in listed]
         if not 0 < (count := sum(map(_count, changes))) <= _MOST_VARIANTS:
@@ -300,7 +300,7 @@ def _list_choices(change: YamlMapping, depth: int) -> Iterator[list[Any]]:
 
 
 def _count(change: YamlMapping, depth: int = _DEPTH) -> int:
-    """Return the number of changes that a change with lists stands for."""
+    """Return the number of combinations of the values in a change's lists."""
     counts = (
         _count(value, depth - 1)
         if isinstance(value, YamlMapping) and depth
@@ -313,7 +313,7 @@ def _count(change: YamlMapping, depth: int = _DEPTH) -> int:
 
 
 def _spread(change: YamlMapping, depth: int = _DEPTH) -> Iterator[YamlMapping]:
-    """Yield the changes that a change with lists stands for."""
+    """Yield a change for each combination of the values in a change's lists."""
     for values in product(*_list_choices(change, depth)):
         spread = YamlMapping()
         spread.line, spread.lines = change.line, change.lines

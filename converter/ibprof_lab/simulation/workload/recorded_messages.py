@@ -267,7 +267,10 @@ def time_messages(line: Intervals, rank: Ints, peer: Ints, size: Floats, part: F
 
 
 def _group(line: Intervals, rank: Ints, peer: Ints) -> tuple[Ints, Ints]:
-    """Return the peer group of each row of the time line, and of each message (-1 - rank if it has no row)."""
+    """Return the group of each row of the time line, the row's rank and peers, and the group of each message.
+
+    A message without a row has the group -1 - rank.
+    """
     key = line.rank.astype(np.int64) << 32 | line.first_peer.astype(np.int64)
     keys, row, group_of_row = np.unique(key, return_index=True, return_inverse=True)
     group = np.searchsorted(keys, rank << 32 | peer, "right") - 1

@@ -532,7 +532,7 @@ class _Judge:
             self.best_count = count
 
     def _judge(self, deviation: Floats, links: int) -> float:
-        """Return Schwarz's criterion; the variance of the errors is known for means, and else estimated."""
+        """Return Schwarz's criterion; the variance of the errors is known if delays are means, otherwise estimated."""
         if self._means is None:
             return 2 * len(deviation) * log(max(float(deviation.mean()), FLOOR)) + links * log(len(deviation))
         pairs = self._means.pairs[self._above]

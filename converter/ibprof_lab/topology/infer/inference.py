@@ -181,7 +181,7 @@ def _infer_from_core(values: PairDelays, core: npt.NDArray[np.integer], effort: 
 def _prefer_two_rails(
     choice: ModelChoice, delays: npt.NDArray[np.floating], models: tuple[str, ...]
 ) -> tuple[TwoRails | None, ModelChoice]:
-    """Return two rails and the model without their factor; None and `choice` if two rails are no improvement."""
+    """Return two rails, and the model for delays without their factor; None and `choice` if two rails are no better."""
     known = delays > 0
     if choice.levels is None or not is_network(delays[known]):
         return None, choice
@@ -218,7 +218,7 @@ def _describe_factors(factors: Floats, hosts: tuple[str, ...], near: str) -> str
 
 
 def _leave_out(seconds: npt.NDArray[np.floating]) -> tuple[npt.NDArray[np.integer], list[tuple[str, list[int]]]]:
-    """Return the largest set of hosts that measured pairs connect, and notes, each with the hosts that it names."""
+    """Return the largest set of hosts that measured pairs connect, and notes, each with the hosts to name in it."""
     measured = seconds > 0
     if measured.sum() == measured.size - len(measured):
         return np.arange(len(seconds)), []
