@@ -111,7 +111,7 @@ def test_a_second_cause_is_one_of_what_the_first_ones_remedy_leaves() -> None:
 
 
 def test_the_only_cable_of_a_part_is_never_unplugged() -> None:
-    """A leaf's only cable leads to another leaf. If it were unplugged, the leaf's hosts would reach no other host."""
+    """A leaf's only cable leads to another leaf. Without this cable, the leaf's hosts reach no other host."""
     (subnet,) = make_rails("xgft:2:6,6:1,3")
     leaves = leaves_of(subnet)
     alone = without_links(subnet, uplinks_of(subnet, leaves[5]))

@@ -97,7 +97,7 @@ def test_gpus_of_one_host_are_leaves(tmp_path: Path) -> None:
 def test_the_table_of_delays_is_chosen_by_its_caption(tmp_path: Path, separator: str) -> None:
     rows = [separator.join(line.split()) if line[:1].isdigit() else line for line in TABLE.splitlines()]
     (tmp_path / "mesh.txt").write_text("\n".join(rows) + "\n")
-    delays = read_delays(tmp_path / "mesh.txt", unit=UNITS["ns"])  # the caption's unit, ms, counts
+    delays = read_delays(tmp_path / "mesh.txt", unit=UNITS["ns"])  # the caption's unit, ms, is used
     assert delays.labels == ("n1", "n2", "n3")
     expected = [[0, 1.5, 2.0], [1.6, 0, 3.0], [2.1, 3.1, 0]]
     assert np.allclose(delays.median[0] * 1e6, expected)

@@ -62,7 +62,7 @@ def check_tracks(events: Sequence[Event]) -> None:
         if event["ph"] == "M":
             continue
         assert event["pid"] in processes
-        # A counter's track is a name in a process; the track of other events is a thread of a process.
+        # Counters with one name in a process share a track; other events of one thread share a track.
         track = (event["pid"], event["name"]) if event["ph"] == "C" else (event["pid"], event["tid"])
         if event["ph"] == "C":
             assert last.get(track, -1.0) < event["ts"], event

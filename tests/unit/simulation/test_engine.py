@@ -79,7 +79,7 @@ def test_a_host_pauses_between_packets() -> None:
     many = Simulation(network, [Job("many", limit=1)], 1024 * [Client(0, 0, [Step(to, 4096)])])
     assert network.to_ns(int(many.run()["ticks"].max())) == pytest.approx(first + 1023 * (sending + 10))
     for simulation in whole, many:
-        assert simulation.look_at_ends().busy.max() == network.ticks(1024 * sending)  # pauses do not count as sending
+        assert simulation.look_at_ends().busy.max() == network.ticks(1024 * sending)  # a link is not busy in pauses
 
 
 def test_a_pause_delays_no_packet_of_a_slow_job() -> None:

@@ -204,7 +204,7 @@ def test_large_blocking_sends_follow_each_other(tmp_path: Path) -> None:
 
 
 def test_any_source_and_tag_take_what_is_sent_first(tmp_path: Path) -> None:
-    """Send times decide, not the order in the file: 1 byte is sent after 1 us, 2 bytes after 2 us, 3 after 3 us."""
+    """Send times decide the matches, not the file's order: 2 bytes leave after 1 us, 1 after 2 us, 3 after 3 us."""
     path = tmp_path / "trace.goal"
     path.write_text("""\
 num_ranks 4

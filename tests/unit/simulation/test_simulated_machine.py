@@ -82,7 +82,7 @@ def named(first: int, last: int) -> set[str]:
 
 
 def test_servers_and_jobs_are_on_the_hosts_that_are_named(tmp_path: Path) -> None:
-    """The links that carry bytes show the hosts."""
+    """The links that carry bytes show which hosts the jobs use."""
     jobs: list[dict[str, Any]] = [
         {**WRITES, "hosts": ["host[05-07]", "host20"]},
         {**PAIRS, "hosts": "host[09-12],host01,host32"},

@@ -42,7 +42,7 @@ _ROUNDS = 5
 """Maximum number of repeated measurements of doubtful pairs."""
 
 _NOISY = 0.05
-"""Largest relative deviation of measured delays from the inferred network. Above it, all pairs are measured again."""
+"""Relative deviation of measured delays from the inferred network above which all pairs are measured again."""
 
 
 class Cluster:
