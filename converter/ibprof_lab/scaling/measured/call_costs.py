@@ -55,7 +55,7 @@ _UNIT = 1 << 20
 """Bytes of each message for the computation of shares. The shares do not depend on this size."""
 
 _MOST_PAIRS = 1 << 22
-"""Largest number of pairs in `ALL_PAIRS`. If the ranks have more pairs, only evenly spaced rank distances are
+"""Largest number of pairs in `ALL_PAIRS`. If there are more pairs of ranks, only pairs at evenly spaced distances are
 listed."""
 
 

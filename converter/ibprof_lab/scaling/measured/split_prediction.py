@@ -41,7 +41,7 @@ Floats = npt.NDArray[np.float64]
 COMPUTING, WAITING, TRANSFER, UNSPLIT = "computing", "waiting", "transfer", "unsplit"
 
 _SMALL = 0.01
-"""Call sites with a smaller fraction of the run time in every run are summed as `OTHERS`."""
+"""Call sites with less than this fraction of the run time in every run are summed as `OTHERS`."""
 
 _NOISE = 0.08
 """Assumed relative standard deviation of the time of equal runs, if no run was repeated."""

@@ -39,12 +39,13 @@ number of standard deviations of the residuals. If this number is 4, ibprof find
 processors whose errors depend on the position. If it is 8, ibprof misses links of a cluster with queueing delays."""
 
 _PATTERN = 2.8
-"""Residuals with a larger `ResidualPattern.strength` certainly have a pattern. Independent errors have a strength of
-about 2, and seldom exceed this limit even with only ten hosts."""
+"""Residuals with a `ResidualPattern.strength` above this certainly have a pattern. Independent errors have a strength
+of about 2, and seldom exceed this limit even with only ten hosts."""
 
 _LIKELY_PATTERN = 2.1
-"""Residuals with a larger `ResidualPattern.strength` probably have a pattern. Of a hundred matrices with independent
-errors (6 to 192 hosts), one exceeds this limit. A false alarm does little harm: much longer links are still found."""
+"""Residuals with a `ResidualPattern.strength` above this probably have a pattern. Of a hundred matrices with
+independent errors (6 to 192 hosts), one exceeds this limit. A false alarm does little harm: much longer links are still
+found."""
 
 _LOOKED_AT = 192
 """The test for a pattern takes the residuals of at most this many hosts."""

@@ -304,7 +304,7 @@ def _find_dimensions(edge: npt.NDArray[np.integer], hosts: int) -> list[npt.NDAr
 
 
 _MOST_CLASSES = 4096
-"""A network with more classes of parallel links is not a grid."""
+"""A network with more classes of parallel links than this is not a grid."""
 
 
 def find_switched(

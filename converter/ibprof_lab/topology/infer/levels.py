@@ -63,7 +63,7 @@ most similar other host. The two hosts share no switch if their delays to other 
 _ROUNDS, _FITS = 4, 6
 _SETTLED = 0.02
 _MANY_HOSTS = 2048
-"""Delays of more hosts are clustered only once, in single precision."""
+"""Delays of more hosts than this are clustered only once, in single precision."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -40,14 +40,14 @@ LARGEST = {"additive": 1024, "direct": 16384}
 """A model is tried for at most this many hosts."""
 
 FEWER_HOSTS = 256
-"""For more hosts, the search for networks with cycles assumes that all links have the same latency."""
+"""For more hosts than this, the search for networks with cycles assumes that all links have the same latency."""
 
 _FEW_HOSTS = 16
 """With at most this many hosts, all models are tried, since residuals of few hosts may not show a pattern."""
 
 _EXPLAINED = 2.3
-"""A model explains a pattern if its residuals have a smaller `ResidualPattern.strength`. The limit is the largest
-strength of some hundred matrices with independent errors."""
+"""A model explains a pattern if the `ResidualPattern.strength` of the model's residuals is below this. The limit is the
+largest strength of some hundred matrices with independent errors."""
 
 _MUCH_LESS = 0.25
 """A model also explains the pattern that a simpler model leaves if its `ResidualPattern.deviation` is below this

@@ -46,7 +46,7 @@ _OF_A_ROUTE = 0.9
 rails are routes between switches."""
 
 _SEVERAL = 4
-"""Two switches with fewer host pairs between them are not considered for `_OF_A_ROUTE`."""
+"""Two switches with fewer host pairs between them than this are not considered for `_OF_A_ROUTE`."""
 
 _RAIL_ROUNDS = 8
 _RAILS_SETTLED = 1e-4

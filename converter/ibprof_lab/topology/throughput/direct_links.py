@@ -199,7 +199,7 @@ _WORDS = {
 
 
 def describe_direct_links(topology: InferredTopology, found: DirectLinkResults) -> Iterator[str]:
-    """Yield a line for each tested pair, direct links first, and a line with the number of other pairs."""
+    """Yield a line for each tested pair, direct links first, and a line with the number of pairs without a test."""
     order, names = list(Finding), _name_switches(topology)
     for each in sorted(found.rates, key=lambda each: order.index(each.finding)):
         row = _row(topology, names, each)
