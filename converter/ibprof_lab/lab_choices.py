@@ -59,7 +59,7 @@ class ServerPlacement(str, Enum):
 
 RANGES: Mapping[str, tuple[float, float]] = {
     "packet_bytes": (1, 1 << 23),
-    "lane_bytes": (1, 1 << 23),
+    "lane_bytes": (1, 1 << 22),
     "switch_ns": (0, 1e9),
     "wire_ns": (0, 1e9),
     "nic_gap_ns": (0, 1e9),

@@ -396,7 +396,7 @@ static void test_invalid(void)
     REFUSED(job.jitter = 65537);
     REFUSED(net.host_end[1] = IBP_NONE);
     REFUSED(net.end_capacity[3] = 255);
-    REFUSED(net.end_capacity[3] = UINT32_MAX / WIDTH); /* buffered and waiting bytes could exceed 32 bits */
+    REFUSED(net.end_capacity[3] = INT32_MAX / WIDTH); /* buffered and waiting bytes could exceed 31 bits */
     REFUSED(net.end_delay[1] = 0);
     REFUSED(net.network.lanes = 17);
     REFUSED(net.network.packet_bytes = 0);

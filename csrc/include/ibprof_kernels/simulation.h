@@ -27,7 +27,7 @@ struct ibp_sim_network {
     const uint32_t *end_delay;
     /* [end], ticks for which the link is idle after each packet */
     const uint32_t *end_gap;
-    /* [end], buffer of each virtual lane in bytes: at least one packet, at most UINT32_MAX / (width + 1) */
+    /* [end], buffer of each virtual lane in bytes: at least one packet, at most INT32_MAX / (width + 1) */
     const uint32_t *end_capacity;
     /* [host], the link direction on which the host transmits, or IBP_NONE */
     const int32_t *host_end;
@@ -48,8 +48,8 @@ struct ibp_sim_network {
     /* Size of the largest packet, less than 2^24. */
     uint32_t packet_bytes;
     /* With adaptive routing. 0: each packet takes the least occupied port. Otherwise, all packets of a message take the
-     * ports chosen for its first packet, at the first 15 switches. The choice compares the ports' occupied bytes,
-     * rounded down to multiples of this number. */
+     * ports chosen for its first packet, at the first 15 switches with a choice. The choice compares the ports' occupied
+     * bytes, rounded down to multiples of this number. */
     uint32_t message_step_bytes;
 };
 

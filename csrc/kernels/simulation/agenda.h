@@ -15,8 +15,6 @@ enum {
     IBP_SIM_WHEEL_MASK = IBP_SIM_WHEEL - 1,
     /* Number of words of `bucket_used`. */
     IBP_SIM_WHEEL_WORDS = IBP_SIM_WHEEL / 64,
-    /* Number of words of `bucket_used` that ibp_sim_first_after reads. */
-    IBP_SIM_NEAR_WORDS = 8,
     IBP_SIM_CHUNK_MASK = IBP_SIM_CHUNK - 1
 };
 
@@ -59,13 +57,6 @@ static inline void ibp_sim_schedule_packet(struct ibp_sim *sim, uint64_t when, s
     sim->in_wheel++;
 }
 
-/* Return the slot of the next event of a bucket: `slot`, or, if `slot` is just after a chunk, the first event's slot in
- * the next chunk. */
-static inline uint32_t ibp_sim_next_slot(const struct ibp_sim *sim, uint32_t slot)
-{
-    return slot & IBP_SIM_CHUNK_MASK ? slot : sim->slot[slot - IBP_SIM_CHUNK].next + 1;
-}
-
 /* Add a chunk to the list of free chunks. */
 static inline void ibp_sim_drop_chunk(struct ibp_sim *sim, uint32_t chunk)
 {
@@ -98,23 +89,6 @@ static inline struct ibp_sim_bucket ibp_sim_take_bucket(struct ibp_sim *sim)
     sim->bucket[number].end = 0;
     sim->bucket_used[number / 64] &= ~(UINT64_C(1) << (number % 64));
     return taken;
-}
-
-/* Return the next bucket with events after *tick, and set *tick to its tick. Return NULL if the next IBP_SIM_NEAR_WORDS
- * words of `bucket_used` show no events. */
-static inline const struct ibp_sim_bucket *ibp_sim_first_after(const struct ibp_sim *sim, uint64_t *tick)
-{
-    uint64_t word = (*tick + 1) / 64;
-    uint64_t used = sim->bucket_used[word % IBP_SIM_WHEEL_WORDS] & (UINT64_MAX << (*tick + 1) % 64);
-
-    for (unsigned words = 0; words < IBP_SIM_NEAR_WORDS; words++) {
-        if (used) {
-            *tick = word * 64 + (uint64_t)__builtin_ctzll(used);
-            return &sim->bucket[*tick & IBP_SIM_WHEEL_MASK];
-        }
-        used = sim->bucket_used[++word % IBP_SIM_WHEEL_WORDS];
-    }
-    return NULL;
 }
 
 /* Return the tick of the next event; UINT64_MAX if no event is scheduled. */

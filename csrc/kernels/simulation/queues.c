@@ -45,43 +45,6 @@ void ibp_sim_set_path(struct ibp_sim *sim, uint32_t process, uint32_t from, uint
     path->queue[3] = sim->number_of_leaf[leaf];
 }
 
-/* Return the least occupied of all queues on shortest routes; of several, a random one. */
-static uint32_t find_least(struct ibp_sim *sim, uint32_t at, uint32_t client)
-{
-    const uint32_t step = sim->network.message_step_bytes;
-    const uint32_t words = (sim->width + 63) / 64, lanes = sim->network.lanes;
-    const uint64_t *minimal =
-        &sim->choices[sim->first_choice[at] + (uint64_t)*ibp_sim_choice_of(sim, at, client) * words];
-    const uint32_t first = ibp_sim_queue_of_port(sim, at, 0, ibp_sim_lane_of(sim, client));
-    uint32_t least = UINT32_MAX, ties = 0, chosen = IBP_SIM_NOTHING;
-
-    for (uint32_t word = 0; word < words; word++)
-        for (uint64_t ports = minimal[word]; ports; ports &= ports - 1) {
-            const uint32_t number = first + (word * 64 + (uint32_t)__builtin_ctzll(ports)) * lanes;
-            const uint32_t queued = step ? sim->queued[number] / step : sim->queued[number];
-
-            if (queued > least) continue;
-            if (queued < least) ties = 0;
-            least = queued;
-            const uint64_t random = ibp_sim_random(sim);
-            if (++ties == 1 || random % ties == 0) chosen = number;
-        }
-    return chosen;
-}
-
-uint32_t ibp_sim_choose_queue(struct ibp_sim *sim, uint32_t at, uint32_t client)
-{
-    struct ibp_sim_path *path = &sim->path[client];
-    const uint32_t first = ibp_sim_queue_of_port(sim, at, 0, 0), end = first + sim->width * sim->network.lanes;
-
-    if (!sim->network.message_step_bytes) return find_least(sim, at, client);
-    for (uint8_t hop = 0; hop < path->hops; hop++)
-        if (path->rest[hop] >= first && path->rest[hop] < end) return path->rest[hop];
-    const uint32_t chosen = find_least(sim, at, client);
-    if (chosen != IBP_SIM_NOTHING && path->hops < IBP_SIM_PATH_MAX) path->rest[path->hops++] = chosen;
-    return chosen;
-}
-
 /* -- queues -------------------------------------------------------------------------------------------------------- */
 
 bool ibp_sim_grow_freed(struct ibp_sim *sim)

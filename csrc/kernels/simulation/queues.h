@@ -7,6 +7,7 @@
 #ifndef IBP_SIMULATION_QUEUES_H
 #define IBP_SIMULATION_QUEUES_H
 
+#include "simulation/adaptive.h"
 #include "simulation/agenda.h"
 
 /* -- routing -- */
@@ -42,20 +43,12 @@ static inline uint32_t ibp_sim_find_ahead(const struct ibp_sim *sim, uint32_t to
     if (to < sim->network.hosts) return IBP_SIM_AT_HOST;
     if (sim->network.minimal) {
         if (to == path->queue[2]) return path->queue[1];
-        return IBP_SIM_CHOOSE + to - sim->network.hosts;
+        const uint32_t at = to - sim->network.hosts, choice = ibp_sim_choice_of(sim, at, client);
+        if (choice == IBP_SIM_NOTHING) return IBP_SIM_NOTHING;
+        if (choice >= IBP_SIM_SETS) return IBP_SIM_CHOOSE + at;
+        return ibp_sim_queue_of_port(sim, at, choice, ibp_sim_lane_of(sim, client));
     }
     return hop < path->hops ? path->queue[hop] : ibp_sim_look_up(sim, to, path->to, ibp_sim_lane_of(sim, client));
-}
-
-/* Return the queue by which a packet leaves a switch: the least occupied one, or the queue of the message's first
- * packet. */
-uint32_t ibp_sim_choose_queue(struct ibp_sim *sim, uint32_t at, uint32_t client);
-
-/* Return the address of an element of `choice`: the index of the set of ports of switch `at` that are on shortest
- * routes to the last switch of a client's path. */
-static inline const uint16_t *ibp_sim_choice_of(const struct ibp_sim *sim, uint32_t at, uint32_t client)
-{
-    return &sim->choice[(uint64_t)at * sim->leaves + sim->path[client].queue[3]];
 }
 
 /* -- queues -- */
@@ -76,6 +69,16 @@ static inline const struct ibp_sim_kind *ibp_sim_kind_of(const struct ibp_sim *s
 static inline bool ibp_sim_has_buffer(const struct ibp_sim *sim, const struct ibp_sim_queue *queue, uint32_t bytes)
 {
     return queue->taken + bytes <= ibp_sim_kind_of(sim, queue)->capacity;
+}
+
+/* Return whether a packet that arrives must wait for buffer of a queue. With adaptive routing, `queued` answers: while
+ * packets wait, the bytes of the queue exceed its buffer. The queue itself may not be in the caches. */
+static inline bool ibp_sim_must_wait(const struct ibp_sim *sim, uint32_t number, uint32_t bytes)
+{
+    const struct ibp_sim_queue *queue = &sim->queue[number];
+
+    if (sim->queued && sim->capacity) return sim->queued[number] + bytes > sim->capacity;
+    return queue->waiting || !ibp_sim_has_buffer(sim, queue, bytes);
 }
 
 /* Return the ticks to transmit bytes on a link, rounded up. */

@@ -3,8 +3,8 @@
  */
 #include "simulation/clients.h"
 
-/* Number of prefetch steps for each event. Between two steps for an event, the simulation processes other packets. */
-enum { STEPS = 2 };
+/* Memory is prefetched in two steps, for the events that are FAR and NEAR events behind the present event. */
+enum { NEAR = 3, FAR = 6 };
 
 /* -- arrival ------------------------------------------------------------------------------------------------------- */
 
@@ -78,8 +78,7 @@ static void arrive_at_switch(struct ibp_sim *sim, struct ibp_sim_packet packet)
             return;
         }
     }
-    const struct ibp_sim_queue *queue = &sim->queue[ahead];
-    if (queue->waiting || !ibp_sim_has_buffer(sim, queue, bytes)) {
+    if (ibp_sim_must_wait(sim, ahead, bytes)) {
         ibp_sim_wait(sim, ahead, packet, sim->state.now);
         if (ibp_sim_skips(sim)) ibp_sim_free_buffer(sim, ahead, 0); /* a packet before this one may not have arrived */
         return;
@@ -103,7 +102,7 @@ static void arrive(struct ibp_sim *sim, struct ibp_sim_packet packet)
 /* -- prefetching --------------------------------------------------------------------------------------------------- */
 
 /* Prefetch the two queues of a packet's next hop, and the path, which determines the following queue. */
-static void prefetch_packet(const struct ibp_sim *sim, const struct ibp_sim_packet *packet)
+static inline void prefetch_packet(const struct ibp_sim *sim, const struct ibp_sim_packet *packet)
 {
     if (packet->queue == IBP_SIM_NOTHING) return;
     __builtin_prefetch(&sim->queue[packet->queue], 1);
@@ -111,7 +110,6 @@ static void prefetch_packet(const struct ibp_sim *sim, const struct ibp_sim_pack
         __builtin_prefetch(&sim->process[packet->client], 1);
         return;
     }
-    __builtin_prefetch(&sim->path[packet->client]);
     if (packet->ahead < IBP_SIM_CHOOSE) {
         __builtin_prefetch(&sim->queue[packet->ahead], 1);
     } else if (packet->ahead != IBP_SIM_NOTHING) {
@@ -121,78 +119,19 @@ static void prefetch_packet(const struct ibp_sim *sim, const struct ibp_sim_pack
         __builtin_prefetch(queued + 16);
         __builtin_prefetch(queued + 32);
     }
+    __builtin_prefetch(&sim->path[packet->client]);
 }
 
-/* Prefetch the memory for a release of buffer: the packet that takes the buffer, its path, and the queue that it
- * leaves. Return the queue that the packet leaves, because its buffer is released next; IBP_SIM_NOTHING if no packet
- * waits. */
-static uint32_t prefetch_release(const struct ibp_sim *sim, uint32_t number)
-{
-    const struct ibp_sim_queue *queue = &sim->queue[number];
-
-    if (queue->waiting) {
-        __builtin_prefetch(&sim->queue[queue->head.queue], 1);
-        __builtin_prefetch(&sim->path[queue->head.client]);
-        __builtin_prefetch(ibp_sim_waiter_of(sim, queue, 1));
-        return queue->head.queue;
-    }
-    if (ibp_sim_belongs_to_host(sim, number)) {
-        const uint32_t last = sim->outbox[(number - sim->first_of_hosts) / sim->network.lanes].last;
-
-        if (last != IBP_SIM_NOTHING) __builtin_prefetch(&sim->process[last], 1);
-    }
-    return IBP_SIM_NOTHING;
-}
-
-/* Do one prefetch step for a packet's event, after `done` earlier steps: first the packet's queues, then the queues
- * that its departure releases. */
-static void prefetch_step(const struct ibp_sim *sim, struct ibp_sim_packet *packet, unsigned done)
+/* Prefetch the memory for the release of a packet's buffer: the packet that takes the buffer, its path, and the queue
+ * that it leaves. */
+static inline void prefetch_release(const struct ibp_sim *sim, const struct ibp_sim_packet *packet)
 {
     if (packet->queue == IBP_SIM_NOTHING) return;
-    if (done == 0 && packet->ahead < IBP_SIM_CHOOSE) {
-        const struct ibp_sim_queue *queue = &sim->queue[packet->ahead];
-
-        if (queue->waiting) { /* the packet will wait and releases nothing */
-            __builtin_prefetch(ibp_sim_waiter_of(sim, queue, queue->waiting), 1);
-            packet->queue = IBP_SIM_NOTHING;
-            return;
-        }
-    } else if (done == 0 && packet->ahead < IBP_SIM_AT_HOST) {
-        __builtin_prefetch(ibp_sim_choice_of(sim, packet->ahead - IBP_SIM_CHOOSE, packet->client));
-    }
-    packet->queue = prefetch_release(sim, packet->queue);
-}
-
-/* Prefetch the memory of packets whose events follow, because most of the time of a hop is spent waiting for memory.
- * The prefetcher misses packets that are scheduled before its position, which costs only time. The function is not
- * inline, because small fabrics do not use it. */
-static __attribute__((noinline)) void look_ahead(struct ibp_sim *sim, uint32_t slot, uint32_t end)
-{
-    struct ibp_sim_prefetcher *ahead = &sim->prefetcher;
-
-    if (!ahead->lead) {
-        ahead->tick = sim->state.now;
-        ahead->slot = slot;
-        ahead->end = end;
-    } else {
-        ahead->lead--;
-    }
-    for (unsigned packets = 0; packets < 2 && ahead->lead < IBP_SIM_LEAD; packets++) {
-        if (ahead->slot == ahead->end) {
-            const struct ibp_sim_bucket *bucket = ibp_sim_first_after(sim, &ahead->tick);
-
-            if (!bucket) return;
-            ahead->slot = bucket->first + 1;
-            ahead->end = bucket->end;
-        }
-        ahead->slot = ibp_sim_next_slot(sim, ahead->slot);
-        ahead->seen[ahead->count % IBP_SIM_LEAD] = sim->slot[ahead->slot++].packet;
-        prefetch_packet(sim, &ahead->seen[ahead->count++ % IBP_SIM_LEAD]);
-        ahead->lead++;
-        for (unsigned step = 0; step < STEPS; step++)
-            prefetch_step(
-                sim, &ahead->seen[(ahead->count - 1 - (step + 1) * IBP_SIM_LEAD / (STEPS + 1)) % IBP_SIM_LEAD], step);
-    }
+    const struct ibp_sim_queue *queue = &sim->queue[packet->queue];
+    if (!queue->waiting) return;
+    __builtin_prefetch(&sim->queue[queue->head.queue], 1);
+    __builtin_prefetch(&sim->path[queue->head.client]);
+    __builtin_prefetch(ibp_sim_waiter_of(sim, queue, 1));
 }
 
 /* -- a tick -------------------------------------------------------------------------------------------------------- */
@@ -209,25 +148,42 @@ static void process_heap(struct ibp_sim *sim)
     }
 }
 
-static void process_bucket(struct ibp_sim *sim)
+/* Move the events of the present tick from the wheel to `sim->batch`. Return their number. */
+static uint32_t take_events(struct ibp_sim *sim)
 {
     const struct ibp_sim_bucket bucket = ibp_sim_take_bucket(sim);
-    uint32_t chunk = bucket.first;
+    uint32_t count = 0, chunk = bucket.first;
 
-    for (uint32_t slot = chunk + 1; bucket.end && slot != bucket.end;) {
-        const uint32_t next = ibp_sim_next_slot(sim, slot);
-        const struct ibp_sim_packet packet = sim->slot[next].packet;
+    if (!bucket.end) return 0;
+    for (;;) {
+        const bool is_last = bucket.end - 1 - chunk < IBP_SIM_CHUNK;
+        const uint32_t events = is_last ? bucket.end - chunk - 1 : IBP_SIM_CHUNK - 1, next = sim->slot[chunk].next;
 
-        if (next != slot) {
-            ibp_sim_drop_chunk(sim, chunk);
-            chunk = next - 1;
+        if (count + IBP_SIM_CHUNK > sim->batch_capacity) {
+            void *batch = sim->batch;
+
+            if (!ibp_sim_grow(sim, &batch, count, 2 * sim->batch_capacity + 256, sizeof *sim->batch)) return 0;
+            sim->batch = batch;
+            sim->batch_capacity = 2 * sim->batch_capacity + 256;
         }
-        slot = next + 1;
-        if (sim->is_large) look_ahead(sim, slot, bucket.end);
-        sim->in_wheel--;
-        arrive(sim, packet);
+        for (uint32_t i = 0; i < events; i++) sim->batch[count++] = sim->slot[chunk + 1 + i].packet;
+        ibp_sim_drop_chunk(sim, chunk);
+        if (is_last) break;
+        chunk = next;
     }
-    if (bucket.end) ibp_sim_drop_chunk(sim, chunk);
+    sim->in_wheel -= count;
+    return count;
+}
+
+static void process_bucket(struct ibp_sim *sim)
+{
+    const uint32_t count = take_events(sim);
+
+    for (uint32_t i = 0; i < count; i++) {
+        if (i + FAR < count) prefetch_packet(sim, &sim->batch[i + FAR]);
+        if (i + NEAR < count) prefetch_release(sim, &sim->batch[i + NEAR]);
+        arrive(sim, sim->batch[i]);
+    }
 }
 
 static void process_tick(struct ibp_sim *sim)

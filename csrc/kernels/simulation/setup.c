@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The ibprof developers
  */
+#include "simulation/adaptive.h"
 #include "simulation/agenda.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-/* CACHE: size of the caches for one core, in bytes. */
-enum { LANES_MAX = 16, CACHE = 2 << 20, KINDS_COMPARED = 64 };
+enum { LANES_MAX = 16, KINDS_COMPARED = 64 };
 
 /* The arguments of ibp_sim_new that describe the workload. */
 struct workload {
@@ -22,15 +22,14 @@ static bool is_valid_network(const struct ibp_sim_network *network)
 {
     if (!network->hosts || network->width > 256 || !network->packet_bytes) return false;
     if (network->packet_bytes >= IBP_SIM_PACKET_LIMIT || network->switches >= IBP_SIM_CHOOSE) return false;
-    if (network->minimal && network->switches > UINT16_MAX) return false;
     if (((uint64_t)network->switches * network->width + network->hosts) * network->lanes >= IBP_SIM_CHOOSE)
         return false;
     if (!network->lanes || network->lanes > LANES_MAX) return false;
     for (uint32_t end = 0; end < network->ends; end++)
         if (network->end_capacity[end] < network->packet_bytes || !network->end_delay[end] ||
             /* The bytes in a queue plus the bytes of packets that wait for this queue, on all ports of the switch, must
-             * fit into 32 bits. */
-            network->end_capacity[end] > UINT32_MAX / (network->width + 1) ||
+             * fit into 31 bits. */
+            network->end_capacity[end] > INT32_MAX / (network->width + 1) ||
             network->end_to[end] >= network->hosts + network->switches)
             return false;
     return true;
@@ -116,7 +115,11 @@ static void set_up_ends(struct ibp_sim *sim)
 {
     const struct ibp_sim_network *network = &sim->network;
 
-    for (uint32_t end = 0; end < network->ends; end++) sim->port_of_end[end] = IBP_SIM_NOTHING;
+    sim->capacity = network->ends ? network->end_capacity[0] : 0;
+    for (uint32_t end = 0; end < network->ends; end++) {
+        sim->port_of_end[end] = IBP_SIM_NOTHING;
+        if (network->end_capacity[end] != sim->capacity) sim->capacity = 0;
+    }
     for (uint32_t at = 0; at < network->switches; at++)
         for (uint32_t port = 0; port < sim->width; port++)
             set_up_end(sim, network->port_end[(uint64_t)at * network->width + port],
@@ -129,68 +132,6 @@ static void set_up_ends(struct ibp_sim *sim)
     for (unsigned bits = 0; bits < 32; bits++) sim->free_ring[bits] = IBP_SIM_NOTHING;
 }
 
-/* Return the index of a set of ports of a switch. If the set is not among the switch's first KINDS_COMPARED sets, add a
- * new set. */
-static uint16_t number_choice(const struct ibp_sim *sim, const uint64_t *ports, uint64_t *choices, uint32_t *count)
-{
-    const size_t words = (sim->width + 63) / 64;
-    const uint32_t compared = *count < KINDS_COMPARED ? *count : KINDS_COMPARED;
-
-    for (uint32_t i = 0; i < compared; i++)
-        if (!memcmp(&choices[i * words], ports, words * sizeof *ports)) return (uint16_t)i;
-    memcpy(&choices[*count * words], ports, words * sizeof *ports);
-    if (sim->width % 64) choices[*count * words + words - 1] &= (UINT64_C(1) << sim->width % 64) - 1;
-    return (uint16_t)(*count)++;
-}
-
-static void number_leaves(struct ibp_sim *sim)
-{
-    const struct ibp_sim_network *network = &sim->network;
-
-    for (uint32_t i = 0; i < network->switches; i++) sim->number_of_leaf[i] = IBP_SIM_NOTHING;
-    for (uint32_t i = 0; i < network->hosts; i++) {
-        uint32_t *number = &sim->number_of_leaf[network->host_leaf[i]];
-
-        if (*number == IBP_SIM_NOTHING) *number = sim->leaves++;
-    }
-}
-
-/* Assign an index to each set of ports on shortest routes. Few of these sets differ, so a table of the indices fits
- * into the caches. Return false if memory is exhausted. */
-static bool set_up_choices(struct ibp_sim *sim)
-{
-    const struct ibp_sim_network *network = &sim->network;
-    const size_t words = (sim->width + 63) / 64, given = (network->width + 63) / 64;
-    uint64_t used = 0, capacity = 0;
-
-    if (!network->minimal) return true;
-    sim->number_of_leaf = calloc(network->switches, sizeof *sim->number_of_leaf);
-    sim->first_choice = calloc(network->switches, sizeof *sim->first_choice);
-    if (!sim->number_of_leaf || !sim->first_choice) return false;
-    number_leaves(sim);
-    sim->choice = ibp_sim_allocate((uint64_t)network->switches * sim->leaves, sizeof *sim->choice);
-    if (!sim->choice) return false;
-    for (uint32_t at = 0; at < network->switches; at++) {
-        uint32_t count = 0;
-
-        if (used + sim->leaves * words > capacity) {
-            void *choices = sim->choices;
-
-            capacity = 2 * used + sim->leaves * words;
-            if (!ibp_sim_grow(sim, &choices, used, capacity, sizeof *sim->choices)) return false;
-            sim->choices = choices;
-        }
-        sim->first_choice[at] = used;
-        for (uint32_t to = 0; to < network->switches; to++)
-            if (sim->number_of_leaf[to] != IBP_SIM_NOTHING)
-                sim->choice[(uint64_t)at * sim->leaves + sim->number_of_leaf[to]] =
-                    number_choice(sim, &network->minimal[((uint64_t)at * network->switches + to) * given],
-                                  &sim->choices[used], &count);
-        used += count * words;
-    }
-    return true;
-}
-
 static bool allocate(struct ibp_sim *sim, const struct workload *all)
 {
     const struct ibp_sim_network *network = &sim->network;
@@ -199,7 +140,6 @@ static bool allocate(struct ibp_sim *sim, const struct workload *all)
     for (uint32_t i = 0; i < all->clients; i++) slots += all->client[i].arrivals;
     sim->queue = ibp_sim_allocate(ibp_sim_count_queues(sim), sizeof *sim->queue);
     sim->kind = calloc((size_t)network->ends + 1, sizeof *sim->kind);
-    sim->queued = network->minimal ? ibp_sim_allocate(ibp_sim_count_queues(sim), sizeof *sim->queued) : NULL;
     sim->port_of_end = calloc((size_t)network->ends + 1, sizeof *sim->port_of_end);
     sim->carried = ibp_sim_allocate((uint64_t)sim->ports * all->jobs, sizeof *sim->carried);
     sim->outbox = calloc(network->hosts, sizeof *sim->outbox);
@@ -210,9 +150,8 @@ static bool allocate(struct ibp_sim *sim, const struct workload *all)
     sim->process = ibp_sim_allocate(all->clients, sizeof *sim->process);
     sim->path = ibp_sim_allocate(all->clients, sizeof *sim->path);
     sim->received = calloc(slots + 1, sizeof *sim->received);
-    return sim->queue && sim->kind && (sim->queued || !network->minimal) && sim->path && sim->port_of_end &&
-           sim->carried && sim->outbox && sim->bucket && sim->bucket_used && sim->job && sim->step && sim->process &&
-           sim->received;
+    return sim->queue && sim->kind && sim->path && sim->port_of_end && sim->carried && sim->outbox && sim->bucket &&
+           sim->bucket_used && sim->job && sim->step && sim->process && sim->received;
 }
 
 static void set_up_processes(struct ibp_sim *sim, const struct ibp_sim_client *client)
@@ -256,10 +195,9 @@ struct ibp_sim *ibp_sim_new(const struct ibp_sim_network *network, const struct 
     if (!sim->random) sim->random = 1;
     sim->width = count_used_ports(network);
     sim->ports = network->switches * sim->width + network->hosts;
-    sim->search_hops = ((uint64_t)network->switches * network->width + network->hosts) * network->lanes;
+    sim->search_hops = 16 * ibp_sim_count_queues(sim);
     sim->first_of_hosts = ibp_sim_port_of_host(sim, 0) * network->lanes;
-    sim->is_large = ibp_sim_count_queues(sim) * sizeof *sim->queue + clients * sizeof *sim->path > CACHE;
-    if (allocate(sim, &all) && set_up_choices(sim)) {
+    if (allocate(sim, &all) && (!network->minimal || ibp_sim_set_up_adaptive(sim))) {
         set_up_ends(sim);
         set_up_processes(sim, client);
         if (!sim->failed) return sim;
@@ -282,10 +220,11 @@ void ibp_sim_free(struct ibp_sim *sim)
     free(sim->arrival);
     free(sim->queued);
     free(sim->choice);
+    free(sim->choice_row);
     free(sim->choices);
-    free(sim->first_choice);
     free(sim->number_of_leaf);
     free(sim->slot);
+    free(sim->batch);
     free(sim->outbox);
     free(sim->bucket);
     free(sim->bucket_used);

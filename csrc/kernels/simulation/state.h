@@ -11,8 +11,8 @@
  *
  * The files of this module, from low to high. Each file calls only functions of files before it:
  *
- *     state < agenda < queues < clear_paths < clients < run
- *     state < agenda < setup
+ *     state < adaptive, agenda < queues < clear_paths < clients < run
+ *     state < adaptive, agenda < setup
  *     state < observation
  */
 #ifndef IBP_SIMULATION_STATE_H
@@ -41,8 +41,10 @@ enum {
     IBP_SIM_RING_BITS = 2,
     /* Maximum number of queues in a listed path. */
     IBP_SIM_PATH_MAX = 15,
-    /* Maximum number of packets between the present event and the prefetcher. */
-    IBP_SIM_LEAD = 16,
+    /* Number of ports that adaptive routing compares at a time. */
+    IBP_SIM_VECTOR = 4,
+    /* Choices of adaptive routing below this number are ports. */
+    IBP_SIM_SETS = 256,
     /* Every packet has fewer bytes than this limit. */
     IBP_SIM_PACKET_LIMIT = 1 << 24
 };
@@ -214,17 +216,6 @@ struct ibp_sim_event {
     bool is_packet;
 };
 
-/* The prefetcher, which reads events before their tick: its next slot, the end of the bucket, and the events that it
- * read last. */
-struct ibp_sim_prefetcher {
-    uint64_t tick;
-    uint32_t slot, end;
-    /* Approximate number of packets between the present event and the prefetcher. */
-    uint32_t lead;
-    uint32_t count;
-    struct ibp_sim_packet seen[IBP_SIM_LEAD];
-};
-
 /* The state of a simulation. Transmit ports are numbered: first all ports of all switches, then one port of each host.
  * So the index of a queue follows from the indices of a switch and its port, or from the index of a host. */
 struct ibp_sim {
@@ -251,10 +242,13 @@ struct ibp_sim {
     uint32_t free_ring[32];
     /* With adaptive routing: [queue], a copy of `queued` of each queue. Otherwise NULL. */
     uint32_t *queued;
-    /* `choice`: [switch][leaf], index of a set of ports among the sets of the switch. The sets of a switch begin in
-     * `choices` at `first_choice`. `number_of_leaf`: the leaf index of each switch. */
-    uint16_t *choice;
-    uint64_t *choices, *first_choice;
+    /* The buffer of every queue in bytes; 0 if queues have different buffers. */
+    uint32_t capacity;
+    /* With adaptive routing. `choice`: [row][leaf], a choice (ibp_sim_choice_of). `choice_row`: [switch]; switches with
+     * equal choices have the same row. `choices`: [set], sets of ports; port i is bit i. `number_of_leaf`: [switch], the
+     * leaf index; IBP_SIM_NOTHING if no host has this leaf switch. */
+    uint32_t *choice, *choice_row;
+    uint64_t *choices;
     uint32_t *number_of_leaf;
     uint32_t leaves;
     /* The wheel. `bucket_used` has a bit for each bucket. */
@@ -263,6 +257,9 @@ struct ibp_sim {
     uint64_t in_wheel;
     union ibp_sim_slot *slot;
     uint32_t slots, slot_capacity, free_chunk;
+    /* The events of the present tick. */
+    struct ibp_sim_packet *batch;
+    uint32_t batch_capacity;
     struct ibp_sim_event *heap;
     uint64_t heap_count, heap_capacity, order;
     struct ibp_sim_job *job;
@@ -288,9 +285,6 @@ struct ibp_sim {
      * last search. */
     uint64_t search_hops;
     uint64_t checked_at;
-    /* The memory that hops access does not fit into the caches. */
-    bool is_large;
-    struct ibp_sim_prefetcher prefetcher;
     struct ibp_sim_sample *sample;
     uint64_t samples, sample_capacity;
     /* A negative errno after a failure, otherwise 0. */

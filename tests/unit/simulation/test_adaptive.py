@@ -54,17 +54,36 @@ def test_packets_go_where_there_is_room(adaptive: bool, links: int) -> None:
     assert sum(each > 0 for each in bytes_up(simulation)) == links
 
 
-def test_a_tie_is_decided_by_lot() -> None:
-    """A single packet finds four empty ports, and takes each with the same probability."""
-    network = make(TREE)
+@pytest.mark.parametrize(
+    ("name", "ports", "limit"),
+    [(TREE, 4, 16.3), ("xgft:2:4,2:1,7@100", 7, 22.5), ("xgft:2:90,2:1,90@100", 90, 136)],
+    ids=["4", "7", "90, beyond a word of bits"],
+)
+def test_a_tie_is_decided_by_lot(name: str, ports: int, limit: float) -> None:
+    """A single packet finds empty ports, and takes each with the same probability. Chi-square with ports - 1 degrees of
+    freedom exceeds the limit with probability 0.001; the seed is fixed."""
+    network = make(name)
     simulation = Simulation(
-        network, [Job("one", interval=network.ticks(5000), limit=4000)], [Client(0, 0, [Step(7, 64)])], adaptive=True
+        network,
+        [Job("one", interval=network.ticks(5000), limit=1000 * ports)],
+        [Client(0, 0, [Step(network.hosts - 1, 64)])],
+        adaptive=True,
     )
     simulation.run()
     taken = np.array(bytes_up(simulation)) / 64
-    assert taken.sum() == 4000
-    # Chi-square with 3 degrees of freedom exceeds 16.3 with probability 0.001; the seed is fixed.
-    assert ((taken - 1000) ** 2 / 1000).sum() < 16.3
+    assert len(taken) == ports
+    assert taken.sum() == 1000 * ports
+    assert ((taken - 1000) ** 2 / 1000).sum() < limit
+
+
+@pytest.mark.parametrize("ports", [7, 90])
+def test_all_other_ports_are_taken_before_an_occupied_one(ports: int) -> None:
+    """As many hosts as the leaf switch has uplinks send a packet at the same time: each packet takes another uplink."""
+    network = make(f"xgft:2:{ports},2:1,{ports}@100")
+    clients = [Client(host, 0, [Step(host + ports, 4096)]) for host in range(ports)]
+    simulation = Simulation(network, [Job("all", limit=1)], clients, adaptive=True)
+    simulation.run()
+    assert bytes_up(simulation) == [4096] * ports
 
 
 def test_the_packets_of_a_message_stay_together() -> None:

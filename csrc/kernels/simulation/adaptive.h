@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The ibprof developers
+ *
+ * Adaptive routing: the choice among the ports on shortest routes. The function that every hop calls is inline.
+ */
+#ifndef IBP_SIMULATION_ADAPTIVE_H
+#define IBP_SIMULATION_ADAPTIVE_H
+
+#include "simulation/state.h"
+
+/* Set up the members of the simulation for adaptive routing. Return false if memory is exhausted. */
+bool ibp_sim_set_up_adaptive(struct ibp_sim *sim);
+
+/* Return the choice of a switch for packets to the last switch of a client's path: a port number, IBP_SIM_SETS + the
+ * index of a set of several ports, or IBP_SIM_NOTHING if no port is on a shortest route. */
+static inline uint32_t ibp_sim_choice_of(const struct ibp_sim *sim, uint32_t at, uint32_t client)
+{
+    return sim->choice[(uint64_t)sim->choice_row[at] * sim->leaves + sim->path[client].queue[3]];
+}
+
+/* Return the queue by which a packet leaves a switch whose choice is a set of ports: the least occupied one, or the
+ * queue of the message's first packet. */
+uint32_t ibp_sim_choose_queue(struct ibp_sim *sim, uint32_t at, uint32_t client);
+
+#endif
