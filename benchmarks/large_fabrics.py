@@ -32,7 +32,7 @@ from layout_from_cache import build_kernels, run
 import ibprof_converter
 from ibprof_converter.routing.synthetic.spec import generate
 from ibprof_converter.routing.tables import UNREACHABLE
-from ibprof_lab.topology.outputs.topology_outputs import write_lst
+from ibprof_lab.topology.outputs.inferred_fabric import write_lst
 
 HOSTS = 46_656
 LARGEST = "xgft:3:36,36,36:1,18,18"

@@ -7,10 +7,10 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple, TextIO
 
-from ibprof_converter.outputs.rows import Row, Value
-
 if TYPE_CHECKING:
     import networkx as nx
+
+    from ibprof_converter.outputs.rows import Row, Value
 
 _SHARED = ("gbps", "region", "operation", "site", "job")
 _ADDITIONAL = ("shared", "most", "counted")

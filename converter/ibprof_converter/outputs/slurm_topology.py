@@ -14,10 +14,12 @@ import re
 from collections.abc import Iterable, Mapping
 from itertools import groupby
 from types import MappingProxyType
-from typing import TextIO
+from typing import TYPE_CHECKING, TextIO
 
 from ibprof_converter.fabric.node_names import natural_key
-from ibprof_converter.outputs.rows import Row, Value
+
+if TYPE_CHECKING:
+    from ibprof_converter.outputs.rows import Row, Value
 
 _NUMBERED = re.compile(r"(.*?)([0-9]{1,9})")
 _ODD = re.compile(r"[^A-Za-z0-9_.-]+")

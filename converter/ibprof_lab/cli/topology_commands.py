@@ -26,12 +26,6 @@ from ibprof_lab.topology.infer.inference_methods import (
 )
 from ibprof_lab.topology.model.inferred_topology import InferredTopology, LinkThroughput
 from ibprof_lab.topology.model.topology_files import describe_topology
-from ibprof_lab.topology.outputs.compared_topology import (
-    COMPARISON_ENDINGS,
-    describe_comparison,
-    describe_comparison_lines,
-    write_comparison,
-)
 from ibprof_lab.topology.outputs.topology_outputs import (
     TopologyOutputs,
     check_files,
@@ -41,7 +35,6 @@ from ibprof_lab.topology.outputs.topology_outputs import (
     describe_throughput,
     write_inferred,
 )
-from ibprof_lab.topology.outputs.vertex_positions import position_vertices, write_topology_page
 from ibprof_lab.topology.reference.link_regression import (
     describe_regression,
     describe_regression_lines,
@@ -49,7 +42,6 @@ from ibprof_lab.topology.reference.link_regression import (
     regress_files,
     write_regression_csv,
 )
-from ibprof_lab.topology.reference.reference_comparison import compare_files
 from ibprof_lab.topology.throughput.direct_links import (
     DirectLinkResults,
     DirectLinkTest,
@@ -123,6 +115,8 @@ def _build_join(arguments: argparse.Namespace) -> Command:
 
 
 def _view(topology: str, unit: str, output: Path, positions: str, gamma: float) -> None:
+    from ibprof_lab.topology.outputs.vertex_positions import position_vertices, write_topology_page  # noqa: PLC0415  (slow to import: the viewer)
+
     if output.resolve() == Path(topology).resolve():
         raise UsageError(f"-o {output}: this is also the input")
     found = read_or_infer(topology, unit)
@@ -132,6 +126,14 @@ def _view(topology: str, unit: str, output: Path, positions: str, gamma: float) 
 
 
 def _build_compare(arguments: argparse.Namespace) -> Command:
+    from ibprof_lab.topology.outputs.compared_topology import (  # noqa: PLC0415  (slow to import: networkx)
+        COMPARISON_ENDINGS,
+        describe_comparison,
+        describe_comparison_lines,
+        write_comparison,
+    )
+    from ibprof_lab.topology.reference.reference_comparison import compare_files  # noqa: PLC0415
+
     check_files(arguments.output, COMPARISON_ENDINGS, (arguments.inferred, arguments.reference))
     method = call_with_options(InferenceMethod, arguments)
 

@@ -20,7 +20,7 @@ from ibprof_converter.fabric.fabric_graph import NodeKind
 from ibprof_converter.fabric.link_formats import count_planes
 from ibprof_converter.routing.synthetic.spec import generate
 from ibprof_converter.traffic.rank_placement import place_ranks_as_recorded
-from ibprof_lab.topology.outputs.topology_outputs import write_fdbs, write_lst
+from ibprof_lab.topology.outputs.inferred_fabric import write_fdbs, write_lst
 from ibprof_testing.paths import DATA
 from ibprof_testing.samples.profiles import make_host, make_port, make_profile, make_rank
 

@@ -15,7 +15,7 @@ from ibprof_converter.cli import report
 from ibprof_converter.fabric.fabric_graph import NodeKind
 from ibprof_converter.reports.report_text import LINES, _choose_sentences
 from ibprof_converter.routing.synthetic.spec import generate
-from ibprof_lab.topology.outputs.topology_outputs import write_fdbs, write_lst
+from ibprof_lab.topology.outputs.inferred_fabric import write_fdbs, write_lst
 from ibprof_testing.paths import DATA
 
 FAULTY = str(DATA / "fabrics" / "oversub-faulty" / "ibdiagnet.lst.xz")

@@ -19,7 +19,7 @@ from ibprof_lab.topology.infer.inference import InferenceEffort, infer
 from ibprof_lab.topology.infer.pair_delays import PairDelays
 from ibprof_lab.topology.model.inferred_topology import InferredTopology, LinkThroughput
 from ibprof_lab.topology.model.topology_files import describe_topology, read_topology, write_dot, write_tgf
-from ibprof_lab.topology.outputs.topology_outputs import make_fabric, write_lst
+from ibprof_lab.topology.outputs.inferred_fabric import make_fabric, write_lst
 from ibprof_testing.samples.topologies import three_levels, torus
 
 LATENCY = '{{"hosts": ["a", "b"], "switches": [], "method": "m", "edges": [{{"a": "a", "b": "b", "latency_us": {}}}]}}'

@@ -10,7 +10,7 @@ import pytest
 
 from ibprof_lab.lab_choices import GAMMA, POSITION_METHODS
 from ibprof_lab.topology.model.inferred_topology import InferredTopology
-from ibprof_lab.topology.outputs import topology_outputs
+from ibprof_lab.topology.outputs import vertex_positions
 from ibprof_lab.topology.outputs.topology_outputs import TopologyOutputs, write_inferred
 from ibprof_lab.topology.outputs.vertex_positions import VertexPositions, position_vertices
 
@@ -35,7 +35,7 @@ def searches(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, float]]:
         made.append((method, gamma))
         return position_vertices(topology, method, gamma)
 
-    monkeypatch.setattr(topology_outputs, "position_vertices", search)
+    monkeypatch.setattr(vertex_positions, "position_vertices", search)
     return made
 
 

@@ -11,7 +11,7 @@ from ibprof_converter.routing.spread import spread
 from ibprof_converter.routing.subnet import join_subnet
 from ibprof_lab.cli import topology
 from ibprof_lab.topology.model.inferred_topology import InferredTopology, weigh_edges
-from ibprof_lab.topology.outputs.topology_outputs import make_fabric
+from ibprof_lab.topology.outputs.inferred_fabric import make_fabric
 from ibprof_testing.paths import DATA
 
 EDGES = np.array([[0, 1], [0, 1], [1, 0], [1, 2], [2, 2]])

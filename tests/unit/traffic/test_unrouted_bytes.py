@@ -17,7 +17,7 @@ from ibprof_converter.fabric.fabric_parts import find_ends
 from ibprof_converter.layout.node_levels import find_leaves
 from ibprof_converter.routing.synthetic.spec import generate
 from ibprof_converter.routing.tables import UNREACHABLE
-from ibprof_lab.topology.outputs.topology_outputs import write_fdbs, write_lst
+from ibprof_lab.topology.outputs.inferred_fabric import write_fdbs, write_lst
 from ibprof_testing.paths import DATA
 
 ISLANDS = str(DATA / "cases" / "two-islands.txt")

@@ -14,7 +14,6 @@ from math import log
 import numpy as np
 import numpy.typing as npt
 from scipy.linalg import LinAlgError, cho_solve, cholesky, solve_triangular
-from scipy.optimize import nnls
 
 from ibprof.native.libraries import load_kernels
 from ibprof_lab.topology.infer.candidate import FLOOR, Candidate, find_pattern
@@ -395,6 +394,8 @@ class _Fit:
         self._factor, self._scale = _factorise(gram * scale[:, None] * scale), scale
         self.length = cho_solve((self._factor, True), right * scale) * scale
         if (self.length < 0).any():
+            from scipy.optimize import nnls  # noqa: PLC0415  (slow to import)
+
             target = solve_triangular(self._factor, right * scale, lower=True)
             self.length = nnls(self._factor.T, target)[0] * scale
         parts = sums @ self.length

@@ -14,7 +14,6 @@ from ibprof_lab.latency.model.delays import Delays
 from ibprof_lab.topology.infer.inference import NO_PAIRS, Inference, InferenceEffort, infer
 from ibprof_lab.topology.infer.model_choice import MODELS
 from ibprof_lab.topology.infer.pair_delays import PairDelays, take_pair_delays
-from ibprof_lab.topology.infer.published_methods import infer_bannikov_salnikov, infer_bufe
 from ibprof_lab.topology.model.inferred_topology import InferredTopology
 from ibprof_lab.topology.model.topology_files import read_topology
 
@@ -70,6 +69,17 @@ def apply_method(method: InferenceMethod, delays: Delays) -> tuple[Inference, Pa
     Raises:
         UsageError: the message length was not measured.
     """
+    if method.method in ("bufe", "bannikov-salnikov"):
+        return _apply_published(method, delays)
+    values = take_pair_delays(delays, method.length, method.statistic)
+    del delays  # free the memory of all lengths and statistics before the inference
+    models = MODELS if method.method == "auto" else (method.method,)
+    return infer(values, InferenceEffort(models, method.bootstrap, method.seconds, method.seed)), values
+
+
+def _apply_published(method: InferenceMethod, delays: Delays) -> tuple[Inference, PairDelays | None]:
+    from ibprof_lab.topology.infer.published_methods import infer_bannikov_salnikov, infer_bufe  # noqa: PLC0415  (slow to import: networkx)
+
     if method.method == "bannikov-salnikov":
         rows = slice(None)
         if method.length is not None:
@@ -80,11 +90,8 @@ def apply_method(method: InferenceMethod, delays: Delays) -> tuple[Inference, Pa
         found = infer_bannikov_salnikov(delays.median[rows], delays.labels, method.epsilon_s, method.epsilon_d)
         return Inference(found, NO_PAIRS), None
     values = take_pair_delays(delays, method.length, method.statistic)
-    if method.method == "bufe":
-        found = infer_bufe(values.seconds, values.hosts, method.epsilon, method.clique_seconds)
-        return Inference(found, NO_PAIRS), values
-    models = MODELS if method.method == "auto" else (method.method,)
-    return infer(values, InferenceEffort(models, method.bootstrap, method.seconds, method.seed)), values
+    found = infer_bufe(values.seconds, values.hosts, method.epsilon, method.clique_seconds)
+    return Inference(found, NO_PAIRS), values
 
 
 def read_or_infer(name: str, unit: str = "auto") -> InferredTopology:

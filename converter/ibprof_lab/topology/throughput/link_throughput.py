@@ -14,7 +14,6 @@ from math import inf, isnan, nan
 
 import numpy as np
 import numpy.typing as npt
-from scipy.optimize import linprog
 
 from ibprof_lab.latency.measure.measurement_plan import round_robin
 from ibprof_lab.topology.model.inferred_topology import NO_EDGE, InferredRoutes, InferredTopology, LinkThroughput
@@ -99,6 +98,8 @@ def _bound(job: PairJob, through: int | None, gbps: npt.NDArray[np.float64], asi
     shares = np.array([[edge in job.links[row] for row in used] for edge in limits], float)
     if not shares.any(axis=0).all():
         return inf  # no link limits one of the pairs
+    from scipy.optimize import linprog  # noqa: PLC0415  (slow to import)
+
     found = linprog(-np.ones(len(used)), A_ub=shares, b_ub=gbps[limits], bounds=(0, None))
     return -float(found.fun or 0.0) if found.success else inf
 

@@ -20,7 +20,7 @@ import numpy as np
 
 from ibprof_converter.fabric.fabric_graph import Fabric, NodeKind
 from ibprof_converter.routing.tables import UNREACHABLE, ForwardingTables
-from ibprof_lab.topology.outputs.topology_outputs import write_fdbs, write_lst
+from ibprof_lab.topology.outputs.inferred_fabric import write_fdbs, write_lst
 from ibprof_testing.lab import hosts as lab
 from ibprof_testing.lab.plans import Cable, Plan
 

@@ -37,7 +37,7 @@ from ibprof_converter.reports.report_text import describe_in_brief
 from ibprof_converter.routing import subnet
 from ibprof_converter.routing.rail_files import find_rails
 from ibprof_converter.routing.tables import UNREACHABLE, ForwardingTables
-from ibprof_lab.topology.outputs.topology_outputs import write_fdbs
+from ibprof_lab.topology.outputs.inferred_fabric import write_fdbs
 from ibprof_testing.samples.recordings import OPERATIONS, PAGE, Process, counter, make_recording
 from ibprof_testing.samples.spoilt_dumps import (
     LISTED_ONCE,

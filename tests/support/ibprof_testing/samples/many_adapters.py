@@ -12,7 +12,7 @@ from ibprof_converter.fabric.fabric_graph import Fabric, NodeKind
 from ibprof_converter.routing.subnet import Subnet
 from ibprof_converter.routing.synthetic.spec import generate
 from ibprof_converter.routing.tables import ForwardingTables
-from ibprof_lab.topology.outputs.topology_outputs import write_fdbs, write_lst
+from ibprof_lab.topology.outputs.inferred_fabric import write_fdbs, write_lst
 
 HOSTS = 4
 ADAPTERS = 8
