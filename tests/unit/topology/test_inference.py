@@ -13,8 +13,8 @@ import pytest
 
 from ibprof_lab.latency.files.delay_files import read_delays
 from ibprof_lab.latency.model.delays import Delays
-from ibprof_lab.topology.infer import direct_networks
-from ibprof_lab.topology.infer.candidate import OUTLYING
+from ibprof_lab.topology.infer import direct_networks, reliability
+from ibprof_lab.topology.infer.candidate import OUTLYING, Candidate
 from ibprof_lab.topology.infer.direct_networks import describe_grid, find_regular
 from ibprof_lab.topology.infer.inference import Inference, InferenceEffort, infer
 from ibprof_lab.topology.infer.model_choice import choose_model, find_unconfirmed
@@ -268,6 +268,33 @@ def test_a_torus_of_many_hosts_is_recognised_with_its_sizes(noise: float, overhe
     assert any("torus of 8 x 8 x 9 hosts" in note for note in inferred.topology.notes)
     assert not any("an estimated delay" in note for note in inferred.topology.notes)
     assert inferred.refusal is None
+
+
+def test_hops_between_many_hosts_are_counted_in_blocks() -> None:
+    graph = torus(33, 35).graph
+    hops = direct_networks._count_hops(np.array(list(graph.edges)), len(graph))
+    assert hops is not None
+    lengths = dict(nx.all_pairs_shortest_path_length(graph))
+    assert hops.tolist() == [[lengths[a][b] for b in range(len(graph))] for a in range(len(graph))]
+
+
+@pytest.mark.parametrize(("noise", "samples"), [(0.005, 10), (0.03, 60)])
+def test_sampling_ends_when_each_sample_has_each_link(
+    monkeypatch: pytest.MonkeyPatch, noise: float, samples: int
+) -> None:
+    taken = []
+
+    def infer_again(*arguments: Any) -> Candidate | None:
+        taken.append(arguments)
+        return infer_sample(*arguments)
+
+    infer_sample = reliability._infer_again
+    monkeypatch.setattr(reliability, "_infer_again", infer_again)
+    made = torus(4, 4, 4)
+    inferred = infer(make_values(disturb(made.delays(), noise, 1)), InferenceEffort(replicates=60, seconds=100))
+    assert len(taken) == samples
+    assert (inferred.topology.support == 1).all() == (samples == 10)
+    assert not any("support comes from" in note for note in inferred.topology.notes)
 
 
 @pytest.mark.filterwarnings("error")

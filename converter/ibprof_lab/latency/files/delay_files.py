@@ -118,9 +118,10 @@ def write_delays(path: str | PathLike[str], delays: Delays) -> None:
 def _forget_impossible(path: Path, delays: Delays) -> None:
     """Replace impossible times by NaN, in place, and log their number."""
     for name, cube in delays.present.items():
-        impossible: npt.NDArray[np.bool_] = np.isinf(cube) | (cube < 0)
-        if found := int(np.count_nonzero(impossible)):
-            first = tuple(int(index) for index in np.argwhere(impossible)[0])
+        least, most = (extreme.reduce(cube, axis=None, initial=0.0) for extreme in (np.fmin, np.fmax))
+        if least < 0 or most == np.inf:
+            impossible: npt.NDArray[np.bool_] = np.isinf(cube) | (cube < 0)
+            found, first = np.count_nonzero(impossible), tuple(np.argwhere(impossible)[0].tolist())
             _log.warning(
                 "%s: %d values of the %s cannot be times and count as not measured, such as %s at %s",
                 path, found, name, quote_found(str(cube[first])), first,

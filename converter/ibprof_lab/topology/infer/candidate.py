@@ -8,6 +8,7 @@ every group of hosts with slightly shorter delays.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from math import log, sqrt
 
@@ -18,6 +19,7 @@ from ibprof_lab.topology.model.inferred_topology import InferredTopology
 
 Floats = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int32]
+Rows = slice | npt.NDArray[np.integer]
 
 FLOOR = 0.003
 """Smallest assumed relative error of a delay. The value is above 0, so that the likelihood of a perfect fit is
@@ -51,6 +53,7 @@ _LOOKED_AT = 192
 """The test for a pattern takes the residuals of at most this many hosts."""
 
 _ITERATIONS = 40
+_BLOCK = 512
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,12 +93,13 @@ class Candidate:
             overhead_seconds=self.overhead,
         )
 
-    def residuals(self, delays: npt.NDArray[np.floating]) -> Floats:
-        """Return log(delay / explained delay), float64 [host, host]; 0 on the diagonal."""
+    def residuals(self, delays: npt.NDArray[np.floating], rows: Rows = slice(None)) -> Floats:
+        """Return log(delay / explained delay) for some rows of the matrix, float64 [row, host]; 0 on the diagonal."""
         with np.errstate(divide="ignore", invalid="ignore"):
-            residuals = delays / self.explained
+            residuals = delays[rows] / self.explained[rows]
             np.log(residuals, out=residuals)
-        np.fill_diagonal(residuals, 0.0)
+        own = np.arange(len(delays))[rows]
+        residuals[np.arange(len(own)), own] = 0.0
         return residuals
 
 
@@ -170,6 +174,11 @@ class ResidualPattern:
         """A link is assumed only if it increases the logarithm of a delay by at least this value."""
         with_pattern = _STEP_WITH_PATTERN * self.deviation if self.is_likely else 0.0
         return max(LEAST_STEP, with_pattern)
+
+
+def blocks(count: int, size: int = _BLOCK) -> Iterator[slice]:
+    """Yield slices of up to `size` rows. Temporary arrays are then smaller than a matrix of all rows."""
+    return (slice(begin, min(begin + size, count)) for begin in range(0, count, size))
 
 
 def sample_hosts(hosts: int) -> npt.NDArray[np.integer]:

@@ -22,7 +22,7 @@ from scipy.sparse.csgraph import connected_components, shortest_path
 
 from ibprof.native.libraries import load_kernels
 from ibprof_lab.topology.infer.binary_trees import CAUTION, RootedTree
-from ibprof_lab.topology.infer.candidate import FLOOR, Candidate, Floats
+from ibprof_lab.topology.infer.candidate import FLOOR, Candidate, Floats, blocks, sample_hosts
 from ibprof_lab.topology.model.inferred_topology import weigh_edges
 
 Known = npt.NDArray[np.bool_]
@@ -47,12 +47,10 @@ _REFINED = 3
 _MOST_NEIGHBOURS = 14
 """Largest number of neighbours of a host in a regular network; a torus of seven dimensions has 14."""
 
-_FITTED = 192
+_MOST_SORTED = 512
+"""The delays of at most this many hosts are sorted."""
+
 _BLOCK = 512
-
-
-def _blocks(count: int, size: int = _BLOCK) -> Iterator[slice]:
-    return (slice(begin, min(begin + size, count)) for begin in range(0, count, size))
 
 
 def find_slow_hosts(delays: npt.NDArray[np.floating], known: Known) -> Floats:
@@ -61,7 +59,7 @@ def find_slow_hosts(delays: npt.NDArray[np.floating], known: Known) -> Floats:
     The factor is the host's shortest delay divided by the median of all hosts' shortest delays. In a direct network
     without slow hosts, all hosts have about the same shortest delay.
     """
-    nearest = np.concatenate([np.where(known[rows], delays[rows], np.inf).min(axis=1) for rows in _blocks(len(delays))])
+    nearest = np.concatenate([np.where(known[rows], delays[rows], np.inf).min(axis=1) for rows in blocks(len(delays))])
     nearest = nearest.astype(np.float64)
     factor = nearest / np.median(nearest)
     slow = (factor > _SLOW) & np.isfinite(factor)
@@ -102,13 +100,34 @@ def find_regular(delays: Floats, known: npt.NDArray[np.bool_]) -> Candidate | No
     Returns:
         The network; None if sorted delays have no gap, or if the links found do not connect all hosts.
     """
+    edge = find_regular_links(delays, known)
+    hops = None if edge is None else _count_hops(edge, len(delays))
+    if edge is None or hops is None:
+        return None
+    chosen = sample_hosts(len(delays))
+    counts, among, values = known[chosen], hops[chosen], delays[chosen]
+    pairs = np.bincount(among[counts])
+    total = np.bincount(among[counts], values[counts])
+    slope, overhead = np.polyfit(
+        np.flatnonzero(pairs), total[pairs > 0] / pairs[pairs > 0], 1, w=np.sqrt(pairs[pairs > 0])
+    )
+    overhead = max(float(overhead), 0.0)
+    if slope <= 0:
+        return None
+    explained = hops.astype(delays.dtype)
+    explained *= delays.dtype.type(slope)
+    explained += delays.dtype.type(overhead)
+    np.fill_diagonal(explained, 0.0)
+    return Candidate("direct", 0, edge, np.full(len(edge), slope), overhead, explained, 2 + len(edge))
+
+
+def find_regular_links(delays: Floats, known: Known) -> npt.NDArray[np.int32] | None:
+    """Return the links of `find_regular`, int32 [link, 2]; None if their number does not fit a regular network."""
     hosts = len(delays)
     if hosts <= _MOST_NEIGHBOURS + 1:
         return None
-    nearest = np.concatenate([
-        np.partition(np.where(known[rows], delays[rows], np.inf), _MOST_NEIGHBOURS)[:, : _MOST_NEIGHBOURS + 1]
-        for rows in _blocks(hosts)
-    ])  # fmt: skip
+    rows = np.linspace(0, hosts - 1, min(hosts, _MOST_SORTED)).astype(int)
+    nearest = np.partition(np.where(known[rows], delays[rows], np.inf), _MOST_NEIGHBOURS)[:, : _MOST_NEIGHBOURS + 1]
     usual = np.median(np.sort(nearest), axis=0)
     usual = usual[np.isfinite(usual)]  # a value is infinite if most hosts have too few measured delays
     gaps = np.diff(np.log(usual[1:]))
@@ -118,22 +137,7 @@ def find_regular(delays: Floats, known: npt.NDArray[np.bool_]) -> Candidate | No
     limit = np.sqrt(usual[degree] * usual[degree + 1])
     most = hosts * (_MOST_NEIGHBOURS + 1) // 2
     edge = _link_near(delays, known, limit, float(np.log(nearest[nearest < limit]).std()), most)
-    if not hosts - 1 <= len(edge) < most:
-        return None
-    hops = _count_hops(edge, hosts)
-    if hops is None:
-        return None
-    chosen = np.linspace(0, hosts - 1, min(hosts, _FITTED)).astype(int)
-    counts = known[chosen]
-    slope, overhead = np.polyfit(hops[chosen][counts].astype(np.float64), delays[chosen][counts], 1)
-    overhead = max(float(overhead), 0.0)
-    if slope <= 0:
-        return None
-    explained = hops.astype(delays.dtype)
-    explained *= delays.dtype.type(slope)
-    explained += delays.dtype.type(overhead)
-    np.fill_diagonal(explained, 0.0)
-    return Candidate("direct", 0, edge, np.full(len(edge), slope), overhead, explained, 2 + len(edge))
+    return edge if hosts - 1 <= len(edge) < most else None
 
 
 def _link_near(delays: Floats, known: Known, limit: float, errors: float, most: int) -> npt.NDArray[np.int32]:
@@ -148,7 +152,7 @@ def _link_near(delays: Floats, known: Known, limit: float, errors: float, most: 
     """
 
     def list_pairs(is_asked: Callable[[Known, Floats], Known], block: int) -> Iterator[npt.NDArray[np.integer]]:
-        for rows in _blocks(len(delays), block):
+        for rows in blocks(len(delays), block):
             block_of = rows, slice(rows.start, None)
             yield np.argwhere(np.triu(is_asked(known[block_of], delays[block_of]), 1)) + rows.start
 
@@ -177,15 +181,31 @@ def _measure_link(delays: Floats, known: Known, links: npt.NDArray[np.integer], 
 
 
 def _count_hops(edge: npt.NDArray[np.integer], hosts: int) -> npt.NDArray[np.uint8] | None:
-    """Return the number of hops between all hosts, uint8 [n, n]; None if a pair has no path of at most 255 hops.
+    """Return the number of hops between all hosts, uint8 [n, n]; None if a pair has no path of at most 255 hops."""
+    neighbour = _list_neighbours(edge, hosts)
+    hops = np.empty((hosts, hosts), np.uint8)
+    for columns in blocks(hosts, _TOGETHER):
+        part = _count_hops_to(columns, neighbour)
+        if part is None:
+            return None
+        hops[:, columns] = part
+    return hops
+
+
+_TOGETHER = 1024
+"""Hops to this many hosts are counted together. The bits of 10,000 hosts then fit into a processor's cache."""
+
+
+def _count_hops_to(columns: slice, neighbour: npt.NDArray[np.int64]) -> npt.NDArray[np.uint8] | None:
+    """Return some columns of the matrix of hops.
 
     `within` has a bit for each pair of hosts, set if a path of the hops counted so far joins them; a word has 64 hosts.
     `digits` stores each binary digit of the numbers of hops in the same form.
     """
-    neighbour = _list_neighbours(edge, hosts)
-    within = np.zeros((hosts, -(-hosts // 64)), np.uint64)
-    own = np.arange(hosts)
-    within[own, own // 64] = np.uint64(1) << (own % 64).astype(np.uint64)
+    hosts, count = len(neighbour), columns.stop - columns.start
+    within = np.zeros((hosts, -(-count // 64)), np.uint64)
+    own = np.arange(count)
+    within[columns.start + own, own // 64] = np.uint64(1) << (own % 64).astype(np.uint64)
     every = np.bitwise_or.reduce(within, axis=0)
     digits: list[npt.NDArray[np.uint64]] = []
     for _ in range(255):
@@ -204,9 +224,9 @@ def _count_hops(edge: npt.NDArray[np.integer], hosts: int) -> npt.NDArray[np.uin
         within = farther
     else:
         return None
-    hops = np.zeros((hosts, hosts), np.uint8)
+    hops = np.zeros((hosts, count), np.uint8)
     for place, digit in enumerate(digits):
-        hops |= np.unpackbits(digit.view(np.uint8), axis=1, count=hosts, bitorder="little") << np.uint8(place)
+        hops |= np.unpackbits(digit.view(np.uint8), axis=1, count=count, bitorder="little") << np.uint8(place)
     return hops
 
 
@@ -426,7 +446,7 @@ def _find_links(
 
 def _sample_delays(delays: Floats, known: Known) -> tuple[Floats, Known]:
     """Return the delays from all hosts to a sample of hosts, [n, sample], and the same columns of `known`."""
-    hosts = np.linspace(0, len(delays) - 1, min(len(delays), _FITTED)).astype(int)
+    hosts = sample_hosts(len(delays))
     return delays[:, hosts], known[:, hosts]
 
 
@@ -453,7 +473,7 @@ def _are_neighbours(
         return np.count_nonzero(differ & compared, axis=1), np.count_nonzero(compared, axis=1)
 
     found = np.zeros(len(pairs), bool)
-    for rows in _blocks(len(pairs), _BLOCK * 8):
+    for rows in blocks(len(pairs), _BLOCK * 8):
         # Most pairs are already excluded by every eighth host of the sample.
         maybe = np.flatnonzero(count_far(pairs[rows], 8)[0] <= _DIFFERING * among.shape[1])
         far, compared = count_far(pairs[rows][maybe], 1)

@@ -11,7 +11,7 @@ import numpy.typing as npt
 from scipy.sparse import csr_matrix
 from scipy.sparse.csgraph import connected_components
 
-from ibprof_lab.topology.infer.candidate import FLOOR, Floats
+from ibprof_lab.topology.infer.candidate import FLOOR, Floats, blocks
 from ibprof_lab.topology.infer.direct_networks import describe_grid, find_slow_hosts
 from ibprof_lab.topology.infer.few_pairs import attach_hosts, find_complete_hosts
 from ibprof_lab.topology.infer.levels import is_network
@@ -116,10 +116,11 @@ def infer(values: PairDelays, effort: InferenceEffort | None = None) -> Inferenc
     again = (
         np.zeros_like(choice.measured)
         if values.is_stated
-        else (choice.outliers | find_unconfirmed(choice.candidate, len(hosts))) & choice.measured
+        else (find_unconfirmed(choice.candidate, len(hosts)) | choice.outliers) & choice.measured
     )
-    pairs = np.argwhere(np.triu(again | again.T, 1))
-    if outliers := int(np.count_nonzero(np.triu(choice.outliers | choice.outliers.T, 1))):
+    upper = ((rows.start, np.triu(again[rows], rows.start + 1)) for rows in blocks(len(again)))
+    pairs = np.concatenate([np.argwhere(part) + np.array([first, 0]) for first, part in upper])
+    if outliers := np.count_nonzero(choice.outliers) // 2:
         notes.append(f"{outliers} outlying pairs deviate by over 3.5 times the usual deviation")
     unknown = _doubts(choice, topology.support, hosts)
     if choice.candidate.switches == 1 and choice.candidate.model != "direct":

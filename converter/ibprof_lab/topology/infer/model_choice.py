@@ -22,6 +22,7 @@ from ibprof_lab.topology.infer.candidate import (
     OUTLYING,
     Candidate,
     Floats,
+    blocks,
     find_pattern,
     sample_hosts,
     score,
@@ -226,12 +227,12 @@ def find_outliers(
     """Return a mask of delays that deviate too far from explained delays, bool [n, n], and the typical deviation."""
     if not measured.any():
         return np.zeros_like(measured), 0.0
-    deviation = candidate.residuals(delays)
-    np.abs(deviation, out=deviation)
-    deviation[~measured] = 0
     rows = slice(None) if len(delays) <= LARGEST["additive"] else sample_hosts(len(delays))
-    noise = NORMAL * float(np.median(deviation[rows][measured[rows]]))
-    return deviation > OUTLYING * max(noise, FLOOR), noise
+    noise = NORMAL * float(np.median(np.abs(candidate.residuals(delays, rows))[measured[rows]]))
+    limit = OUTLYING * max(noise, FLOOR)
+    outliers = np.concatenate([np.abs(candidate.residuals(delays, rows)) > limit for rows in blocks(len(delays))])
+    outliers &= measured
+    return outliers, noise
 
 
 def find_unconfirmed(candidate: Candidate, hosts: int) -> npt.NDArray[np.bool_]:

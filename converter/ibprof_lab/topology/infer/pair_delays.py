@@ -4,13 +4,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import combinations_with_replacement
 
 import numpy as np
 import numpy.typing as npt
 
 from ibprof.errors import UsageError
 from ibprof_lab.latency.model.delays import FIRMWARE, Delays
-from ibprof_lab.topology.infer.candidate import Floats
+from ibprof_lab.topology.infer.candidate import Floats, blocks
 
 _STATISTICS = ("median", "lower_quartile", "minimum")
 _ONE_WAY = 1.5
@@ -18,7 +19,7 @@ _ONE_WAY = 1.5
 the median over all pairs. The shorter delay is then used; else, the mean."""
 
 _SAMPLED_ROWS = 256
-_BLOCK = 512
+_BLOCK = 256
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,28 +128,21 @@ def _join_directions(matrix: npt.NDArray[np.floating]) -> tuple[npt.NDArray[np.f
     sampled = np.abs(_log_ratio(matrix[rows], matrix[:, rows].T))
     usual = float(np.median(sampled)) if len(sampled) else 0.0
     limit = float(np.exp(max(np.log(_ONE_WAY), min(10 * usual, 10.0))))
+    zeros = matrix.size - np.count_nonzero(matrix) - np.count_nonzero(matrix.diagonal() == 0)
     joined = np.empty_like(matrix)
-    zeros, odd, first = 0, 0, (0, 0)
-    # Blocks save memory: temporary arrays are smaller than the matrix.
-    for i in range(0, hosts, _BLOCK):
-        for j in range(i, hosts, _BLOCK):
-            there, back = matrix[i : i + _BLOCK, j : j + _BLOCK], matrix[j : j + _BLOCK, i : i + _BLOCK].T
-            shorter = np.fmin(there, back)
-            differing = np.abs(there - back) > (limit - 1) * shorter
-            mean = (there + back) / 2
-            if not shorter.min() > 0 or differing.any():  # also True for nan
-                above = np.arange(i, i + len(there))[:, None] < np.arange(j, j + there.shape[1])
-                zeros += int(np.count_nonzero((there == 0) & above)) + int(np.count_nonzero((back == 0) & above))
-                there, back = np.where(there > 0, there, np.nan), np.where(back > 0, back, np.nan)
-                shorter = np.fmin(there, back)
-                differing = np.abs(there - back) > (limit - 1) * shorter
-                mean = np.where(differing | np.isnan(there) | np.isnan(back), shorter, (there + back) / 2)
-                found = np.argwhere(differing & above)
-                if len(found) and not odd:
-                    first = int(found[0][0]) + i, int(found[0][1]) + j
-                odd += len(found)
-            joined[i : i + _BLOCK, j : j + _BLOCK] = mean
-            joined[j : j + _BLOCK, i : i + _BLOCK] = mean.T
+    odd, first = 0, (0, 0)
+    for above, right in combinations_with_replacement(blocks(hosts, _BLOCK), 2):
+        there, back = matrix[above, right], matrix[right, above].T
+        if zeros:
+            there, back = np.where(there > 0, there, np.nan), np.where(back > 0, back, np.nan)
+        shorter, mean = np.fmin(there, back), (there + back) / 2
+        differing = np.abs(there - back) > (limit - 1) * shorter
+        mean = np.where(differing | np.isnan(mean), shorter, mean)
+        joined[above, right], joined[right, above] = mean, mean.T
+        if differing.any():
+            found = np.argwhere(np.triu(differing, 1) if above == right else differing)
+            first = first if odd else (int(found[0][0]) + above.start, int(found[0][1]) + right.start)
+            odd += len(found)
     np.fill_diagonal(joined, 0.0)
     notes = []
     if zeros:

@@ -19,7 +19,7 @@ import numpy.typing as npt
 from ibprof.text.quantities import format_seconds
 from ibprof_lab.topology.infer.binary_trees import find_additive
 from ibprof_lab.topology.infer.candidate import Candidate, Floats, find_attached_switches
-from ibprof_lab.topology.infer.direct_networks import find_direct, find_regular, find_slow_hosts, find_switched
+from ibprof_lab.topology.infer.direct_networks import find_direct, find_regular_links, find_slow_hosts, find_switched
 from ibprof_lab.topology.infer.levels import NETWORK_STEP, find_levels, find_support, is_network
 from ibprof_lab.topology.infer.model_choice import FEWER_HOSTS, ModelChoice
 from ibprof_lab.topology.model.inferred_topology import InferredTopology
@@ -35,6 +35,10 @@ phylogenetic analysis", Systematic Biology 42, 1993: groups with a support of 70
 
 _MAJORITY = 0.5
 """For the model `levels`, a switch with a support below this is dropped."""
+
+_CERTAIN = 10
+"""Sampling of errors ends early if each edge is found in each of this number of samples. If an edge's true support was
+`WEAK`, this would happen with a probability of 3%."""
 
 _OF_HOSTS = 0.7
 """Fraction of the hosts in each random subset."""
@@ -60,15 +64,15 @@ def weigh_support(
         seconds: time limit for sampling.
 
     Returns:
-        The model, the support of each edge (float64 [edge]; None if not computed), and the number of samples taken.
+        The model, the support of each edge (float64 [edge]; None if not computed), and the number of samples taken;
+        `replicates` if more samples would not change the result.
     """
     if not replicates:
         return choice, None, 0
     draw = np.random.default_rng(seed)
     samples = _until(replicates, seconds)
     if choice.levels is None or choice.candidate.model != "levels":
-        support, count = _resample_errors(choice, names, draw, samples)
-        return choice, support, count
+        return choice, *_resample_errors(choice, names, draw, samples, replicates)
     hosts = len(choice.delays)
     if hosts < _FEWEST_HOSTS:
         return choice, np.full(len(choice.candidate.edge), np.nan), replicates
@@ -100,20 +104,23 @@ def _until(replicates: int, seconds: float) -> Iterator[int]:
 
 
 def _resample_errors(
-    choice: ModelChoice, names: tuple[str, ...], draw: np.random.Generator, samples: Iterator[int]
+    choice: ModelChoice, names: tuple[str, ...], draw: np.random.Generator, samples: Iterator[int], replicates: int
 ) -> tuple[Floats, int]:
     candidate = choice.candidate
     marks = _mark_edges(candidate.as_topology(names))
     found = np.zeros(len(marks))
     hosts = len(choice.delays)
-    above = np.triu_indices(hosts, 1)
-    errors = candidate.residuals(choice.delays)[choice.measured & ~choice.outliers]
-    known = ~np.eye(hosts, dtype=bool)
+    kind = np.float64 if hosts <= FEWER_HOSTS else np.float32
+    factors = np.exp(candidate.residuals(choice.delays)[choice.measured & ~choice.outliers]).astype(kind)
+    above, known = ~np.tri(hosts, dtype=bool), ~np.eye(hosts, dtype=bool)
+    explained = candidate.explained[above].astype(kind)
     count = 0
     for _ in samples:
-        sample = candidate.explained.astype(np.float64)
-        sample[above] *= np.exp(draw.choice(errors, len(above[0])))
-        sample.T[above] = sample[above]
+        if count >= _CERTAIN and (found == count).all():
+            return found / count, replicates
+        sample = np.zeros((hosts, hosts), kind)
+        sample[above] = explained * draw.choice(factors, len(explained))
+        sample += sample.T
         if (again := _infer_again(candidate, sample, known)) is not None:
             seen = _mark_edges(again.as_topology(names))
             of_host = {mark[1]: mark[2] for mark in seen if isinstance(mark, tuple) and mark[0] == "host"}
@@ -127,16 +134,22 @@ def _infer_again(candidate: Candidate, sample: Floats, known: npt.NDArray[np.boo
     if candidate.model == "additive":
         return find_additive(sample, known)
     factor = find_slow_hosts(sample, known)
-    sample = sample / factor / factor[:, None]
+    if (factor > 1).any():
+        sample = sample / factor / factor[:, None]
     if candidate.switches:
         return find_switched(sample, known, find_levels(sample, known, candidate.errors).tree)
-    return find_direct(sample, known) if len(sample) <= FEWER_HOSTS else find_regular(sample, known)
+    if len(sample) <= FEWER_HOSTS:
+        return find_direct(sample, known)
+    edge = find_regular_links(sample, known)
+    return None if edge is None else replace(candidate, edge=edge, latency=np.zeros(len(edge)))
 
 
 def _mark_edges(topology: InferredTopology) -> list[Mark]:
     """Return a key for each edge, from host indices; the key does not change if switches get other indices."""
     hosts = len(topology.hosts)
     edge = np.sort(topology.edge, axis=1)
+    if not topology.switches:
+        return [(a, b) for a, b in edge.tolist()]
     own: dict[int, set[int]] = {}
     for a, b in edge.tolist():
         if a < hosts <= b:
