@@ -132,7 +132,7 @@ def _build_compare(arguments: argparse.Namespace) -> Command:
         describe_comparison_lines,
         write_comparison,
     )
-    from ibprof_lab.topology.reference.reference_comparison import compare_files  # noqa: PLC0415
+    from ibprof_lab.topology.reference.reference_comparison import compare_files  # noqa: PLC0415  (slow: networkx)
 
     check_files(arguments.output, COMPARISON_ENDINGS, (arguments.inferred, arguments.reference))
     method = call_with_options(InferenceMethod, arguments)

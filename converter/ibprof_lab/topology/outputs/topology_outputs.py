@@ -102,24 +102,24 @@ def write_inferred(outputs: TopologyOutputs, topology: InferredTopology, remark:
         if path.suffix in _GRAPHS:
             write_text(path, partial(_GRAPHS[path.suffix], topology=topology))
         elif path.suffix in (_FABRIC, _SLURM):
-            from ibprof_lab.topology.outputs.inferred_fabric import write_fabric, write_slurm_tree  # noqa: PLC0415
+            from ibprof_lab.topology.outputs import inferred_fabric  # noqa: PLC0415  (slow to import: routing)
 
             if path.suffix == _FABRIC:
-                yield write_fabric(path, topology, remark, gbps)
+                yield inferred_fabric.write_fabric(path, topology, remark, gbps)
             else:
-                write_slurm_tree(path, topology, remark)
+                inferred_fabric.write_slurm_tree(path, topology, remark)
     in_space = [path for path in outputs.output if path.suffix in (_PAGE, _POSITIONS)]
     if not in_space:
         return
-    from ibprof_lab.topology.outputs.vertex_positions import position_vertices, write_positions, write_topology_page  # noqa: PLC0415
+    from ibprof_lab.topology.outputs import vertex_positions  # noqa: PLC0415  (slow to import: the viewer)
 
-    space = position_vertices(topology, outputs.positions, outputs.gamma)
+    space = vertex_positions.position_vertices(topology, outputs.positions, outputs.gamma)
     yield describe_positions(space)
     for path in in_space:
         if path.suffix == _PAGE:
-            write_topology_page(path, topology, remark, space)
+            vertex_positions.write_topology_page(path, topology, remark, space)
         else:
-            write_positions(path, topology, space)
+            vertex_positions.write_positions(path, topology, space)
 
 
 def describe_positions(space: VertexPositions) -> str:
