@@ -26,8 +26,6 @@ from ibprof_converter.traffic.hosts import NO_HOST
 from ibprof_converter.traffic.link_loads import load_links
 from ibprof_converter.traffic.traffic_data import ALL
 
-FIGURE_SUFFIXES = (".png", ".svg", ".pdf")
-
 _PARQUET = ".parquet"
 
 
@@ -80,11 +78,9 @@ class LoadsOutputOptions:
             by: columns by which the loads are divided.
 
         Raises:
-            UsageError: a figure has an unknown suffix, or the loads are not divided by the column of the panels.
+            UsageError: the loads are not divided by the column of the panels.
             MissingToolError: an output needs a package that is not installed.
         """
-        if self.figure and self.figure.suffix.lower() not in FIGURE_SUFFIXES:
-            raise UsageError(f"--figure {self.figure}: expected a name that ends with {', '.join(FIGURE_SUFFIXES)}")
         if self.panels in (REGION, OPERATION, SITE) and self.panels not in by:
             raise UsageError(f"--panels {self.panels} needs --by {self.panels}")
         if self.panels == JOB and jobs < 2:

@@ -7,11 +7,14 @@ import argparse
 from collections.abc import Callable, Sequence
 from inspect import signature
 from math import inf, nan
+from pathlib import Path
 from typing import Any, TypeAlias, TypeVar
 
 from ibprof.errors import UsageError, quote_found
 
 T = TypeVar("T")
+
+FIGURE_SUFFIXES = (".png", ".svg", ".pdf")
 
 
 def call_with_options(function: Callable[..., T], arguments: argparse.Namespace, **others: Any) -> T:
@@ -41,10 +44,10 @@ def parse_share(text: str) -> float:
     return 0.01 * number_between(text[:-1], 0, 1e6) if text.endswith("%") else number_between(text, 0, 1e4)
 
 
-def parse_positive(text: str, most: float = inf) -> float:
+def parse_positive(text: str) -> float:
     """Parse a number above 0."""
     number = _read_number(text)
-    if not 0 < number <= most:
+    if not number > 0:
         raise argparse.ArgumentTypeError(f"expected a number above 0, found {quote_found(text)}")
     return number
 
@@ -78,6 +81,16 @@ def count_in(least: int, most: int = 999_999_999) -> Callable[[str], int]:
         return number
 
     return parse
+
+
+def parse_figure(text: str) -> Path:
+    """Parse the name of a picture file; its ending is the format."""
+    path = Path(text)
+    if path.suffix.lower() not in FIGURE_SUFFIXES:
+        raise argparse.ArgumentTypeError(
+            f"expected a name that ends with {', '.join(FIGURE_SUFFIXES)}, found {quote_found(text)}"
+        )
+    return path
 
 
 def _read_number(text: str) -> float:

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict
 from pathlib import Path
 
@@ -13,7 +13,7 @@ from ibprof.errors import InconsistentError, UsageError
 from ibprof_converter.analysis.output_files import check_files
 from ibprof_converter.analysis.pipeline_options import JOB, OPERATION, REGION, SITE, FabricOptions, parse_columns
 from ibprof_converter.choices import FABRIC_FORMS, TRAFFIC_FORMS
-from ibprof_converter.cli.arguments import call_with_options, count_in, type_of
+from ibprof_converter.cli.arguments import call_with_options, count_in, parse_figure, type_of
 from ibprof_converter.cli.input_arguments import (
     add_adaptive_argument,
     add_counters_argument,
@@ -172,14 +172,14 @@ def _parser() -> argparse.ArgumentParser:
 def _add_output_arguments(parser: argparse.ArgumentParser) -> None:
     outputs = parser.add_argument_group("outputs")
 
-    def add(names: str, metavar: str, text: str) -> None:
-        outputs.add_argument(*names.split(), metavar=metavar, type=Path, help=text)
+    def add(names: str, metavar: str, text: str, read: Callable[[str], Path] = Path) -> None:
+        outputs.add_argument(*names.split(), metavar=metavar, type=read, help=text)
 
     add("-o --output", "FILE", "links.csv, one row for each link (default: stdout); Parquet if it ends with .parquet")
     add("--nodes", "FILE", "nodes.csv, one row for each node; Parquet if it ends with .parquet")
     add("--yaml", "FILE", "nodes and links in one YAML file")
     add("--png", "FILE", "a picture, each link direction coloured by its load; needs pip install 'ibprof[lab]'")
-    add("--figure", "FILE", "the same picture for a paper: PNG, SVG or PDF by its ending")
+    add("--figure", "FILE", "the same picture for a paper: PNG, SVG or PDF by its ending", parse_figure)
     outputs.add_argument(
         "--panels",
         choices=(REGION, OPERATION, SITE, JOB),

@@ -18,6 +18,7 @@ from ibprof_converter.cli.arguments import (
     call_with_options,
     count_in,
     number_in,
+    parse_figure,
     parse_share,
     type_of,
 )
@@ -181,7 +182,7 @@ def _add_show(commands: Subcommands) -> None:
     add("--length", metavar="BYTES", type=_length, help="length of the matrix's messages (default: the shortest)")
     add("--statistic", choices=STATISTICS, default="median", help="statistic of a pair's samples (default: median)")
     add("--bandwidth", action="store_true", help="show the matrix as bandwidth")
-    add("--figure", dest="png", metavar="FILE", type=Path, help="draw the matrix as a heat map (png, svg or pdf)")
+    add("--figure", dest="png", metavar="FILE", type=parse_figure, help="draw the matrix (png, svg or pdf)")
     rename_option(parser, "--png", "--figure")
     add("--json", action="store_true", help="print JSON; with more than 512 processes, no matrix without --length")
 

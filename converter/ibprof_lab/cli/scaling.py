@@ -5,9 +5,7 @@ from __future__ import annotations
 
 import argparse
 import re
-import sys
 from collections.abc import Callable, Sequence
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +18,7 @@ from ibprof_converter.cli.arguments import (
     call_with_options,
     count_in,
     number_in,
-    parse_positive,
+    parse_figure,
     parse_subcommand,
 )
 from ibprof_lab.cli.lab_commands import add_unit
@@ -45,7 +43,7 @@ examples:
   ibprof-scaling top500 list.csv --unit TFlop/s
 """
 
-_parse_number = partial(parse_positive, most=sys.float_info.max)
+_parse_number = number_in(1e-30, 1e30)
 
 
 @command(NAME)
@@ -218,7 +216,7 @@ def _add_curve(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
     add("--processes", metavar="P,P,...", type=_parse_counts, help="numbers of processes to predict for (default: "
         "powers of two)")  # fmt: skip
-    add("--figure", metavar="FILE", type=Path, help="draw the curve (png, svg or pdf)")
+    add("--figure", metavar="FILE", type=parse_figure, help="draw the curve (png, svg or pdf)")
 
 
 def _parse_numbers(given: str) -> list[float]:

@@ -5,8 +5,12 @@ from __future__ import annotations
 
 import argparse
 from collections import defaultdict
+from pathlib import Path
+
+import pytest
 
 from ibprof.cli.command import CommandParser, read_parsers, with_subcommands
+from ibprof_converter.cli.arguments import parse_figure
 
 # These options have the same meaning in all commands, but different names of their values.
 SEVERAL_VALUES = {
@@ -51,3 +55,19 @@ def test_a_former_spelling_leads_to_an_option() -> None:
         option, _, value = name.partition("=")
         assert not value or value in (parser._option_string_actions[option].choices or ())
         assert option in parser._option_string_actions
+
+
+def test_the_ending_of_a_picture_is_checked_before_any_file_is_read() -> None:
+    readers = [
+        action.type
+        for parser in all_parsers()
+        for action in parser._actions
+        if action.option_strings[-1:] == ["--figure"]
+    ]
+    assert len(readers) > 5
+    assert set(readers) == {parse_figure}
+    assert parse_figure("curve.SVG") == Path("curve.SVG")
+    with pytest.raises(
+        argparse.ArgumentTypeError, match=r"a name that ends with \.png, \.svg, \.pdf, found 'curve\.gif'"
+    ):
+        parse_figure("curve.gif")

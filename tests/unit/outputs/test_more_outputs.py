@@ -232,7 +232,6 @@ def test_panels_add_up_to_the_whole() -> None:
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        (["--figure", "x.gif"], "ends with .png, .svg, .pdf"),
         (["--png", "x.png", "--panels", "region"], "needs --by region"),
         (["--png", "x.png", "--panels", "job"], "needs several jobs"),
         (["--dot", "there/is/none", "--tgf", "there/is/none"], "this is also --dot"),
