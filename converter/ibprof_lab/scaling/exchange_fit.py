@@ -133,7 +133,7 @@ def fit_exchange(sizes: Sequence[float], processes: Sequence[int], exchanged: Se
     """
     n, p, x = (np.asarray(each, float) for each in (sizes, processes, exchanged))
     has_bytes = x > 0
-    if not has_bytes.any():
+    if not has_bytes.any() and (p > 1).any():
         return None
     silent_alone = bool(np.any(~has_bytes & (p == 1)))
     spoken = p[has_bytes]

@@ -30,6 +30,7 @@ from ibprof.text.quantities import format_bytes, format_seconds
 from ibprof_lab.lab_choices import UNITS
 from ibprof_lab.scaling.exchange_fit import ConfidenceInterval
 from ibprof_lab.scaling.measured.loggp import read_loggp
+from ibprof_lab.scaling.scaling_document import add_interval
 from ibprof_lab.scaling.scaling_model import WORD
 
 
@@ -232,7 +233,7 @@ def print_hpl(console: Console, document: dict[str, Any]) -> None:
     texts = [format_bytes(found[key]).replace("B", "Flop/s") for key in ("value", "low", "high")]
     console.print(
         Text(
-            f"HPL with n = {document['n']:g} on {rows} x {columns} processes: {texts[0]} ({texts[1]} to {texts[2]}), "
+            f"HPL with n = {document['n']:g} on {rows} x {columns} processes: {add_interval(texts)}, "
             f"{document['share_of_rate']:.1%} of their rate in matrix products.",
             style="bold",
         )

@@ -302,6 +302,12 @@ def print_study(console: Console, document: Document) -> None:
     show_notes(console, document["notes"])
 
 
+def add_interval(texts: Sequence[str]) -> str:
+    """Join three texts: a value, and the ends of its interval. The interval is left out if its ends are equal."""
+    value, low, high = texts
+    return value if low == high else f"{value} ({low} to {high})"
+
+
 def _name(region: Document) -> str:
     return "all regions" if region["name"] == "*" else printable(region["name"])
 

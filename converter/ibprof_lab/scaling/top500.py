@@ -24,6 +24,8 @@ _COLUMNS = {
 }
 _NEEDED = ("rmax", "nmax")
 
+_EXPECTED = {"rank": "a whole number", "cores": "a whole number", "rmax": "a number above 0", "nmax": "a number"}
+
 
 @dataclass(frozen=True, slots=True)
 class ListedSystem:
@@ -60,7 +62,7 @@ def read_systems(path: Path, unit: str | None = None, word: float = WORD) -> lis
         word: bytes of a number.
 
     Raises:
-        InputError: a column is missing, or a value is not a number.
+        InputError: a column is missing, a value is not a number, or the list has no system.
     """
     with path.open(newline="", encoding="utf-8-sig", errors="surrogateescape") as file:
         rows = csv.reader(file)
@@ -68,9 +70,12 @@ def read_systems(path: Path, unit: str | None = None, word: float = WORD) -> lis
             header = next(rows, [])
             columns = _find_columns(path, header)
             factor = UNITS[unit.lower()] if unit else _unit_of(path, header[columns["rmax"]])
-            return [_read_row(path, rows.line_num, row, columns, factor, word) for row in rows if any(row)]
+            systems = [_read_row(path, rows.line_num, row, columns, factor, word) for row in rows if any(row)]
         except csv.Error as error:
             raise InputError(path, rows.line_num, "CSV", str(error)) from error
+        if not systems:
+            raise InputError(path, rows.line_num + 1, "a system", "nothing")
+        return systems
 
 
 def _find_columns(path: Path, header: list[str]) -> dict[str, int]:
@@ -106,13 +111,14 @@ def _read_row(
             value = float(text)
         except ValueError:
             value = math.nan
-        if not (math.isfinite(value) and value >= 0):
-            raise InputError(path, line, f"a number as {name}", quote_found(text))
+        is_valid = value.is_integer() if name in ("rank", "cores") else math.isfinite(value)
+        if not is_valid or value < 0 or (name == "rmax" and value == 0):
+            raise InputError(path, line, f"{_EXPECTED[name]} as {name}", quote_found(text))
         return value or None
 
     r_max, n_max, cores, rank = (number(name) for name in ("rmax", "nmax", "cores", "rank"))
     if r_max is None:
-        raise InputError(path, line, "a number as rmax", "nothing")
+        raise InputError(path, line, f"{_EXPECTED['rmax']} as rmax", "nothing")
     return ListedSystem(
         rank=int(rank or line - 1),
         name=row[columns["name"]] if "name" in columns and columns["name"] < len(row) else "",

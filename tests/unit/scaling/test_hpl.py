@@ -91,8 +91,10 @@ def test_command(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     assert main([*LINE, "--delays", str(tmp_path / "d.nc"), "--json"]) == 0
     measured = json.loads(capsys.readouterr().out)
     assert measured["performance"]["value"] == pytest.approx(found["performance"]["value"], rel=1e-4)
-    assert main([*LINE, "--bandwidth", "5e9"]) == 0
-    assert capsys.readouterr().out.startswith("HPL with n = 1.18702e+07 on 288 x 306 processes: 10.4 PFlop/s")
+    texts = {"116e9:124e9": "10.4 PFlop/s (10.1 PFlop/s to 10.7 PFlop/s), ", "120e9": "10.4 PFlop/s, "}
+    for rate, text in texts.items():
+        assert main([*LINE, "--bandwidth", "5e9", "--rate", rate]) == 0
+        assert capsys.readouterr().out.startswith(f"HPL with n = 1.18702e+07 on 288 x 306 processes: {text}")
 
 
 @pytest.mark.parametrize(
@@ -110,8 +112,15 @@ def test_what_it_refuses(more: tuple[str, ...], status: int, said: str, capsys: 
     assert said in capsys.readouterr().err
 
 
-@pytest.mark.parametrize(("more", "said"), [(("--grid", "2"), "ROWSxCOLUMNS"), (("--rate", "2:1"), "LOW:HIGH")])
-def test_words_that_are_no_grid_or_rate(more: tuple[str, ...], said: str, capsys: pytest.CaptureFixture[str]) -> None:
+@pytest.mark.parametrize(
+    ("more", "said"),
+    [
+        (("--grid", "2"), "ROWSxCOLUMNS"),
+        (("--rate", "2:1"), "LOW:HIGH"),
+        (("--n", "1e200"), "from 1e-30 to 1e+30, found '1e200'"),
+    ],
+)
+def test_words_that_are_no_grid_or_number(more: tuple[str, ...], said: str, capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit, match="2"):
         main([*LINE, "--bandwidth", "1", *more])
     assert said in capsys.readouterr().err

@@ -191,6 +191,8 @@ def test_what_cannot_be_distinguished_is_named() -> None:
     assert fit_exchange([8, 8], [2, 4], [0, 0]) is None
     with pytest.raises(ValueError, match="at least two"):
         fit_exchange([8, 16], [4, 4], [10, 20])
+    with pytest.raises(ValueError, match="at least two"):
+        fit_exchange([8, 8], [1, 1], [0, 0])
 
 
 def test_the_interval_holds_what_it_promises() -> None:
@@ -362,8 +364,11 @@ def test_top500_command(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> N
         ("", ":1: expected a column rmax"),
         ("Rank,Rmax,Nmax\n1,5,6\n", ":1: expected Rmax with its unit"),
         ("Rmax GFlop/s,Nmax\n5,x\n", ":2: expected a number as nmax, found 'x'"),
-        ("Rmax GFlop/s,Nmax\n,7\n", ":2: expected a number as rmax, found nothing"),
-        ("Rmax GFlop/s,Nmax\nnan,7\n", ":2: expected a number as rmax, found 'nan'"),
+        ("Rmax GFlop/s,Nmax\n,7\n", ":2: expected a number above 0 as rmax, found nothing"),
+        ("Rmax GFlop/s,Nmax\n0,7\n", ":2: expected a number above 0 as rmax, found '0'"),
+        ("Rmax GFlop/s,Nmax,Cores\n5,7,0.5\n", ":2: expected a whole number as cores, found '0.5'"),
+        ("Rmax GFlop/s,Nmax\n\n", ":3: expected a system, found nothing"),
+        ("Rmax GFlop/s,Nmax\nnan,7\n", ":2: expected a number above 0 as rmax, found 'nan'"),
     ],
 )
 def test_damaged_lists(content: str, where: str, capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:

@@ -25,7 +25,7 @@ from ibprof_lab.scaling.measured.call_costs import LinkSharing, TimedRun, read_c
 from ibprof_lab.scaling.measured.loggp import LogGP, read_loggp
 from ibprof_lab.scaling.measured.split_prediction import find_scaling, predict_split, print_split, read_runs
 from ibprof_lab.scaling.measured.time_prediction import OutOfRangeError, PredictedTime, TimeModel
-from ibprof_lab.scaling.scaling_document import show_notes, show_table
+from ibprof_lab.scaling.scaling_document import add_interval, show_notes, show_table
 from ibprof_lab.scaling.scaling_queries import parse_formula
 
 _RULES = ("packed", "spread")
@@ -261,8 +261,8 @@ def print_prediction(console: Console, document: dict[str, Any]) -> None:
         rates = [format_bytes(1 / each) + "/s" if each else "infinite" for each in (slope[0], slope[2], slope[1])]
         table.add_row(
             f"{format_bytes(first)} to {format_bytes(last)}",
-            _add_interval([format_seconds(each) for each in start]),
-            _add_interval(rates),
+            add_interval([format_seconds(each) for each in start]),
+            add_interval(rates),
         )
     show_table(
         console,
@@ -285,12 +285,6 @@ def print_prediction(console: Console, document: dict[str, Any]) -> None:
 
 def _time(row: dict[str, Any]) -> str:
     return f"{format_seconds(row['seconds'])} ({format_seconds(row['low'])} to {format_seconds(row['high'])})"
-
-
-def _add_interval(texts: list[str]) -> str:
-    """Join three texts: a value, and the ends of its interval. The interval is left out if its ends are equal."""
-    value, low, high = texts
-    return value if low == high else f"{value} ({low} to {high})"
 
 
 def _draw_prediction(path: Path, document: dict[str, Any], runs: Sequence[tuple[int, float]]) -> None:
