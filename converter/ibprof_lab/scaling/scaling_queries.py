@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ibprof.errors import InconsistentError, UsageError, quote_found
-from ibprof.load import load_profile
+from ibprof.load import load_profile, look_into
 from ibprof_converter.fabric.fabric_graph import NodeKind
 from ibprof_converter.routing.rail_files import find_rails
 from ibprof_converter.routing.subnet import read_rail_fabric
@@ -94,10 +94,11 @@ def query_recordings(
         processes, figure: as for `query_kernel`.
 
     Raises:
-        UsageError: a formula is invalid.
+        UsageError: a formula is invalid, or a run is given twice.
         InconsistentError: the runs do not show how the exchanged bytes depend on the number of processes.
         InputError: a profile cannot be read.
     """
+    check_distinct([path for _, path in runs])
     of_program, of_regions = read_operations(operations)
     of_data = parse_formula("--data", data)
     profiles = [(size, load_profile(path)) for size, path in runs]
@@ -114,6 +115,19 @@ def query_recordings(
 
         draw_study(figure, study)
     return describe_study(study, between)
+
+
+def check_distinct(paths: Sequence[Path]) -> None:
+    """Check that no run is given twice: its copy would not show the noise of repeated runs.
+
+    Raises:
+        UsageError: two paths are the same run.
+    """
+    seen: dict[Path, Path] = {}
+    for path in paths:
+        first = seen.setdefault(look_into(path).resolve(), path)
+        if first is not path:
+            raise UsageError(f"{path}: expected a further run, found the same run as {first}")
 
 
 def query_shares(

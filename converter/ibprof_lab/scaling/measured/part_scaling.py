@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Fits of time over the number of processes p: random draws of a formula (form) and of its coefficients.
 
-A form is one or two of the terms p^a log2(p)^b, with coefficients of at least 0. Cross-validation gives each form a
-weight: the times of one number of processes are predicted from the times of all other numbers. Each draw chooses a form
-with the probability of its weight, adds random noise to the fitted times, and fits the coefficients again. The draws
-thus show the uncertainty of the form, of the coefficients, and of a single run.
+A form is one or two of the terms p^a log2(p)^b (1 - 1/p)^c, with coefficients of at least 0. Cross-validation gives
+each form a weight: the times of one number of processes are predicted from the times of all other numbers. Each draw
+chooses a form with the probability of its weight, adds random noise to the fitted times, and fits the coefficients
+again. The draws thus show the uncertainty of the form, of the coefficients, and of a single run.
 
 Source: A. Calotoiu, T. Hoefler, M. Poke, F. Wolf, "Using automated performance modeling to find scalability bugs in
 complex codes", SC'13: the normal form and its choice by cross-validation. J. A. Hoeting, D. Madigan, A. E. Raftery,
@@ -20,22 +20,23 @@ import numpy as np
 import numpy.typing as npt
 
 Floats = npt.NDArray[np.float64]
-Term = tuple[float, int]
+Term = tuple[float, int, int]
 
-_CONSTANT, _DIVIDED = (0.0, 0), (-1.0, 0)
-_TERMS: tuple[Term, ...] = (
-    _DIVIDED, (-1.5, 0), (-1.0, 1), (-2 / 3, 0), (-0.5, 0), (0.0, 1), (0.5, 0), (1.0, 0), (1.0, 1), (2.0, 0),
-)  # fmt: skip
-"""Exponents a and b of each term.
+_CONSTANT, _DIVIDED, _OTHERS = (0.0, 0, 0), (-1.0, 0, 0), (0.0, 0, 1)
+_GROWING: tuple[Term, ...] = ((0.0, 1, 0), (0.5, 0, 0), (1.0, 0, 0), (1.0, 1, 0), (2.0, 0, 0))
+_TERMS: tuple[Term, ...] = (_DIVIDED, (-1.5, 0, 0), (-1.0, 1, 0), (-2 / 3, 0, 0), (-0.5, 0, 0), *_GROWING)
+"""Exponents a, b and c of each term.
 
 Examples: divided work has the term p^-1, and p^-1.5 if its parts fit caches better. Surfaces of blocks have p^(-2/3) in
-3 dimensions, p^(-1/2) in 2. Trees have log2(p), and a message to each process has p."""
+3 dimensions, p^(-1/2) in 2. Trees have log2(p), and a message to each process has p. If all other ranks wait for one
+rank, the mean wait has 1 - 1/p."""
 
 FORMS: tuple[tuple[Term, ...], ...] = (
     (_CONSTANT,),
     *((term,) for term in _TERMS),
     *((_CONSTANT, term) for term in _TERMS),
-    *((_DIVIDED, term) for term in ((0.0, 1), (0.5, 0), (1.0, 0), (1.0, 1), (2.0, 0))),
+    *((_DIVIDED, term) for term in (*_GROWING, _OTHERS)),
+    (_OTHERS,),
 )
 
 _LEAST_NOISE = 0.03
@@ -67,7 +68,8 @@ def draw_part(
 
     Args:
         processes, seconds: values of each run.
-        floor: for each run, seconds that are negligible. Errors are relative to the larger of `seconds` and `floor`.
+        floor: for each run, seconds that are negligible. Errors are relative to the mean `seconds` of the runs with the
+            same number of processes, or to `floor` if it is larger.
         noise: relative scatter between equal runs.
         at: numbers of processes to evaluate. For `ranks`, the forms are sorted by their seconds at the last of these
             numbers.
@@ -76,7 +78,8 @@ def draw_part(
     """
     sizes = np.unique(processes)
     usable = [form for form in FORMS if len(form) <= len(sizes)]
-    scale = np.maximum(seconds, floor)
+    means = np.array([seconds[processes == p].mean() for p in processes])
+    scale = np.maximum(means, floor)
     target = (seconds / scale)[None]
     scaled = [_evaluate(form, processes) / scale for form in usable]
     found = [_fit(columns, target)[0] for columns in scaled]
@@ -106,7 +109,9 @@ def draw_part(
 
 def _evaluate(form: Iterable[Term], processes: Floats) -> Floats:
     """Return the value of each term: float64 [term, p]."""
-    return np.stack([processes**power * np.log2(processes) ** logs for power, logs in form])
+    return np.stack(
+        [processes**power * np.log2(processes) ** logs * (1 - 1 / processes) ** others for power, logs, others in form]
+    )
 
 
 def _fit(columns: Floats, target: Floats) -> Floats:
@@ -139,8 +144,9 @@ def _cross_validate(columns: Floats, target: Floats, processes: Floats) -> float
 
 def _describe(form: Iterable[Term], coefficients: Floats) -> str:
     names = []
-    for (power, logs), coefficient in zip(form, coefficients.tolist(), strict=True):
+    for (power, logs, others), coefficient in zip(form, coefficients.tolist(), strict=True):
         factor = {0.0: "", 1.0: "p"}.get(power, f"p^{power:.3g}")
         if coefficient:
-            names.append(" ".join(filter(None, [f"{coefficient:.3g}", factor, "log2(p)" if logs else ""])))
+            factors = (f"{coefficient:.3g}", factor, "log2(p)" if logs else "", "(1 - 1/p)" if others else "")
+            names.append(" ".join(filter(None, factors)))
     return " + ".join(names) or "0"

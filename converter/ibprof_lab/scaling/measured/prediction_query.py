@@ -26,7 +26,7 @@ from ibprof_lab.scaling.measured.loggp import LogGP, read_loggp
 from ibprof_lab.scaling.measured.split_prediction import find_scaling, predict_split, print_split, read_runs
 from ibprof_lab.scaling.measured.time_prediction import OutOfRangeError, PredictedTime, TimeModel
 from ibprof_lab.scaling.scaling_document import add_interval, show_notes, show_table
-from ibprof_lab.scaling.scaling_queries import parse_formula
+from ibprof_lab.scaling.scaling_queries import check_distinct, parse_formula
 
 _RULES = ("packed", "spread")
 
@@ -62,11 +62,13 @@ def query_prediction(
         figure: picture file of the curve; None for no picture.
 
     Raises:
-        UsageError: a formula or the placement is invalid, or an option is given without an option that it needs.
+        UsageError: a formula or the placement is invalid, a run is given twice, or an option is given without an option
+            that it needs.
         InputError: a file cannot be read.
         InconsistentError: the runs do not determine the predicted times, or `processes` or `n` is outside the valid
             range.
     """
+    check_distinct([path for _, path in runs])
     if delays is None:
         needing = {"operations": operations, "fabric": fabric, "placement": placement, "slots": slots, "n": n}
         if lacking := next((name for name, given in needing.items() if given is not None), None):

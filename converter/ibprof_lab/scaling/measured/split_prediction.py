@@ -16,6 +16,7 @@ import shlex
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -34,7 +35,7 @@ from ibprof_lab.lab_choices import STRONG, WEAK
 from ibprof_lab.latency.outputs.delay_tables import new_table
 from ibprof_lab.scaling.measured.part_scaling import PartDraws, draw_part
 from ibprof_lab.scaling.measured.time_prediction import FARTHEST
-from ibprof_lab.scaling.scaling_document import show_notes, show_table
+from ibprof_lab.scaling.scaling_document import add_interval, show_notes, show_table
 
 Floats = npt.NDArray[np.float64]
 
@@ -154,7 +155,8 @@ def read_runs(given: Sequence[tuple[float | None, Path]], scaling: str | None) -
     """Return the runs, and the kind of scaling: as the problem sizes show or, without problem sizes, `scaling`.
 
     Raises:
-        InputError: the profiles have different programs, or only one number of processes.
+        InputError: the profiles have different programs, only one number of processes, or problem sizes that neither
+            stay equal nor grow with the number of processes.
         UsageError: only some runs have a problem size, or `scaling` contradicts the problem sizes.
     """
     runs = [read_parts(path) for _, path in given]
@@ -173,11 +175,20 @@ def read_runs(given: Sequence[tuple[float | None, Path]], scaling: str | None) -
         if len(sizes) > 1:
             raise UsageError("give the problem size of all runs or of none")
         return runs, scaling
-    for (size, _), run in zip(given, runs, strict=True):
-        same = {other for (other, _), one in zip(given, runs, strict=True) if one.processes == run.processes}
-        if len(same) > 1:
-            raise InputError(run.name, None, f"one problem size with {run.processes} processes", f"{size:g} and others")
     shown = STRONG if len(sizes) == 1 else WEAK
+    sized = [(size or 0.0, run) for (size, _), run in zip(given, runs, strict=True)]
+    for (before, fewer), (size, run) in pairwise(sorted(sized, key=lambda each: each[1].processes)):
+        if run.processes == fewer.processes and size != before:
+            raise InputError(
+                run.name,
+                None,
+                f"{before:g}, the problem size of another run with {run.processes} processes",
+                f"{size:g}",
+            )
+        if run.processes > fewer.processes and shown == WEAK and size <= before:
+            raise InputError(
+                run.name, None, f"a problem size above {before:g}, or equal sizes in all runs", f"{size:g}"
+            )
     if scaling not in (None, shown):
         raise UsageError(f"--scaling {scaling}: the runs' problem sizes are those of {shown} scaling")
     return runs, shown
@@ -196,7 +207,7 @@ def predict_split(
     """Return a document with predicted times, the call sites that stop scaling, and the valid range.
 
     Raises:
-        InconsistentError: a wanted number of processes is outside of the valid range.
+        InconsistentError: a wanted number of processes is outside of the valid range, or no formula fits the runs.
     """
     counts = sorted({run.processes for run in runs})
     least, most = counts[0], int(FARTHEST * counts[-1])
@@ -207,7 +218,8 @@ def predict_split(
                 f"{counts[-1]}, and predictions hold up to {FARTHEST:g} times the largest recorded number"
             )
     powers = [1 << power for power in range(most.bit_length()) if least <= 1 << power <= most]
-    curve = sorted({*(wanted or {*powers, *counts})})
+    shown = {*(wanted or {*powers, *counts})}
+    curve = sorted({*shown, *counts})
     grid = np.geomspace(least, most, _GRID)
     at = np.concatenate([grid, curve])
     parts = _merge_small(runs)
@@ -224,6 +236,15 @@ def predict_split(
     rows = []
     for column, p in enumerate(curve):
         low, seconds, high = (float(each) for each in np.quantile(runs_at[:, column], _TAILS))
+        took = float(np.mean([run.seconds for run in runs if run.processes == p] or [seconds]))
+        if seconds <= 0 or not low * (1 - 2 * _NOISE) <= took <= high * (1 + 2 * _NOISE):
+            raise InconsistentError(
+                f"no prediction: no formula fits all runs. With {p} processes the best formulas give "
+                f"{format_seconds(max(low, 0.0))} to {format_seconds(high)}, and the runs took {format_seconds(took)}. "
+                "Repeat the runs, or record more numbers of processes"
+            )
+        if p not in shown:
+            continue
         by_kind: defaultdict[str, float] = defaultdict(float)
         by_place: defaultdict[str, float] = defaultdict(float)
         for (place, kind), each in drawn.items():
@@ -273,7 +294,7 @@ def predict_split(
             }
             for place, kind in keys
         ],
-        "notes": _list_notes(runs, counts),
+        "notes": _list_notes(runs, counts, None if is_found else scaling),
     }
 
 
@@ -375,17 +396,21 @@ def _list_outside(runs: Sequence[RunParts], most: int) -> list[str]:
     ]
 
 
-def _list_notes(runs: Sequence[RunParts], counts: Sequence[int]) -> list[str]:
+def _list_notes(runs: Sequence[RunParts], counts: Sequence[int], stated: str | None) -> list[str]:
     notes = [f"{run.name}: {note}" for run in runs for note in run.notes]
     if len([p for p in counts if p > 1]) < 3:
         notes.append(
-            f"calls were recorded with {len([p for p in counts if p > 1])} numbers of processes above 1: many forms "
-            "fit these few points, so that intervals are wide; record a third number of processes"
+            "calls were recorded with fewer than 3 numbers of processes above 1: many forms fit these few points, so "
+            "that intervals are wide; record a third number of processes"
         )
     if len(runs) == len(counts):
         notes.append(f"no run was repeated: equal runs are assumed to differ by {_NOISE:.0%}; record each run twice")
     if counts[0] == 1:
         notes.append("the run of one process is the base of the speed-up; it communicates nothing")
+    if stated not in (None, shown := find_scaling(runs)):
+        notes.append(
+            f"the time of computing shows {shown} scaling, not {stated}: check --scaling and the problem sizes"
+        )
     if len(libraries := sorted({run.mpi for run in runs})) > 1:
         notes.append(
             f"the runs are of {len(libraries)} MPI libraries ({', '.join(map(name_mpi, libraries))}): calls may differ"
@@ -443,7 +468,6 @@ def _summarise(first: dict[str, Any], most: int) -> str:
 
 
 def _limit(limit: dict[str, float | None], most: int) -> str:
-    value, low, high = (
-        f"more than {most}" if limit[name] is None else f"{limit[name]:.0f}" for name in ("value", "low", "high")
+    return add_interval(
+        [f"more than {most}" if limit[name] is None else f"{limit[name]:.0f}" for name in ("value", "low", "high")]
     )
-    return value if low == high else f"{value} ({low} to {high})"

@@ -16,7 +16,7 @@ import pytest
 from ibprof.archive.otf2_archive import write_archive
 from ibprof.profile.profile_data import CallTimes, Profile, Site
 from ibprof_lab.cli.scaling import main
-from ibprof_lab.scaling.measured.part_scaling import FORMS, draw_part
+from ibprof_lab.scaling.measured.part_scaling import FORMS, Term, draw_part
 from ibprof_lab.scaling.measured.split_prediction import predict_split, read_parts
 from ibprof_testing.paths import ROOT
 from ibprof_testing.samples.profiles import make_host, make_profile, make_rank
@@ -171,16 +171,20 @@ def test_profiles_that_do_not_belong_together(
 
 def test_what_it_refuses(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     line = write_runs(tmp_path, strong, (4,))
-    assert main([*line, line[-1]]) == 3
+    write_archive(make_run(4, strong, 1.01), tmp_path / "again.otf2")
+    assert main([*line, str(tmp_path / "again.otf2")]) == 3
     assert "expected runs with two numbers of processes or more, found 2 with 4" in capsys.readouterr().err
     assert main([*write_runs(tmp_path, strong), "--processes", "64"]) == 5
     assert "no prediction: 64 processes are beyond the range of 2 to 32" in capsys.readouterr().err
 
 
-@pytest.mark.parametrize("form", FORMS[1:12])
-def test_a_form_is_recovered(form: tuple[tuple[float, int], ...]) -> None:
+@pytest.mark.parametrize("form", [*FORMS[1:12], FORMS[-1]])
+def test_a_form_is_recovered(form: tuple[Term, ...]) -> None:
     p = np.array([2.0, 4, 8, 16])
-    values = [sum(0.5 * at**power * np.log2(at) ** logs for power, logs in form) for at in (p, np.array([64.0]))]
+    values = [
+        sum(0.5 * at**power * np.log2(at) ** logs * (1 - 1 / at) ** others for power, logs, others in form)
+        for at in (p, np.array([64.0]))
+    ]
     drawn = draw_part(p, values[0], 0 * p, 0.0, np.array([64.0]), np.linspace(0, 1, 400), np.random.default_rng(1))
     low, high = np.quantile(drawn.seconds[:, 0], (0.025, 0.975))
     assert low < values[1][0] < high
@@ -212,3 +216,56 @@ def test_published_times_of_linpack_lie_inside(fitted: tuple[int, ...], held_out
     low, high = np.quantile(drawn.seconds[:, 0], (0.025, 0.975))
     assert low < seconds[held_out] < high
     assert high / low < (40 if len(fitted) == 2 else 2)
+
+
+def test_amdahls_law_is_found(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    """One rank computes alone while the others wait: their mean wait is 0.15 (1 - 1/p) s."""
+
+    def amdahl(p: int) -> tuple[float, ...]:
+        return 3.15 / p, 0.15 * (1 - 1 / p), 0.0
+
+    document = run_command(capsys, [*write_runs(tmp_path, amdahl), "--processes", "32"])
+    assert document["curve"][0]["seconds"] == pytest.approx(sum(amdahl(32)), rel=0.2)
+    assert "(1 - 1/p)" in next(part["form"] for part in document["parts"] if part["operation"] == "ALLREDUCE")
+
+
+def test_a_short_call_of_one_run_does_not_hide_the_others() -> None:
+    """A call takes 0.5 s in five runs, and 0.01 s in another run on 2 ranks."""
+    p, rng = np.array([2.0, 2, 4, 4, 8, 8]), np.random.default_rng(1)
+    seconds = np.array([0.01, 0.5, 0.5, 0.5, 0.5, 0.5])
+    drawn = draw_part(p, seconds, np.full(6, 0.01), 0.08, np.array([8.0]), rng.random(2000), rng)
+    assert np.median(drawn.seconds) == pytest.approx(0.5, rel=0.2)
+
+
+def test_runs_that_no_formula_fits(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    """From 2 to 4 ranks a call slows 60 times, faster than any formula grows."""
+
+    def jump(p: int) -> tuple[float, ...]:
+        return 0.5, 0.03 if p < 4 else 1.8, 0.001
+
+    line = [*write_runs(tmp_path, jump, (1, 2, 4)), "--scaling", "weak"]
+    for wanted in ([], ["--processes", "8"]):
+        assert main([*line, *wanted]) == 5
+        error = capsys.readouterr().err
+        assert "no prediction: no formula fits all runs. With 4 processes the best formulas give " in error
+        assert "and the runs took 2.3 s. Repeat the runs, or record more numbers of processes" in error
+
+
+def test_the_same_run_twice_is_no_repeated_run(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    line = write_runs(tmp_path, strong)
+    (tmp_path / "again").symlink_to(line[1])
+    fit = ["fit", "--operations", "n", "--data", "n", "--l-peak", "1", "--bandwidth", "1", f"4:{line[1]}"]
+    for given, first in ((line, ""), (fit, "4:")):
+        assert main([*given, f"{first}{tmp_path / 'again'}"]) == 2
+        assert f"again: expected a further run, found the same run as {line[1]}" in capsys.readouterr().err
+
+
+def test_problem_sizes_that_show_no_scaling(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    """Sizes must be equal or grow. Sizes that contradict the time of computing lead to a note."""
+    _, two, four, eight = write_runs(tmp_path, strong)
+    assert main(["predict", f"4:{two}", f"2:{four}", f"1:{eight}"]) == 3
+    assert "run4.otf2: expected a problem size above 4, or equal sizes in all runs, found 2" in capsys.readouterr().err
+    document = run_command(capsys, ["predict", f"1:{two}", f"2:{four}", f"4:{eight}"])
+    note = "the time of computing shows strong scaling, not weak: check --scaling and the problem sizes"
+    assert note in document["notes"]
+    assert note not in run_command(capsys, ["predict", two, four, eight])["notes"]
