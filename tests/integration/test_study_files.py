@@ -133,7 +133,7 @@ def test_help_names_all_that_a_study_may_say(capsys: pytest.CaptureFixture[str])
         (
             {"jobs": [{"name": "a", "role": "pairs", "bytes": "4 B", "share": 0.03}]},
             3,
-            "too small for its role: expected at least 2, found 0",
+            "too small for its role: expected at least 2 hosts, found 0",
         ),
         ({"extra": 1}, 3, "extra"),
         ({"vary": {"routing": "static"}, "by": ["routing"]}, 3, "vary to be a list of axes, found a mapping"),

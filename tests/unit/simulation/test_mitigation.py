@@ -58,7 +58,7 @@ def test_advice(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["advise", *jobs, "-o", str(tmp_path / "kept")]) == 0
     told = capsys.readouterr().out
     assert told.count("\n  all of these, where a mean did not settle: lost\n") == 1
-    assert "Advice: none, since a mean of the jobs next to each other did not settle." in told
+    assert "Advice: none, since the mean latency of one job next to the other did not settle." in told
 
 
 def mean_of(values: BySeed) -> float:
@@ -140,7 +140,7 @@ def test_links_of_jobs_that_end(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.parametrize("interval", [10 * US, 10 * MS, 10_000 * MS])
 def test_links_of_jobs_that_send_seldom(interval: float) -> None:
-    """The links have the paths to all peers of each client; MPI keeps a link busy for its bytes' time at line rate."""
+    """Shared links are on paths to all peers of clients; MPI keeps a link busy for its bytes' time at line rate."""
     cell = Cell(SMALL, (io(64 * KIB, interval), mpi(interval=interval)), (IO, MPI), MPI, 1)
     links, shared = find_shared_links(cell)
     simulation = set_up(cell).simulation

@@ -261,7 +261,7 @@ def test_hosts_are_in_the_order_of_first_ranks(tmp_path: Path) -> None:
             "to be hosts without another use, found 'host02, the host of a server'",
         ),
         ({}, {"hosts": "host[01-03]"}, "jobs", "job mpi: expected pairs of hosts, found 3 hosts"),
-        ({}, {"hosts": "host01", "role": "ring"}, "jobs", "job mpi: expected at least 2, found 1"),
+        ({}, {"hosts": "host01", "role": "ring"}, "jobs", "job mpi: expected at least 2 hosts, found 1"),
     ],
 )
 def test_hosts_that_cannot_be(

@@ -52,8 +52,8 @@ class OutlyingProcess:
 def find_outlying_processes(delays: Delays) -> list[OutlyingProcess]:
     """Find processes with outlying delays to or from most other processes, sorted by absolute deviation, descending.
 
-    The result of `_level` is modelled as sender effect + receiver effect + residual (Tukey's median polish). Returned
-    are the processes whose sender effect or receiver effect is an outlier.
+    For each pair, the median over lengths of log(delay / median delay of the length) is modelled as sender effect +
+    receiver effect + residual (Tukey's median polish). The result has the processes with an outlier among the effects.
     """
     if delays.processes < 3:
         return []

@@ -94,8 +94,8 @@ class MeasurementPlan:
             raise UsageError(f"--noise-processes: expected a mode of pairs, found {self.mode}")
         if self.noise.processes % 2 or self.noise.processes > max(processes - 2, 0):
             raise UsageError(
-                f"--noise-processes: expected an even number of at most {max(processes - 2, 0) // 2 * 2}, since two "
-                f"of the {processes} processes measure; found {self.noise.processes}"
+                f"--noise-processes: expected an even number of at most {max(processes - 2, 0) // 2 * 2}, since pairs "
+                f"exchange noise and two of the {processes} processes measure; found {self.noise.processes}"
             )
 
     @property

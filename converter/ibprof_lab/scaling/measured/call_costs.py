@@ -193,7 +193,7 @@ class LinkSharing:
         return len(self._hosts.name) * self.slots if self.slots else None
 
     def share(self, pattern: str, ranks: int) -> float:
-        """Return the share (slow-down by link sharing) of a pattern, the mean over its rounds.
+        """Return the mean share (slow-down by link sharing) over the rounds of a pattern.
 
         Raises:
             UsageError: the hosts have too few slots for the ranks.

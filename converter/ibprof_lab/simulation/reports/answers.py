@@ -148,8 +148,8 @@ def _conclude(advice: Advice, now: Scenario) -> str:
         return f"none. The MPI job sends nothing over the network: {ON_HOSTS}."
     if average(now.together[MPI]) is None or not now.io_bytes_per_s:
         return (
-            "none, since a mean of the jobs next to each other did not settle. Measure longer: run without --quick, or "
-            "with --full."
+            "none, since the mean latency of one job next to the other did not settle. Measure longer: run without "
+            "--quick, or with --full."
         )
     if advice.best:
         times = advice.best.change(MPI, now) or Figure(1.0, 0.0)
@@ -226,7 +226,9 @@ def format_threshold(question: ThresholdQuestion, found: Threshold) -> str:
 def _format_bounds(found: Threshold) -> list[str]:
     if found.below_ns is None or found.above_ns is None or found.about_ns is None:
         return ["  no I/O-congestion threshold: even without a pause requests hardly delay each other"]
-    by = f"{count_of(found.seeds, 'sample')} of hosts" + ("; other hosts: --seeds N" if found.seeds == 1 else "")
+    by = f"{count_of(found.seeds, 'sample')} of hosts" + (
+        "; other samples may differ: --seeds N" if found.seeds == 1 else ""
+    )
     return [
         f"  I/O-congestion threshold: about {_time(found.about_ns)}, between {_time(found.below_ns)} and "
         f"{_time(found.above_ns)}. This is the pause between a request's end and the next one's start,",

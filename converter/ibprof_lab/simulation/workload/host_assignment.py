@@ -146,7 +146,7 @@ def _count_hosts(workload: Workload, size: int | None, compute: int, left: int) 
         count -= count % 2
     if count < needed:
         of = "" if workload.hosts else f"its share of {compute} hosts is too small for its role: "
-        raise InconsistentError(f"job {workload.name}: {of}expected at least {needed}, found {count}")
+        raise InconsistentError(f"job {workload.name}: {of}expected at least {count_of(needed, 'host')}, found {count}")
     return count
 
 

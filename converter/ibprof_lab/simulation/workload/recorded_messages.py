@@ -267,9 +267,9 @@ def time_messages(line: Intervals, rank: Ints, peer: Ints, size: Floats, part: F
 
 
 def _group(line: Intervals, rank: Ints, peer: Ints) -> tuple[Ints, Ints]:
-    """Return the group of each row of the time line, the row's rank and peers, and the group of each message.
+    """Return the group of each row of the time line, and of each message.
 
-    A message without a row has the group -1 - rank.
+    Rows with the same rank and the same peers are a group. A message without a row has the group -1 - rank.
     """
     key = line.rank.astype(np.int64) << 32 | line.first_peer.astype(np.int64)
     keys, row, group_of_row = np.unique(key, return_index=True, return_inverse=True)

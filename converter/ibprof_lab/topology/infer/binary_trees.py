@@ -405,7 +405,7 @@ class _Fit:
         self.variance = max(rest / max(pairs - len(self.length), 1), FLOOR**2)
 
     def weakest_node(self, pairs: int) -> int | None:
-        """Return the node whose edge has the smallest likelihood gain minus cost; None if no cost exceeds its gain."""
+        """Return the node with the smallest likelihood gain - cost of its edge; None if no cost exceeds the gain."""
         hosts = len(self.tree.node_of_leaf)
         if self.tree.nodes == 1:
             return None

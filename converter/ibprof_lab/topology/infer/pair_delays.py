@@ -158,7 +158,7 @@ def _join_directions(matrix: npt.NDArray[np.floating]) -> tuple[npt.NDArray[np.f
 def fill_gaps(delays: npt.NDArray[np.floating], measured: npt.NDArray[np.bool_]) -> Floats:
     """Estimate the delays of unmeasured pairs from paths over a third host.
 
-    A path counts as long as the longer of its two delays, and the shortest path is the estimate. Pairs without such a
+    The estimate is the smallest value, over all these paths, of the longer of a path's two delays. Pairs without such a
     path are estimated later, from earlier estimates.
 
     Args:

@@ -160,7 +160,7 @@ class _Model:
         return None
 
     def _makes_three(self, a: Vertex, b: Vertex) -> bool:
-        """Return True if a switch on the edge has a third link: to a common neighbour, equally far from a and b."""
+        """Return True if a new switch on the edge gets a third link: to a common neighbour equally far from a and b."""
         return any(
             are_equal(self.graph.edges[a, each][_LATENCY], self.graph.edges[b, each][_LATENCY], self._epsilon)
             for each in nx.common_neighbors(self.graph, a, b)

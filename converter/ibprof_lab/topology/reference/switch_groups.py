@@ -272,7 +272,7 @@ def compare_groups(
                 continue
             found = str(leaf[neighbours[0]])
             misplaced.append(MisplacedHost(names[host], switch, tuple(names[others]), found, tuple(names[neighbours])))
-    unknown = (f"on which switch each of {len(unsure)} hosts is, such as {', '.join(unsure[:5])}",) if unsure else ()
+    unknown = (f"the switch of each of {len(unsure)} hosts ({', '.join(unsure[:5])})",) if unsure else ()
     together = tuple(tuple(sorted(each)) for each in merged.values())
     return replace(hosts, misplaced=tuple(misplaced), separated=tuple(apart), merged=together, unknown=unknown), moved
 
