@@ -366,7 +366,7 @@ static void snapshots_are_bounded(const char *folder)
     CHECK(largest == 20000 * 10 + 7 && last_bytes == 20000 / RANKS * GROUP * 10);
 }
 
-/* Peers known by address. Each of the first peers is a group of its own. All other peers, and peers known by rank, are
+/* Peers known by address. Each of the first peers is a separate group. All other peers, and peers known by rank, are
  * one group. */
 static void groups_of_addresses(const char *folder)
 {

@@ -57,7 +57,7 @@ void ibp_counters_clear(void);
 /* Add the user data sent to each peer, or fetched from it, to the total of the peer's group (struct ibp_snapshot). */
 void ibp_counters_by_group(uint32_t group_ranks, uint64_t *bytes, uint64_t *messages);
 
-/* Report on stderr, once per job, why the recording has no space for more counters. */
+/* Report on stderr, once per job, why no more counters can be recorded. */
 void ibp_counters_note_full(void);
 
 /* Add the user data of all regions to the totals of a mark (struct ibp_mark). */

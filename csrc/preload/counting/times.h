@@ -46,8 +46,8 @@ extern IBP_INTERNAL bool ibp_times_recorded;
 /* The progress loop is hooked. The source sets the variable before ibp_times_begin. */
 extern IBP_INTERNAL bool ibp_times_see_progress;
 
-/* A send that must wait waits in the hooked progress loop; with several threads in MPI, in the hooked function in which
- * threads wait. */
+/* True if a send that must wait does so in the hooked progress loop or, with several threads in MPI, in the hooked
+ * function in which threads wait. */
 extern IBP_INTERNAL bool ibp_times_see_sends;
 
 /* The function in which threads wait is hooked. The source sets the variable before ibp_times_begin. */

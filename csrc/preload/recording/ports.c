@@ -16,7 +16,7 @@
 #define DEVICES "/sys/class/infiniband"
 #define HARDWARE_MAX 512
 
-/* Records of hardware counters. ibp_ports_read_again adds the last values. */
+/* Records of hardware counters, with their values at the start. ibp_ports_read_again adds their last values. */
 static struct ibp_hardware *hardware[HARDWARE_MAX];
 static unsigned hardware_count;
 

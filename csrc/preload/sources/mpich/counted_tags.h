@@ -31,8 +31,8 @@ unsigned ibp_mpich_committing_call(uint32_t context);
 /* Return whether a message has shown that ibprof counted the tags of a communicator wrongly. */
 bool ibp_mpich_counted_wrongly(void);
 
-/* Return whether the program has made a call for which MPICH allocates a tag. MPICH may send the messages of this call
- * in any later call. */
+/* Return whether the program has made a call for which MPICH allocates a tag. MPICH may send the messages of such a
+ * call in any later call. */
 bool ibp_mpich_has_taken_tags(void);
 
 /* See sources/source.h. */

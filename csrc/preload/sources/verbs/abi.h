@@ -21,7 +21,8 @@
 #define IBP_VERBS_MIGRATED 0
 #define IBP_VERBS_EVENT_MIGRATED 6
 #define IBP_VERBS_TYPE_UD 4
-#define IBP_VERBS_TYPE_DRIVER 0xff /* mlx5's dynamic connections, EFA's reliable datagrams */
+/* mlx5's dynamic connections and EFA's reliable datagrams; each request has an address handle. */
+#define IBP_VERBS_TYPE_DRIVER 0xff
 #define IBP_VERBS_INIT_SEND_OPS (1 << 6)
 
 /* enum ibv_wr_opcode */
