@@ -87,7 +87,7 @@ def test_all_other_ports_are_taken_before_an_occupied_one(ports: int) -> None:
 
 
 def test_the_packets_of_a_message_stay_together() -> None:
-    """With one choice a message, all packets of a message take one port, and the messages together use all ports."""
+    """With one choice per message, all packets of a message take one port, and the messages together use all ports."""
     network, size = make(TREE, message_step_bytes=4096), 1 << 18
     simulation = Simulation(network, [Job("one", limit=1)], [Client(0, 0, [Step(7, size)])], adaptive=True)
     simulation.run()
