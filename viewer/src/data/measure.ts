@@ -57,9 +57,7 @@ export function timesPerByte({ linkGbps }: Model): Float64Array {
   return Float64Array.from(linkGbps, (gbps) => 8e-9 / (gbps > 0 ? gbps : fastest || 1));
 }
 
-/**
- * Return a conversion that multiplies each amount by its factor. Results are cached: pictures and lists need the same.
- */
+/** Return a conversion that multiplies each amount by its factor, and caches results for pictures and lists. */
 function scaleBy(factorsOf: (run: Model) => (index: number) => number): Measure["convert"] {
   const cache = new WeakMap<Amounts, Amounts>();
   return (bytes, run) => {

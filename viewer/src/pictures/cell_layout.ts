@@ -104,8 +104,8 @@ function groupEnds(model: Model): CellGroup[] {
 }
 
 /**
- * Return the link directions of each column: of a leaf switch, above the leaves of a lower switch, within a level of a
- * transmitting node.
+ * Return the link directions of each column. A column has the links of a leaf switch to hosts, of a lower switch to
+ * higher switches, or, within a level, the links on which a node transmits.
  */
 function sortIntoColumns(model: Model, { low, direction, ends }: CellGroup): number[][] {
   const { endNode, endPort, nodeLevel, nodeX } = model;

@@ -6,7 +6,7 @@ import { formatCount } from "../format";
 import { type BlockTree, findIdleGroups, growBlocks } from "./idle_groups";
 import { separate } from "./row_spacing";
 
-/** Largest number of columns that are not folded; largest width of a folded picture / width without folding. */
+/** Largest number of columns that are not folded; largest width of a folded picture / number of unfolded columns. */
 const FEW_COLUMNS = 64;
 const MOST_KEPT = 2 / 3;
 /** Gap between hosts of different leaf switches, and between switches, in columns. */
@@ -46,7 +46,8 @@ export interface Folding {
 }
 
 /**
- * Return the folding of the picture; null without levels, or if no rail is idle and the picture stays nearly as wide.
+ * Return the folding of the picture; null without levels, or if no rail is idle and the picture has few columns
+ * (`FEW_COLUMNS`) or stays nearly as wide (`MOST_KEPT`).
  */
 export function foldIdle(model: Model, used: Uint8Array, open: readonly number[]): Folding | null {
   if (!model.header.rails.every((rail) => rail.has_levels)) return null;
