@@ -54,7 +54,7 @@ def try_share(folder: Path, share: int, shares: int) -> None:
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Try the cases and print the table. Return 1 if a damage changed a result without a message."""
+    """Try the cases and print the table. Return 1 if damage changed a result and no message reported it."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("-o", "--output", type=Path, required=True, metavar="FOLDER")
     parser.add_argument("--processes", type=int, default=2)

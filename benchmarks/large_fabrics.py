@@ -5,10 +5,10 @@ python benchmarks/large_fabrics.py [--only all|job|clusters|rails|bombs] [--dump
 
 The fabrics are synthetic: 46,656 hosts, each with 6 random peers, and a job of 512 ranks on 11,664 hosts whose network
 is the bottleneck. `--dumps` adds the same job on the fabric in a folder of dumps, which are read without a cache of
-tables. `clusters` adds two fabrics of GPU hosts, with 4,096 and 32,768 adapters. `rails` compares this version with an
+tables. `clusters` has two fabrics of GPU hosts, with 4,096 and 32,768 adapters. `rails` compares this version with an
 older one on 8 rails of 4 planes each, in lists of links and forwarding tables that both versions can read. Half of the
-hosts exchange all-to-all in groups of 8; the other half form rings on each rail. The exit status is 1 if a time or a
-memory is above its limit.
+hosts exchange all-to-all in groups of 8; the other half form rings on each rail. The exit status is 1 above a limit of
+time or memory.
 """
 
 from __future__ import annotations

@@ -7,8 +7,8 @@ Run it where ibprof is installed, from a checkout:
 
 DIR has measured matrices: CSVs with the lower triangle of the delays in ns, and structure.json with the groups of hosts
 of each CSV ({"name.csv": {"cores": N, "groups": [[0, 1], ...]}}). For comparison, average linkage is tried with the
-thresholds 1.1, 1.25 and 1.5: a cluster counts as a switch if the cluster that contains it is at least this many times
-as high in the dendrogram.
+thresholds 1.1, 1.25 and 1.5: a cluster counts as a switch if the next larger cluster that contains it is at least this
+many times as high in the dendrogram.
 """
 
 from __future__ import annotations

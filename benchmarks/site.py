@@ -6,7 +6,7 @@
 
 Jobs are synthetic (`ibprof-site demo`). Ingest reads files with a line of JSON for each job, as jobs write them. SQLite
 gets rows that ibprof has parsed, so that SQLite's time does not include parsing. Every question runs in a new process,
-whose largest memory is printed. The engines' answers must be equal.
+whose largest memory is printed. The engines' answers must be equal, except to the question `load`.
 """
 
 from __future__ import annotations

@@ -143,8 +143,9 @@ class Compared:
 def least_of_whole(problem: PlacementProblem, job: TrainingJob, block: SlotOfRank) -> float:
     """Return a lower bound of the time (s) of the most loaded host link, if each tensor group is on one host.
 
-    A host with one group sends the bytes that leave the group, whatever the order. If a host has two groups, each group
-    gets the partner with which their host sends the fewest bytes. At best, a host's adapters send equal bytes.
+    A host with one group sends the bytes that leave the group, whatever the order. If hosts have two groups, the bound
+    gives each group the partner with which their host sends the fewest bytes. At best, a host's adapters send equal
+    bytes.
 
     Args:
         problem: the ranks to place.

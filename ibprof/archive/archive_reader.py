@@ -496,7 +496,7 @@ class DefinedRegion:
 
 @dataclass(frozen=True, slots=True)
 class Callpath:
-    """A call path. `parent` is the number of the caller's call path, or of no call path for the outermost."""
+    """A call path. `parent` is the number of the caller's call path; for the outermost, a number that none has."""
 
     parent: int
     region: DefinedRegion

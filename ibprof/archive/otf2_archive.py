@@ -82,7 +82,7 @@ def write_archive(run: Profile, path: Path, progress: Progress | None = None) ->
             (new / part.name).rename(part)
     finally:
         shutil.rmtree(folder, ignore_errors=True)
-        with suppress(OSError):  # removes only an empty folder: `claim_path`'s, for an archive that was not written
+        with suppress(OSError):  # removes only the empty folder that `claim_path` made, if no archive was written
             path.with_suffix("").rmdir()
 
 

@@ -115,7 +115,7 @@ def parse_counter_member(name: str) -> Tag:
 
 
 def transfer_members(opcode: Opcode) -> tuple[str, str]:
-    """Return the names of the bytes and the number of work requests with an opcode: `bytes posted write`."""
+    """Return the names of an opcode's two values, bytes and number of work requests: `bytes posted write`, ..."""
     return f"{TRANSFER_MEMBER} {opcode.name.lower()}", f"messages posted {opcode.name.lower()}"
 
 

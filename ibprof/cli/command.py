@@ -256,7 +256,7 @@ def _print_version(name: str) -> int:
 
 
 def _replace_closed_streams() -> None:
-    """Replace streams that a shell closed (`>&-`): the next opened file would get the descriptor of a closed stream."""
+    """Replace streams that a shell closed (`>&-`), so that no opened file gets the descriptor of a closed stream."""
     for name in ("stdout", "stderr"):
         if getattr(sys, name) is None:
             setattr(sys, name, open(os.devnull, "w", encoding="utf-8"))  # noqa: PTH123, SIM115  (open until exit)

@@ -180,8 +180,8 @@ def _carry_to_spawned(launch: Launch, wanted: Mapping[str, str]) -> dict[str, st
 def list_variable(launcher: Launcher | None, environment: Mapping[str, str]) -> str:
     """Return the name of Open MPI's variable that lists variables for other hosts.
 
-    Open MPI 4 refuses the user's list together with `-x`. So ibprof uses Open MPI's internal list, unless the user set
-    the other one.
+    Open MPI 4 refuses the user's list together with `-x`. So ibprof uses Open MPI's internal list, except with Open MPI
+    5, or if the user's list is set.
     """
     if launcher is Launcher.OPENMPI_5 or f"OMPI_MCA_{ENV_LIST}" in environment:
         return f"OMPI_MCA_{ENV_LIST}"

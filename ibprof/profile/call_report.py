@@ -184,7 +184,7 @@ class CallSum:
 def sum_calls(
     run: Profile, by: Sequence[str], choice: RowChoice | None = None, shares: WaitShares | None = None
 ) -> list[CallSum]:
-    """Return calls, time, bytes and messages, summed by some of `KEYS`, sorted by time, descending, then by key.
+    """Return calls, time, bytes and messages, summed by some of `KEYS`, sorted by time, then by bytes, descending.
 
     Sites with the same name are summed.
 

@@ -328,7 +328,7 @@ def check_hosts(run: Profile) -> tuple[HostCheck, ...]:
 
 
 def describe_hosts(run: Profile) -> Iterator[str]:
-    """Yield sentences on hosts whose ports counted much more than the ranks sent, or less than the ranks sent."""
+    """Yield sentences on hosts whose ports counted more than ranks' messages explain, or less than the ranks sent."""
     for each in check_hosts(run):
         if each.hardware_sent is None or each.unexplained_sent is None:
             continue

@@ -92,7 +92,7 @@ OUTWARD_OPCODES = (Opcode.SEND, Opcode.WRITE)
 
 
 class MarkKind(IntEnum):
-    """The event at which a rank recorded a `Mark`: region events, and the begin and end of recording."""
+    """The event at which a rank recorded a `Mark`: recording starts, stops, pauses or resumes; or a region event."""
 
     _generate_next_value_ = _HEADER.numbers_of("ibp_mark_kind", "IBP_MARK_")
     START = auto()

@@ -131,7 +131,7 @@ def _first(variables: Mapping[str, str], names: str) -> str:
 
 
 def output_values(variables: Mapping[str, str]) -> dict[str, str]:
-    """Return the value of each letter that may follow `%` in IBPROF_OUTPUT; `%j` and `%A` need a batch system."""
+    """Return letter -> value for the job's patterns in IBPROF_OUTPUT; `j` and `A` only in a batch system."""
     job = identify_scheduler_job(variables)
     known = {"j": job.job, "A": job.array_job or job.job} if job.system else {}
     rest = {

@@ -173,7 +173,7 @@ def read_launch(files: Sequence[RecordingFile]) -> dict[str, str]:
     for file in files:
         parts: dict[str, bytes] = {}
         records, owner = file.records("IBP_SEGMENT_LAUNCH")
-        for record in records[owner == owner[:1]]:  # of the first process; records of one name are parts of one text
+        for record in records[owner == owner[:1]]:  # only the first process's; those of one name are parts of a text
             name = decode_text(record["name"])
             parts[name] = parts.get(name, b"") + record["text"].tobytes().rstrip(b"\0")
         texts = {name: decode_text(text) for name, text in parts.items()} | texts
@@ -236,7 +236,7 @@ class FileGroup:
         return self.world_sizes == other.world_sizes and bool(other.ranks) and other.ranks <= lacking
 
     def distance(self, file: RecordingFile) -> int:
-        """Return the number of generations from a file's parent process up to an ancestor of the group's processes."""
+        """Return how many generations a file's parent process is below the nearest ancestor that the group has too."""
         return min(_distance(_ancestors(file), _ancestors(other)) for other in self.files)
 
 

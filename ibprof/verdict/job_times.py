@@ -265,7 +265,7 @@ def measure_job(run: Profile, links: BusiestLink | None = None) -> JobTimes:
 
 
 def _find_line_rate_s(run: Profile, busiest_host: float) -> float:
-    """Return the time of `busiest_host` bytes, in seconds, at the usual rate of adapters, or else at `SLOWEST_LINK`."""
+    """Return the seconds of `busiest_host` bytes at the usual rate of hosts' adapters, or else at `SLOWEST_LINK`."""
     rate = find_possible_rate(run)
     return busiest_host / (rate * 1e9 / 8 if rate else SLOWEST_LINK)
 

@@ -570,7 +570,7 @@ class _Judge:
         return found
 
     def _advise_balance(self, evidence: Sequence[Evidence], cause: str | None) -> str:
-        """Return advice that names the late rank or host, and where others wait for it; empty if neither is known."""
+        """Return advice that names the late rank or host, and where others wait; empty for other causes of waiting."""
         if not evidence or evidence[0].rank is None or cause not in ("late-rank", "slow-host", None):
             return ""
         late = evidence[0]

@@ -280,7 +280,7 @@ SMALL_BYTES = 4096
 """Largest size of a collective or a message that counts as quick in the comparison of clocks."""
 
 SAME_CLOCK_NS = 2_000
-"""Largest tolerated reversal of two ordered events of one host, in ns; larger ones give each rank its own clock."""
+"""Largest tolerated reversal of two ordered events of one host, in ns; larger ones can give each rank its own clock."""
 
 BLOCKED_NS = 10_000
 """Time in a call above which the call counts as blocked in the comparison of clocks."""
@@ -347,7 +347,7 @@ def _find_deciding(messages: MessageSamples, clocks: HostClocks, clock_of: Integ
 
 
 def _find_torn(orders: EventOrders, clocks: int) -> Integers:
-    """Return clocks that a host's ranks cannot share: events violate a certain order (`is_certain`), or most others."""
+    """Return clocks that a host's ranks cannot share: events violate an `is_certain` order, or most other orders."""
     own = orders.first == orders.second
     clock, certain = orders.first[own], orders.is_certain[own]
     is_wrong = orders.first_ns[own] > orders.second_ns[own] + SAME_CLOCK_NS

@@ -48,7 +48,7 @@ _UNTIMED = frozenset(
 
 
 SPREADS = 3
-"""A row's time beyond the time that its samples represent, plus this many standard errors of that, is unsplit."""
+"""A row's time is unsplit above this limit: the time that its samples represent + this many standard errors."""
 
 MOST_OF_A_ROW = 0.25
 """Largest share of a row's time that one sampled call may represent: its weight times its duration."""

@@ -219,7 +219,7 @@ def _count_completed(
 
 
 def _are_long(matched: MatchedSamples) -> tuple[npt.NDArray[np.bool_], npt.NDArray[np.bool_]]:
-    """Return two masks of rows: of calls that are long for all ranks, and of calls neither long nor chosen by the hash.
+    """Return two masks of rows: long for all ranks of the collective or message; neither long nor chosen by the hash.
 
     All ranks record a long collective or message, chosen by the hash or not. It represents only itself.
     Other collectives and messages represent others only if the hash chose them.

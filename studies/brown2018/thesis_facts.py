@@ -79,7 +79,7 @@ def least_io() -> str:
 
 
 def parameter_range(column: str) -> str:
-    """Return the smallest and largest slow-down of 4 KB MPI next to a checkpoint, over all values of a parameter."""
+    """Return the range of slow-downs of 4 KB MPI next to a checkpoint over a parameter's values (static routing)."""
     usual = {"lane_bytes": 65536.0, "packet_bytes": 4096.0, "switch_ns": 90.0}
     del usual[column]
     rows = [row for row in list_parameters("mpi") if row["slowdown"]]

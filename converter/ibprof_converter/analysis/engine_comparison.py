@@ -62,7 +62,7 @@ class EngineLoads:
             None if nothing was routed.
         lanes: virtual lanes that OpenSM's log states as needed; None if not stated.
         error: the reason for missing tables; None if there are tables.
-        accounts: how many bytes, ranks or hosts each stage of the pipeline read and left out.
+        accounts: for each stage of the pipeline, how many bytes, ranks, hosts, ... it read and left out.
     """
 
     engine: str
@@ -106,7 +106,7 @@ class EngineComparison:
 
     @property
     def best(self) -> EngineLoads | None:
-        """The deadlock-free engine with the fewest unrouted bytes; of several, the one with the shortest time; or None.
+        """The deadlock-free engine with the fewest unrouted bytes, then the shortest time; None if each can deadlock.
 
         Engines that need several virtual lanes are considered only if no other engine is free from deadlock.
         """

@@ -132,7 +132,7 @@ class TrafficOptions:
 
     @property
     def over_hosts(self) -> bool:
-        """True if the senders and receivers of a pattern are hosts, whose adapters `placements` or `nic` choose."""
+        """True if patterns join hosts, not adapters: `placements` or `nic` choose the host or adapter of each rank."""
         return bool(self.placements or self.nic)
 
 

@@ -189,7 +189,10 @@ def place_ranks(
             rows.insert(0, times.row("given", slot_of_rank))
         else:
             rows.insert(0, _judge_elsewhere(subnets, hosts, demand, given, options))
-            notes = (*notes, "some of the ranks' present hosts are not among the hosts to choose from")
+            notes = (
+                *notes,
+                "some of the ranks' present hosts are not among the hosts to choose from, or have too few slots",
+            )
     # The bounds are valid only if forwarding tables fix the link directions of each flow.
     bounds = TimeBounds() if is_adaptive else find_bounds(problem)
     seconds = options.seconds or default_seconds(demand.ranks)
@@ -344,7 +347,7 @@ def _list_gaps(
 def _judge_elsewhere(
     subnets: Sequence[Subnet], hosts: Hosts, demand: RankTraffic, given: npt.NDArray[np.int32], options: PlaceOptions
 ) -> CandidateRow:
-    """Judge the present placement if some of its hosts are not among the hosts to choose from."""
+    """Judge the present placement if its hosts are not all among the hosts to choose from, or have too few slots."""
     slots = assign_slots(hosts, own_hosts(given, None), len(given), options.nic)
     slot_of_rank = slots_on_hosts(slots, given)
     assert slot_of_rank is not None

@@ -219,7 +219,9 @@ def _find_obstacle(a: RunFacts, b: RunFacts, names: tuple[str, str]) -> tuple[Ch
     if knows_all and a.rank_host is None and not {*a.carried} & {*b.carried} and not _same_fabric(a, b):
         return ChangeKind.NOT_COMPARABLE, "no link carries bytes in both runs: they seem to be on different fabrics"
     if a.load_basis != b.load_basis:
-        return ChangeKind.UNKNOWN, f"the load basis is {a.load_basis} in {names[0]} and {b.load_basis} in {names[1]}"
+        return ChangeKind.UNKNOWN, (
+            f"link loads are of kind `{a.load_basis}` in {names[0]} and of kind `{b.load_basis}` in {names[1]}"
+        )
     if a.ranks is not None and b.ranks is not None and a.ranks != b.ranks:
         return ChangeKind.RANKS, _describe_ranks(a, b, (a.ranks, b.ranks))
     return None

@@ -90,7 +90,7 @@ def check_routes(rail: int, subnet: Subnet) -> Iterator[FabricFinding]:
 
 
 def _count_lost(routes: SubnetRoutes, lids: npt.NDArray[np.integer]) -> npt.NDArray[np.int64]:
-    """Count the leaf switches whose path to a LID ends by a `Reason`: int64 [reason, LID]."""
+    """Count per `Reason` and LID the leaf switches whose path to the LID ends for this reason: int64 [reason, LID]."""
     fabric = routes.network.fabric
     is_leaf = np.zeros(fabric.nodes, np.bool_)
     is_leaf[routes.switch_node[: routes.leaves]] = True

@@ -157,8 +157,8 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "--patterns",
         action="store_true",
-        help="instead of loads of TRAFFIC: compute the share of its links' speed that a pair of hosts gets in common "
-        "patterns; bisect is the effective bisection bandwidth",
+        help="instead of loads of TRAFFIC: compute the throughput of a pair of hosts in common patterns, as a share of "
+        "the speed of the pair's links; bisect is the effective bisection bandwidth",
     )
     parser.add_argument(
         "--samples", metavar="N", type=int, help=f"with --patterns: samples of each pattern (default: {_SAMPLES})"

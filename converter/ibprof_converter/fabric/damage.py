@@ -22,7 +22,7 @@ _PROGRESS = re.compile(rb"DR path .* -> (?:new|known|processing) ")
 
 
 class DamageKind(Enum):
-    """Kinds of unused lines; a kind states if links or routes are lost without the lines."""
+    """Kinds of unused lines; a kind states whether links or routes are lost without the lines."""
 
     STRAY = "stray"
     """Text of a terminal or of another program: nothing is lost."""
@@ -61,7 +61,7 @@ class Damage:
         return self.describe(0)
 
     def describe(self, more: int) -> str:
-        """Return text on the damage, with lines, file and GUID, and the number of equal damages elsewhere (`more`)."""
+        """Return text on the damage: lines, file, GUID, and the number of other places with equal damage (`more`)."""
         of = f"{self.node_guid:#018x}: " if self.node_guid is not None else ""
         places = ", ".join(filter(None, (self.place, f"and {more} more alike" if more else "")))
         return f"{of}{self.what}{f' ({places})' if places else ''}"

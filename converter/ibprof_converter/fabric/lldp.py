@@ -129,7 +129,7 @@ def _add(found: _Neighbours, path: str | PathLike[str], data: bytes) -> None:
 
 
 def _simplify(document: Any) -> Any:
-    """Convert the JSON of `-f json0` to the form of `-f json`: names become keys; lists of one item, the item."""
+    """Convert the JSON of `-f json0` to the form of `-f json`: names become keys, lists of one item become the item."""
     if not (isinstance(document, dict) and isinstance(document.get("lldp"), list)):
         return document
     found = []

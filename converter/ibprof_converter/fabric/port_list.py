@@ -6,7 +6,7 @@ r"""Parse the output of `ibnetdiscover -p`: a line for each port, so two for eac
 
 The GUIDs are PORT GUIDs. The PORT GUID of a switch is also its NODE GUID. The NODE GUID of an adapter is assumed to be
 PORT GUID minus port number. The assumption is right for many adapters; with it, the ports of an adapter get one NODE
-GUID. A remark reports it. The format lacks link state, number of ports, SystemGUID and LMC.
+GUID. A remark reports the assumption. The format lacks link state, number of ports, SystemGUID and LMC.
 """
 
 from __future__ import annotations

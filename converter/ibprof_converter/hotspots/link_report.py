@@ -190,7 +190,7 @@ def judge_job(
         routes: sentences on modelled routes and assumed speeds; empty if neither applies.
         by_region: region -> time at line rate of the region's most loaded link direction, in seconds; None if unknown.
         moved: true if `--placement` moves ranks to other hosts.
-        lost: sentences on data that was left out when files were read (`Coverage.lost`).
+        lost: sentences on hosts, LIDs and lines that were left out when files were read (`Coverage.lost`).
     """
     times = _time_links(links, routes) if links else None
     if times and links:

@@ -324,7 +324,7 @@ class LevelTree:
         return x
 
     def _put_hosts_under_leaves(self, position: Positions) -> Positions:
-        """Return x of the nodes of level 0: below their leaf, with equal space per leaf; if without a leaf, right."""
+        """Return x of nodes of level 0: below their leaf, with equal space per leaf; without a leaf, at the right."""
         pairs = np.concatenate([self.fabric.link_node, self.fabric.link_node[:, ::-1]])
         pairs = pairs[(self.level[pairs[:, 0]] == 0) & (self.level[pairs[:, 1]] == 1)]
         leaf_of = np.full(self.fabric.nodes, np.inf)  # position of the node's first leaf

@@ -50,10 +50,10 @@ _LOW_TO_HIGH = ("#fbd26a", "#f58c46", "#d94a6a", "#8a2a86", "#260c51")
 """Colours from light to dark, which are also distinct in grey and for colour-blind readers."""
 
 _BUNDLE_HEIGHT = 0.34
-"""Offset of the outermost of parallel links within a level / distance of two levels."""
+"""Distance of the outermost parallel link within a level from a straight line / distance of two levels."""
 
 _BUNDLE_STEP = 0.004
-"""Half of the largest distance of adjacent parallel links, which join two levels / width of the picture."""
+"""Half of the largest distance of adjacent parallel links between two levels / width of the picture."""
 
 _INK = 26.0
 """Line width in points, which is divided by the square root of the number of half links."""

@@ -228,7 +228,7 @@ def print_placements(console: Console, comparison: PlacementComparison) -> None:
     for column in (*columns, "most loaded access link of a host"):
         table.add_column(column, justify="left" if column == "placement" else "right")
     for row in comparison.rows:
-        # Print how much lower the best time is only if both placements leave the same number of bytes without a route.
+        # Print a gain only if this placement and the best one leave the same number of bytes without a route.
         comparable = row.bottleneck_seconds and row.lost_bytes == comparison.rows[0].lost_bytes and row.name != "best"
         gain = f"{(1 - best / row.bottleneck_seconds) * 100:.0f}%" if comparable else ""
         table.add_row(

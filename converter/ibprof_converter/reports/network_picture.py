@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The picture at the top of a report's page: the used part of the network; most loaded links are thick and numbered.
+"""The picture at the top of a report's page: the network's used part; the most loaded links are thick and numbered.
 
 A fabric with levels has one column of boxes per level, hosts first; other fabrics are drawn in a plane. In a column
 with many boxes, adjacent hosts or switches without a thick link share one box.
@@ -115,7 +115,7 @@ def _explain(part: UsedPart) -> str:
     )
     numbered = {tuple(sorted((mark.sender, mark.receiver))) for mark in part.marks}
     if any(tuple(sorted(pair)) not in numbered for pair in part.alike.tolist()):
-        said += " Thinner lines of the same colour: other links of items with at least half the time of link 1."
+        said += " Thinner lines of the same colour: links counted as alike, with at least half the time of link 1."
     return said if part.is_used.all() else f"{said} Dashed boxes: idle."
 
 

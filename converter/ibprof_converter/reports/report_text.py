@@ -35,7 +35,7 @@ _MOST = 0.5
 """A host or a call is named if it has at least this share of a link direction's bytes."""
 
 _LEAST_VERDICT = 8
-"""The verdict may have at least this number of lines."""
+"""Smallest limit on the number of the verdict's lines."""
 
 _SENTENCE_END = re.compile(r"(?<=[.!?]) (?=[A-Z0-9])")
 

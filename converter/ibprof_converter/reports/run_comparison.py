@@ -328,7 +328,7 @@ def compare(
             "may come from this difference",
         )
     if by_share:
-        notes.insert(0, f"{a.ranks} and {b.ranks} ranks: bytes are compared by share of the run's bytes")
+        notes.insert(0, f"{a.ranks} and {b.ranks} ranks: bytes are compared by share of each run's bytes")
         notes.append("pairs of ranks are not compared: rank numbers of A and B do not correspond")
     parts = [
         _compare_part(dimension, a, b, by_share)

@@ -293,7 +293,7 @@ class SenderBalance:
 def sender_imbalance(
     demand: RankTraffic | None, run: RunSummary | None, rails: Sequence[RailSum], loads: FabricLoads | None
 ) -> tuple[SenderBalance, ...]:
-    """Return the balances of sent and received bytes over ranks and hosts, and of sent bytes over rails.
+    """Return the known balances of sent and received bytes over ranks and hosts, and of sent bytes over rails.
 
     Args:
         run: sums of the recorded run.

@@ -235,7 +235,7 @@ class SiteQueries:
         """Return the jobs that would gain from another rank placement, sorted by node hours, descending.
 
         The ingest predicted the gain: the seconds by which another placement shortens the time of the most loaded link
-            direction at line rate.
+        direction at line rate.
         """
         return self._ask(_SQL["find_gains"], {**_bounds(first, last), "top": top})
 

@@ -426,7 +426,7 @@ def _order_by_leaf(leaves: dict[str, tuple[int, int]]) -> tuple[list[str], npt.N
 def account_for_fabrics(fabrics: Sequence[Fabric], hosts: Hosts | None) -> Iterator[StageAccount]:
     """Yield the numbers of links, adapters and hosts that were kept and left out when the fabrics were read.
 
-    Adapters are counted if `--interfaces` leaves some out; hosts are counted unless `hosts` is None.
+    Adapters are counted if `--interfaces` or its default leaves some out; hosts are counted unless `hosts` is None.
     """
     for fabric in fabrics:
         kept, inactive = fabric.links, len(fabric.inactive)

@@ -133,7 +133,7 @@ class TriedChange:
         what: text that describes the change.
         kind: one of `KINDS`.
         causes_before: number of earlier causes; their remedies were already applied.
-        max_time_after_s: predicted largest link time; None if the change was not tried.
+        max_time_after_s: predicted largest link time; None if not tried, or if bytes lose their route.
         why_not: the reason why the change is not the remedy; None for the remedy.
     """
 
