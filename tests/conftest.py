@@ -34,7 +34,7 @@ settings.register_profile("short", settings.get_profile("full"), max_examples=25
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Try fewer examples if the long forms of tests are left out."""
+    """Let hypothesis try fewer examples if pytest leaves out the tests with the mark `full`."""
     settings.load_profile("short" if config.option.markexpr == "not full" else "full")
 
 

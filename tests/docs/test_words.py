@@ -89,7 +89,7 @@ def source_files(folder: Path, suffixes: tuple[str, ...] = SUFFIXES) -> Iterator
 
 
 def is_read(passage: Passage, room: str) -> bool:
-    """Return whether a passage is English for readers. Strings of tests are data."""
+    """Return whether to check a passage: a comment, a docstring, or a long enough string outside tests."""
     if passage.kind != STRING:
         return True
     return not room.startswith("tests") and len(passage.text.split()) >= MESSAGE_WORDS and "=>" not in passage.text
@@ -112,8 +112,8 @@ def find_faults(passages: list[Passage]) -> Iterator[tuple[int, str]]:
 
 
 def find_faulty_names(path: Path) -> Iterator[str]:
-    """Find the names of a source file that have a phrase of the list: `LINE: NAME: write ...`."""
-    if path.stem in RULES["file_names"] and path.parent.name != "cli":  # a command names its file
+    """Yield a message `LINE: NAME: write ...` for each name of a source file that has a forbidden phrase."""
+    if path.stem in RULES["file_names"] and path.parent.name != "cli":  # command files have the command's name
         yield f"0: {path.stem}: write what the file holds"
     for line, name in read_names(path):
         if name in JSON_KEYS:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The estimate for adaptive routing: its error against the packet engine, and its use in reports and placements."""
+"""Estimated loads of adaptive routing are close to the packet engine's loads; reports and placements use them."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def run_json(main: Callable[[list[str]], int], arguments: list[str], capsys: pyt
 
 
 def test_the_estimate_ranks_and_judges(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """For static routes (5.6 ms), the report advises another placement. Adaptive routes take only 0.8 ms."""
+    """With static routes (5.6 ms), the report advises another placement; with adaptive routes (0.8 ms), no change."""
     arguments = [SPREAD, str(write_collisions(tmp_path)), "--json"]
     static = run_json(report.main, arguments, capsys)
     assert static["load_basis"] == static["diagnosis"]["load_basis"] == "static"
@@ -114,8 +114,10 @@ def test_a_far_alone_makes_the_estimate_judge(tmp_path: Path, capsys: pytest.Cap
 
 
 def test_placements_are_judged_by_the_estimate(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Eight ranks on one leaf send to eight on another. Adaptive routes share the uplinks, so no placement is
-    better."""
+    """Eight ranks on a leaf send to another leaf.
+
+    Adaptive routes use all uplinks equally, so no other placement is better.
+    """
     traffic = tmp_path / "ranks.csv"
     traffic.write_text("src,dst,bytes,messages\n" + "".join(f"{n},{8 + n},8000000,1\n" for n in range(8)))
     hosts = tmp_path / "hosts"
@@ -150,9 +152,9 @@ def test_the_error_of_the_estimate_is_that_of_the_docs(shape: str, cut: int | No
 
 
 def test_ports_that_are_equally_full_but_lead_to_unequal_ones() -> None:
-    """A switch of the middle level lost three of four uplinks. At first, leaf switches' queues do not show this.
+    """A switch of the middle level lost three of four uplinks, which the queues of leaf switches do not show at first.
 
-    If flows were shared evenly, 6 would take the switch's only uplink; in the packet engine, 3.1 flows take it.
+    If leaf switches chose all uplinks equally often, 6 flows would use the last uplink; in the packet engine, 3.1 do.
     """
     subnet = without_cables(read_subnet("xgft:3:4,4,4:1,4,4"), 3)
     hosts = index_network(subnet, Hardware()).hosts

@@ -31,7 +31,10 @@ SITES = tuple(
     for name, program in zip(NAMES, ("app", "app", "app", "other"), strict=True)
 )
 BYTES = (1, 20, 300, 4000, 50_000)
-"""Bytes of the unknown site, then of each site. Each sum of these numbers shows which sites it contains."""
+"""Bytes that a rank sends from the unknown call site, then from each known call site.
+
+Each sum of these numbers shows which sites it contains.
+"""
 
 
 def make_run(factor: int = 1) -> Profile:

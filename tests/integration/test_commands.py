@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The commands that read inputs: their output and their exit statuses."""
+"""`ibprof collect`, `doctor`, `env`, `info`, `lib` and `matrix` have the expected output and exit statuses."""
 
 from __future__ import annotations
 

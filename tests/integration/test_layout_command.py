@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Command lines of `ibprof-layout` and `ibprof-report`."""
+"""`ibprof-layout` and `ibprof-report` have the expected output files, texts and exit statuses."""
 
 from __future__ import annotations
 

@@ -46,7 +46,7 @@ def ports() -> Ports:
 
 
 def sums(run: Profile, direction: Direction) -> dict[int, dict[str, int]]:
-    """Return rank -> peer -> bytes."""
+    """Return rank -> peer -> bytes that the rank sent or received, by `direction`."""
     found: dict[int, dict[str, int]] = {rank.rank: {} for rank in run.ranks}
     for row in (run.counters.direction == direction).nonzero()[0]:
         peers = found[int(run.counters.rank[row])]
@@ -125,7 +125,7 @@ def test_ranks_wait_for_the_rank_whose_gpu_is_late(
 
 
 def test_balanced_gpus_make_no_rank_late(harness: Path, ports: Ports, tmp_path: Path) -> None:
-    """All ranks compute for the same time, and the network takes the same time."""
+    """Before each of 20 collectives, all ranks compute for 20 ms; the transfer takes 20 ms too."""
     run_ranks(harness, ports, tmp_path, 4, 7, "compute_us=20000", "wire_us=20000", "collectives=20")
     run = load_profile(tmp_path)
     said = judge_run(run)
@@ -306,7 +306,7 @@ def test_ibprof_run_sets_the_plug_in_and_reports(
 
 
 def test_unknown_peers_are_reported(harness: Path, ports: Ports, tmp_path: Path) -> None:
-    """Only one of two ranks was recorded."""
+    """If only one of two ranks was recorded, its messages have an unknown peer."""
     run_ranks(harness, ports, tmp_path, 2, 7, only_recorded=0)
     run = load_profile(tmp_path)
     assert [rank.rank for rank in run.ranks] == [0]

@@ -64,10 +64,10 @@ class Case:
 CASES = {
     # A row of 16 ranks has 32 neighbours on other hosts, a block of 4 by 4 has 16.
     "halo": Case(lambda: halo(16), 256, 16, 32 * BYTES / RATE, 16 * BYTES / RATE),
-    # First, eight hosts of a leaf share its four uplinks. With both ranks of each pair on one host, links carry
-    # nothing.
+    # In the given order, eight hosts of a leaf share its four uplinks. With both ranks of each pair on one host, links
+    # carry nothing.
     "pairs": Case(lambda: opposite(64), 64, 2, 4 * BYTES / RATE, 0.0),
-    # First, one host has all eight roots; at best, each host has one root and seven other ranks.
+    # In the given order, one host has all eight roots; in the best order, each host has one root and seven other ranks.
     "gather": Case(lambda: gathers(8, 64), 64, 8, 8 * 56 * BYTES / RATE, 56 * BYTES / RATE),
 }
 

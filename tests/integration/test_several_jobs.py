@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Several jobs on one network: the loads of each job alone, in one table."""
+"""If several jobs use one network, one table has the loads of each job."""
 
 from __future__ import annotations
 

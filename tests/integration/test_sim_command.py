@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Command lines of `ibprof-sim`: the files that a study leaves, and its exit statuses."""
+"""`ibprof-sim` writes the expected files of a study, and ends with the expected exit status."""
 
 from __future__ import annotations
 
@@ -65,7 +65,10 @@ def test_a_job_by_itself_says_what_its_messages_take(tmp_path: Path, capsys: pyt
 
 
 def test_virtual_lanes_are_reported(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """A ring of six switches needs two lanes, which ibprof-sim reports. A tree needs one lane, without a report."""
+    """A ring of six switches needs two lanes, which ibprof-sim reports.
+
+    For a tree, which needs one lane, ibprof-sim reports nothing.
+    """
     jobs = [{"name": "mpi", "role": "ring", "bytes": 4096, "share": 1}]
     for fabric, lanes in (("torus:6:1@100", 2), ("xgft:1:4:1@100", 1)):
         study = write_study(tmp_path, fabric=fabric, servers=0, jobs=jobs)
@@ -136,7 +139,7 @@ def test_messages_that_never_arrive_are_no_result(tmp_path: Path, capsys: pytest
 
 
 def test_a_study_that_varies_something(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Two placements, two intervals and two measured jobs: 8 runs of both jobs, 3 baselines for each placement."""
+    """Two placements, two intervals and two measured jobs lead to 8 simulations of both jobs and 6 of a job alone."""
     study = write_study(
         tmp_path,
         vary=[
@@ -245,7 +248,7 @@ def test_sizes_of_1_byte_and_1_tb(tmp_path: Path) -> None:
     study = write_study(tmp_path, jobs=jobs, measured="tiny", effort={"hops": 2_000_000, "background": 1})
     assert main(["run", str(study), "-o", str(tmp_path / "out"), "--workers", "1"]) == 0
     cells = json.loads((tmp_path / "out" / "summary.json").read_text())["cells"]
-    # A request of a terabyte does not end within so few packets: the cell has no result, and a note says why.
+    # The limit of packet-hops ends the simulation before the request of a terabyte ends, so the cell has no mean.
     assert [cell["is_settled"] for cell in cells] == [True, False]
     assert cells[1]["mean_us"] is None
     assert "given up" in cells[1]["note"]

@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Each stage states the bytes that it received, kept and left out. Texts begin with the bytes left out, if many."""
+"""Each stage states the bytes that it received, kept and left out.
+
+If many bytes are left out, the text begins with them.
+"""
 
 from __future__ import annotations
 

@@ -23,7 +23,7 @@ pytestmark = pytest.mark.usefixtures("undrawn")
 
 
 def test_files_are_searched_next_to_the_study(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Files are searched in the study's folder, then in the working folder.
+    """Files that a study names are searched in the study's folder, then in the working folder.
 
     A folder with two rails is an error, because a study has one rail.
     """
@@ -216,7 +216,7 @@ def test_files_that_are_no_study(content: bytes, tmp_path: Path, capsys: pytest.
 
 
 def test_a_file_that_grows_when_it_is_written_out(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Ten aliases of ten aliases, forty levels deep: no memory can hold the expanded value."""
+    """YAML aliases stand for lists of ten aliases, forty levels deep; no memory can hold the expanded value."""
     lists = ["&a0 [x]", *(f"&a{n} [{', '.join(10 * [f'*a{n - 1}'])}]" for n in range(1, 40))]
     job = f"jobs: [{{role: pairs, bytes: 1 B, name: [{', '.join(lists)}]}}]"
     (tmp_path / "study.yaml").write_text(f"fabric: xgft:1:4:1\n{job}\n")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Training jobs as TRAFFIC on command lines: placed, routed and reported."""
+"""Commands place, route and report training jobs that a command line names as TRAFFIC."""
 
 from __future__ import annotations
 

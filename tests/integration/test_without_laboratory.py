@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reports, placements and views without the libraries of the extra `lab`."""
+"""Reports, placements and views work without the libraries of the extra `lab`."""
 
 from __future__ import annotations
 

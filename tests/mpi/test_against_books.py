@@ -58,7 +58,7 @@ def test_persistent_point_to_point(mpi: Mpi, build: Build, ranks: int, tmp_path:
 
 @pytest.mark.parametrize("monitored", [0, 1], ids=["", "monitored"])
 def test_starts_that_another_tool_passes_on(system_mpi: Mpi, build: Build, monitored: int, tmp_path: Path) -> None:
-    """Bytes, calls and messages of MPI_Startall are counted once, although another tool calls PMPI_Startall inside it.
+    """Bytes, calls and messages of MPI_Startall are counted once, although another tool wraps it.
 
     With Open MPI's monitoring, ibprof does not hook requests, so its wrappers of MPI_Start* count the bytes.
     """
@@ -77,7 +77,7 @@ def test_starts_that_another_tool_passes_on(system_mpi: Mpi, build: Build, monit
     }
     assert (calls["START"], calls["STARTALL"]) == (2 * 20 * 15 * 4, 2 * 20 * 45)
     assert calls["WAITALL"] == 2 * 20 * 60
-    # A request is created 20 times, with 30 rounds each; each round sends 4 messages.
+    # Both ranks create their requests 20 times, for 30 rounds each time; in each round, a rank sends 4 messages.
     assert [rank.messages for rank in profile.ranks] == [2 * 20 * 30 * 4] * 2
 
 

@@ -89,7 +89,7 @@ def record(
 @pytest.mark.parametrize("options", [("-O0",), ("-O2",), ("-O2", "-no-pie", "-fno-pie")], ids=" ".join)
 def test_lines_of_c(name: str, options: tuple[str, ...], build: Build, tmp_path: Path) -> None:
     expected = expected_lines("call_sites.c")
-    if name == INTEL:  # its persistent collectives have other tags than MPICH's
+    if name == INTEL:  # Intel MPI's persistent collectives have other tags
         options += ("-DNO_PERSISTENT_COLLECTIVES",)
         expected = {key: count for key, count in expected.items() if key[0] != "BCAST_INIT"}
     run = record(name, "call_sites.c", build, tmp_path, options)
@@ -200,7 +200,7 @@ def test_libraries_that_are_closed(name: str, callers: str, build: Build, tmp_pa
 
 
 def test_lines_of_a_stripped_program(build: Build, tmp_path: Path) -> None:
-    """Sites have lines from a debug file in the program's folder. After its removal, sites have only addresses."""
+    """Sites have lines from a debug file in the program's folder, and only addresses after this file is removed."""
     mpi, program, lines = find_mpi(SYSTEM), tmp_path / "program", tmp_path / "program.debug"
     shutil.copy(build(mpi, "call_sites.c", "-g", "-O2"), program)
     subprocess.run(["objcopy", "--only-keep-debug", program, lines], check=True)

@@ -56,7 +56,7 @@ EXPECTED: Sent = {
 
 
 def names_of_lines(*programs: str) -> dict[str, str]:
-    """Return `file:LINE` -> name of the line."""
+    """Return `file:LINE` -> the name that a comment gives this line of a program."""
     return {
         f"{program}:{number}": found[1]
         for program in programs

@@ -28,7 +28,7 @@ QUICK = [
     ("mpich-5.0.2", "collectives.c all 20000", "nonblocking", 5),
 ]
 ALL = [
-    QUICK[2],  # one size, on MPI_COMM_WORLD only, because many ranks of MPICH are slow on few cores
+    QUICK[2],  # a single case, because many ranks of MPICH are slow on few cores
     *itertools.product((*mpis.NAMES, *mpis.MPICH_FROM_PYPI), PROGRAMS, STYLES, (2, 4, 5, 6)),
     *itertools.product([mpis.INTEL], PROGRAMS, STYLES, [5]),
 ]
@@ -67,7 +67,7 @@ def test_each_algorithm(name: str, program: str, style: str, ranks: int, build: 
     mpi = mpis.find_mpi(name) if name in mpis.NAMES else mpis.find_mpich_like(name)
     source, *words = program.split()
     matrices = record_rounds(mpi, ranks, [build(mpi, source), style, *words], tmp_path)
-    # The settings must change messages. On two ranks, many algorithms send the same messages; Intel MPI has few
+    # Check that the settings change messages. On two ranks, many algorithms send the same messages; Intel MPI has few
     # algorithms.
     least = len(matrices) // 2 if ranks > 2 and name != mpis.INTEL else 2
     assert source != "collectives.c" or len({tuple(matrix.items()) for matrix in matrices}) > least

@@ -81,7 +81,7 @@ def test_ibprof_run(hosts: lab.Hosts, line: list[str], system_mpi: Mpi, tmp_path
             if host_of[sender] == host != host_of[receiver]
         )
         on_the_wire = hosts.sent_bytes(host) - before[host]
-        # The wire also has headers, acknowledgements and the launcher's own traffic.
+        # Links also carry headers, acknowledgements and the launcher's own traffic.
         assert payload <= on_the_wire <= 1.2 * payload + 500_000
 
 

@@ -48,7 +48,7 @@ def check_bursts(profile: Profile) -> None:
     for rank in profile.ranks:
         own = rows.rank == rank.rank
         there, back = rows.first_peer == (rank.rank + 1) % RANKS, rows.first_peer == (rank.rank + 2) % RANKS
-        assert len(np.unique(rows.begin_ns[own & there])) > 2  # because the program sends for 0.2 s
+        assert len(np.unique(rows.begin_ns[own & there])) > 2  # the program sends for 0.2 s
         assert rows.bytes[own & there].sum() == 20_000
         assert rows.bytes[own & back].sum() == 500
         silent_ns = int(rows.begin_ns[own & back].min()) - int(rows.end_ns[own & there].max())

@@ -96,7 +96,7 @@ def test_the_time_limit_ends_the_launcher(mpi: Mpi, build: Build, number: signal
     with processes.start(line, env=environment()) as job:  # ranks may outlive their launcher
         assert job.stdout is not None
         assert job.stdout.readline() == "sent\n"
-        time.sleep(0.5)  # until the ranks have passed the barrier after the spawn
+        time.sleep(0.5)  # wait until the ranks have passed the barrier after the spawn
         job.send_signal(number)
         job.wait(30)
     check_recording(tmp_path)

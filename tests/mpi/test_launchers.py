@@ -167,7 +167,7 @@ def test_mpirun_rsh(mpich: Mpi, build: Build, tmp_path: Path) -> None:
     ids=["openmpi-under-hydra", "mpich-under-openmpi"],
 )
 def test_a_launcher_of_another_mpi(launcher: str, of_program: str, build: Build, tmp_path: Path) -> None:
-    """The report says that each process is a separate job."""
+    """If the launcher belongs to another MPI than the program, a message says that each process is a separate job."""
     found = {
         name: find(name) for name, find in ((mpis.SYSTEM, mpis.find_mpi), (mpis.MPICH_SYSTEM, mpis.find_mpich_like))
     }
@@ -194,7 +194,7 @@ def test_launchers_that_name_their_jobs(daemon: str, mpich: Mpi, build: Build, t
 
 
 def test_an_unknown_launcher(mpich: Mpi, build: Build, tmp_path: Path) -> None:
-    """Each rank has a separate shell as parent, so each rank has a file.
+    """ibprof does not know the launcher, and each rank has a separate shell as parent, so each rank has a file.
 
     The files are combined in one run, and a message says so.
     """

@@ -49,7 +49,7 @@ def mount(folder: Path, behind: Path) -> Iterator[Path]:
     try:
         yield mounted
     finally:
-        subprocess.run(["umount", "--lazy", mounted], check=True)  # lazily, because readers may have mapped a recording
+        subprocess.run(["umount", "--lazy", mounted], check=True)  # readers may still map a recording
 
 
 @pytest.fixture
@@ -170,9 +170,9 @@ def test_unruly_programs(system_mpi: Mpi, build: Build, network: Path, node: Pat
 
 @pytest.mark.parametrize("brought", [False, True])
 def test_one_node_is_lost(brought: bool, system_mpi: Mpi, build: Build, network: Path, tmp_path: Path) -> None:
-    """Two hosts were killed. One host's recording is exact. Of the lost host, only the last copy of counters is left.
+    """The ranks on two hosts were killed. One host's recording is exact; of the lost host, only the last copy is left.
 
-    If the lost host's recording was fetched before, its counters are exact too.
+    If the lost host's recording was fetched before the host was lost, all counters are exact.
     """
     output = network / "rec"
     folder = tmp_path / "hosts"

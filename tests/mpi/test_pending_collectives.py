@@ -33,7 +33,7 @@ def by_operation(run: Profile) -> dict[str, Matrix]:
 
 @pytest.fixture(params=["in turn", pytest.param("alone", marks=pytest.mark.full)])
 def known(request: pytest.FixtureRequest) -> str:
-    """Return "in turn" for expected messages from one run with all calls; "alone" for one run for each call."""
+    """Return "in turn" if one run of all calls gives the expected messages; "alone" if each call has a run."""
     return str(request.param)
 
 
@@ -64,7 +64,7 @@ def test_between_groups(mpi: Mpi, build: Build, known: str, tmp_path: Path) -> N
 
 
 def with_long(names: Sequence[str], long: Sequence[str]) -> list[object]:
-    """Return pytest parameters: `names`, and `long` only in the long form of the tests.
+    """Return pytest parameters: the MPIs in `names`, and the MPIs in `long` for the long form of the tests.
 
     Each MPI in `long` allocates tags like an MPI in `names`.
     """

@@ -86,7 +86,7 @@ def test_members_sample_the_same_collectives(name: str, build: Build, tmp_path: 
         counts[run.operations[samples.operation[rows[0]]], size] += 1
     assert counts["ALLREDUCE", 4] == counts["ALLTOALL", 4] == counts["IREDUCE", 4] == rounds
     assert counts["BCAST", 2] == 2 * rounds
-    assert counts["BARRIER", 4] == 2 * rounds  # calls between groups and calls on the merged communicator
+    assert counts["BARRIER", 4] == 2 * rounds  # between groups, and on the merged communicator
     assert counts["BARRIER", 2] == 2 * rounds  # Comm_create_group and Comm_create
     assert counts["SCAN", 4] == 20
     of = {name: samples.operation == run.operations.index(name) for name in ("IREDUCE", "BCAST", "ALLTOALL")}

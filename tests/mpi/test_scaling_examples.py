@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The scaling model's exchanged bytes (#x) compared with recordings of three kernels on 1 to 16 ranks."""
+"""The scaling model predicts the bytes (#x) that recordings of three kernels have, except for known differences."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def run_example(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str, int,
 
 @pytest.mark.parametrize("ranks", [1, 2, 5, 16])
 def test_scalar_product(run_example: Callable[[str, int, int], RecordedExchange], ranks: int) -> None:
-    """For p ranks and w bytes, (p - 1) w is measured. The model has p w, since it counts the root too."""
+    """A recording of p ranks has (p - 1) w bytes. The model has p w bytes, because it counts the root too."""
     measured = run_example("scalar_product", 1000, ranks).bytes_in(WHOLE)
     assert measured == (ranks - 1) * 8
     assert scalar_product(1000, ANY).exact.exchange(ranks) - measured == 8
@@ -60,7 +60,7 @@ def test_scalar_product(run_example: Callable[[str, int, int], RecordedExchange]
 
 @pytest.mark.parametrize("ranks", SQUARES)
 def test_cannon(run_example: Callable[[str, int, int], RecordedExchange], ranks: int) -> None:
-    """The measured bytes equal the model's."""
+    """The recorded bytes equal the bytes that the model predicts."""
     run = run_example("cannon", 48, ranks)
     assert run.bytes_in("shift") == matrix_product(48, ANY).exact.exchange(ranks)
     assert run.bytes_in("multiply") == 0
@@ -68,7 +68,7 @@ def test_cannon(run_example: Callable[[str, int, int], RecordedExchange], ranks:
 
 @pytest.mark.parametrize("ranks", SQUARES)
 def test_lu(run_example: Callable[[str, int, int], RecordedExchange], ranks: int) -> None:
-    """The measured bytes follow from the algorithm. The model of Linpack differs by a factor of at most 2.5."""
+    """The recorded bytes follow from the algorithm; they are 0.8 to 2.5 times the bytes of the model of Linpack."""
     size = 48
     measured = run_example("lu", size, ranks).bytes_in("factorise")
     assert measured == (math.isqrt(ranks) - 1) * (size**2 - 1) * 8

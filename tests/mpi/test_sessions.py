@@ -19,7 +19,7 @@ MPI_THREAD_MULTIPLE = 3
 AGAIN, OPEN = "MPI was initialised again after its end", "sessions were open when MPI_Finalize was called"
 RINGS = {"one": (1, None), "again": (1, AGAIN), "within": (2, None), "around": (2, None), "asked": (1, None)}
 RINGS |= {"left": (1, OPEN), "self": (1, None)}
-"""Mode of programs/sessions.c -> number of recorded messages of each rank, and the expected note, or None."""
+"""Mode of programs/sessions.c -> number of messages that each rank sends, and expected text of a note, or None."""
 
 # Modes in which each MPI runs. Even without ibprof, some MPIs crash at a second start of a session, and Intel MPI at
 # MPI_Init next to a session.

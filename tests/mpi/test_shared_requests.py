@@ -15,7 +15,7 @@ from ibprof_testing.mpi.matrices import Matrix, load_complete, read_tally, recei
 from ibprof_testing.mpi.mpis import Build, find_mpi, find_mpich_like, in_every_run, run_mpi
 
 KEEPS_MESSAGES = tuple(name for name in mpis.MPICH_LIKE if name != mpis.INTEL)
-"""MPIs that keep matched messages of threads. Intel MPI loses some: its ranks hung in 3 of 9 runs without ibprof."""
+"""MPIs that lose no matched messages of threads. Intel MPI loses some: its ranks hung in 3 of 9 runs without ibprof."""
 
 TIMES = {"IBPROF_TIME": "1", "IBPROF_SITES": "1"}
 UNSEEN = re.compile(r"(\d+) receives were not seen to end")
@@ -59,7 +59,7 @@ def check_calls(profile: Profile, sent: dict[str, Matrix]) -> None:
 
 
 def check_receives(profile: Profile) -> None:
-    """Check that receives are counted if they ended before their request was freed. A note reports other receives."""
+    """Check that a note has the number of uncounted receives, whose requests were freed before the receives ended."""
     sent, came = recorded(profile, kinds=Kind), received(profile)
     for pair, (_, messages) in sent.items():
         notes = [int(found[1]) for note in profile.ranks[pair[1]].notes if (found := UNSEEN.match(note))]

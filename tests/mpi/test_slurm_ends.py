@@ -90,14 +90,14 @@ class Jobs:
         """Check that the job with ibprof ended like the job without; return the facts in `SAME`, and the accounts.
 
         Args:
-            numbers: the job of each form.
+            numbers: the number of the job with ibprof (`ibprof`) and of the job without (`bare`).
         """
         ends = {form: (self.end(job), self.account(job)) for form, job in numbers.items()}
         assert ends["ibprof"] == ends["bare"]
         return ends["bare"]
 
     def await_ranks(self, job: str) -> None:
-        """Wait until the step of a job runs."""
+        """Wait until the first step of a job runs."""
         self.await_state(job, lambda _: f"{job}.0" in self.command("squeue", "--steps", "--noheader", "--format=%i"))
         time.sleep(1)
 
@@ -182,7 +182,7 @@ def test_requeued(accounted: Jobs) -> None:
         accounted.await_ranks(job)
         accounted.command("scontrol", "requeue", job)
         accounted.await_state(job, lambda facts: facts["JobState"] == "PENDING")
-        time.sleep(3)  # the processes of the first run end
+        time.sleep(3)  # wait until the first run's processes end
         accounted.command("scontrol", "update", f"JobId={job}", "StartTime=now")
     end, account = accounted.compare(numbers)
     assert end[0::4] == ["COMPLETED", "1"]

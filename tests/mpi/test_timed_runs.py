@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Calls and computing times of a real run, which predictions use, are compared with the program's actions."""
+"""Calls and computing times of a real run, from which ibprof predicts times, agree with the program's actions."""
 
 from __future__ import annotations
 

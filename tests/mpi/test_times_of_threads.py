@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Seconds inside calls of a program with several waiting threads, and the overlap of these times."""
+"""If several threads of a rank wait in calls, the recording has the time of each thread, and the times' overlap."""
 
 from __future__ import annotations
 

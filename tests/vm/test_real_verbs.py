@@ -53,7 +53,7 @@ ONE_SUBNET = {f"one{port}": f"0a00:090{number}" for number, port in enumerate(("
 
 @dataclass(frozen=True)
 class Case:
-    """Results of the case `name` in a folder. Each result is read at its first use."""
+    """Results of the case `name` in a folder. Each method reads its files at each call."""
 
     folder: Path
     name: str

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tests that must run alone exist and run last; the tests of one guest are in one group."""
+"""Tests that must run alone exist and run last; all tests in virtual machines are in one group."""
 
 from __future__ import annotations
 

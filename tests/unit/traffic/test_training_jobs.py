@@ -28,7 +28,7 @@ def sent(text: str, region: str | None = None) -> Counter[tuple[int, int]]:
 
 
 def carry_out_ring(order: list[int], amount: int) -> Counter[tuple[int, int]]:
-    """All-reduce numbers on a ring by the textbook algorithm; return the bytes of each pair of ranks."""
+    """Carry out an all-reduce on a ring of ranks by the textbook algorithm; return (sender, receiver) -> bytes."""
     ranks = len(order)
     data = {rank: [rank + 100 * chunk for chunk in range(ranks)] for rank in order}
     wanted = [sum(data[rank][chunk] for rank in order) for chunk in range(ranks)]

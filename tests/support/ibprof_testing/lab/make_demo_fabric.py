@@ -24,7 +24,7 @@ def main(target: Path) -> None:
     with tempfile.TemporaryDirectory(prefix="demo-fabric-") as temporary:
         folder = Path(temporary)
         with route(fat_tree(LEAVES, SPINES, HOSTS_PER_LEAF, "4xEDR"), folder, "ftree"):
-            # OpenSM lists each link twice, from each end. OpenSM silently omits nodes that did not answer in time.
+            # OpenSM lists each link twice, once from each end. OpenSM silently omits nodes that did not answer in time.
             listed = (folder / "opensm-subnet.lst").read_text().count("\n")
             assert listed == 2 * LINKS, f"expected {2 * LINKS} lines, found {listed}: try again"
             for name in ("opensm-subnet.lst", "opensm.fdbs"):

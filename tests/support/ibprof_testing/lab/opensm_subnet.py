@@ -79,7 +79,7 @@ def simulate(net: str, first_host: str, folder: Path, how: str, console: int | N
     Args:
         net: the fabric as ibsim reads it.
         first_host: name of the host on which OpenSM runs.
-        folder: folder for its dumps.
+        folder: folder for OpenSM's dumps.
         how: OpenSM's options.
         console: descriptor from which ibsim reads commands (`Unlink "S-0002c90200400000"[7]`); None for no commands.
 

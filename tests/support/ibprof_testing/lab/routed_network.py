@@ -245,7 +245,10 @@ def _address(fabric: Fabric, rail: int, host: int) -> str:
 
 
 def _routes(rail: RoutedRail, number: int, switch: int) -> list[str]:
-    """Return a switch's table as routes. Entries for ports without a cable are left out: their packets are lost."""
+    """Return a switch's table as routes.
+
+    The routes leave out entries for ports without a cable, so that the kernel drops packets to their destinations.
+    """
     fabric, tables = rail.fabric, rail.tables
     (row,) = np.flatnonzero(tables.switch_guid == fabric.node_guid[switch]).tolist()
     cabled = set(fabric.link_port[fabric.link_node == switch].tolist())

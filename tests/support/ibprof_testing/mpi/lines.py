@@ -22,7 +22,10 @@ def stated_lines(program: Path) -> dict[tuple[str, int], int]:
 
 
 def sent_by_lines(run: Profile) -> dict[tuple[str, str, int], int]:
-    """Return the bytes of user data by (base name of the file, operation, line); "" and 0 without a call site."""
+    """Return the bytes of user data by (base name of the file, operation, line).
+
+    Bytes without a call site have the name "" and the line 0.
+    """
     lines: Counter[tuple[str, str, int]] = Counter()
     sent = (run.counters.direction == Direction.SENT) & (run.counters.kind == Kind.USER)
     for row in np.flatnonzero(sent):

@@ -21,7 +21,7 @@ from ibprof_lab.simulation.engine.packet_engine import NOBODY, Client, Job, Step
 
 @dataclass(frozen=True)
 class Wiring:
-    """A network. Indices of nodes are first the hosts, then the switches.
+    """A network. Indices of nodes number the hosts first, then the switches.
 
     Attributes:
         hosts, switches: number of hosts, number of switches.

@@ -97,7 +97,10 @@ def over_two_rails(seed: int, is_costly: bool, how: str, ratio: float) -> Sample
 
 
 def with_errors(kind: str, seed: int, is_costly: bool) -> Sample:
-    """Return delays with errors of a kind of `KINDS`. If `is_costly`, the errors of most kinds are a fifth as large."""
+    """Return delays with errors of a kind of `KINDS`.
+
+    If `is_costly`, the errors of most kinds are a fifth of their size without `is_costly`.
+    """
     made, delays = cluster(seed, is_costly)
     errors = KINDS[kind](delays, np.random.default_rng(seed), 0.2 if is_costly else 1.0)
     errors = np.where(np.eye(len(delays), dtype=bool), 0.0, errors)

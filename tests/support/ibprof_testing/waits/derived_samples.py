@@ -62,9 +62,9 @@ def score(trace: Trace) -> np.ndarray:
 
 
 def find_long_ns(traces: Sequence[Trace], level: int, longest: int) -> float:
-    """Return the score above which all ranks keep collectives.
+    """Return the score, ns, above which each rank samples all its collectives, even if the hash does not choose them.
 
-    The score is infinite if `longest` is 0, or if the hash left at most `longest` collectives of a rank unselected.
+    The score is infinite if `longest` is 0, or if the hash does not choose at most `longest` collectives of some rank.
     """
     found = 0.0
     for trace in traces:
