@@ -49,7 +49,7 @@ static bool begins_with_any(const char *name, const char *const *begins)
     return false;
 }
 
-/* Return whether the code at an address is of the program, MPI, Python or the system. The lock must be held. */
+/* Return the kind of the code at an address: of the program, MPI, Python or the system. The lock must be held. */
 static enum kind judge(const void *address)
 {
     static const char *const mpi[] = {"libopen-pal", "libopen-rte", "mca_", NULL};

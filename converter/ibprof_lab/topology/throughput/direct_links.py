@@ -86,7 +86,7 @@ class DirectLinkTest:
 
     Args:
         topology: the undirected topology.
-        chosen: pairs of hosts to test; None to test a host of each switch with a host of each other switch.
+        chosen: pairs of hosts to test; None for one pair per two switches that are at least two links apart.
     """
 
     def __init__(self, topology: InferredTopology, chosen: Collection[Pair] | None = None) -> None:
