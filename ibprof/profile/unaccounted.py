@@ -232,7 +232,7 @@ def is_nonblocking_collective(operation: str) -> bool:
 
 
 def _least_with_root(rows: _Rows, units: Units, *, is_tree: bool) -> int:
-    """Return the minimum bytes between ranks and roots or peers of other units; in a tree, one rank per unit counts."""
+    """Return the minimum of bytes between ranks and roots or peers of other units; in a tree, each unit counts once."""
     known = np.flatnonzero(rows.partner < np.uint64(len(units.of_rank)))
     partner = rows.partner[known].astype(np.intp)
     apart = units.of_rank[partner] != rows.unit[known]

@@ -33,7 +33,7 @@ class NcclFlow:
         direction: `sent` or `received`.
         peer: rank at the other end, in the job; None if unknown.
         devices: numbers of devices that NCCL's InfiniBand transport reported, separated by blanks.
-        bytes, steps, operations: sums over the proxy's network transfers.
+        bytes, steps, operations: bytes, number of network transfers, and number of proxy operations.
         gpu_wait_s, peer_wait_s, network_wait_s: operations' waiting time by cause, in seconds.
         arrival_s: time from the beginning of operations to the first data from the GPU, in seconds.
     """
