@@ -71,6 +71,7 @@
  * plus 120 bytes for each open receive with wildcards. */
 #define IBP_SAMPLES_MAX 572
 #define IBP_LONGEST_MAX 192 /* maximum number of samples of the longest collectives, and of the longest messages */
+#define IBP_SOURCES_MAX 143 /* maximum number of IBP_SIDE_SOURCE records; each takes the space of a message sample */
 #define IBP_LEVEL_LONG 255 /* value of `level` in samples of the longest calls */
 
 enum ibp_segment_kind {

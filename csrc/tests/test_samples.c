@@ -142,7 +142,7 @@ static void test_the_longest_messages_are_kept(void)
     }
 }
 
-/* Sources of a graph take at most a quarter of the space of message samples, and stay when samples are dropped. */
+/* A process keeps at most IBP_SOURCES_MAX records of sources. They stay when samples are dropped. */
 static void test_sources_stay(void)
 {
     enum { STREAM = 44, GRAPH = 45, SOURCES = 40 };
@@ -172,7 +172,7 @@ static void test_sources_stay(void)
         CHECK(sample->number == SOURCES);
         found++;
     }
-    CHECK(found == IBP_SAMPLES_MAX / 4 / SOURCES * SOURCES);
+    CHECK(found == IBP_SOURCES_MAX / SOURCES * SOURCES);
 }
 
 static void test_counts(void)

@@ -11,10 +11,13 @@ import numpy as np
 import pytest
 
 from ibprof.archive.otf2_archive import read_archive, write_archive
+from ibprof.native.headers import recording_layout
 from ibprof.profile.profile_data import Profile, Side, Unsampled
 from ibprof.recording.host_file import open_recording_file
 from ibprof.recording.recording_reader import read_recording
+from ibprof.waiting.wait_split import measure_waiting
 from ibprof_testing.mpi.mpis import MPICH_LIKE, SYSTEM, THROUGH_NETWORK, Build, Mpi, find_mpi, find_mpich_like, run_mpi
+from ibprof_testing.paths import ROOT
 
 ON = {"IBPROF_TIME": "1"} | THROUGH_NETWORK
 MPIS = (SYSTEM, "5.0.11", "mpich-5.0.2", "intel")
@@ -26,7 +29,7 @@ def find_any(name: str) -> Mpi:
     return find_mpich_like(name) if name in MPICH_LIKE else find_mpi(name)
 
 
-def record(name: str, program: str, ranks: int, arguments: list[int], build: Build, folder: Path) -> Profile:
+def record(name: str, program: str, ranks: int, arguments: list[str | int], build: Build, folder: Path) -> Profile:
     mpi = find_any(name)
     run_mpi(mpi, ranks, [build(mpi, program, "-g", "-pthread"), *map(str, arguments)], recording=folder, env=ON)
     return read_recording(folder)
@@ -109,6 +112,31 @@ def test_what_finds_no_space_is_counted(build: Build, tmp_path: Path) -> None:
     assert sum(run.ranks[0].unsampled_collectives) == 10 + 1
     assert not samples.bytes[samples.operation == run.operations.index("BARRIER")].any()
     assert (samples.start_ns < samples.exit_ns).all()
+
+
+@pytest.mark.parametrize(
+    ("name", "topology", "edges"), [(SYSTEM, "graph", 1), ("mpich-5.0.2", "graph", 1), (SYSTEM, "grid", 2)]
+)
+def test_collectives_are_split_up_to_the_limit_of_sources(
+    name: str, topology: str, edges: int, build: Build, tmp_path: Path
+) -> None:
+    """With one source more than docs/verdict.md states, all time in neighbourhood collectives is unsplit.
+
+    A dimension of a grid has two sources. ibprof once wrote beyond an array if a grid had more than 83 dimensions.
+    MPICH 5.0.2 crashes in a grid of 32 dimensions, also without ibprof.
+    """
+    most = recording_layout().constants["IBP_SOURCES_MAX"] - 1
+    assert f"up to {most} sources" in " ".join((ROOT / "docs" / "verdict.md").read_text(encoding="utf-8").split())
+    for count in (most // edges, most // edges + 1, 5 * most // edges):
+        folder = tmp_path / str(count)
+        run = record(name, "many_sources.c", 1, [topology, count], build, folder)
+        fits = count * edges <= most
+        assert sum(run.ranks[0].unsampled_collectives) == (not fits)
+        measured = measure_waiting(run)
+        assert measured
+        rows = measured.shares.operation == run.operations.index("NEIGHBOR_ALLGATHER")
+        total = measured.total(rows)
+        assert (total.unsplit_s > 0.99 * (total.wait_s + total.transfer_s + total.unsplit_s)) == (not fits)
 
 
 def test_memory_is_bounded(build: Build, tmp_path: Path) -> None:

@@ -145,14 +145,14 @@ static uint64_t name_of_persistent(const struct ibp_instance_known *known)
 }
 
 /* Record the processes that send to this process in neighbourhood collectives, and this process as the last source.
- * `name`: hash that identifies the communicator or the persistent collective. If the sources are unknown, or more than
- * IBP_GRAPH_SOURCES_MAX, count a collective as unsampled instead. */
+ * `name`: hash that identifies the communicator or the persistent collective. If ibp_graph_sources returns -1,
+ * or the records have no space, count a collective as unsampled instead. */
 static void note_sources(const struct ibp_called *called, uint64_t name)
 {
     const ibp_handle communicator = called->communicator;
-    int sources[IBP_GRAPH_SOURCES_MAX];
-    const int count = ibp_graph_sources(communicator, IBP_GRAPH_SOURCES_MAX, sources);
-    uint32_t peers[IBP_GRAPH_SOURCES_MAX + 1];
+    int sources[IBP_SOURCES_MAX - 1];
+    const int count = ibp_graph_sources(communicator, IBP_SOURCES_MAX - 1, sources);
+    uint32_t peers[IBP_SOURCES_MAX];
     bool is_known = count >= 0;
 
     ibp_communicator_learn(communicator);

@@ -16,7 +16,6 @@
 _Static_assert(IS_COMMON(level) && IS_COMMON(score_ns), "all samples have these fields");
 
 #define NOTE_NS UINT64_C(1000000000)
-#define SOURCES_MAX (IBP_SAMPLES_MAX / 4)
 
 /* The record of a sample. `keeps` and `stream_keeps`: the highest level and the highest stream level (samples.h) that
  * keep the sample. */
@@ -214,7 +213,7 @@ void *ibp_sample_take(enum ibp_instance instance, unsigned stratum, unsigned kee
 
 void ibp_samples_add_sources(uint64_t communicator, uint32_t origin, const uint32_t *sources, uint32_t count)
 {
-    const bool has_space = samples[IBP_INSTANCE_MESSAGE].slots && sources_held + count <= SOURCES_MAX;
+    const bool has_space = samples[IBP_INSTANCE_MESSAGE].slots && sources_held + count <= IBP_SOURCES_MAX;
 
     for (uint32_t i = 0; i < count; i++) {
         struct ibp_message_sample *record;

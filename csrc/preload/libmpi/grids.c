@@ -83,7 +83,7 @@ static int sources_in_grid(ibp_handle communicator, int most, int *sources)
             count += of[side] >= 0;
         }
     }
-    return count;
+    return count > most ? -1 : count;
 }
 
 static int sources_in_graph(ibp_handle communicator, int most, int *sources)
@@ -106,12 +106,12 @@ static int sources_in_distributed_graph(ibp_handle communicator, int most, int *
     int (*const read)(ibp_handle, int, int *, int *, int, int *, int *) =
         (int (*)(ibp_handle, int, int *, int *, int, int *, int *))ibp_mpi_symbol("PMPI_Dist_graph_neighbors");
     int count = 0, destinations = 0, is_weighted = 0;
-    int weights[IBP_GRAPH_SOURCES_MAX], to[IBP_GRAPH_SOURCES_MAX], to_weights[IBP_GRAPH_SOURCES_MAX];
+    int weights[IBP_SOURCES_MAX], to[IBP_SOURCES_MAX], to_weights[IBP_SOURCES_MAX];
 
-    if (!count_all || !read || most > IBP_GRAPH_SOURCES_MAX) return -1;
+    if (!count_all || !read || most > IBP_SOURCES_MAX) return -1;
     if (count_all(communicator, &count, &destinations, &is_weighted)) return -1;
     /* MPICH ends the program if the arrays are too short for all neighbours. */
-    if (count > most || destinations > IBP_GRAPH_SOURCES_MAX) return -1;
+    if (count > most || destinations > most) return -1;
     return read(communicator, count, sources, weights, destinations, to, to_weights) ? -1 : count;
 }
 

@@ -8,14 +8,12 @@
 
 #include "libmpi/library.h"
 
-#define IBP_GRAPH_SOURCES_MAX 167
-
 /* Record the grid of a communicator that MPI_Cart_create has just created, if this process is on it. */
 IBP_INTERNAL void ibp_grid_note(ibp_handle communicator);
 
 /* Find the processes that send to this process in neighbourhood collectives. Write their ranks in the communicator to
- * `sources`. Return the number of sources; -1 if the number is unknown or larger than `most`. ibprof's lock must be
- * free. */
+ * `sources`. Return the number of sources; -1 if the number is unknown or larger than `most`, or if a distributed graph
+ * has more than `most` destinations of this process. ibprof's lock must be free. */
 IBP_INTERNAL int ibp_graph_sources(ibp_handle communicator, int most, int *sources);
 
 #endif
