@@ -10,11 +10,13 @@ values are assumed: a grid as square as possible, blocks of 192, a latency of 2 
 products. A run's duration is 2/3 N_max^3 / R_max; the operators of these systems published it too.
 
 The second table is for processes that share a node: predictions with and without the terms for sharing.
-`data/hpl_shared.csv` has the grids, sizes and performance that HPL's authors published (both versions of the page
-netlib.org/benchmark/hpl/results.html). It also has the nominal rates of two Ethernets, of the PCI bus of Myrinet's
-adapter, of QsNet with MPI (netlib.org/utk/papers/advanced-computers/qsnet.html), and of the memory buses. The rate of
-matrix products comes from one result with one process per node. Memory is assumed to reach half of the bus rate; the
-factor 1/2 was chosen after seeing these results. Latencies are assumed.
+`data/hpl_shared.csv` has published grids, sizes and performance: of HPL's authors (both versions of the page
+netlib.org/benchmark/hpl/results.html), and of clusters of Raspberry Pis (github.com/geerlingguy/turing-pi-2-cluster,
+issue 1, and top500-benchmark, issue 33; github.com/deater/performance_results, results/pi-cluster2). It also has the
+nominal rates of two Ethernets, of the PCI bus of Myrinet's adapter, of QsNet with MPI (netlib.org/utk/papers/advanced-
+computers/qsnet.html), and of the memory buses. The rate of matrix products comes from one result of each system.
+Memory is assumed to reach half of the bus rate; the factor 1/2 was chosen after seeing these results. Latencies are
+assumed.
 """
 
 from __future__ import annotations

@@ -9,10 +9,12 @@ Linpack benchmark", netlib.org/benchmark/hpl, page "scalability":
 gamma: s/Flop of a process in matrix products; alpha: s and beta: s/word of a message; NB: block size. The bytes of each
 process use a separate link; in `scaling_model.linpack`, all bytes share one link.
 
-If k processes share a node's adapter (rate b) and memory (rate m), three terms change. Each word of a message is copied
-on its way out and on its way in, and each copy reads and writes memory: beta becomes w k (1 / b + 4 / m). An update of
-rank NB reads and writes the whole matrix: gamma grows by 8 k / (NB m). For each of N pivots, processes exchange two
-rows of the panel in log2(P) rounds: 2 N (NB + 2) log2(P) more words are sent (HPL_pdmxswp).
+If k processes share a node's adapter (rate b) and memory (rate m), four terms change. Each word of a message is copied
+on its way out and on its way in, and each copy reads and writes memory. Beta becomes w k (f / b + 4 / m), with the
+fraction f of messages that leave the node. HPL places successive processes of a row on a node. The N^2 / (2 P) words
+of panels move along rows, all other words along columns. An update of rank NB reads and writes the whole matrix: gamma
+grows by 8 k / (NB m). For each of N pivots, processes exchange two rows of the panel in log2(P) rounds: 2 N (NB + 2)
+log2(P) more words are sent along columns (HPL_pdmxswp).
 """
 
 from __future__ import annotations
@@ -107,16 +109,22 @@ def time_hpl(
             f"n = {run.n:g} has {run.n / run.block:.0f} blocks of {run.block:g}, fewer than the {run.rows} x "
             f"{run.columns} grid has rows or columns: each row and each column needs a block"
         )
-    both = run.processes
-    per_flop, per_byte = 1 / rate, 1 / bandwidth
-    words = run.n**2 * (3 * run.rows + run.columns) / (2 * both)
+    per_flop = 1 / rate
+    along_rows, along_columns = run.n**2 / (2 * run.rows), 3 * run.n**2 / (2 * run.columns)
+    moving = (along_rows + along_columns) / bandwidth
     if sharing:
-        per_flop += WORD / run.block * sharing.processes / sharing.memory
-        per_byte = sharing.processes * (1 / bandwidth + _COPIED / sharing.memory)
-        words += 2 * run.n * (run.block + 2) * math.log2(run.rows)
+        shared, columns = sharing.processes, run.columns
+        per_flop += WORD / run.block * shared / sharing.memory
+        along_columns += 2 * run.n * (run.block + 2) * math.log2(run.rows)
+        # A message leaves the node at every k-th process of a row, and at the ends of rows that are not whole nodes.
+        whole_rows = shared // columns
+        row_leaves = 0.0 if shared % columns == 0 else min(1.0, 1 / shared + (1 / columns if columns % shared else 0))
+        column_leaves = 0.0 if whole_rows >= run.rows else 1 / max(whole_rows, 1)
+        leaving = along_rows * row_leaves + along_columns * column_leaves
+        moving = shared * (leaving / bandwidth + _COPIED * (along_rows + along_columns) / sharing.memory)
     return HplTimes(
-        run.operations / both * per_flop,
-        WORD * per_byte * words,
+        run.operations / run.processes * per_flop,
+        WORD * moving,
         latency * run.n * ((run.block + 1) * math.log2(run.rows) + run.rows) / run.block,
     )
 
@@ -139,7 +147,8 @@ def predict_hpl(
 
 
 _VALIDITY = (
-    "the model has neither look-ahead, which hides a part of moving and waiting, nor transfers to accelerators",
+    "the model has neither look-ahead, which hides a part of moving and waiting, nor transfers to accelerators. "
+    "Look-ahead cannot exceed the performance without messages",
 )
 """Sentences about the limits of the model, for all predictions."""
 
@@ -148,9 +157,8 @@ _ALONE = (
     "and --memory; else the predicted performance is too high (up to twice for dual processors of the year 2000)"
 )
 _SHARED = (
-    "the model predicts 14 published results of the year 2000, with 2 and 4 processes per node, with errors of -12% to "
-    "+26%. The errors are largest for n below 1,000 per row of the grid. Messages within a node are assumed to use the "
-    "adapter too"
+    "the model predicts 16 published results, with 2 and 4 processes per node, with errors of -13% to +28%. The errors "
+    "are largest for n below 1,000 per row of the grid. Successive processes of a row are assumed to be on a node"
 )
 
 _COPIED = 4
@@ -211,13 +219,15 @@ def query_hpl(
         performance = predict_hpl(run, rate_of_flops, start, rate_of_bytes, sharing)
     except ValueError as error:
         raise InconsistentError(f"no prediction: {error}") from error
+    seconds = time_hpl(run, rate_of_flops.value, start.value, rate_of_bytes.value, sharing)
     return {
         "n": run.n,
         "nb": run.block,
         "grid": list(grid),
         "performance": asdict(performance),
         "share_of_rate": performance.value / (run.processes * rate_of_flops.value),
-        "seconds": asdict(time_hpl(run, rate_of_flops.value, start.value, rate_of_bytes.value, sharing)),
+        "without_messages": run.operations / seconds.computing,
+        "seconds": asdict(seconds),
         "bandwidth": asdict(rate_of_bytes),
         "latency_s": asdict(start),
         "share": slots,
@@ -230,7 +240,7 @@ def print_hpl(console: Console, document: dict[str, Any]) -> None:
     """Print the prediction."""
     found, seconds = document["performance"], document["seconds"]
     rows, columns = document["grid"]
-    texts = [format_bytes(found[key]).replace("B", "Flop/s") for key in ("value", "low", "high")]
+    texts = [_format_flops(found[key]) for key in ("value", "low", "high")]
     console.print(
         Text(
             f"HPL with n = {document['n']:g} on {rows} x {columns} processes: {add_interval(texts)}, "
@@ -240,5 +250,10 @@ def print_hpl(console: Console, document: dict[str, Any]) -> None:
     )
     parts = ", ".join(f"{name} {format_seconds(seconds[name])}" for name in ("computing", "moving", "waiting"))
     console.print(f"time: {parts}")
+    console.print(f"performance without messages: {_format_flops(document['without_messages'])}")
     for note in document["notes"]:
         console.print(f"note: {note}")
+
+
+def _format_flops(rate: float) -> str:
+    return format_bytes(rate).replace("B", "Flop/s")

@@ -56,13 +56,17 @@ def test_published_results() -> None:
         ]
         for column in (-3, -2)
     )
-    assert len(before) == len(after) == 14
+    assert len(before) == len(after) == 16
     assert max(before) == 130
-    assert -12 <= min(after) < max(after) <= 26
+    assert (min(after), max(after)) == (-13, 28)
 
 
 def test_sharing_slows_a_run_by_its_bytes() -> None:
-    """One process a node adds only pivot rows to HPL's model; two processes a node halve the adapter's bandwidth."""
+    """One process a node adds only pivot rows to HPL's model.
+
+    Two processes a node halve the bandwidth. A row has four processes, so that every second message of a panel stays on
+    its node.
+    """
     run = HplRun(2e4, 80, 4, 4)
     page, one, two, slow = (
         time_hpl(run, 4e8, 2e-5, 1.32e8, sharing)
@@ -70,9 +74,13 @@ def test_sharing_slows_a_run_by_its_bytes() -> None:
     )
     assert one.computing == page.computing
     assert one.moving - page.moving == pytest.approx(8 / 1.32e8 * 2 * 2e4 * 82 * 2)
-    assert two.moving == pytest.approx(2 * one.moving)
+    panels = 8 / 1.32e8 * 2e4**2 / (2 * 4)
+    assert two.moving == pytest.approx(2 * (one.moving - panels / 2))
     assert slow.computing - page.computing == pytest.approx(run.operations / 16 * 8 / 80 * 2 / 4e8)
     assert slow.moving - two.moving == pytest.approx(one.moving * 1.32e8 * 2 * 4 / 4e8)
+    whole_row, whole_grid = (time_hpl(run, 4e8, 2e-5, 1.32e8, NodeSharing(shared)).moving for shared in (4, 16))
+    assert whole_row == pytest.approx(4 * (one.moving - panels))
+    assert whole_grid == 0
 
 
 def test_command(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
@@ -82,7 +90,8 @@ def test_command(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     assert any("separate adapter and memory bus" in note for note in found["notes"])
     assert main([*LINE, "--bandwidth", "5e9", "--slots", "4", "--memory", "60e9", "--json"]) == 0
     shared = json.loads(capsys.readouterr().out)
-    assert shared["performance"]["value"] < found["performance"]["value"]
+    assert shared["performance"]["value"] < found["performance"]["value"] < found["without_messages"]
+    assert found["without_messages"] == pytest.approx(288 * 306 * 120e9)
     assert (shared["share"], shared["memory"]) == (4, 60e9)
     assert any("with 2 and 4 processes per node" in note for note in shared["notes"])
     lengths = np.array([0, 1024, 65536, 1048576])
