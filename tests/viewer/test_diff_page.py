@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The page of `ibprof diff` in a browser: its text, without a network, in both themes and at two window sizes."""
+"""The page of `ibprof diff` is readable in both themes and at two window sizes, and asks no network for anything."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The report's page in a browser: wide, narrow, in both themes, printed, without scripts, and without a network."""
+"""A report's page is complete in wide and narrow windows, in both themes, printed, without scripts, and offline."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The picture in space: rotation by drags, colours by properties, arrows of one-way links, table, exported files."""
+"""Drags and keys turn the picture of a topology in space; its colours and table show the values of the file."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Bytes of real verbs: ibprof's recording compared with the posted work requests and with the wires' counters.
+"""ibprof's recording of real verbs agrees with the posted work requests, and with the wires' counters.
 
 All cases run in one guest (ibprof_testing.guest). A test program notes the bytes that it posts, and the recording must
 have exactly these bytes. For MPI programs, the payload is the lower bound, and the wires' own counters are the upper
@@ -270,7 +270,7 @@ def test_the_ports_of_the_host_are_in_the_profile(guest: Path, tmp_path: Path) -
     run = Case(guest, "two_rails").profile()
     (host,) = run.hosts
     ports = {port.device: port for port in host.ports}
-    assert set(ports) == set(GID_OF)  # because the devices of ONE_SUBNET are created after this case
+    assert set(ports) == set(GID_OF)  # the devices of ONE_SUBNET are created later
     for name, port in ports.items():
         assert (port.link_layer, port.lid, port.state, port.lmc) == ("Ethernet", None, 4, 0)
         assert port.gids[1].endswith(GID_OF[name])

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The runs that a view or a diff compares: the same jobs with other placements, or other traffic."""
+"""A view or diff compares jobs with the same jobs in other placements, or with other traffic."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ JOBS = TrafficOptions(("a", "b"), ("packed", "spread"))
     ("own", "names", "placements", "expected"),
     [
         (OWN, (), (), []),
-        # The same job: the other placements replace the job's own placement.
+        # The compared run is the same job, in which another placement replaces the job's own placement.
         (OWN, (), ("x", "y"), [(("a",), ("x",), False), (("a",), ("y",), False)]),
         (JOBS, (), ("x", "y"), [(("a", "b"), ("x", "y"), False)]),
         # For other traffic, the placement of a single job is used too; placements of several jobs are not.

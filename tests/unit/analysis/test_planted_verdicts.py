@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Verdicts on synthetic runs with known times, on fabrics of several shapes with at most one planted fault."""
+"""Verdicts on synthetic runs with known times are right, on fabrics of several shapes with a planted fault or none."""
 
 from __future__ import annotations
 

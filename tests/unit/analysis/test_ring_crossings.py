@@ -239,7 +239,7 @@ def test_merged_devices_are_followed_by_their_first_adapter(tmp_path: Path) -> N
 
 
 def test_a_broken_line_of_devices_takes_time_by_its_length(tmp_path: Path) -> None:
-    """ibprof must not search from each of the 100,000 parts of the line, which would take a minute."""
+    """ibprof must not search from each of the line's 100,000 characters `,` or `]`, which would take a minute."""
     broken = (
         f"a:1:91 [0] NCCL INFO NET/IB : Using [0]={{{100_000 * ','}\na:1:91 [0] NCCL INFO NET/IB : ={{{100_000 * ']'}\n"
     )

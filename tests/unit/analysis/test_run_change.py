@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The sentence on the change between two runs and its reason, for synthetic pairs of runs with each kind of change."""
+"""For synthetic pairs of runs with each kind of change, a sentence names the changed time and the right reason."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The types of the Python API, as `mypy --strict` sees them in a user's script."""
+"""`mypy --strict` accepts a user's script that uses the Python API, and reports wrong names and arguments in it."""
 
 from __future__ import annotations
 

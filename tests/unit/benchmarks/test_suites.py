@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Each verdict of the comparison of benchmark suites; a mock launcher behaves differently if ibprof is loaded."""
+"""The comparison of benchmark suites gives each verdict if a mock launcher behaves differently with ibprof."""
 
 from __future__ import annotations
 

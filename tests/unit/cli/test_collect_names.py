@@ -70,7 +70,7 @@ def test_collect_where_nothing_was_recorded(folder: Path, capsys: Captured) -> N
 
 @pytest.mark.parametrize("status", [0, 7])
 def test_a_run_that_records_nothing(status: int, folder: Path, capsys: Captured) -> None:
-    """`ibprof run` ends with the command's status."""
+    """If no process left a recording, `ibprof run` still ends with the command's status."""
     write_older(folder)
     capsys.readouterr()
     assert run.main(["--", sys.executable, "-c", f"raise SystemExit({status})"]) == status

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The help of all commands, their versions, and their errors for wrong command lines."""
+"""All commands have a help and a version; errors for wrong command lines name the nearest right option or command."""
 
 from __future__ import annotations
 

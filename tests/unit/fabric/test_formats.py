@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Special cases and damage in output of ibnetdiscover, dump_fts and ibdiagnet 2."""
+"""In output of ibnetdiscover, dump_fts and ibdiagnet 2, special cases are read, and damage is reported."""
 
 from __future__ import annotations
 

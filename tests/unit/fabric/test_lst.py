@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Special cases and damage in `.lst` files."""
+"""In `.lst` files, special cases are read; damaged lines are left out and named, or the file is refused."""
 
 from __future__ import annotations
 
@@ -248,7 +248,7 @@ def test_a_fabric_without_lids_gets_synthetic_ones(tmp_path: Path) -> None:
 
 
 def test_a_list_made_of_ufms_links_is_read(tmp_path: Path) -> None:
-    """UFM's list lacks numbers of ports, vendors, LIDs and speeds; the script writes 0 and ? for these."""
+    """UFM's list lacks numbers of ports, vendors, LIDs and speeds, so a list made from it has 0 and ? instead."""
     line = re.sub("(Ports|VenID|DevID|Rev|LID):[0-9A-F]+", r"\1:0", LINE).replace("SPD=10", "SPD=?")
     fabric = read(tmp_path, line)
     assert fabric.node_name == read(tmp_path, LINE).node_name
@@ -332,12 +332,12 @@ def test_a_file_that_expands_far_more_than_tables_do_is_refused(
 
 
 def test_formats_are_recognised_in_time_proportional_to_the_text(tmp_path: Path) -> None:
-    """Many blank lines follow the head of a table; a small compressed file can contain as many."""
+    """The head of a table is followed by 65,536 blank lines, which even a small compressed file can contain."""
     path = tmp_path / "a.fdbs"
     path.write_bytes(b"osm: Switch 0x0002c90200f00000\n" + b"\n" * (1 << 16))
     begun = time.process_time()
     assert identify_content(path) is Content.TABLES
-    assert time.process_time() - begun < 2  # a quadratic search took 16 s
+    assert time.process_time() - begun < 2  # a search of quadratic time took 16 s
 
 
 def test_a_file_takes_the_memory_of_its_text_not_of_the_largest_one(tmp_path: Path) -> None:

@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Special cases in `.net_dump` files. The lines have the format of a public excerpt of ibdiagnet 2.10."""
+"""In `.net_dump` files, special cases are read, and damage is reported.
+
+The lines have the format of a public excerpt of ibdiagnet 2.10.
+"""
 
 from __future__ import annotations
 
@@ -130,7 +133,7 @@ def test_the_format_is_recognised_by_its_columns() -> None:
 
 
 def test_lost_lines_between_others_are_reported(tmp_path: Path) -> None:
-    """The tool has a line for each port of a switch."""
+    """ibdiagnet writes a line for each port of a switch, so a missing number of a port shows a lost line."""
     host = row("1/8", 2, "0x1070fd03001adeb5", "1", 7, '"a"')
     top = TOP.replace(" :  21 :", " :   1 :") + host + row("1/9", 3, "0x1070fd03001adec5", "1", 8, '"b"')
     whole = LEAF.replace(" :  40 :", " :   1 :").replace(" :   3 :", " :   2 :") + top

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Sorting of node names, and names of adapters."""
+"""Numbers in names of nodes are sorted by value, and an adapter's name is a word of its description."""
 
 from __future__ import annotations
 

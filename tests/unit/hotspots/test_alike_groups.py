@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Groups of link directions with nearly the same time at line rate, compared with links.csv."""
+"""Groups of link directions with nearly the same time at line rate agree with links.csv."""
 
 from __future__ import annotations
 

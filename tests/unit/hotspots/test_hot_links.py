@@ -73,7 +73,7 @@ def test_ratio_and_time_at_line_rate() -> None:
     report = report_on(FAR)
     assert report.links is not None
     heat, busiest = report.links.heat, report.links.hotspots[0]
-    # Link directions in use: host01 650, host02 400, sw-a 1000, sw-b to host42 1000, sw-a to host02 50.
+    # Bytes of the used link directions: host01 650, host02 400, sw-a 1000, sw-b to host42 1000, sw-a to host02 50.
     assert heat.mean_link == pytest.approx(3100 / 5)
     assert (heat.links, heat.links_used, heat.max_link, heat.max_switch_link) == (57, 4, 1000, 1000)
     assert busiest.ratio_to_mean == pytest.approx(1000 / 620)
@@ -157,7 +157,7 @@ def test_bytes_that_are_on_no_link_are_reported_in_both() -> None:
 
 
 def test_a_name_is_noted_only_where_it_contradicts_port_guids() -> None:
-    """The hosts have a name, but no recorded ports."""
+    """A host without recorded ports is found by its name, without a note."""
     assert not any("by name" in note for note in report_on(FAR).coverage.notes)
     foreign = replace(FAR, hosts=(make_host("host01", make_port(7, 0xDEAD)), *FAR.hosts[1:]))
     notes = report_on(foreign).coverage.notes

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Senders of the most loaded link by rank, call, line and region; and the number of equally busy links."""
+"""Reports name the ranks, call, line and region that load the busiest link, and the number of equally busy links."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Delays in the output of benchmarks: runs of two processes by OSU and NCCL, and tables with a caption."""
+"""Delays are read from the output of benchmarks: runs of two processes by OSU and NCCL, and tables with a caption."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Peaks and steps equal numpy's results and the planted features; tests of clusters, unusual processes and changes."""
+"""Peaks and steps equal numpy's results and the planted features; clusters, unusual processes and changes are found."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def test_correlation_of_what_is_all_alike_is_none() -> None:
 
 
 def test_steps_are_peaks_of_the_differences() -> None:
-    """Formula (3): the coefficient of peaks, computed for the differences m_(i+1) - m_i."""
+    """The coefficient of steps is the coefficient of peaks of the differences m_(i+1) - m_i (formula (3))."""
     delays = make_delays(hosts=3, lengths=40, noise=0.01)
     features = find_features(delays)
     smooth = detrend(filter_median(features.profiles.astype(np.float64)), delays.lengths)

@@ -53,7 +53,10 @@ def test_a_shift_has_each_ordered_pair_once_and_each_process_as_sender_and_recei
 
 
 def test_numbers_of_rounds() -> None:
-    """Round robin: n - 1 rounds for even n, n rounds for odd n. Halving (Bufe, section 2.3.2): 11 rounds for n = 10."""
+    """Round robin needs n - 1 rounds for even n, and n rounds for odd n.
+
+    Halving (Bufe, section 2.3.2) needs 11 rounds for n = 10.
+    """
     assert [len(list(round_robin(n))) for n in (2, 3, 9, 10, 64)] == [1, 3, 9, 9, 63]
     rounds = [pairs.tolist() for pairs in halving(10)]
     assert len(rounds) == 11

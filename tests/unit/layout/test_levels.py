@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Levels and positions of nodes in fabrics that are almost trees."""
+"""Nodes of fabrics that are almost trees get the right levels and positions."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from ibprof_testing.samples.fabrics import read_subnet
 
 
 def cable(links: Sequence[tuple[str, str]], kinds: Mapping[str, NodeKind] | None = None) -> Fabric:
-    """Return a fabric with these cables; nodes `sw...` are switches, others CAs, except for `kinds`."""
+    """Return a fabric with these cables; nodes `sw...` are switches, others CAs; `kinds` has other kinds."""
     names = sorted(set(chain.from_iterable(links)))
     kind = {name: NodeKind.SWITCH if name.startswith("sw") else NodeKind.CA for name in names} | dict(kinds or {})
     used = dict.fromkeys(names, 0)

@@ -198,7 +198,7 @@ def test_how_the_work_is_cut_into_calls_does_not_change_the_result() -> None:
 
 
 def test_the_same_seed_and_time_give_the_same_placement(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(search_module, "_WORK_PER_SECOND", 20_000)  # little work: no machine is late
+    monkeypatch.setattr(search_module, "_WORK_PER_SECOND", 20_000)  # few steps, so that --time ends no search
     subnets = rails(*DUAL)
     _, chosen = hosts_on_all_rails(subnets)
     problem = make_problem(samplesort(40, 1), subnets, chosen)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The matrix of a profile contains each byte once, for its sender and its receiver."""
+"""A profile's matrix contains each byte once, at its sender and its receiver; selected bytes are exact or refused."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Sentences on the bytes and calls that a profile lacks."""
+"""Notes name the bytes and calls that a profile lacks."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The batch system's identifier of a job, from the environment variables that each batch system sets."""
+"""The identifier of a batch job is read from the environment variables that each batch system sets."""
 
 from __future__ import annotations
 

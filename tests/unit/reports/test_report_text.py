@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The report as text: fifteen lines of 80 columns."""
+"""A report as text has at most fifteen lines of 80 columns, which name the busiest links and what loads them."""
 
 from __future__ import annotations
 
@@ -125,7 +125,7 @@ def test_links_are_ranked_by_bytes_if_asked(capsys: pytest.CaptureFixture[str]) 
 def test_the_whole_report_fits_the_columns_that_are_asked_for(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Lines of piped output have this width too; only commands are longer, since users copy them."""
+    """Lines of piped output have the requested width too; only commands are longer, since users copy them."""
     monkeypatch.setenv("COLUMNS", "80")
     assert report.main([FAULTY, "pattern:shift:7:100000", "--full"]) == 0
     lines = capsys.readouterr().out.splitlines()

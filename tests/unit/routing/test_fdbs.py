@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Special cases and damage in `.fdbs` files."""
+"""In `.fdbs` files, special cases are read, and damage is reported."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The files in a folder that are read for each rail, and the files that are named as unused."""
+"""For each rail, ibprof reads the right files of a folder, and names the unused files."""
 
 from __future__ import annotations
 

@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reasons why packets do not arrive. In testbed44, host01 has LID 1 and is on sw-a (LID 2); sw-b has LID 5."""
+"""For a packet that does not arrive, the right reason is found.
+
+In testbed44, host01 has LID 1 and is on sw-a (LID 2); sw-b has LID 5.
+"""
 
 from __future__ import annotations
 

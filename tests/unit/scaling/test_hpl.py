@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""HPL's model: the efficiency on HPL's web page, published results, and invalid inputs."""
+"""HPL's model has the efficiency of HPL's web page, is near published results, and refuses invalid inputs."""
 
 from __future__ import annotations
 

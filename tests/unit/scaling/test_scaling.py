@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The analytic model has the slides' values; approximations are near exact formulas; tests of fits and commands."""
+"""The analytic model has the slides' values; approximations are near exact formulas; fits find the known laws."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ def test_slide_22_is_slide_21_solved_for_the_bandwidth() -> None:
     assert effective_bandwidth(l_max, 10000) == pytest.approx(BWGRID.bandwidth)
 
 
-# -- formulas against the formulas that they approximate
+# -- approximations compared with exact formulas
 
 
 @pytest.mark.parametrize("kernel", [scalar_product, matrix_product, linpack])

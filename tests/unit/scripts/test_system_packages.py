@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`make test` run by a user who may not install packages."""
+"""`make test` names all missing packages to a user who may not install them."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Adaptive routing: packets take shortest paths, by the least occupied port, or a random port if several are equal."""
+"""With adaptive routing, packets take shortest paths, by a random one of the least occupied ports."""
 
 from __future__ import annotations
 
@@ -95,7 +95,7 @@ def test_the_packets_of_a_message_stay_together() -> None:
     many = Simulation(network, [Job("many", limit=400)], [Client(0, 0, [Step(7, size)])], adaptive=True)
     many.run()
     assert all(each % size == 0 for each in bytes_up(many))
-    # Binomial: the deviation is 8.7 messages.
+    # The standard deviation of the binomial distribution is 8.7 messages.
     assert np.array(bytes_up(many)) / size == pytest.approx([100] * 4, abs=40)
 
 

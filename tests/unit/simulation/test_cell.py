@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Cells of a study: their keys, estimates of their time, their order, and their folders."""
+"""The cells of a study have the expected keys, estimated times and order, and a lock on their folder."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def test_estimates_are_of_the_right_size(name: str) -> None:
 
 
 def test_estimates_by_hand() -> None:
-    # Paths have 2 links within a leaf and 4 between leaves; hosts are on all four leaves: 2/4 + 4 * 3/4.
+    # A path has 2 links within a leaf and 4 between leaves; a quarter of the pairs of hosts is within a leaf.
     assert find_mean_hops(SMALL.network, SMALL.hardware) == pytest.approx(0.25 * 2 + 0.75 * 4)
     # 14 clients write 4 MiB each to 4 servers, at 12.5 GB/s.
     cell = make_cells(SMALL, [io(), mpi()], IO, [1])[0]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Messages of collectives: the data that each rank has at the end, and the order in which the engine sends."""
+"""The messages of collectives bring the right data to each rank, and the engine sends them in the right order."""
 
 from __future__ import annotations
 

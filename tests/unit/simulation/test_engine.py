@@ -248,7 +248,7 @@ def test_rounds_of_a_collective_wait_for_each_other() -> None:
     samples = simulation.run()
     assert simulation.state.stop == Stop.DONE
     first = {k: samples["start"][samples["host"] == (samples["client"] ^ 1 << k)] for k in range(rounds)}
-    # Host 0 is late. Its partner in round 0 begins round 1 late too, and no other host can end earlier.
+    # Host 0 is late. The partner of host 0 in round 0 begins round 1 late too, and no other host can end earlier.
     assert first[1][np.argsort(first[1])][-2:].min() > 50_000
     assert simulation.look_at_clients().steps.tolist() == [2 * rounds] * 16
 

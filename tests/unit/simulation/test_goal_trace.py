@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""GOAL files: times calculated by hand, dependencies between operations, and invalid files."""
+"""Times of GOAL files equal calculations by hand, operations wait as the files state, and invalid files are refused."""
 
 from __future__ import annotations
 
@@ -258,7 +258,7 @@ def test_a_label_has_one_operation(tmp_path: Path) -> None:
 
 
 def test_the_binary_form_is_named(tmp_path: Path) -> None:
-    """LogGOPSim's txt2bin writes this form."""
+    """LogGOPSim's txt2bin writes the binary form, which ibprof does not read."""
     path = tmp_path / "trace.bin"
     path.write_bytes((8).to_bytes(4, "little") + bytes(range(200)))
     with pytest.raises(InputError, match="expected a GOAL file as text, found the binary form"):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Messages that are left out of a measurement, and simulations that never become stationary."""
+"""A measurement leaves out the first messages, and has no result if the latencies never become stationary."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def test_messages_are_left_out_however_stationary_they_look() -> None:
 def test_a_job_that_ends_is_measured_from_its_beginning() -> None:
     latency = measure_messages([100_000], limit=45)
     assert latency.is_settled
-    assert latency.messages > 40  # all messages, except for a few that the test for a steady state leaves out
+    assert latency.messages > 40  # the test for a steady state leaves out a few messages
 
 
 def test_what_runs_next_to_a_job_that_ended_is_no_result() -> None:

@@ -144,7 +144,7 @@ def test_a_mean_with_skipping_is_that_of_every_message(jobs: tuple[Workload, ...
 
 
 def test_what_is_not_steady_is_simulated_to_its_end() -> None:
-    """With 14 clients, MPI of 4 KiB next to a checkpoint varies too much: nothing is skipped, and results are equal."""
+    """Next to a checkpoint, the latencies of MPI messages vary too much: nothing is skipped, and results are equal."""
     every, skipped = run_both((io(256 * KIB), mpi(4 * KIB, 500 * US)), MPI)
     assert repr(skipped.latency) == repr(every.latency)  # since Python 3.13, nan is unequal in dataclasses
     assert skipped.packet_hops == every.packet_hops

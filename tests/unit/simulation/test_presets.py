@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Presets in their quick form on a small machine: their results and their charts."""
+"""Presets in their quick form on a small machine have the thesis's effects, and a chart for each measured job."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A recorded run as a program: its time on its own network and on other networks, calculated by hand."""
+"""A recorded run becomes a program of computing times, messages and waits, which equal calculations by hand."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def test_a_rank_computes_sends_and_waits() -> None:
     begin, send, wait, end = made.program.steps[0][:4]
     assert begin["pause"] == 0
     assert (send["awaits"], send["pause"]) == (0, 35 * MS)
-    assert (wait["awaits"], wait["pause"]) == (2, 0)  # awaits also its own rendezvous message
+    assert (wait["awaits"], wait["pause"]) == (2, 0)  # the rank's own rendezvous message too
     assert end["pause"] == 12 * MS
 
 

@@ -177,7 +177,8 @@ def test_an_end_is_busy_by_what_it_has_sent() -> None:
         lies = float(ends.queued[to_last]) * 8  # ns
         assert network.to_ns(sent.sum() - busy[to_last].sum()) == pytest.approx(lies, abs=3 * packet)
     assert describe_links(Watch(simulation))[0][1].max() <= 1 + 1e-12
-    # A megabyte of the hosts is in the switch, and a megabyte of each waits for a buffer: 400 ms + 3 x 8 ms.
+    # Besides the 400 ms of arrived bytes, 1 MB is in the last link's buffer, and 1 MB of each host in a buffer before
+    # it.
     assert network.to_ns(sent.sum(axis=1).min()) == pytest.approx((400e6 + 24e6) / 2, rel=0.01)
 
 

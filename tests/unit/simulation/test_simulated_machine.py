@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Servers and jobs on hosts that the study names, and recorded runs on their recorded hosts."""
+"""Servers and jobs run on the hosts that the study names, and recorded runs on their recorded hosts."""
 
 from __future__ import annotations
 
@@ -302,7 +302,7 @@ def test_shares_with_hosts_that_leave_less(tmp_path: Path) -> None:
 
 
 def test_a_key_is_of_the_hosts(tmp_path: Path) -> None:
-    """A key contains named hosts even of jobs that do not run: other jobs' hosts are sampled among the remaining."""
+    """A key contains named hosts even of jobs that do not run: other jobs' hosts are sampled from the rest."""
     study = write_study(tmp_path, WRITES, PAIRS, servers=8)
     plain = read_study(study).cells[0]
     keys = {plain.key}

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Lines of small programs, compared with binutils' addr2line."""
+"""Lines of small programs agree with binutils' addr2line; a damaged program or library ends no process."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ def test_split_debug_information(is_packed: bool, build: Build) -> None:
 
 
 def test_split_debug_information_of_dwarf_5(build: Build) -> None:
-    """libbacktrace 0.1 cannot read these lines, and a note says so."""
+    """libbacktrace 0.1 cannot read lines from split DWARF 5, and a note says so."""
     found, _ = resolve_calls(build("-g", "-O2", "-gsplit-dwarf", "-gdwarf-5"))
     assert found.note == f"2 of 2 {NO_LINES}"
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The hosts of a job, in the formats of launchers and batch systems."""
+"""The hosts of a job are read in the formats of launchers and batch systems."""
 
 from __future__ import annotations
 
@@ -153,7 +153,7 @@ def test_joined_hosts_expand_to_what_they_were(names: list[str]) -> None:
 
 
 def test_spellings_of_known_hosts_are_compared_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Addresses begin equally. ibprof must not compare 1,000 hosts for each line of a log: this would take hours."""
+    """ibprof must not compare 1,000 similar addresses of hosts for each line of a log, which would take hours."""
     compared: list[tuple[str, str]] = []
 
     def compare(one: str, other: str) -> bool:

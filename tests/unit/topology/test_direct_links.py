@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A direct link with the delay of the path is found by saturating the path, and only if there is such a link."""
+"""A direct link as slow as the path between its ends is found by saturating the path, if there is such a link."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def test_without_hidden_links_none_is_found(made: Made) -> None:
 
 
 def test_links_that_carry_all_of_them_do_not_show_it_but_a_known_throughput_does() -> None:
-    """Three pairs fill 25 of a trunk's 30 Gb/s; if this is known, 10 Gb/s of two more hosts show the link."""
+    """30 Gb/s of three pairs do not fill a trunk; 10 Gb/s more show the link only if the trunk's 35 Gb/s are known."""
     made = with_rates(tree(2, 2, 4), 10.0, 30.0)
     topology = infer_made(made)
     for one, other in (("s.0", "s.0.0"), ("s.0", "s.0.1"), ("s.1", "s.1.0"), ("s.1", "s.1.1")):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Inference from delays whose errors are not independent: on processors, on two rails, behind queues."""
+"""Inference finds no false switches in delays with dependent errors: on processors, on two rails, behind queues."""
 
 from __future__ import annotations
 

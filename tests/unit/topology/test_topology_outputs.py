@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Files of an inferred topology: the suffix selects the format, and positions are computed only once."""
+"""The suffix selects the format of an inferred topology's files; all files share one computation of positions."""
 
 from __future__ import annotations
 

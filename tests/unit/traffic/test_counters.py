@@ -31,7 +31,7 @@ SAMPLE = "counters-small"
 LEAF1 = 0x0002C90200400000
 NODE01, NODE02 = 0x0002C903000A0000, 0x0002C903000A0010
 SET = 5_000_000_000
-"""Number of 4-byte words that the simulator was set to show as sent by port 1 of leaf1, plus some kB of datagrams."""
+"""4-byte words sent by port 1 of leaf1, as set in the simulator; datagrams of the tools add some kB."""
 
 
 def fabric() -> Fabric:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Adapters with two ports in one subnet, a node GUID for both, and two LIDs for each port; two leaf switches."""
+"""If an adapter has two ports in one subnet and two LIDs for each port, both ports belong to its host."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Files of NCCL Inspector as modelled traffic, with lines as its sources v4.0 to v4.4 write them."""
+"""Files that NCCL Inspector v4.0 to v4.4 would write, by its sources, are read as modelled traffic."""
 
 from __future__ import annotations
 

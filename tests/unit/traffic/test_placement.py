@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Ports of ranks, as recorded, by a rule or by a file; ranks without a port are counted for each reason."""
+"""Each rank gets its recorded port, or a port by a rule or a file; ranks without a port are counted for each reason."""
 
 from __future__ import annotations
 

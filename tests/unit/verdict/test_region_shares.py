@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Shares of a run in each region, with times set by hand."""
+"""Each region has the right share of a run's time and waiting; the verdict names regions with large shares."""
 
 from __future__ import annotations
 

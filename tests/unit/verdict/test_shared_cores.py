@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Ranks that share cores: found by their affinity and by the time in which they waited for a core."""
+"""Ranks that share cores are found by their affinity, and by the time for which they waited for a core."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Causes of slow transfer, for synthetic adapters, counters and connections of the hosts."""
+"""For synthetic adapters, counters and connections of hosts, the right cause of slow transfer is named."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def make_run(
         messages: messages that each rank sends.
         transport: other counts of the TCP connections.
         choices: each rank's variables that choose adapters.
-        mpi: its version.
+        mpi: name and version of the MPI.
     """
     transports = tuple(
         Transport("tcp", name, 4, sent_bytes=amount, received_bytes=amount, **(transport or {}))
@@ -146,7 +146,7 @@ def test_the_advice_is_for_the_mpi_in_use(mpi: str, library: str, setting: str) 
     [
         # The adapter carries the bytes; the TCP connections are the launcher's.
         ([([make_adapter(sent=2 * EACH)], [make_interface()])] * 2, {"eth0": 5000}),
-        # One host has no adapter, or its link is down.
+        # The second host has no adapter, or its adapter's link is down.
         ([IDLE_ADAPTER, ([], [make_interface()])], {"eth0": EACH}),
         ([IDLE_ADAPTER, ([make_adapter(state=1)], [make_interface()])], {"eth0": EACH}),
         # Another job keeps the adapter busy.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Verdicts on runs and links with known times."""
+"""Verdicts on runs with known times in MPI, and with known times of links, are right."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The regions of ranks over time, from synthetic marks and intervals."""
+"""The view's arrays of regions and of times in calls are right for synthetic marks and intervals."""
 
 from __future__ import annotations
 

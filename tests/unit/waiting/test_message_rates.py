@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Rates and latencies of synthetic messages with known transfer times, for each pair of hosts."""
+"""Messages with known transfer times have the right rate and latency for each pair of hosts."""
 
 from __future__ import annotations
 

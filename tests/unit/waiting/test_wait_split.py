@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Waiting in synthetic runs with known waits: with exact clocks, shifted clocks, samples, and missing records."""
+"""In synthetic runs with known waits, ibprof finds the waits with exact clocks, and within its error otherwise."""
 
 from __future__ import annotations
 
@@ -117,7 +117,7 @@ def test_the_error_of_samples_covers_the_truth() -> None:
             traces = late_in_turn(rounds=240 + salt).traces()
             total = measure(traces, level=level).total()
             inside += abs(total.wait_s - true_wait(traces)) <= 2 * total.error_s
-    assert inside >= 28  # of 30 intervals of two standard errors contain the truth
+    assert inside >= 28  # of 30 intervals of two standard errors
 
 
 def test_the_error_covers_the_truth_where_calls_have_some_of_their_messages() -> None:

@@ -108,7 +108,7 @@ def test_prediction(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     assert main(line) == 0
     text = capsys.readouterr().out
     assert text.startswith("Strong scaling of n = 8e+06: ")
-    assert "10 µs to 10 µs" not in text  # two processes have no spread
+    assert "10 µs to 10 µs" not in text  # one pair has no range of delays
     assert "Predictions hold for 2 to 32 processes." in text.replace("\n", " ")
 
 
@@ -132,7 +132,7 @@ def test_a_run_of_one_process_is_the_base_of_speed_up(
 
 
 def test_delays_of_another_unit(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
-    """Delays in ns from a numpy file give the same prediction, and the bandwidth for commands of kernels."""
+    """Delays in ns from a numpy file give the same prediction, and the bandwidth that `linpack` and `hpl` use."""
     line = [*write_inputs(tmp_path), "--processes", "16", "--json"]
     cube = np.broadcast_to((1e4 + LENGTHS)[:, None, None] * (1 - np.eye(2)), (5, 2, 2))
     np.savez(tmp_path / "d.npz", delays=cube, hosts=np.array(["a", "b"]), lengths=LENGTHS)
