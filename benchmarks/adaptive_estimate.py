@@ -100,10 +100,9 @@ def patterns(hosts: int, seed: int) -> Iterator[tuple[str, list[Flow]]]:
 
 
 def compare(name: str, subnet: Subnet, flows: list[Flow]) -> Errors | None:
-    """Simulate flows with two seeds, and compare the estimate with the simulations' mean; None after a deadlock of
-    packets.
+    """Simulate flows with two seeds, and return the errors of the estimate against the mean of both simulations.
 
-    A deadlock is possible, because shortest paths around missing cables can lead down and up again.
+    Return None if packets deadlock: shortest paths around missing cables can lead down and up again.
     """
     network = index_network(subnet, Hardware())
     unit = _UNIT if len(flows) < _FEW_FLOWS else _UNIT // 8
@@ -157,8 +156,8 @@ def summarise(errors: list[Errors]) -> str:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--seeds", type=int, default=2, help="number of fabrics with missing cables of each shape")
-    parser.add_argument("--calibrate", action="store_true", help="also try other rounds, exponents and back pressures")
+    parser.add_argument("--seeds", type=int, default=2, help="number of damaged fabrics for each shape")
+    parser.add_argument("--calibrate", action="store_true", help="also try other values of the estimate's parameters")
     arguments = parser.parse_args()
     errors = compare_all(arguments.seeds, seed=7)
     for each in errors:

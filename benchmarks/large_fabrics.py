@@ -3,12 +3,12 @@
 
 python benchmarks/large_fabrics.py [--only all|job|clusters|rails|bombs] [--dumps FOLDER] [--hosts N] [--commit COMMIT]
 
-The fabrics are synthetic: 46,656 hosts, each with 6 random peers, and a job of 512 ranks on 11,664 hosts whose network
-is the bottleneck. `--dumps` adds the same job on the fabric in a folder of dumps, which are read without a cache of
-tables. `clusters` has two fabrics of GPU hosts, with 4,096 and 32,768 adapters. `rails` compares this version with an
-older one on 8 rails of 4 planes each, in lists of links and forwarding tables that both versions can read. Half of the
-hosts exchange all-to-all in groups of 8; the other half form rings on each rail. The exit status is 1 above a limit of
-time or memory.
+The fabrics are synthetic: one with 46,656 hosts, each with 6 random peers, and one with 11,664 hosts for a job of 512
+ranks whose bottleneck is the network. `--dumps` adds the same job on the fabric in a folder of dumps, which are read
+without a cache of tables. `clusters` has two fabrics of GPU hosts, with 4,096 and 32,768 adapters. `rails` compares
+this version with an older one on 8 rails of 4 planes each, in lists of links and forwarding tables that both versions
+can read. Half of the hosts exchange all-to-all in groups of 8; the other half form rings on each rail. The exit status
+is 1 above a limit of time or memory.
 """
 
 from __future__ import annotations
@@ -227,7 +227,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--only", choices=("all", "job", "clusters", "rails", "bombs"))
     parser.add_argument("--dumps", type=Path)
-    parser.add_argument("--hosts", type=int, default=8192, help="hosts of `rails` (default: 8192, 65,536 adapters)")
+    parser.add_argument("--hosts", type=int, default=8192, help="number of hosts of `rails` (default: 8192)")
     parser.add_argument("--commit", default=COMMIT, help=f"the older version of `rails` (default: {COMMIT})")
     wanted = parser.parse_args()
     with tempfile.TemporaryDirectory() as name:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Time `ibprof-layout` on a fat-tree of 1,296 hosts with all-to-all traffic: the whole command and each stage.
+"""Measure the time of `ibprof-layout` and its stages, on a fat-tree of 1,296 hosts with all-to-all traffic.
 
 Run it where ibprof is installed, from a checkout:  python benchmarks/layout.py [--runs N] [--crossings]
 """

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Compare `ibprof-layout` on 11,664 hosts with an older commit: CPU time and memory, with tables in the cache.
+"""Measure CPU time and memory of this and an older `ibprof-layout` on 11,664 hosts; tables are in the cache.
 
 python benchmarks/layout_from_cache.py [--runs N] [--commit COMMIT] [--traffic TRAFFIC]
 

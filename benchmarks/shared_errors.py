@@ -5,10 +5,10 @@ Run it where ibprof is installed, from a checkout:
 
     python benchmarks/shared_errors.py [--seeds 12] [--machines [--effects NAME,...]] [--matrices DIR]
 
-DIR has measured matrices: CSVs with the lower triangle of the delays in ns, and structure.json with the groups of hosts
-of each CSV ({"name.csv": {"cores": N, "groups": [[0, 1], ...]}}). For comparison, average linkage is tried with the
-thresholds 1.1, 1.25 and 1.5: a cluster counts as a switch if the next larger cluster that contains it is at least this
-many times as high in the dendrogram.
+DIR has measured matrices, as CSVs with the lower triangle of the delays in ns, and structure.json with the groups of
+hosts of each CSV ({"name.csv": {"cores": N, "groups": [[0, 1], ...]}}). For comparison, average linkage is tried with
+the thresholds 1.1, 1.25 and 1.5: a cluster counts as a switch if the next larger cluster that contains it is at
+least this many times as high in the dendrogram.
 """
 
 from __future__ import annotations

@@ -263,7 +263,10 @@ def answer(folder: Path, engine: str, question: str, days: int) -> None:
 
 
 def compare(folder: Path, question: str, duckdb: Answer, other: Answer) -> str:
-    """Return `equal`, or raise if the rows differ. In `other`, link directions have numbers, not names."""
+    """Return `equal`, or `not compared` for the question `load`; raise if the engines' rows differ.
+
+    In `other`, link directions have numbers, not names.
+    """
     names = {
         row["link"]: f"{row['name']} port {row['port']}"
         for row in pl.read_parquet(list_tables(folder / "store")[0]).to_dicts()

@@ -37,8 +37,8 @@ CELLS = [
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
-    parser.add_argument("--rounds", type=int, default=3, metavar="N", help="rounds of each cell (default: 3)")
-    parser.add_argument("--cells", type=int, default=len(CELLS), metavar="N", help="run only the first N cells")
+    parser.add_argument("--rounds", type=int, default=3, metavar="N", help="rounds of each pair (default: 3)")
+    parser.add_argument("--cells", type=int, default=len(CELLS), metavar="N", help="run only the first N pairs of jobs")
     arguments = parser.parse_args()
     print("| jobs | ms | packet hops | events | of every hop, s | with skipping, s | ratio |\n"
           "|---|---|---|---|---|---|---|")  # fmt: skip

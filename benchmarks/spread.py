@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Time the sum of traffic over routes: kernels, reading tables, whole command. Compare with Debian's `ibdmchk`.
+"""Measure the time to sum traffic over routes: kernels, reading tables, whole command. Compare with Debian's `ibdmchk`.
 
 Run it where ibprof is installed, from a checkout:  python benchmarks/spread.py [--runs N] [--large] [--plot FILE.svg]
 
@@ -49,7 +49,7 @@ SIZES = (
     "xgft:3:24,36,27:1,18,18",
     "xgft:3:36,36,36:1,18,18",
 )
-"""Fabrics of 324 to 46,656 hosts. The largest fabric also has 2,268 switches; a subnet has no LIDs for more nodes."""
+"""Fabrics of 324 to 46,656 hosts. With its 2,268 switches, the largest fabric uses nearly all LIDs of a subnet."""
 
 SPARSE_PEERS = 32
 DENSE_HOSTS = 12_000
@@ -130,7 +130,10 @@ def time_kernels(name: str, subnet: Subnet, runs: int) -> None:
 
 
 def time_ibdmchk(runs: int) -> None:
-    """Time Debian's ibdmchk, which also follows all pairs' paths. Check the output: ibdmchk may crash at the end."""
+    """Measure the time of Debian's ibdmchk, which also follows all pairs' paths.
+
+    Check the output, because ibdmchk may crash at the end.
+    """
     if shutil.which("ibdmchk") is None:
         print("  ibdmchk is not installed (Debian: ibutils)")
         return
@@ -166,7 +169,7 @@ def time_command(name: str, lst: Path) -> None:
 
 
 def time_reading(subnet: Subnet, folder: Path, runs: int) -> None:
-    """Time reading a dump of half a gigabyte, reading it again from the cache, and the whole command."""
+    """Measure the time of reading a dump of half a gigabyte, of reading it again from the cache, and of the command."""
     lst, fdbs = folder / "opensm-subnet.lst", folder / "opensm.fdbs"
     write_lst(subnet, lst)
     write_fdbs(subnet, fdbs)
@@ -221,7 +224,7 @@ Cost = tuple[int, int, int, float]
 
 
 def measure_costs(runs: int) -> dict[str, list[Cost]]:
-    """Time one thread on fabrics of growing size, with traffic to some random peers of each host and to all peers."""
+    """Measure one thread on fabrics of growing size, for hosts that send to some random peers and to all peers."""
     costs: dict[str, list[Cost]] = {"all-to-all, a matrix": [], f"{SPARSE_PEERS} random peers a host, flows": []}
     dense, sparse = costs.values()
     for name in SIZES:

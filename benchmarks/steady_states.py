@@ -47,7 +47,7 @@ CELLS = {
         mpi(4 * KIB, 5 * US),
         MPI,
     ),
-    "pairs of 512 KiB, every 200 µs, next to I/O like it": (io(512 * KIB, 200 * US), mpi(512 * KIB, 200 * US), MPI),
+    "pairs of 512 KiB, every 200 µs, next to equal I/O": (io(512 * KIB, 200 * US), mpi(512 * KIB, 200 * US), MPI),
     "I/O of 512 KiB, every 500 µs, next to pairs of 4 KiB, every 100 µs": (
         io(512 * KIB, 500 * US),
         mpi(4 * KIB, 100 * US),
@@ -58,8 +58,8 @@ CELLS = {
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
-    parser.add_argument("--seeds", type=int, default=1, metavar="N", help="seeds of each cell (default: 1)")
-    parser.add_argument("--cells", type=int, default=len(CELLS), metavar="N", help="first N cells (default: all)")
+    parser.add_argument("--seeds", type=int, default=1, metavar="N", help="seeds of each pair of jobs (default: 1)")
+    parser.add_argument("--cells", type=int, default=len(CELLS), metavar="N", help="first N pairs (default: all)")
     arguments = parser.parse_args()
     print("| measured | messages of a client | packet hops, every message | skipped | ratio | s | s | error, % |\n"
           "|---|---|---|---|---|---|---|---|")  # fmt: skip

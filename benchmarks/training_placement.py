@@ -54,8 +54,7 @@ FABRICS = {
 }
 """Fabrics of 64 hosts; the last has 84. In `two levels` and `three levels`, the eight ranks of a host share an adapter.
 
-Source of the last fabric's oversubscription between pods: Llama Team, "The Llama 3 Herd of Models", 2024, section
-3.3.1.
+The last fabric's oversubscription between pods is from Llama Team, "The Llama 3 Herd of Models", 2024, section 3.3.1.
 """
 
 JOBS = {

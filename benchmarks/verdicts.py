@@ -169,7 +169,7 @@ def draw_real(generator: np.random.Generator, folder: Path) -> Iterator[Drawn]:
 
 
 def crowded(subnet: Subnet) -> Subnet:
-    """Route all traffic that leaves a leaf switch over one spine."""
+    """Route all traffic that leaves leaf switches over one spine."""
     rail = crowd(LabRail(subnet.fabric, subnet.tables), "L2-1")
     return Subnet(rail.fabric, rail.tables, ())
 
@@ -180,12 +180,12 @@ def opposite(ranks: int) -> list[tuple[int, int]]:
 
 
 def multiple(times: float) -> Callable[[float], float]:
-    """Return a function that returns a time in MPI: `times` * the time of the most loaded link."""
+    """Return a function from the time of the most loaded link to a time in MPI, which is `times` times as long."""
     return lambda line: times * line
 
 
 def at_least(seconds: float, times: float = 0.0) -> Callable[[float], float]:
-    """Return a function that returns a time in MPI: `times` * the most loaded link's time, but at least `seconds`."""
+    """Return a function as `multiple` does, whose result is at least `seconds`."""
     return lambda line: max(seconds, times * line)
 
 

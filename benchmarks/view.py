@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Time the page of `ibprof-view` in a browser without a GPU; compare with plotly's WebGL scatter and SVG.
+"""Measure the times of `ibprof-view`'s page in a browser without a GPU; compare with plotly's WebGL scatter and SVG.
 
 Run it where ibprof and playwright are installed, from a checkout; chromium and npm must be there:
 

@@ -19,7 +19,7 @@ __all__ = ["Profile", "__version__", "load_profile", "mark", "off", "on", "regio
 __version__ = "0.2.0"
 
 
-if not TYPE_CHECKING:  # hidden from type checkers: with it, they accept any name in the package
+if not TYPE_CHECKING:  # hidden from type checkers, which accept any name of a module with __getattr__
 
     def __getattr__(name: str) -> object:
         if name not in __all__:

@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Draw the pictures of docs/glossary.md: `scripts/draw-glossary.py [FOLDER]`, by default docs/images.
+"""Draw the pictures of docs/glossary.md.
 
-All colours have enough contrast on white and dark pages, because a picture cannot know the colour of its page.
+scripts/draw-glossary.py [FOLDER] writes the pictures into FOLDER (default: docs/images). All colours have enough
+contrast on white and dark pages, because a picture cannot know the colour of its page.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Write a manual page of each command from its parser: `make man`, or `make-man-pages.py FOLDER`."""
+"""Write a manual page of each command from the command's parser, by `make man` or `make-man-pages.py FOLDER`."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from ibprof.cli.main import EXAMPLES, QUESTION
 
 MANUAL = "ibprof"
 _TEXT_LINE = re.compile(r"^\.(?=[a-z])", re.MULTILINE)
-"""A line of text that roff would read as a request: `.` and a small letter (macros of pages have capital letters)."""
+"""The `.` of a text line that roff would read as a request; in a page's own requests, `.` precedes a capital letter."""
 
 
 def write_pages(folder: Path) -> None:
@@ -46,7 +46,7 @@ def first_sentence(parser: argparse.ArgumentParser) -> str:
 
 
 def make_page(parser: argparse.ArgumentParser, name: str) -> str:
-    """Return the page of a command, and of its subcommands.
+    """Return one page for a command and its subcommands.
 
     Args:
         parser: parser of the command.

@@ -79,12 +79,12 @@ def main() -> int:
     print(f"own modules imported by ibprof-report --help: {run_python(MODULES)[0]}")
     numpy_s = median_cpu_s(sys.executable, "-c", "import numpy")
     report = (sys.executable, "-c", "from ibprof_converter.cli import report; report.main()")
-    print(f"CPU time of ibprof-report --help over import numpy: {median_cpu_s(*report, '--help') / numpy_s:.2f}")
+    print(f"CPU time of ibprof-report --help / of import numpy: {median_cpu_s(*report, '--help') / numpy_s:.2f}")
     if arguments := sys.argv[1:]:
         others, recorder, functions = run_python(TRACE, *arguments)
         print(f"files whose functions run in this report: {others} of converter and lab, {recorder} of ibprof")
         print(f"functions that run: {functions}")
-        print(f"CPU time of this report over import numpy: {median_cpu_s(*report, *arguments) / numpy_s:.2f}")
+        print(f"CPU time of this report / of import numpy: {median_cpu_s(*report, *arguments) / numpy_s:.2f}")
     return 0
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Compare ibprof with CODES on 1,296 hosts, message by message, in the disputed cells of the reproduced thesis.
+"""Compare ibprof with CODES on 1,296 hosts, message by message, in disputed settings (cells) of the thesis's figures.
 
 python benchmarks/codes/cells.py --codes BUILD -o FOLDER [--hours H] [--window MS] [--seed S] [CELL ...]
 
@@ -38,7 +38,7 @@ STOPPED = 9
 """Exit status if the time limit ended the simulation with CODES."""
 
 BEGIN, BEYOND = 0.2, 0.25
-"""Fractions of the window's length: its first part, whose messages are left out, and the time simulated after it."""
+"""Fractions of the window's length: a first part without measured messages, and the time simulated after the window."""
 
 
 @dataclass(frozen=True)

@@ -45,8 +45,8 @@ class AdviceCase:
     """A job on a network.
 
     Attributes:
-        planted: planted causes; a report is right if the first cause that it names is one of them. Empty for a case
-            without a planted cause.
+        planted: planted causes; empty if no cause is planted. A report is right if the first cause that it names is
+            planted.
         setting: network and placement of the job.
         healthy: as `setting`, but with rails that have no planted cause.
         words: arguments of the program: pattern, bytes, rounds.
@@ -185,7 +185,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     wanted.output = wanted.output.resolve()
     wanted.output.mkdir(parents=True, exist_ok=True)
     program = compile_program("lab_patterns.c", wanted.output)
-    print(f"load {os.getloadavg()[0]:.1f} at the beginning", file=sys.stderr)
+    print(f"load average {os.getloadavg()[0]:.1f} at the beginning", file=sys.stderr)
     heads = "case", "job", "named first", "change, as printed", "before s", "after s", "saved", "predicted s"
     print(f"| {' | '.join((*heads, 'predicted saved', 'came true'))} |")
     print("|---|---|---|---|---|---|---|---|---|---|")
@@ -206,7 +206,7 @@ def main(argv: Sequence[str] | None = None) -> int:
             f"| {found['line_before_s']:.2f} to {found['line_after_s']:.2f} | {claimed:.0%} | {true} |",
             flush=True,
         )
-    print(f"load {os.getloadavg()[0]:.1f} at the end", file=sys.stderr)
+    print(f"load average {os.getloadavg()[0]:.1f} at the end", file=sys.stderr)
     return min(bad, 1)
 
 

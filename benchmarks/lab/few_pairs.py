@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Compare topology and time of measurements of few pairs and of all pairs, on a cluster of network namespaces.
+"""Measure few pairs and all pairs of a cluster of network namespaces; compare the inferred topologies and the times.
 
 python benchmarks/lab/few_pairs.py [--leaves 4,4,4,4] -o FOLDER    (as root)
 
@@ -28,7 +28,7 @@ KINDS = {"all pairs": (), "few pairs": ("--few-pairs",)}
 
 
 def plan_cluster(leaves: list[int]) -> Plan:
-    """Return hosts on leaf switches with one spine above them."""
+    """Return the plan of a cluster with hosts on leaf switches, and one spine above the leaf switches."""
     names = {f"leaf{number}": count for number, count in enumerate(leaves, 1)}
     return make_plan(names, [Cable(name, "spine", 300, 400) for name in names])
 

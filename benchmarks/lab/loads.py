@@ -89,7 +89,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     output = wanted.output.resolve()
     output.mkdir(parents=True, exist_ok=True)
     program = compile_program("lab_patterns.c", output)
-    print(f"load {os.getloadavg()[0]:.1f} at the beginning", file=sys.stderr)
+    print(f"load average {os.getloadavg()[0]:.1f} at the beginning", file=sys.stderr)
     heads = (
         "job",
         "bytes, rounds",
@@ -126,7 +126,7 @@ def main(argv: Sequence[str] | None = None) -> int:
             flush=True,
         )
         assert not run.lost, run.lost
-    print(f"load {os.getloadavg()[0]:.1f} at the end", file=sys.stderr)
+    print(f"load average {os.getloadavg()[0]:.1f} at the end", file=sys.stderr)
     return int(worst > 0.03)
 
 

@@ -52,7 +52,7 @@ JOBS: dict[str, Words] = {
 
 OTHER: Words = ("lab_patterns.c", "alltoall", "60000")
 SHORT, LONG = ("5", "50"), ("60", "50")
-"""Rounds and sleeping times of the other job: SHORT when it is recorded, LONG when it runs next to a measured job."""
+"""Rounds and sleeping time of the other job, SHORT when it is recorded and LONG when it runs next to a measured job."""
 
 
 class Setting(NamedTuple):
@@ -66,7 +66,7 @@ class Setting(NamedTuple):
 
 
 def list_settings(others: Path) -> list[Setting]:
-    """Return the settings. A setting's `options` is a function from the dumps' folder to options of the command."""
+    """Return the settings; their `options` are functions from the dumps' folder to options of `ibprof-sim replay`."""
     spread = ["--to-hosts", ",".join(SPREAD)]
     return [
         Setting("as recorded", "good", TOGETHER, False, lambda _: []),
@@ -124,7 +124,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     other: list[str | Path] = [programs[OTHER[0]], *OTHER[1:]]
     settings = list_settings(output / "neighbour" / "profile.otf2")
     measured: dict[tuple[str, str], list[Path]] = {}
-    print(f"load {os.getloadavg()[0]:.1f} at the beginning", file=sys.stderr)
+    print(f"load average {os.getloadavg()[0]:.1f} at the beginning", file=sys.stderr)
     for tables, rail in rails.items():
         with tempfile.TemporaryDirectory() as place, routed_network.up([rail], Path(place)) as network:
             network.write_dumps(output / tables)
@@ -159,7 +159,7 @@ def main(argv: Sequence[str] | None = None) -> int:
                 f"| {answer['seconds'] / middle - 1:+.0%} | {'yes' if is_inside else 'NO'} |",
                 flush=True,
             )
-    print(f"load {os.getloadavg()[0]:.1f} at the end", file=sys.stderr)
+    print(f"load average {os.getloadavg()[0]:.1f} at the end", file=sys.stderr)
     return int(outside > 0)
 
 

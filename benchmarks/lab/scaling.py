@@ -129,7 +129,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     output = wanted.output.resolve()
     output.mkdir(parents=True, exist_ok=True)
     program = compile_program("divided_work.c", output)
-    print(f"load {os.getloadavg()[0]:.1f} at the beginning", file=sys.stderr)
+    print(f"load average {os.getloadavg()[0]:.1f} at the beginning", file=sys.stderr)
     print("| scaling | ranks | predicted s (95% interval) | without the tables s | measured s | inside |")
     print("|---|---|---|---|---|---|")
     outside = 0
@@ -159,7 +159,7 @@ def main(argv: Sequence[str] | None = None) -> int:
                     f"| {'refused' if is_inside is None else 'yes' if is_inside else 'NO'} |",
                     flush=True,
                 )
-    print(f"load {os.getloadavg()[0]:.1f} at the end", file=sys.stderr)
+    print(f"load average {os.getloadavg()[0]:.1f} at the end", file=sys.stderr)
     return int(outside > 0)
 
 

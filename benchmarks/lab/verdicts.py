@@ -260,7 +260,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     chosen = [run for run in planted_runs if _is_wanted(run, wanted.word)]
     rails = networks()
     right, total = Counter[str](), Counter[str]()
-    print(f"load {os.getloadavg()[0]:.1f} at the beginning", file=sys.stderr)
+    print(f"load average {os.getloadavg()[0]:.1f} at the beginning", file=sys.stderr)
     print("| planted | run | verdict | right |")
     print("|---|---|---|---|")
     number = 0
@@ -304,7 +304,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     for kind, count in total.items():
         print(f"| {kind} | {right[kind]} | {count} |")
     print(f"| total | {right.total()} | {total.total()} |")
-    print(f"load {os.getloadavg()[0]:.1f} at the end", file=sys.stderr)
+    print(f"load average {os.getloadavg()[0]:.1f} at the end", file=sys.stderr)
     return int(right.total() < 0.95 * total.total())
 
 

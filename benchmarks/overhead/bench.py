@@ -107,7 +107,7 @@ class Bench:
             line += ["--mca", "pml_monitoring_enable", "1"] if variant == MONITORED else []
         whole = [*line, *command]
         done = subprocess.run(whole, stdout=subprocess.PIPE, text=True, check=False, env=self._environment())
-        if done.returncode:  # try again: the session folder of the previous launcher may have existed
+        if done.returncode:  # try again: perhaps the previous launcher's session folder still existed
             done = subprocess.run(whole, stdout=subprocess.PIPE, text=True, check=True, env=self._environment())
         return done.stdout
 

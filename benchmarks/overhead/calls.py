@@ -104,7 +104,7 @@ def _show_smallest(measured: dict[str, list[Cells]], size: int) -> None:
 
 def show_calls(measured: dict[str, list[Cells]], sizes: Sequence[int]) -> bool:
     """Print all cells; return whether all goals are met."""
-    print("Two ranks: a call without ibprof, and the ratio with it (95% interval; rounds), lower quartiles\n")
+    print("Two ranks: time of a call without ibprof, and time with / without (95% interval; rounds), lower quartiles\n")
     rows, failed, wide = [], [], []
     for call in CALLS:
         row = [call]

@@ -44,7 +44,7 @@ def show_interval(bench: Bench, rounds: int) -> None:
 
 
 def build_ends(bench: Bench) -> Path:
-    """Build a program and a library to preload last; their times of MPI_Finalize differ by the time outside of MPI."""
+    """Build ends.c as a program and as a library; together they measure the time of MPI_Finalize outside of MPI."""
     library: Path = bench.folder / "libends.so"
     program: Path = bench.folder / "ends"
     compiler = [str(bench.mpi / "mpicc"), "-O2", str(HERE / "ends.c")]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Time whole programs with and without ibprof: a kernel like NPB's FT, and the Intel MPI Benchmarks."""
+"""Measure the time of whole programs with and without ibprof: a kernel like NPB's FT, and the Intel MPI Benchmarks."""
 
 from __future__ import annotations
 
@@ -61,7 +61,10 @@ def show_imb(folder: Path, bench: Bench, rounds: int) -> None:
 
 
 def _sum_times(text: str) -> dict[str, float]:
-    """Read IMB's table of each benchmark. The time is in column 3 for PingPong, and in column 5 for collectives."""
+    """Return the time of each benchmark in IMB's tables, summed over the sizes.
+
+    The time is in column 3 for PingPong, and in column 5 for collectives.
+    """
     sums: dict[str, float] = {}
     name = ""
     for line in text.splitlines():

@@ -5,7 +5,7 @@ Without PROGRAM, the output is the cost of a message (self-send of 8 bytes) with
 PROGRAM, the output is the program's time in MPI by operation (with --callers 1, by call site), which ibprof and the
 other timer measured in the same run. The timer of every call reads the clock inside of ibprof's wrappers, so this timer
 measures the time inside MPI. mpiP is preloaded before libibprof.so, so mpiP's time includes ibprof's work. The last
-column is the difference per call. Run it where ibprof is installed:
+column is the difference between the timers per call, in ns. Run it where ibprof is installed:
 
     python benchmarks/overhead/side_by_side.py [--mpip libmpiP.so] [--rounds N] [--messages N]
     python benchmarks/overhead/side_by_side.py [--mpip libmpiP.so | --callers N] [--ranks N] -- PROGRAM [ARGUMENT...]

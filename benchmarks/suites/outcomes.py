@@ -71,7 +71,7 @@ class Comparison:
 
     @property
     def verdict(self) -> str:
-        """Return how ibprof changed the outcome: SAME, BETTER, WORSE, DIFFERENT, UNSTEADY or UNKNOWN."""
+        """Return how ibprof changed the outcome, as SAME, BETTER, WORSE, DIFFERENT, UNSTEADY or UNKNOWN."""
         without, recorded = set(self.without), set(self.with_ibprof)
         if NOT_RUN in recorded:
             return UNKNOWN

@@ -294,7 +294,7 @@ class _EventNames:
 
 
 class _Batch:
-    """Events of several ranks. Methods return the region, operation, site or parameter of an event."""
+    """Events of several ranks, with the region, operation, site and parameters of each event."""
 
     def __init__(self, names: _EventNames, rank: npt.NDArray[np.int32], events: Events) -> None:
         self.rank = rank
@@ -496,7 +496,7 @@ class DefinedRegion:
 
 @dataclass(frozen=True, slots=True)
 class Callpath:
-    """A call path. `parent` is the number of the caller's call path; for the outermost, a number that none has."""
+    """A call path. `parent` is the number of the caller's call path; for the outermost, a number that no path has."""
 
     parent: int
     region: DefinedRegion

@@ -63,7 +63,7 @@ def write_files(run: Profile, folder: Path, name: str, progress: Progress | None
     chunks = _EVENT_CHUNK_BYTES, _DEFINITION_CHUNK_BYTES
     files = lib.OTF2_SUBSTRATE_POSIX, lib.OTF2_COMPRESSION_NONE
     archive = call("Archive_Open", os.fsencode(folder), os.fsencode(name), lib.OTF2_FILEMODE_WRITE, *chunks, *files)
-    # Keep the callbacks alive: OTF2 only stores their address.
+    # Keep the callbacks alive, because OTF2 only stores the callbacks' address.
     flush = ffi.callback("uint8_t(void *, uint8_t, uint64_t, void *, _Bool)", lambda *_: lib.OTF2_FLUSH)
     callbacks = ffi.new("struct ibp_flush_callbacks *", {"pre_flush": flush})
     call("Archive_SetFlushCallbacks", archive, callbacks, ffi.NULL)
@@ -413,7 +413,7 @@ class Definitions:
         return self._metrics.setdefault(tuple(members), len(self._metrics))
 
     def operation(self, operation: int) -> int:
-        """Return the OTF2 region of an operation: OTF2 numbers operations after the profile's regions."""
+        """Return the number of an operation among OTF2's regions, where operations follow the profile's regions."""
         return self._regions + operation
 
     def callpath(self, site: int) -> int:
@@ -424,7 +424,7 @@ class Definitions:
         """Write all definitions, each after the definitions that it refers to."""
         # Make all records before writing: this collects all texts, which are the first definitions to write.
         tree, ranks, regions = self._system_tree(run), self._ranks(run, locations), self._regions_of(run)
-        sites = list(self._sites(run))  # before `_values`: sites add parameters, which `_values` yields
+        sites = list(self._sites(run))  # before `_values`, which yields the parameters that sites add
         records = [*tree, *ranks, *regions, *self._values(), *sites]
         call = load_otf2().call
         writer = call("Archive_GetGlobalDefWriter", archive)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A profile as an OTF2 archive: `NAME.otf2`, `NAME.def` and the folder `NAME`, which also holds samples."""
+"""Write and read the files of an archive, which are `NAME.otf2`, `NAME.def`, and `NAME/` with events and samples."""
 
 from __future__ import annotations
 
@@ -136,7 +136,7 @@ def check_replaceable(path: Path) -> None:
 
 
 def claim_path(path: Path, run: Profile) -> Path:
-    """Return a path for a run's archive: `path`, or, if it is taken, the first free name of `NAME-2.otf2`, ...
+    """Return a path for a run's archive, which is `path` or, if `path` is taken, the first free `NAME-2.otf2`, ...
 
     The archive's empty events folder is made, so that no other process takes the same name. An earlier archive of the
     same run is replaced.

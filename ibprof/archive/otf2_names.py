@@ -86,7 +86,7 @@ def to_bits(form: str, value: int | float) -> int:
     """Return OTF2's union of attribute values, with one member set, as 64 bits.
 
     Args:
-        form: the member's format in `struct`: `I` for a string's number, `Q`, `q`, `d`.
+        form: the member's format in `struct`, which is `I` for a string's number, else `Q`, `q` or `d`.
         value: the member's value.
     """
     bits: int = struct.unpack("=Q", struct.pack(f"={form}", value).ljust(8, b"\0"))[0]
@@ -99,7 +99,7 @@ def from_bits(form: str, bits: int) -> Any:
 
 
 def counter_members(tag: Tag) -> tuple[str, str]:
-    """Return the names of a counter's two values: `bytes sent user openmpi`."""
+    """Return the names of a counter's two values, such as `bytes sent user openmpi`."""
     words = " ".join(word.name.lower() for word in tag)
     return f"bytes {words}", f"messages {words}"
 
@@ -115,7 +115,7 @@ def parse_counter_member(name: str) -> Tag:
 
 
 def transfer_members(opcode: Opcode) -> tuple[str, str]:
-    """Return the names of an opcode's two values, bytes and number of work requests: `bytes posted write`, ..."""
+    """Return the names of the bytes and the number of work requests with an opcode, such as `bytes posted write`."""
     return f"{TRANSFER_MEMBER} {opcode.name.lower()}", f"messages posted {opcode.name.lower()}"
 
 
@@ -129,7 +129,7 @@ def parse_transfer_member(name: str) -> Opcode:
 
 
 def interval_members(first_peer: int, last_peer: int) -> tuple[str, str, str]:
-    """Return the names of an interval's values: `bytes to ranks 0-3`."""
+    """Return the names of an interval's values, such as `bytes to ranks 0-3`."""
     peers = f"{first_peer}-{last_peer}"
     return f"{INTERVAL_MEMBER} {peers}", f"messages to ranks {peers}", "interval_end_ns"
 
@@ -145,7 +145,7 @@ def parse_interval_member(name: str) -> tuple[int, int]:
 
 
 def size_member(direction: Direction, kind: Kind) -> str:
-    """Return the name of a metric that counts messages by size: `messages by size sent user`."""
+    """Return the name of a metric that counts messages by size, such as `messages by size sent user`."""
     return f"{SIZE_MEMBER} {direction.name.lower()} {kind.name.lower()}"
 
 

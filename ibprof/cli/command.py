@@ -426,7 +426,7 @@ def rename_option(parser: argparse.ArgumentParser, former: str, name: str) -> No
 
 
 def read_parser(main: Callable[[Sequence[str]], int]) -> argparse.ArgumentParser | None:
-    """Return the parser of a command without running the command; None if it is no `CommandParser`."""
+    """Return the parser of a command without running the command; None if this parser is no `CommandParser`."""
     before = _is_reading.set(True)
     try:
         with redirect_stderr(StringIO()):

@@ -53,7 +53,7 @@ LONGEST_VALUE = 1 << 16
 """Largest length of a variable's value in bytes: half of Linux's limit."""
 
 NEVER_LOADED = (
-    "no process of this host loaded libibprof.so: its environment was emptied (env -i), LD_PRELOAD was replaced, or "
+    "no process of this host loaded libibprof.so: the environment was emptied (env -i), LD_PRELOAD was replaced, or "
     "all programs are static or setuid (try: ibprof doctor)"
 )
 NOT_RECORDED = (
@@ -235,7 +235,10 @@ def _describe_program(command: Sequence[str]) -> list[str]:
 
 
 def _make_profiles(recordings: Sequence[Path], name: str, fabric: Sequence[str]) -> list[str]:
-    """Write profiles of the largest job and of batch systems' jobs; return lines to print, none if no job ran."""
+    """Write profiles of the job with most ranks, and of batch systems' jobs; return the lines to print.
+
+    Without recorded jobs, no lines are returned.
+    """
     from ibprof.archive.otf2_archive import claim_path, write_archive  # noqa: PLC0415  (as above)
     from ibprof.profile.missing_data import describe_gaps  # noqa: PLC0415
     from ibprof.profile.profile_summary import describe_briefly  # noqa: PLC0415

@@ -85,7 +85,7 @@ def _load(library: Path) -> DoctorFinding:
 
 
 def _look_for_another(library: Path, environment: Mapping[str, str]) -> DoctorFinding:
-    """Check for another library of the same name that the linker would find first."""
+    """Check for another library of the same name that the dynamic linker would find first."""
     preloaded = [Path(item) for item in re.split("[: ]+", environment.get("LD_PRELOAD", "")) if item]
     folders = [Path(folder) for folder in environment.get("LD_LIBRARY_PATH", "").split(":") if folder]
     named = [item for item in preloaded if item.name == NAME and "/" in str(item)]

@@ -72,7 +72,10 @@ _OF_THE_TRIAL = "a lone rank"
 """Beginning of the recorder's notes that are true only because the trial has one process."""
 
 _LIBRARIES = ("libmpi.so.40", "libmpi.so.12", "libmpich.so", "libmpi.so", "libmpi_abi.so")
-"""File names of MPI libraries, in the order to try. Names with a version come first: others may be linker scripts."""
+"""File names of MPI libraries, in the order to try.
+
+Names with a version come first, because a file without a version in its name may be a linker script.
+"""
 
 
 _SECONDS = 60
@@ -127,8 +130,8 @@ def examine_mpi(program: Program | None, library: Path, environment: Mapping[str
         yield DoctorFinding("MPI", good=False, text=f"{where}: load the MPI module that jobs use")
         return
     if mpi and not trial.started and _PREFIX not in environment:
-        # An Open MPI that was moved after its build, such as PyPI's, needs OPAL_PREFIX. Its mpirun sets it for ranks,
-        # but the trial starts a process without mpirun.
+        # An Open MPI that was moved after its build, such as PyPI's, needs OPAL_PREFIX. Open MPI's mpirun sets this
+        # variable for ranks, but the trial starts a process without mpirun.
         moved = try_library(mpi, library, {**environment, _PREFIX: str(mpi.parent.parent)})
         trial = moved if moved.started else trial
     between_hosts = None

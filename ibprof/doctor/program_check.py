@@ -110,7 +110,9 @@ def judge_program(program: Program, library: Path) -> Iterator[DoctorFinding]:
     elf, own = read_elf(binary), read_elf(library)
     mode = binary.stat().st_mode
     if elf is None:
-        yield DoctorFinding("program", good=False, text=f"{what} is no program that this system's linker starts")
+        yield DoctorFinding(
+            "program", good=False, text=f"{what} is no program that this system's dynamic linker starts"
+        )
     elif not elf.dynamic or not elf.interpreter:
         why = "is linked statically, so nothing can be preloaded into it: link it dynamically (without -static)"
         yield DoctorFinding("program", good=False, text=f"{what} {why}")
@@ -118,7 +120,7 @@ def judge_program(program: Program, library: Path) -> Iterator[DoctorFinding]:
         why = f"is for {elf.machine}, but libibprof.so is for {own.machine}: install an ibprof built for {elf.machine}"
         yield DoctorFinding("program", good=False, text=f"{what} {why}")
     elif mode & (stat.S_ISUID | stat.S_ISGID) or _has_capabilities(binary):
-        why = "is setuid, setgid or has capabilities, so the linker ignores preloads: run a copy without them"
+        why = "is setuid, setgid or has capabilities, so the dynamic linker ignores preloads: run a copy without them"
         yield DoctorFinding("program", good=False, text=f"{what} {why}")
     else:
         yield DoctorFinding("program", good=True, text=f"{what} can be preloaded")

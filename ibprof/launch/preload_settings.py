@@ -180,8 +180,8 @@ def _carry_to_spawned(launch: Launch, wanted: Mapping[str, str]) -> dict[str, st
 def list_variable(launcher: Launcher | None, environment: Mapping[str, str]) -> str:
     """Return the name of Open MPI's variable that lists variables for other hosts.
 
-    Open MPI 4 refuses the user's list together with `-x`. So ibprof uses Open MPI's internal list, except with Open MPI
-    5, or if the user's list is set.
+    Open MPI 4 refuses `OMPI_MCA_mca_base_env_list` together with `-x`. So ibprof uses Open MPI's internal list, unless
+    Open MPI is of version 5, or `environment` has `OMPI_MCA_mca_base_env_list`.
     """
     if launcher is Launcher.OPENMPI_5 or f"OMPI_MCA_{ENV_LIST}" in environment:
         return f"OMPI_MCA_{ENV_LIST}"
@@ -226,7 +226,7 @@ def _take_option(command: Sequence[str], option: str) -> tuple[list[str], dict[s
         name, equals, value = words[1].partition("=") if length == 2 else (words[1], "=", words[2])
         if name != PRELOAD:
             kept += words
-        # `-x LD_PRELOAD` without a value: `carry` takes the value from the environment.
+        # For `-x LD_PRELOAD` without a value, `carry` takes the value from the environment.
         if name != PRELOAD or equals:
             asked[name] = value
         index += length

@@ -114,7 +114,7 @@ def report_calls(
     """
     rows = tuple(sum_calls(run, by, choice, shares))
     efficiencies, timed = find_efficiencies(run), time_in_mpi(run)
-    # `describe_unseen_calls` has a note on a run without times: leave out the note of the efficiencies.
+    # Leave out the efficiencies' note on a run without times, because `describe_unseen_calls` yields the same note.
     limits = [note for note in efficiencies.notes if note != NOT_TIMED or timed]
     return CallReport(
         by=tuple(by),
@@ -206,7 +206,7 @@ def sum_calls(
     names = _KeyNames(run)
     timed_keys = names.of_rows(run.times, rows, by)
     sent_keys = names.of_rows(counters, sent, by)
-    keys = sorted({*timed_keys, *sent_keys})  # can be compared: each position of a key has either numbers or texts
+    keys = sorted({*timed_keys, *sent_keys})  # sortable, since each position of a key has either numbers or texts
     group_of = {key: number for number, key in enumerate(keys)}
     timed = np.array([group_of[key] for key in timed_keys], np.intp)
     sender = np.array([group_of[key] for key in sent_keys], np.intp)

@@ -115,8 +115,8 @@ def build_matrix(run: Profile, by: str = "rank", selection: Selection = Selectio
     notes: list[str] = []
     if selection.region is not None and selection.since_start and (left_out := _count_left_out(run, selection.region)):
         notes.append(
-            f"{left_out} more bytes, sent before the region's last mark, are left out: other regions were open then, "
-            "and their bytes are not divided by time"
+            f"{left_out} more bytes are left out: they were sent before {selection.region} last ended, in regions that "
+            "were still open then. Such a region has one sum for its bytes before and after that moment"
         )
     sources = np.unique(counters.source[chosen & (counters.source != Source.NCCL)])
     if len(sources) > 1:

@@ -206,7 +206,10 @@ class WaitShares(RowArrays):
     error_s: npt.NDArray[np.float64]
 
     def sum_parts(self, rows: npt.NDArray[np.intp] | npt.NDArray[np.bool_]) -> dict[str, float]:
-        """Return sums of some rows: `wait_s`, `transfer_s`, `unsplit_s` and their standard error `split_error_s`."""
+        """Return the sums of `wait_s`, `transfer_s` and `unsplit_s` over some rows.
+
+        `split_error_s` is the standard error of the sums of `wait_s` and `transfer_s`.
+        """
         # Add the errors of ranks at one site: all ranks of a collective sample the same calls, so their errors are
         # correlated. Errors of different sites are independent, so add their squares.
         places = np.stack((self.region, self.operation, self.site))[:, rows]

@@ -79,7 +79,7 @@ def write_folded(rows: Iterable[CallSum], by: str) -> str:
 
     Args:
         rows: sums with the keys `STACK`.
-        by: weight of a line: `time` in microseconds over all ranks, or `bytes`.
+        by: weight of a line, which is `time` in microseconds over all ranks, or `bytes`.
     """
     return fold_stacks(
         (

@@ -272,8 +272,8 @@ def _describe_received(run: Profile) -> Iterator[str]:
     sent = is_here & (counters.direction != Direction.RECEIVED) & ~of_arguments
     if amount := sum_exactly(counters.bytes[of_arguments]):
         yield (
-            f"{format_bytes(amount)} of one-sided and partitioned calls are counted from their arguments: receivers "
-            "do not count them again"
+            f"{format_bytes(amount)} of one-sided and partitioned calls were counted only where they were called, "
+            "from the arguments: no receiver's count confirms them"
         )
     received = sum_exactly(counters.bytes[is_here & (counters.direction == Direction.RECEIVED)])
     if (missing := sum_exactly(counters.bytes[sent]) - received) > 0:

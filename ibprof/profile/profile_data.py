@@ -155,13 +155,13 @@ class Port:
 
     Attributes:
         lid: the port's LID; None without a LID (Ethernet, or not yet configured).
-        node_guid, port_guid: `0x` and 16 hex digits.
+        node_guid, port_guid: each is `0x` and 16 hex digits.
         rate_gbps: rate of the active link in Gb/s.
         state: the link's state, `PORT_ACTIVE` or another state of InfiniBand's PortInfo.
         hardware: the port's own counters.
-        pci: PCI function of the device, such as `0000:3b:00.0`; empty if there is none, or it was not recorded.
-        numa_node: NUMA node of the device; None where unknown.
-        near_cores: cores near the device, as the kernel lists them: `0-15,64-79`; empty where unknown.
+        pci: the device's PCI function, such as `0000:3b:00.0`; empty if there is none, or it was not recorded.
+        numa_node: the device's NUMA node; None where unknown.
+        near_cores: cores near the device, as the kernel lists them (`0-15,64-79`); empty where unknown.
         width: lanes of the link; 0 where unknown.
         pci_width, pci_width_max: used and available lanes of the PCI link; 0 where unknown.
         pci_gts, pci_gts_max: used and available rate of a PCI lane in GT/s; 0 where unknown.
@@ -200,8 +200,8 @@ class PortPair:
     Attributes:
         host: index into `Profile.hosts`.
         device, port: device and port of the host; the device is empty where unknown.
-        lid, remote_lid: LIDs with path bits; None on Ethernet.
-        gid, remote_gid: GIDs as in `Port.gids`; empty for a path without GIDs.
+        lid, remote_lid: the ports' LIDs, with path bits; None on Ethernet.
+        gid, remote_gid: the ports' GIDs, as in `Port.gids`; empty for a path without GIDs.
     """
 
     host: int
@@ -231,7 +231,7 @@ class Interface:
         type: hardware type, one of `HardwareType` or another type of Linux.
         mtu: largest packet in bytes.
         speed_mbps: speed in Mb/s; None where unknown, and for virtual interfaces.
-        numa_node: NUMA node of the interface; None where unknown.
+        numa_node: the interface's NUMA node; None where unknown.
         is_up: true if the link is up, according to the kernel.
         hardware: the interface's counters.
         virtual_mbps: speed in Mb/s that the kernel states for a virtual interface; None for other interfaces.
@@ -320,7 +320,7 @@ class Rank:
     Attributes:
         rank: rank in MPI_COMM_WORLD; a process without MPI has a number after the last rank.
         host: index into `Profile.hosts`.
-        stop_ns: Unix time of MPI_Finalize, None if the process did not reach it.
+        stop_ns: time of MPI_Finalize, in Unix time; None if the process did not reach MPI_Finalize.
         finalized: true if the counters cover the whole run.
         lost_bytes, lost_messages: counts that are known only in total, not by peer, because the recording could not
             grow.
@@ -335,14 +335,14 @@ class Rank:
         overlap_ns: time that `Profile.times` counts more than once, because several threads were inside calls at once.
         choices: settings for the choice of adapters; empty without adapters, or if nothing was recorded.
         transports: used transports; empty for a killed process, and in recordings of 0.1.0.
-        clock_offset_ns: Unix time minus the clock of samples at the start of recording; 0 without samples.
+        clock_offset_ns: offset from the clock of samples to Unix time at the start of recording; 0 without samples.
         boot: hash that identifies the boot of the rank's machine; ranks with equal values share a clock; 0 where
             unknown.
         clock_drift_ns: growth of `clock_offset_ns` until recording ended.
         collectives, messages: numbers of collectives, and of sent and received messages, sampled or not.
         unsampled_collectives, unsampled_messages: numbers of collectives and messages that were not sampled, by reason
             (`Unsampled`); empty without samples.
-        cpu_ns: CPU time of all threads of the process during recording; 0 where unknown.
+        cpu_ns: processor time of all threads of the process during recording; 0 where unknown.
         no_core_ns: time in which the first thread was ready to run but had no core; 0 where unknown.
     """
 
@@ -389,7 +389,7 @@ class Site:
         object: the loaded program, library or script.
         address: return address of the call in `object`; 0 in a script.
         build_id: build ID of the object, as hex digits; empty if it has none.
-        name: `file.c:LINE`; without a line `function+0x1f`, or `object+0x1f`. docs/sites.md.
+        name: the site's name, `file.c:LINE`; without a line, `function+0x1f` or `object+0x1f` (docs/sites.md).
         inlined_in: the functions that contain the call after inlining, innermost first; empty without inlining, and if
             callers were recorded.
         callers: call sites of `function` and of its callers, innermost first, at most IBPROF_CALLERS; a function into
@@ -408,7 +408,7 @@ class Site:
 
     @property
     def label(self) -> str:
-        """Name of the site and of its callers: `library.c:10 < solver.c:212`."""
+        """Name of the site and of its callers, such as `library.c:10 < solver.c:212`."""
         return CALLED_FROM.join((self.name, *(caller.name for caller in self.callers)))
 
 
@@ -758,7 +758,7 @@ class Profile(NotebookView):
 
     @property
     def library(self) -> str:
-        """The library that moved the bytes: `MPI` or `NCCL`."""
+        """The library that moved the bytes, `MPI` or `NCCL`."""
         return "NCCL" if self.is_of_nccl else "MPI"
 
     @property

@@ -168,7 +168,7 @@ class RowChoice:
 
     Attributes:
         operation, region: names; None for all.
-        site: `FILE:LINE` or another name of a call site; None for all.
+        site: name of a call site, such as `FILE:LINE`; None for all.
     """
 
     operation: str | None = None

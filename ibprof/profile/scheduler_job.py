@@ -67,7 +67,7 @@ class SchedulerJob:
         system: slurm, pbs, lsf, cobalt, oar or flux; empty outside a batch system.
         job: identifier of the job; each task of an array has its own.
         array_job, array_task: identifiers of the array and of the task in it.
-        step: Slurm's step of the job; empty if the job script started the ranks without srun.
+        step: the job's step in Slurm; empty if the job script started the ranks without srun.
         restarts: number of times that the job was requeued.
         user: the user who runs the job.
         partition: partition or queue.
@@ -91,7 +91,7 @@ class SchedulerJob:
 
     @property
     def job_label(self) -> str:
-        """Return the job as accounting lists it: `6`, or `6_3` for task 3 of an array; empty outside a batch system."""
+        """Return the job as accounting lists it (`6`; `6_3` for task 3 of an array); empty outside a batch system."""
         number = self.array_job or self.job
         if self.system == "pbs":  # 1234.server, 1234[5].server
             number = re.split(r"[.\[]", number)[0]
@@ -99,7 +99,7 @@ class SchedulerJob:
 
     @property
     def label(self) -> str:
-        """Return the step as accounting lists it: `6.0`, `6_3.0`; the job if it has no steps."""
+        """Return the step as accounting lists it (`6.0`, `6_3.0`); for a job without steps, return the job's label."""
         return f"{self.job_label}.{self.step}" if self.step else self.job_label
 
     @property

@@ -70,7 +70,7 @@ class Unaccounted:
 def find_unaccounted(run: Profile) -> list[Unaccounted]:
     """Return the unaccounted operations, sorted by missing bytes, descending.
 
-    The result is empty for incomplete counters: `describe_uncompared` returns the reason.
+    The result is empty if the calls were not compared with counters; `describe_uncompared` returns the reason.
     """
     if not len(run.demands.calls) or describe_uncompared(run):
         return []
@@ -232,7 +232,10 @@ def is_nonblocking_collective(operation: str) -> bool:
 
 
 def _least_with_root(rows: _Rows, units: Units, *, is_tree: bool) -> int:
-    """Return the minimum of bytes between ranks and roots or peers of other units; in a tree, each unit counts once."""
+    """Return the minimum of the bytes between ranks and their roots or peers in other units.
+
+    If a tree can combine or forward data (`is_tree`), only the rank with most bytes counts in each unit.
+    """
     known = np.flatnonzero(rows.partner < np.uint64(len(units.of_rank)))
     partner = rows.partner[known].astype(np.intp)
     apart = units.of_rank[partner] != rows.unit[known]

@@ -90,7 +90,7 @@ class CallSites:
 
 
 def _with_callers(site: Site) -> tuple[Site, ...]:
-    """Return the `callers` of a callee of `site`: `site` itself, then the callers of `site`."""
+    """Return the `callers` of a callee of `site`, which are `site` itself and then the callers of `site`."""
     return replace(site, callers=()), *site.callers
 
 

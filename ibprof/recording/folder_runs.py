@@ -77,21 +77,21 @@ def is_recording(path: Path) -> bool:
 
 
 def archive_path_of(recording: Path, job: SchedulerJob | None = None) -> Path:
-    """Return the default path of a recording's archive: `profile.otf2`; for a batch job `profile-6_3.0.otf2`."""
-    # Without a suffix, the recording's folder would have the name of the archive's folder: use `profile` instead.
+    """Return the default path of a recording's archive (`profile.otf2`; for a batch job `profile-6_3.0.otf2`)."""
+    # For a folder X without the suffix, do not use X.otf2, because the archive's events would go into the folder X.
     named = recording.suffix == SUFFIX and not recording.is_file()
     path = recording.with_suffix(".otf2") if named else recording.parent / "profile.otf2"
     return path.with_name(f"{path.stem}-{as_file_name(job.label)}.otf2") if job and job.system else path
 
 
 def newest_archive(path: Path) -> Path | None:
-    """Return the newest archive that belongs to a path: `profile.otf2`, `profile-2.otf2` or `profile-6.0.otf2`."""
+    """Return the newest archive that belongs to a path (`profile.otf2`, `profile-2.otf2`, ...); None without any."""
     found = [*path.parent.glob(f"{glob.escape(path.stem)}-*{path.suffix}"), path]
     return max((each for each in found if each.is_file()), key=lambda each: each.stat().st_mtime, default=None)
 
 
 def describe_older_archive(archives: Iterable[Path]) -> Iterator[str]:
-    """Yield a sentence on each path's newest archive, which is of an earlier run: the current run wrote no archive."""
+    """Yield a sentence on each path's newest archive: the current run has no archive, so this one is of another run."""
     for newest in filter(None, map(newest_archive, archives)):
         written = datetime.fromtimestamp(newest.stat().st_mtime).astimezone().isoformat(" ", "seconds")
         yield f"{newest.name} is of an earlier run: it was written at {written}"
@@ -173,7 +173,7 @@ def read_launch(files: Sequence[RecordingFile]) -> dict[str, str]:
     for file in files:
         parts: dict[str, bytes] = {}
         records, owner = file.records("IBP_SEGMENT_LAUNCH")
-        for record in records[owner == owner[:1]]:  # only the first process's; those of one name are parts of a text
+        for record in records[owner == owner[:1]]:  # the first process's records; those of one name form one text
             name = decode_text(record["name"])
             parts[name] = parts.get(name, b"") + record["text"].tobytes().rstrip(b"\0")
         texts = {name: decode_text(text) for name, text in parts.items()} | texts

@@ -40,7 +40,7 @@ class RecordingFile:
         on_node: true if the original exists and was read instead of the copy.
         library: version of the ibprof that wrote the file.
         skipped: unknown kinds of segments, from a newer ibprof; ascending.
-        processes: `ibp_process` [process], recorded processes in the order of their start.
+        processes: recorded processes in the order of their start, `ibp_process` [process].
     """
 
     path: Path
@@ -67,7 +67,7 @@ class RecordingFile:
         """Read all records of one kind.
 
         Args:
-            kind: kind of the segments: `IBP_SEGMENT_...`.
+            kind: kind of the segments, `IBP_SEGMENT_...`.
 
         Returns:
             The records, process by process, in the order of creation, and the index of each record's process.

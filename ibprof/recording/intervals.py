@@ -143,7 +143,7 @@ def read_interval_times(
 
     Args:
         world_rank: rank of each process.
-        times: `ibp_time` of all processes.
+        times: records `ibp_time` of all processes.
         owner: index of each record's process.
 
     Returns:

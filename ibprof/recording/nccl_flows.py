@@ -27,10 +27,10 @@ class NcclFlow:
         rank, host: the recording process and its host.
         communicator: hash of the communicator as 16 hex digits, and its name if it has one.
         ranks: number of ranks of the communicator; 0 if unknown.
-        function, algorithm, protocol: NCCL's names.
+        function, algorithm, protocol: names that NCCL uses.
         region: the open region at the time of the call.
         channel: NCCL's channel number.
-        direction: `sent` or `received`.
+        direction: either `sent` or `received`.
         peer: rank at the other end, in the job; None if unknown.
         devices: numbers of devices that NCCL's InfiniBand transport reported, separated by blanks.
         bytes, steps, operations: bytes, number of network transfers, and number of proxy operations.
@@ -140,7 +140,7 @@ def _sum(flows: Sequence[NcclFlow]) -> NcclFlow:
 
 
 def describe_waits(flows: Sequence[NcclFlow]) -> Iterator[str]:
-    """Yield a sentence on late GPUs for each communicator and function: GPUs that provide first data later than others.
+    """Yield a sentence on each GPU that provides its first data later than others, by communicator and function.
 
     In a ring each rank sends its own data first, so the first data shows the GPU's arrival. In a tree a rank sends
     received data, so only rings are compared.

@@ -46,7 +46,7 @@ class NcclRecords:
         communicator: index of each task's communicator.
         task: index of each flow's task.
         tasks_owner, flows_owner: process of each task and of each flow.
-        samples: `ibp_nccl_sample` that ended, of processes without recorded MPI.
+        samples: ended samples (`ibp_nccl_sample`) of processes without recorded MPI.
         sample_task: index of each sample's task.
         is_ring: bool [task], true for a ring in which all ranks send and receive.
         busy_ticks: float64 [task], duration of the proxies' work; in rings only from the GPU's first data on.

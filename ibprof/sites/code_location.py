@@ -203,7 +203,7 @@ class Limits:
 
 
 def resolve_objects(objects: Sequence[ObjectAddresses], limits: Limits | None = None) -> list[ResolvedAddresses]:
-    """Find the functions and lines at each object's addresses. Never raises: failures are in the notes.
+    """Find the functions and lines at each object's addresses. A failure is stated in a note, and raises no error.
 
     A child process reads the files. If a damaged file ends the child, a new child continues with the next object.
     """
@@ -247,7 +247,7 @@ def _run_child(objects: Sequence[ObjectAddresses], limits: Limits, seconds: floa
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
-            start_new_session=True,  # a process group: a timeout also kills its debuginfod-find
+            start_new_session=True,  # so that a timeout also kills the child's debuginfod-find
         )
     except (OSError, ValueError) as error:
         return [], f"no process could be started to read it ({error})"

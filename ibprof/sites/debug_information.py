@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Read symbols and source lines of programs in a separate process: a damaged file may end this process.
+"""Read symbols and source lines of programs in a separate process, because a damaged file may end this process.
 
 The process reads requests as JSON from stdin: limits, and an `ObjectAddresses` for each object. The process writes two
 lines to stdout for each object: first symbols, before it reads debug information, then frames. A note in each line is

@@ -2,7 +2,7 @@
 """The hosts of a job, from the command line of its launcher or the list of a batch system.
 
 The hosts do not come from MPI, because a host without recorded ranks reports nothing. `expand_hosts` and `join_hosts`
-read and write Slurm's short form of host names: `rack[1-2]n[01-03,7],login1`.
+read and write Slurm's short form of host names, such as `rack[1-2]n[01-03,7],login1`.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ _NUMBERED = re.compile(r"(.*?)([0-9]{1,9})", re.DOTALL)
 
 
 def _read_nodelist(text: str) -> list[str]:
-    """Return the hosts of a list in Slurm's short form. An invalid list contains no hosts."""
+    """Return the hosts of a list in Slurm's short form; no hosts if the list is invalid."""
     try:
         return _unique(expand_hosts(text))
     except UsageError:
@@ -157,7 +157,7 @@ def same_host(one: str, other: str) -> bool:
 
 
 class HostSpellings:
-    """One name for each host that files spell differently: `GPU1`, `gpu1`, `gpu1.example.org`."""
+    """One name for each host that files spell differently (`GPU1`, `gpu1`, `gpu1.example.org`)."""
 
     def __init__(self) -> None:
         self._known: dict[str, list[str]] = {}
@@ -256,7 +256,7 @@ def _expand_ranges(expression: str, text: str) -> list[str]:
 
 
 def join_hosts(names: Iterable[str]) -> str:
-    """Return the expression that `expand_hosts` expands to these names, in order: `node[01-04],node09`."""
+    """Return the expression (`node[01-04],node09`) that `expand_hosts` expands to these names in this order."""
     runs: list[tuple[str, str, str]] = []
     for name in names:
         found = _NUMBERED.fullmatch(name)

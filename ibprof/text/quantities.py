@@ -29,7 +29,7 @@ def format_seconds(seconds: float) -> str:
 
 
 def format_with_error(seconds: float, error_s: float) -> str:
-    """Return a time and its error in one unit: `12.3 +- 0.4 s`, or `12.3 s` if the error changes no shown digit."""
+    """Return a time and its error in one unit (`12.3 +- 0.4 s`), or `12.3 s` if the error changes no shown digit."""
     larger = max(seconds, error_s)
     factor, unit = _unit_of(larger)
     digits = max(0, 2 - math.floor(math.log10(larger * factor))) if larger else 0
@@ -56,7 +56,7 @@ def count_of(number: int, noun: str) -> str:
 
 
 def spell_unit(text: str) -> str:
-    """Return a unit without micro signs, as users can type it: `us` for `µs`."""
+    """Return a unit without micro signs, as users can type it (`us` for `µs`)."""
     return text.translate(_MICRO_SIGNS)
 
 

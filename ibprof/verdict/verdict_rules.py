@@ -150,7 +150,7 @@ class _Judge:
         self._run_s = times.run_s if times else None
         self._mpi_s = times.mpi_s if times else None
         self._is_of_nccl = times is not None and times.is_of_nccl
-        # Do not call the proxies' time "MPI time": GPUs may compute while proxies work.
+        # Do not call the proxies' time "MPI time", because GPUs may compute while proxies work.
         self._time = "the proxies' time" if self._is_of_nccl else "MPI time"
         self._outside = "at its own work" if self._is_of_nccl else "outside of MPI"
 
@@ -570,7 +570,10 @@ class _Judge:
         return found
 
     def _advise_balance(self, evidence: Sequence[Evidence], cause: str | None) -> str:
-        """Return advice that names the late rank or host, and where others wait; empty for other causes of waiting."""
+        """Return advice that names the late rank or host, and where others wait for it.
+
+        The advice is empty if no late rank is known, or if `cause` is known, but neither `late-rank` nor `slow-host`.
+        """
         if not evidence or evidence[0].rank is None or cause not in ("late-rank", "slow-host", None):
             return ""
         late = evidence[0]

@@ -2,9 +2,9 @@
 """Clocks of hosts, compared by the order of sampled events: a message arrives after it was sent.
 
 Two ordered events on different clocks bound the clocks' difference from one side, at that time. Events in both
-directions leave a polygon of possible lines (offset and drift). From each clock, the path over other clocks with the
-least error leads to a reference. No clock is trusted, and all bounds come from events. There is one assumption: in each
-part of the run, the quickest small message or collective takes at most `QUICKEST_NS`.
+directions leave a polygon of possible lines (offset and drift). Each clock is compared with a reference clock, directly
+or over other clocks, on the path with the least error. No clock is trusted, and all bounds come from events. There is
+one assumption: in each part of the run, the quickest small message or collective takes at most `QUICKEST_NS`.
 """
 
 from __future__ import annotations
@@ -115,7 +115,7 @@ def one_clock() -> HostClocks:
 
 @dataclass(frozen=True, slots=True)
 class _PairLine:
-    """Clock b minus clock a, over a's time: `offset + slope * (x - origin)`, and the error of this difference.
+    """Clock b minus clock a, as the line `offset + slope * (x - origin)` over a's time x, and the line's error.
 
     `error` has the error at each of the times `moments` of clock a.
     """
@@ -347,7 +347,10 @@ def _find_deciding(messages: MessageSamples, clocks: HostClocks, clock_of: Integ
 
 
 def _find_torn(orders: EventOrders, clocks: int) -> Integers:
-    """Return clocks that a host's ranks cannot share: events violate an `is_certain` order, or most other orders."""
+    """Return clocks that a host's ranks cannot share, because the ranks' events contradict the known orders.
+
+    The events contradict an order that is certain (`is_certain`), or more than half of the other orders.
+    """
     own = orders.first == orders.second
     clock, certain = orders.first[own], orders.is_certain[own]
     is_wrong = orders.first_ns[own] > orders.second_ns[own] + SAME_CLOCK_NS
@@ -452,7 +455,7 @@ def _order_rooted(matched: MatchedSamples, operations: Sequence[str], clock_of: 
 def _order_messages(
     messages: MessageSamples, operations: Sequence[str], clock_of: Integers, deciding: Booleans
 ) -> Sequence[EventOrders]:
-    """Return the ordered events of messages: each arrives after it was sent, and some arrive soon after."""
+    """Return the ordered events of messages: each arrives after it was sent, and some arrive soon after that."""
     clock = clock_of[messages.rank]
     sender, receiver = clock[::2], clock[1::2]
     post, arrival = messages.post_ns[::2], messages.exit_ns[1::2]

@@ -123,7 +123,7 @@ def match_samples(collectives: CollectiveSamples, messages: MessageSamples) -> M
 def _complete_sources(rows: MessageSamples) -> MessageSamples:
     """Return the rows of ranks whose sources are all in `rows`.
 
-    Such a rank has a row with itself as its source, and `number` is 0 or the number of the rank's rows.
+    These are ranks that have a row with the rank itself as its source, and whose `number` is 0 or their number of rows.
     """
     order = np.lexsort((rows.rank, rows.communicator))
     rows = take_rows(rows, order)

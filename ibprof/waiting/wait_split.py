@@ -48,10 +48,13 @@ _UNTIMED = frozenset(
 
 
 SPREADS = 3
-"""A row's time is unsplit above this limit: the time that its samples represent + this many standard errors."""
+"""Number of standard errors by which a row's time may exceed the time that its samples represent.
+
+A larger excess is unsplit, if it is above `LITTLE_OF_A_CALL` of the row's time.
+"""
 
 MOST_OF_A_ROW = 0.25
-"""Largest share of a row's time that one sampled call may represent: its weight times its duration."""
+"""A sampled call is an outlier only if its weight times its duration is above this share of the row's time."""
 
 LONG_OF_A_ROW = 8
 """A sampled call is an outlier only if its time is above this multiple of the mean time of the row's calls."""
@@ -88,7 +91,7 @@ class MeasuredWaiting:
         clock_error_s: largest known error of a clock, in seconds.
         instances, messages: numbers of sampled collectives and messages that have the records of all their ranks.
         contradictory: number of samples with contradicting records, which are left out.
-        unix_offset_ns: Unix time minus the common clock of `calls`, by the median of the ranks' Unix clocks.
+        unix_offset_ns: offset from the common clock of `calls` to Unix time, by the median of the ranks' Unix clocks.
         pairs: rate of large messages and latency of small messages, by pair of hosts.
     """
 
@@ -453,7 +456,7 @@ def trace_back(
 
 
 def _find_work(run: Profile) -> dict[int, tuple[float, float]]:
-    """Return the time of each timed rank outside MPI, and the mean of the others; empty with fewer than two ranks."""
+    """Return each timed rank's time outside MPI, and the mean of the other ranks; empty with fewer than two ranks."""
     timed = [rank for rank in run.ranks if rank.has_times and rank.stop_ns and rank.rank < run.world_size]
     if len(timed) < 2:
         return {}

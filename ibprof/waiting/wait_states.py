@@ -178,7 +178,7 @@ def split_calls(
     is_whole = ~is_short | stands_alone | (level_of == thinned[place[1].ravel()])
     # Fraction of the call's messages that thinning chose. Without thinning (level 0) it is 1, even if records are lost.
     chosen = np.where((level_of > 0) & ~stands_alone, np.minimum(counts / completed, 1), 1.0)
-    # Of a call's events, the one with the longest wait decides.
+    # State and late rank are those of the event with the longest wait.
     decisive = np.lexsort((need("wait")[order], np.repeat(np.arange(len(begins)), counts)))
     last = order[decisive[begins + counts - 1]]
     common, _ = clocks.to_common(clock_of[rank[first]], enter[first])

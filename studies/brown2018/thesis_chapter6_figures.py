@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The figures of chapter 6: placement of jobs and servers, and throttled I/O."""
+"""Draw the figures of chapter 6, on the placement of jobs and servers, and on throttled I/O."""
 
 from __future__ import annotations
 

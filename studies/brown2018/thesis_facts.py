@@ -87,7 +87,7 @@ def parameter_range(column: str) -> str:
 
 
 def list_parameters(measured: str) -> list[Row]:
-    """Return the rows of slow-downs with static routing: MPI next to a checkpoint, or 4 KB I/O next to 4 MB MPI."""
+    """Return the rows of slow-downs with static routing, for MPI next to a checkpoint, or 4 KB I/O next to 4 MB MPI."""
     rows = [row for row in STUDIES["parameters"] if (row["run"], row["routing"]) == ("interference", "static")]
     rows = [row for row in rows if row["measured"] == measured and row["job_placement"] == "random-node"]
     return [row for row in rows if measured == "mpi" or row["io_bytes"] == 4 * KB]
@@ -300,4 +300,4 @@ FACTS: dict[str, Callable[[], str]] = {
     "uplink-load": uplink_load,
     "by-hosts": by_hosts,
 }
-"""Name in the page (`<!-- fact: NAME -->...<!-- end -->`) -> function that returns the text."""
+"""Name of a fact's mark in the page -> function that returns the text behind this mark."""

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Draws the figures of chapters 5 and 6 from results. Files are named by the number of the figure.
+"""Draw the figures of chapters 5 and 6 from results. Files are named by the number of the figure.
 
     python studies/brown2018/thesis_figures.py [RESULTS...] -o figures
 

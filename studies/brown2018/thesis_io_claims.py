@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Section 5.4.1: I/O alone, its congestion threshold, and I/O next to MPI."""
+"""Compare section 5.4.1's claims with the results: I/O alone, I/O's congestion threshold, and I/O next to MPI."""
 
 from __future__ import annotations
 
@@ -99,10 +99,10 @@ def grows_before() -> Verdict:
         return OPEN
     ranks = [spearmanr(range(len(row)), [each["slowdown"] for each in row]).statistic for row in rows]
     counts = {
-        "the shortest above the longest": sum(row[-1]["slowdown"] > row[0]["slowdown"] for row in rows),
-        "beyond both intervals": sum(is_apart(row[0], row[-1]) for row in rows),
-        "no step back beyond them": sum(grows(row) for row in rows),
-        "no step back at all": sum(row == sorted(row, key=lambda each: each["slowdown"]) for row in rows),
+        "last slow-down above the first": sum(row[-1]["slowdown"] > row[0]["slowdown"] for row in rows),
+        "beyond both 95% intervals": sum(is_apart(row[0], row[-1]) for row in rows),
+        "no slow-down below the previous beyond both 95% intervals": sum(grows(row) for row in rows),
+        "no slow-down below the previous": sum(row == sorted(row, key=lambda each: each["slowdown"]) for row in rows),
     }
     said = ", ".join(f"{what} in {count}" for what, count in counts.items()) + f" of {len(rows)} rows"
     said += f"; rank correlation {min(ranks):.2f} to {max(ranks):.2f}; to {show_range([row[-1] for row in rows])}"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Section 5.4.2: MPI alone and next to I/O."""
+"""Compare section 5.4.2's claims with the results: MPI alone, and MPI next to I/O."""
 
 from __future__ import annotations
 

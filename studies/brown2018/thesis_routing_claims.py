@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Section 5.4.3: adaptive routing compared with forwarding tables."""
+"""Compare section 5.4.3's claims with the results: adaptive routing against forwarding tables."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Section 5.4.4: jobs with 25, 50 and 75% of the hosts."""
+"""Compare section 5.4.4's claims with the results: jobs with 25, 50 and 75% of the hosts."""
 
 from __future__ import annotations
 

@@ -5,8 +5,8 @@ python studies/brown2018/unstated.py [--minutes M] [--only CLAIM ...] [--inputs 
 
 Each element of `INPUTS` is a plausible set of unstated values, for all figures of both chapters. Each claim of `CLAIMS`
 is tested with each set, in simulations with fewer messages than in the studies. No test begins after M minutes. Results
-in `unstated.csv` are kept. The studies use the first set, so the differences between its results and the studies'
-results show the effect of fewer messages.
+in `unstated.csv` are kept. The studies use the first set, so the differences between the first set's results and the
+studies' results show the effect of fewer messages.
 """
 
 from __future__ import annotations
@@ -39,9 +39,9 @@ class Inputs:
     """Values that the thesis does not state.
 
     Attributes:
-        drawn: True if each MPI process draws its partner from all processes, so that several processes may send to the
-            same partner; False if partners send to each other.
-        together: True if all clients start within 1 µs; False if their starts spread over an interval.
+        drawn: true if each MPI process draws its partner from all processes, so that several processes may send to the
+            same partner; false if partners send to each other.
+        together: true if all clients start within 1 µs; false if their starts spread over an interval.
         lane_bytes, packet_bytes, switch_ns: as in `Hardware`.
         throttled: fraction of the compute hosts on which the throttled I/O of figure 6.7 runs.
         message_step_bytes: as in `Hardware`, for adaptive routing.

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Writes the tables and figures of README.md from the results in `tables`; --check only compares them."""
+"""Write the tables and figures of README.md from the results in `tables`; with --check, only compare them."""
 
 from __future__ import annotations
 
