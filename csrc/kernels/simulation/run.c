@@ -69,15 +69,11 @@ static void arrive_at_switch(struct ibp_sim *sim, struct ibp_sim_packet packet)
         skip_hops(sim, packet);
         return;
     }
-    if (ahead >= IBP_SIM_CHOOSE) {
-        const uint32_t at = ibp_sim_shared(sim, behind, client)->to - sim->network.hosts;
-
-        if (ahead != IBP_SIM_NOTHING) ahead = ibp_sim_choose_queue(sim, at, client);
-        if (ahead == IBP_SIM_NOTHING) {
-            stop_unrouted(sim, at, sim->process[client].to);
-            return;
-        }
+    if (ahead == IBP_SIM_NOTHING) {
+        stop_unrouted(sim, ibp_sim_shared(sim, behind, client)->to - sim->network.hosts, sim->process[client].to);
+        return;
     }
+    if (ahead >= IBP_SIM_CHOOSE) ahead = ibp_sim_choose_queue(sim, ahead - IBP_SIM_CHOOSE, client);
     if (ibp_sim_must_wait(sim, ahead, bytes)) {
         ibp_sim_wait(sim, ahead, packet, sim->state.now);
         if (ibp_sim_skips(sim)) ibp_sim_free_buffer(sim, ahead, 0); /* a packet before this one may not have arrived */
