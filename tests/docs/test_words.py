@@ -66,7 +66,7 @@ FOLDERS_OF_NAMES = (
     "viewer/tests",
 )
 MESSAGE_WORDS = 4
-"""A string with fewer words is a key or a label, not a sentence."""
+"""Minimum number of words of a checked string: shorter strings are keys or labels, not sentences."""
 
 
 def list_rooms() -> dict[str, list[Path]]:

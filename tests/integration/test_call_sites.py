@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Loads of links for each program line: tables, reports and comparisons of a profile with call sites."""
+"""Tables, reports and comparisons of a profile with call sites have the loads of links for each program line."""
 
 from __future__ import annotations
 

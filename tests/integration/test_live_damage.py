@@ -40,7 +40,7 @@ LEAF2, SPINE2 = (f'"S-{SWITCH_GUID + 8 * number:016x}"' for number in (1, LEAVES
     ],
 )
 def test_a_cable_or_port_that_fails_is_named(tmp_path: Path, command: str, name: str, place: str) -> None:
-    """OpenSM routes around unlinked ports at once, but its tables keep a port that `ibportstate` disables."""
+    """OpenSM routes around unlinked ports at once, but OpenSM's tables keep a port that `ibportstate` disables."""
     cabling = fat_tree(LEAVES, SPINES, HOSTS, "4xEDR")
     reads, writes = os.pipe()
     with os.fdopen(writes, "wb", 0) as console, os.fdopen(reads) as commands:

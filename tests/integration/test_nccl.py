@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The profiler plug-in for NCCL, loaded by a mock of NCCL, because test machines have no GPU.
+"""The profiler plug-in records NCCL's bytes and times; a mock of NCCL loads it, because test machines have no GPU.
 
 The mock really sends the bytes of each step between ranks, by TCP, and prints the sent bytes.
 """

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Study files of `ibprof-sim run`: valid contents, and the errors for invalid ones."""
+"""`ibprof-sim run` reads valid study files; errors for invalid study files name the line."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`ibprof-topology infer`: its output files, their use in other commands, and its errors for invalid input."""
+"""`ibprof-topology infer` writes the inferred switches to files that other commands read, and refuses invalid input."""
 
 from __future__ import annotations
 

@@ -89,7 +89,7 @@ def record(
 @pytest.mark.parametrize("options", [("-O0",), ("-O2",), ("-O2", "-no-pie", "-fno-pie")], ids=" ".join)
 def test_lines_of_c(name: str, options: tuple[str, ...], build: Build, tmp_path: Path) -> None:
     expected = expected_lines("call_sites.c")
-    if name == INTEL:  # Intel MPI's persistent collectives have other tags
+    if name == INTEL:  # Intel MPI's persistent collectives have other tags than MPICH's
         options += ("-DNO_PERSISTENT_COLLECTIVES",)
         expected = {key: count for key, count in expected.items() if key[0] != "BCAST_INIT"}
     run = record(name, "call_sites.c", build, tmp_path, options)

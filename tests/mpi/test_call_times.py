@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Seconds inside calls of each line, compared with the program's own clock around each call."""
+"""The recorded seconds inside calls of each line agree with the program's own clock around each call."""
 
 from __future__ import annotations
 

@@ -192,7 +192,7 @@ def test_callers_of_fortran(name: str, build: Build, tmp_path: Path) -> None:
 
 
 def test_callers_of_python(build: Build, tmp_path: Path) -> None:
-    """Callers are lines of Python functions, also if a C library calls MPI for them, and in a thread."""
+    """Callers are lines of Python functions, also in a thread, and if a C library calls MPI for the functions."""
     mpi = find_mpi(FROM_PYPI[0])
     library = build(mpi, "callers_library.c", "-g", "-shared", "-fPIC", "-O2")
     program: list[str | Path] = [mpi.python, PROGRAMS / "callers.py", library]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Messages that a program sends within MPI_Finalize, in attribute callbacks of MPI_COMM_SELF, as HDF5 does."""
+"""Messages that attribute callbacks send within MPI_Finalize are recorded; HDF5 has such callbacks."""
 
 from __future__ import annotations
 

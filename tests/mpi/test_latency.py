@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`ibprof-latency measure` on real MPIs: all modes and pairs, a kill, a resumed measurement, a full disk."""
+"""`ibprof-latency measure` measures all pairs in all modes on real MPIs; a kill or a full disk loses no results."""
 
 from __future__ import annotations
 
@@ -142,7 +142,10 @@ def test_one_process_alone(system_mpi: Mpi, tmp_path: Path) -> None:
 
 
 def test_large_messages_take_longer(system_mpi: Mpi, tmp_path: Path) -> None:
-    """4 MiB take longer than 4 KiB. Other processes do not disturb the compared value, a minimum of many deliveries."""
+    """A message of 4 MiB takes longer than a message of 4 KiB.
+
+    Other processes do not disturb the compared value, a minimum of many deliveries.
+    """
     often = ("--repetitions", "50", "--batch-time", "50us", "--again", "0")
     measure(system_mpi, 2, *often, "--lengths", "4K,4M", "-o", "delays.nc", folder=tmp_path)
     short, long = read_delays(tmp_path / "delays.nc").minimum[:, 0, 1]  # type: ignore[index]

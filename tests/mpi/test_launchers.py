@@ -196,7 +196,7 @@ def test_launchers_that_name_their_jobs(daemon: str, mpich: Mpi, build: Build, t
 def test_an_unknown_launcher(mpich: Mpi, build: Build, tmp_path: Path) -> None:
     """ibprof does not know the launcher, and each rank has a separate shell as parent, so each rank has a file.
 
-    The files are combined in one run, and a message says so.
+    The files of all ranks are combined in one run, and a message says so.
     """
     for _ in range(2):
         start(mpich, named(mpich, "launch-it", tmp_path), build(mpich, "copied.c"), tmp_path / "rec")

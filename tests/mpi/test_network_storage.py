@@ -170,7 +170,9 @@ def test_unruly_programs(system_mpi: Mpi, build: Build, network: Path, node: Pat
 
 @pytest.mark.parametrize("brought", [False, True])
 def test_one_node_is_lost(brought: bool, system_mpi: Mpi, build: Build, network: Path, tmp_path: Path) -> None:
-    """The ranks on two hosts were killed. One host's recording is exact; of the lost host, only the last copy is left.
+    """The ranks on two hosts were killed.
+
+    One host's recording is exact; of the lost host, only the last copy of counters is left.
 
     If the lost host's recording was fetched before the host was lost, all counters are exact.
     """

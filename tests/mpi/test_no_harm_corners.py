@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Programs with special states after MPI_Init: cancelled threads, jails, system call filters, seized descriptors."""
+"""Programs with cancelled threads, jails, system call filters or seized descriptors behave as without ibprof."""
 
 from __future__ import annotations
 
@@ -106,7 +106,7 @@ def test_a_kernel_that_wipes_no_pages(name: str, build: Build, tmp_path: Path) -
 def test_odd_names_of_hosts(host: str, name: str, build: Build, tmp_path: Path) -> None:
     """A host's name becomes part of a file name, but never of another folder's path.
 
-    Only the ranks see the host's name; the launcher does not.
+    Only the ranks see the odd name; the launcher sees the real name of the host.
     """
     mpi = find_any(name)
     named = ["unshare", "--uts", "sh", "-c", 'printf "%s" "$0" >/proc/sys/kernel/hostname; exec "$@"', host]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The programs of the other no-harm tests, with a libibprof.so built with sanitizers, which find no error in it."""
+"""Sanitizers find no error in libibprof.so while it records the programs of the other no-harm tests."""
 
 from __future__ import annotations
 

@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Bytes are counted under the call that started them, whichever call sends them. A filter of calls changes no bytes."""
+"""Bytes are counted under the call that started them, whichever call sends them.
+
+A filter of calls does not change the matrix.
+"""
 
 from __future__ import annotations
 

@@ -162,7 +162,7 @@ def test_both_ends_sample_the_same_messages(name: str, build: Build, tmp_path: P
     run = record(name, "sampled_messages.c", ranks, [rounds], build, tmp_path / "recording")
     operations = check_causes(run)
     assert not run.message_samples.level.any()
-    assert operations["ISEND"] == 3 * ranks * rounds  # a third of these messages is received by MPI_Mprobe
+    assert operations["ISEND"] == 3 * ranks * rounds  # MPI_Mprobe receives a third of the ISENDs
     assert operations["SENDRECV"] == operations["STARTALL"] == ranks * rounds
     assert operations["SEND"] == 3 * (ranks - 1) * rounds
     for rank in run.ranks:

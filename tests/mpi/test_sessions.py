@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Recordings and reports of MPI-4 sessions that end and start again, surround MPI_Init, or are within it."""
+"""Messages of MPI-4 sessions are recorded: sessions end and start again, surround MPI_Init, or are within it."""
 
 from __future__ import annotations
 

@@ -15,7 +15,10 @@ from ibprof_testing.mpi.matrices import Matrix, load_complete, read_tally, recei
 from ibprof_testing.mpi.mpis import Build, find_mpi, find_mpich_like, in_every_run, run_mpi
 
 KEEPS_MESSAGES = tuple(name for name in mpis.MPICH_LIKE if name != mpis.INTEL)
-"""MPIs that lose no matched messages of threads. Intel MPI loses some: its ranks hung in 3 of 9 runs without ibprof."""
+"""MPIs that lose no matched messages of threads.
+
+Intel MPI loses some such messages: its ranks hung in 3 of 9 runs without ibprof.
+"""
 
 TIMES = {"IBPROF_TIME": "1", "IBPROF_SITES": "1"}
 UNSEEN = re.compile(r"(\d+) receives were not seen to end")
@@ -73,7 +76,7 @@ def check_receives(profile: Profile) -> None:
 def test_receives_that_were_freed_before_they_ended_are_said(
     name: str, receives: int, build: Build, tmp_path: Path
 ) -> None:
-    """Open MPI completes these receives without a notice, so only the sender's counters have their bytes."""
+    """Open MPI completes such receives without a notice, so only the counters of the sender have the bytes."""
     mpi = find_mpi(name)
     run_mpi(mpi, 2, [build(mpi, "freed_receives.c"), str(receives)], recording=tmp_path)
     profile = load_complete(tmp_path, 2)

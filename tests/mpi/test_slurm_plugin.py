@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Slurm's plug-in of ibprof, and a task prolog that replaces it, as a site installs them in a real Slurm."""
+"""ibprof's plug-in of Slurm, or a task prolog instead, records the jobs of a real Slurm as its settings say."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Verdicts on real runs of a program that spends its time in a known way."""
+"""Verdicts on real runs are right: the program spends its time in a known way."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def test_time_goes_where_it_was_planted(build: Build, tmp_path: Path, name: str,
 
 
 def test_a_run_ends_with_the_verdict_on_its_links(system_mpi: Mpi, build: Build, tmp_path: Path) -> None:
-    """The verdict is from the report on the fabric.
+    """With `--fabric`, `ibprof run` prints the verdict from the report on the fabric.
 
     If the fabric cannot be read, the error and the verdict from the profile alone are printed.
     """

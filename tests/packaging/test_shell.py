@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Completion in real shells, manual pages as groff formats them, and properties of all commands."""
+"""Completion works in real shells, groff reads the manual pages, and all commands have a parser and a version."""
 
 from __future__ import annotations
 

@@ -90,7 +90,7 @@ def test_rows_of_two_rails_are_mirrored_and_a_pair_has_a_way_on_each(two_rails: 
     assert len(others) == paths[1].count("→")
     assert {opened.rows[end >> 1]["rail"] for end in lit} == {opened.rows[0]["rail"]}
     assert {opened.rows[end >> 1]["rail"] for end in others} == rails - {opened.rows[0]["rail"]}
-    # A pair of hosts lights the same link directions as its routes.
+    # If a pair of hosts is selected, the page lights the same link directions as for the pair's ranks.
     opened.page.keyboard.press("Escape")
     opened.page.get_by_role("button", name="Hosts", exact=True).click()
     opened.page.locator("#pairs button").first.click()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The time axis: rows of ranks with regions and time in MPI, and a brush that filters all parts of the page."""
+"""The time axis has a row of regions and time in MPI for each rank; its brush filters all parts of the page."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Recording in one guest to file systems that a container's kernel may lack: 9P mounts, and a file system with a quota.
+"""Programs record to file systems that a container's kernel may lack: 9P mounts, and a file system with a quota.
 
 Virtual machines and containers mount folders of their host by 9P. The client's statfs returns the type of the
 server's file system, and files can be mapped only in some cache modes. In the cache mode `mmap`, a reader

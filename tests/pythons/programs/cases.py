@@ -450,7 +450,7 @@ def texts_that_do_not_fit():
                 assert shown == whole, (shown, whole)
             else:
                 assert shown.startswith(b"...") and len(shown) < bytes_ and whole.endswith(shown[3:]), (shown, bytes_)
-                shown[3:].decode()  # fails if a character was cut
+                shown[3:].decode()  # raises an error if a character was cut
                 assert bytes_ - len(shown) <= 4, (shown, bytes_)
 
 

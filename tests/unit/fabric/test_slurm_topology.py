@@ -232,7 +232,7 @@ def test_switches_that_name_each_other_have_one_link(tmp_path: Path) -> None:
     ids=["conf", "yaml"],
 )
 def test_a_switch_that_lost_its_description_is_named(text: str, tmp_path: Path) -> None:
-    """No other line lists the hosts of this switch."""
+    """If no line describes a switch, no line lists the switch's hosts."""
     (damage,) = read(tmp_path, text).damage
     assert damage.what == "no line describes switch 'leaf2', so its hosts are missing"
 

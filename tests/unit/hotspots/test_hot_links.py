@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The most loaded links and their causes, calculated by hand on two switches; reports of a run without a fabric."""
+"""Reports have the most loaded links that were calculated by hand for two switches, or no links without a fabric."""
 
 from __future__ import annotations
 

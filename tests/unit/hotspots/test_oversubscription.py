@@ -23,7 +23,7 @@ from ibprof_testing.samples.planted_causes import Pairs, all_to_all, count_hosts
         ("torus:6x6:2", 36 * 36, 12 * 100),
         ("torus:4x8:1", 16 * 16, 8 * 100),
         ("torus:4x4x6:1", 48 * 48, 32 * 100),
-        # The cut around a single group is wider. With 4 of the 9 groups on one side, 20 cables cross.
+        # A cut with 4 of the 9 groups on one side crosses 20 cables; a cut around a single group is not the narrowest.
         ("dragonfly:4,2,2", 32 * 40, 20 * 100),
     ],
 )

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Matrices of delays in common formats: triangles, and a line for each pair."""
+"""Matrices of delays are read in common formats: triangles, and a line for each pair."""
 
 from __future__ import annotations
 

@@ -70,7 +70,7 @@ def test_a_known_placement_proves_itself_the_best() -> None:
     assert known == pytest.approx(4 * 10**9 * SECONDS_PER_BYTE)
     assert find_bounds(problem).bottleneck_seconds == 0
     assert find_bounds(problem, known).bottleneck_seconds == pytest.approx(known)
-    assert find_bounds(problem, 20 * known).bottleneck_seconds < known  # with a worse known time, groups may be divided
+    assert find_bounds(problem, 20 * known).bottleneck_seconds < known  # a longer time allows divided groups
 
 
 def test_pairs_that_exchange_are_put_on_one_host() -> None:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Measured rails: bytes that work requests sent from port to port, and whether all bytes were measured."""
+"""On measured rails, work requests show the bytes from port to port, and ports' counters show the rest."""
 
 from __future__ import annotations
 

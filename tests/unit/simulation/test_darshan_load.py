@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""I/O loads from PyDarshan's sample logs of runs with known requests."""
+"""I/O loads from PyDarshan's sample logs have the known requests of the logged runs."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def test_requests_of_a_known_run(load: DarshanLoad) -> None:
     assert load.read_bytes == 0
     # All processes begin within the first 0.24 s; the last one ends after 3.92 s.
     assert (3.918731 - 0.240003) * 1e9 < load.span_ns < 3.918732e9
-    # With as many clients as processes, each client writes 128 times in these 3.92 s.
+    # With as many clients as processes, each client writes 128 times in the 3.92 s.
     assert load.cycle_ns(48) == pytest.approx(load.span_ns / 128)
     assert load.cycle_ns(24) == pytest.approx(load.span_ns / 256)
 

@@ -130,7 +130,10 @@ def test_jobs_of_any_name_have_charts(tmp_path: Path, capsys: pytest.CaptureFixt
 @pytest.mark.usefixtures("undrawn")
 @pytest.mark.parametrize(("placement", "shared"), [("random-node", range(2, 9)), ("random-switch", range(2))])
 def test_the_run_that_is_shown_is_as_the_command_says(tmp_path: Path, placement: str, shared: range) -> None:
-    """The command's placement is shown, not the study's two. `shared`: numbers of leaves that both jobs may share."""
+    """The files of the shown run have the placement of the command line, not the two placements of the study.
+
+    `shared`: numbers of leaves that both jobs may share.
+    """
     assert main(["study", "placement", *MACHINE, "--job-placement", placement, "-o", str(tmp_path)]) == 0
     leaves: dict[str, set[int]] = {"io": set(), "mpi": set()}
     with (tmp_path / "clients.csv").open(newline="") as file:

@@ -29,7 +29,7 @@ def test_a_rank_computes_sends_and_waits() -> None:
     begin, send, wait, end = made.program.steps[0][:4]
     assert begin["pause"] == 0
     assert (send["awaits"], send["pause"]) == (0, 35 * MS)
-    assert (wait["awaits"], wait["pause"]) == (2, 0)  # the rank's own rendezvous message too
+    assert (wait["awaits"], wait["pause"]) == (2, 0)  # the rank also awaits its own rendezvous message
     assert end["pause"] == 12 * MS
 
 

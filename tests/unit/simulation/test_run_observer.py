@@ -177,8 +177,7 @@ def test_an_end_is_busy_by_what_it_has_sent() -> None:
         lies = float(ends.queued[to_last]) * 8  # ns
         assert network.to_ns(sent.sum() - busy[to_last].sum()) == pytest.approx(lies, abs=3 * packet)
     assert describe_links(Watch(simulation))[0][1].max() <= 1 + 1e-12
-    # Besides the 400 ms of arrived bytes, 1 MB is in the last link's buffer, and 1 MB of each host in a buffer before
-    # it.
+    # The hosts have sent the bytes that the last link carried in 400 ms, and 3 MB that are in buffers, 8 ms each.
     assert network.to_ns(sent.sum(axis=1).min()) == pytest.approx((400e6 + 24e6) / 2, rel=0.01)
 
 

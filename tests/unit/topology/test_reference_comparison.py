@@ -98,7 +98,7 @@ class TestDot:
 
 
 class TestPaper:
-    """Bannikov and Salnikov's similarity, and formulas (3) and (4)."""
+    """Bannikov and Salnikov's similarity, and their formulas (3) and (4), have values calculated by hand."""
 
     def test_similarity_of_a_ring_with_what_was_found_of_it(self) -> None:
         write_plan(torus(4))

@@ -30,7 +30,10 @@ OPENSM_TABLES = "opensm.fdbs"
 TABLE_FILES = (OPENSM_TABLES, "ibdiagnet.fdbs", LFTS_DUMP, DUMP_FTS)
 
 LISTED_ONCE = (IBDIAGNET, NET_DUMP)
-"""Formats that list a host's link in only one line. If this line is missing, only forwarding tables show the host."""
+"""Formats that list a host's link in only one line.
+
+If a host's only line is missing, only forwarding tables show the host.
+"""
 
 WHOLE_LINES = ("cut after a line", "without three lines")
 """Damages after which all remaining lines are valid."""

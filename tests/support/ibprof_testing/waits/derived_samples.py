@@ -216,7 +216,7 @@ def _messages(
         )
     others.sort(key=lambda row: -row["score"])
     kept = others[:longest]
-    # If no message is kept for its score, the limit is infinite, so no message is long.
+    # If no message is sampled for its score, the limit is infinite, so no message is long.
     limit = kept[-1]["score"] - 1 if kept else math.inf
     return [{**row, "is_long": row["score"] > limit} for row in (*found, *kept)]
 
