@@ -39,7 +39,7 @@ COMMANDS = {
     )
     for name in names
 }
-"""Command -> Python statement that imports its main, arguments, and limit of the ratio."""
+"""Command -> (Python statement that imports the command's `main`; arguments; limit of the ratio, None for no limit)."""
 
 
 def measure_cpu_s(code: str, arguments: tuple[str, ...], folder: Path) -> float:

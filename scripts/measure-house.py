@@ -3,9 +3,9 @@
 
     scripts/measure-house.py [ibprof-report's arguments...]
 
-It prints files and lines of the packages, the number of modules that `ibprof-report --help` imports, and its CPU time
-divided by the CPU time of `import numpy`. With arguments, it also prints how many files and functions the report runs,
-and its CPU time in the same unit.
+It prints files and lines of the packages, the number of modules that `ibprof-report --help` imports, and the CPU time
+of this command divided by the CPU time of `import numpy`. With arguments, it also prints how many files and functions
+the report runs, and the report's CPU time in the same unit.
 """
 
 from __future__ import annotations

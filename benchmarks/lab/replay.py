@@ -107,7 +107,7 @@ def predict(profile: Path, fabric: Path, options: Sequence[str]) -> dict[str, An
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Print the table; return 1 if a measured time is outside of its interval."""
+    """Print the table; return 1 if a measured time is outside of the predicted interval."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("-o", "--output", type=Path, required=True, help="an empty folder for recordings")
     parser.add_argument("job", nargs="*", help=", ".join(JOBS))

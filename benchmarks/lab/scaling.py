@@ -31,7 +31,7 @@ from ibprof_testing.lab.routed_network import RoutedNetwork
 HOSTS = tuple(f"host{number:02d}" for number in range(1, 17))
 ROUNDS = 3
 REPEATS = 2
-"""Number of runs of each recorded case. Their differences show the error that other work on the machine causes."""
+"""Number of runs of each recorded case. Equal runs differ by the error that other work on the machine causes."""
 
 REFUSED = 5
 """Exit status of `ibprof-scaling predict` if it refuses to predict beyond its range."""
@@ -120,7 +120,7 @@ def _show(row: dict[str, Any] | None) -> str:
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Print the table; return 1 if a measured time is outside of its interval."""
+    """Print the table; return 1 if a measured time is outside of the predicted interval."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("-o", "--output", type=Path, required=True, help="an empty folder for recordings")
     parser.add_argument("--only", choices=("strong", "weak"), help="measure only this kind of scaling")

@@ -139,7 +139,7 @@ def show_calls(measured: dict[str, list[Cells]], sizes: Sequence[int]) -> bool:
 
 
 def count_instructions(bench: Bench, call: str, size: int) -> float:
-    """Return the number of the library's instructions for one call, which callgrind counts, as the mean of two ranks.
+    """Return how many instructions of the library callgrind counts for one call, as the mean of two ranks.
 
     The difference between a long and a short run cancels the fixed cost of a run. An error of about 10,000 instructions
     remains, because the search for libraries differs between runs.

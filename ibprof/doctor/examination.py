@@ -53,7 +53,7 @@ _REMOTE = (
 )
 """Network file systems, the same as in storage.c."""
 
-_COPIED = "counters are mapped on each node's own storage and copied there"
+_COPIED = "counters are mapped on each node's own storage, and copied to this folder"
 
 
 def examine_machine(library: Path, environment: Mapping[str, str]) -> Iterator[DoctorFinding]:
@@ -157,7 +157,7 @@ def _try_folder(folder: Path) -> DoctorFinding:
     free = shutil.disk_usage(existing).free
     if free < _LEAST_FREE_BYTES:
         return DoctorFinding("folder", good=False, text=f"{folder} has no space: {format_bytes(free)} on {kind}")
-    where = "its counters are mapped there" if kind not in _REMOTE and not kind.startswith("fuse") else _COPIED
+    where = "counters are mapped in this folder" if kind not in _REMOTE and not kind.startswith("fuse") else _COPIED
     return DoctorFinding("folder", good=True, text=f"{folder} on {kind}, {format_bytes(free)} free: {where}")
 
 

@@ -116,7 +116,7 @@ def examine_mpi(program: Program | None, library: Path, environment: Mapping[str
     mpi = program.mpi if program else _belonging_to(launcher) or _on_search_path(launcher, environment)
     if program and mpi is None and program.python is None:
         if any(name.startswith("libibverbs.so") for name in program.libraries):
-            yield DoctorFinding("MPI", good=True, text="none, but verbs: bytes posted to queue pairs are recorded")
+            yield DoctorFinding("MPI", good=True, text="none, but libibverbs: bytes posted to queue pairs are recorded")
         else:
             yield _explain_no_mpi(program)
         return

@@ -32,7 +32,7 @@ class Program:
         path: path of the program; None if it is not found.
         interpreter: interpreter of a script.
         libraries: names and paths of the libraries that the program loads.
-        names_mpi: true if the program's file contains the name of an MPI library: it may load the library at run time.
+        names_mpi: true if the program's file contains the name of an MPI library, which it may load at run time.
     """
 
     launcher: Launcher | None

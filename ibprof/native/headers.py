@@ -85,7 +85,7 @@ class Headers:
 
 @dataclass(frozen=True, slots=True)
 class HeaderNumbers:
-    """The `_generate_next_value_` of a Python Enum whose `auto()` becomes the C enumerator's value of the same name.
+    """The `_generate_next_value_` of a Python Enum: each `auto()` becomes the value of the C enumerator of that name.
 
     The class statement raises `KeyError` for a name that the header lacks.
     """

@@ -237,7 +237,7 @@ ASSUMPTION = (
 class Waiting:
     """Time inside one operation at one site and in one region.
 
-    The quickest rank's time counts as transfer on each rank. All other time counts as waiting.
+    On each rank, the quickest rank's time counts as transfer, and the rank's further time counts as waiting.
 
     Attributes:
         calls: number of calls of each rank.

@@ -54,7 +54,7 @@ class RowArrays:
 
 
 def _scalar_type(array: Any) -> type[np.generic]:
-    # The arguments are those of ndarray[shape, dtype[scalar]] up to numpy 2.4, and of NDArray[scalar] after it:
+    # The annotation is ndarray[shape, dtype[scalar]] up to numpy 2.4, and NDArray[scalar] in later versions:
     # findings/numpy-arrays-annotation-is-an-alias
     last = get_args(array)[-1]
     scalar: type[np.generic] = get_args(last)[0] if get_args(last) else last

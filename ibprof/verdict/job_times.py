@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Figures of a recorded run for its verdict: time in MPI, also by region, waiting, messages, bytes between hosts."""
+"""Figures of a recorded run for its verdict: time in MPI (also by region), waiting, messages, bytes between hosts."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ _MANY_TIMES = 4
 """The job's own bytes explain at most this multiple of their time at line rate; more time is unexplained."""
 
 _NEXT_TO_OTHERS = 16
-"""`_MANY_TIMES` for a run with a known fabric. It is larger, because traffic of other jobs may slow the messages.
+"""`_MANY_TIMES` for a run with a known fabric, a larger multiple because other jobs' traffic may slow the messages.
 
 Source: benchmarks/codes/README.md: messages concurrent with a checkpoint take 8 to 11 times as long.
 """
@@ -72,7 +72,7 @@ _SLOW = 4
 """Multiple of the expected time above which transfer is slow."""
 
 _SLOW_WITH_CAUSE = 2
-"""`_SLOW` if hosts show a cause of slow transfer. It is smaller: a link at half its rate only doubles the time."""
+"""`_SLOW` if hosts show a cause of slow transfer, a smaller multiple since half a link's rate only doubles the time."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -60,12 +60,13 @@ MUCH_OF_FILES = 0.5
 
 NO_SAMPLES = "samples of calls, which measure waiting: this profile has none"
 NO_RATE = (
-    "why transfer is slow: hosts show no faster transport, slow adapter, errors or other traffic. Measure the network "
-    "without the job (ib_write_bw, iperf3), and ask for limits of rates and for the switches' counters"
+    "why transfer is slow: hosts show no faster transport, no slow adapter, no errors and no other traffic. Measure "
+    "the network without the job (ib_write_bw, iperf3), and ask for limits of rates and for the switches' counters"
 )
 NO_TIMES = "time in MPI: run again with IBPROF_TIME=1"
 NO_GPU_TIMES = (
-    "the time for which GPUs wait for NCCL: a trace of the GPUs shows it; `ibprof nccl` shows what proxies waited for"
+    "the time for which GPUs wait for NCCL: a trace of the GPUs shows it, and `ibprof nccl` shows what proxies "
+    "waited for"
 )
 GPUS_COMPUTE = "GPUs may compute meanwhile."
 NO_SITES = "lines of the program: run again without IBPROF_SITES=0"

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Clocks of hosts, compared by the order of sampled events: a message arrives after it was sent.
 
-Two ordered events on different clocks bound the clocks' difference from one side, at that time. Events in both
+Two ordered events on different clocks bound the clocks' difference from one side, at the events' time. Events in both
 directions leave a polygon of possible lines (offset and drift). Each clock is compared with a reference clock, directly
 or over other clocks, on the path with the least error. No clock is trusted, and all bounds come from events. There is
 one assumption: in each part of the run, the quickest small message or collective takes at most `QUICKEST_NS`.
@@ -289,7 +289,7 @@ _SYNCHRONISING = frozenset(
     {"BARRIER", "ALLREDUCE", "ALLGATHER", "ALLTOALL", "REDUCE_SCATTER_BLOCK"}
     | {"ncclAllReduce", "ncclAllGather", "ncclReduceScatter"}
 )
-"""Collectives that no rank can leave before all have entered, unless they move no data.
+"""Collectives that no rank can leave before all have entered, if the collectives move data.
 
 Vector collectives (MPI_Alltoallv) are left out: some of their blocks may be empty.
 """

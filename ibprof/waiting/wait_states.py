@@ -113,7 +113,7 @@ def split_calls(
     Args:
         clocks, clock_of: result of `compare_clocks`.
         lonely_is_missing: true if calls lack other ranks' records because ranks were not recorded: the waiting in these
-            calls is unknown. False if thinning dropped the other records: these calls are left out.
+            calls is unknown; false if thinning dropped the other records, so that these calls are left out.
     """
     rows, messages = matched.collectives, matched.messages
     needs = [
@@ -221,8 +221,8 @@ def _count_completed(
 def _are_long(matched: MatchedSamples) -> tuple[npt.NDArray[np.bool_], npt.NDArray[np.bool_]]:
     """Return two masks of rows: long for all ranks of the collective or message; neither long nor chosen by the hash.
 
-    All ranks record a long collective or message, chosen by the hash or not. It represents only itself.
-    Other collectives and messages represent others only if the hash chose them.
+    All ranks record a long collective or message, which represents only itself, chosen by the hash or not.
+    Collectives and messages that are not long represent unsampled ones only if the hash chose them.
     """
     rows, messages, notices = matched.collectives, matched.messages, matched.notices
     begins, counts = find_runs(matched.instance)

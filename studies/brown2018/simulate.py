@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Simulate the studies of chapters 5 and 6, and writes the tables of complete studies.
+"""Simulate the studies of chapters 5 and 6, and write the tables of complete studies.
 
     python studies/brown2018/simulate.py --minutes 60 --folder build/brown2018
 

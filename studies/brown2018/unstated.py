@@ -315,7 +315,7 @@ def find_adaptive_slow(lab: Laboratory, measured: str) -> Found:
 
 
 def find_adaptive_past(lab: Laboratory, measured: str) -> Found:
-    """Compare a job's times with adaptive routing and with tables, with I/O past its threshold."""
+    """Compare a job's times with adaptive routing and with tables, for I/O past its threshold."""
     runs = [(at, other, False) for at in (100 * US, 10 * US) for other in OTHERS]
     runs += [(at, OTHERS[0], True) for at in (100 * US, 10 * US) if measured == IO]
     ratios = []
