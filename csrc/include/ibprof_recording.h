@@ -35,7 +35,7 @@
 #define IBP_OLDEST_HEADER_BYTES 2976 /* size of ibp_file_header in ibprof 0.1.0 */
 #define IBP_PAGE_BYTES 4096
 #define IBP_FILE_MAGIC 0x4352464f52504249    /* "IBPROFRC" in a file of a little-endian host */
-#define IBP_SEGMENT_MAGIC 0x53504249             /* "IBPS" in the same byte order */
+#define IBP_SEGMENT_MAGIC 0x53504249             /* "IBPS" in a file of a little-endian host */
 #define IBP_BYTE_ORDER 0x01020304
 #define IBP_OPERATION_NAME_BYTES 32
 #define IBP_TEXT_BYTES 256
@@ -72,7 +72,7 @@
 #define IBP_SAMPLES_MAX 572
 #define IBP_LONGEST_MAX 192 /* maximum number of samples of the longest collectives, and of the longest messages */
 #define IBP_SOURCES_MAX 143 /* maximum number of IBP_SIDE_SOURCE records; each takes the space of a message sample */
-#define IBP_LEVEL_LONG 255 /* value of `level` in samples of the longest calls */
+#define IBP_LEVEL_LONG 255 /* value of `level` in samples that were recorded because of their score */
 
 enum ibp_segment_kind {
     IBP_SEGMENT_PROCESS = 1,
@@ -386,8 +386,8 @@ struct ibp_port {
     char near_cores[256];
     /* Since version 3. Number of lanes of the link, such as 4 for "100 Gb/sec (4X EDR)"; 0 if unknown. */
     uint32_t width;
-    /* The PCI link: `pci_width` is its number of lanes, and `pci_gts` its rate in GT/s. `pci_width_max`, `pci_gts_max`:
-     * the largest values that the device supports. 0 if unknown. */
+    /* `pci_width`, `pci_gts`: number of lanes of the device's PCI link, and rate in GT/s. `pci_width_max`,
+     * `pci_gts_max`: the largest values that the device supports. 0 if unknown. */
     uint32_t pci_width;
     uint32_t pci_width_max;
     uint32_t reserved_3;
@@ -669,8 +669,7 @@ struct ibp_grid {
 };
 
 /* A text about the start of the job that contains names of the job's hosts. Only the first process of a host records
- * such texts. If a text is too long for a record, it continues in the next record with the same name. The last record
- * of a text is not full. */
+ * such texts. If a text is too long for a record, it continues in the next record with the same name. */
 struct ibp_launch {
     /* An environment variable, or "command line" for the launcher's arguments; each argument ends with 0x1f. */
     char name[64];
@@ -689,7 +688,7 @@ struct ibp_collective_sample {
     uint32_t origin;
     uint32_t end_origin;
     /* One of 2^level calls of the same stratum is sampled. A stratum has calls with the same operation, class of
-     * message size and class of communicator size. IBP_LEVEL_LONG: sampled because the call is one of the longest. */
+     * message size and class of communicator size. IBP_LEVEL_LONG: sampled because its score is one of the largest. */
     uint32_t level;
     /* Number of processes in the communicator, including both groups of an intercommunicator. */
     uint32_t size;
@@ -704,8 +703,8 @@ struct ibp_collective_sample {
     /* When the completing call was entered, and when it returned. */
     uint64_t enter_ns;
     uint64_t exit_ns;
-    /* Since version 2. For a blocking call, the longer of two times: from its entry to its return, and from the start
-     * of the previous collective to its start. The second time gives a process that comes late, and so does not wait, a
+    /* Since version 2. For a blocking call, the longer of two times: from its entry to its return, and from the entry
+     * of the previous collective to its entry. The second time gives a process that comes late, and so does not wait, a
      * high score too. 0 for other calls. */
     uint64_t score_ns;
 };
@@ -717,7 +716,7 @@ struct ibp_message_sample {
     /* A hash that identifies the communicator, equal on all members; 0 if the record is free. */
     uint64_t communicator;
     /* Sequence number of the message among messages with this sender, receiver, communicator and tag. For
-     * IBP_SIDE_SOURCE: the number of records of the graph in this process; 0 in recordings before 0.2.0. */
+     * IBP_SIDE_SOURCE: how many such records this process has for `communicator`; 0 in recordings before 0.2.0. */
     uint64_t number;
     /* `origin`: origin of the call that posted the message. `end_origin`: origin of the call that completed the
      * message. */
@@ -741,8 +740,8 @@ struct ibp_message_sample {
     /* Since version 2. The longer of two times: the duration of the completing call, and how late the message was
      * posted. The lateness is the longest time between a post and the previous post, among the posts of the message's
      * round up to the message's post. A round ends when the envelope of its first message occurs again, or after 64
-     * messages. The score is 0 if the messages of the envelope (sender, receiver, communicator, tag) were not all
-     * timed. */
+     * further messages. The score is 0 if the messages of the envelope (sender, receiver, communicator, tag) were not
+     * all timed. */
     uint64_t score_ns;
 };
 

@@ -155,8 +155,8 @@ static struct ibp_routes two_switches(int32_t *lid_port, uint8_t *egress)
                                .end_switch = end_switch};
 }
 
-/* Each host sends one byte to each host, including itself. The traffic is a matrix (with and without kept trees) or
- * flows. */
+/* Each host sends one byte to each host, including itself. This traffic is spread three times: as a matrix without and
+ * with in-trees of `ibp_trees_new`, and as flows. */
 static void test_all_to_all(void)
 {
     static const uint64_t expected[ENDS] = {3, 3, 3, 3, 3, 3, 3, 3, 4, 4};

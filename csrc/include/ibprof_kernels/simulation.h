@@ -48,8 +48,8 @@ struct ibp_sim_network {
     /* Size of the largest packet, less than 2^24. */
     uint32_t packet_bytes;
     /* With adaptive routing. 0: each packet takes the least occupied port. Otherwise, all packets of a message take the
-     * ports chosen for its first packet, at the first 15 switches with a choice. The choice compares the ports' occupied
-     * bytes, rounded down to multiples of this number. */
+     * ports chosen for its first packet, at the first 15 switches with a choice. The choice compares the ports'
+     * occupied bytes, rounded down to multiples of `message_step_bytes`. */
     uint32_t message_step_bytes;
 };
 

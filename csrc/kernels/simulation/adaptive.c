@@ -90,7 +90,8 @@ static void number_leaves(struct ibp_sim *sim)
     }
 }
 
-/* Return the choice among ports, which are bits. Return false if memory is exhausted. */
+/* Set `choice` to the choice among a set of ports. `ports`: a bit for each port. Return false if memory is
+ * exhausted. */
 static bool number_choice(struct distinct *sets, const uint64_t *ports, uint32_t *choice)
 {
     const size_t words = sets->size / sizeof *ports;
@@ -107,8 +108,8 @@ static bool number_choice(struct distinct *sets, const uint64_t *ports, uint32_t
     return number != IBP_SIM_NOTHING;
 }
 
-/* List the choices of a switch for all leaf switches. Packets to the switch itself need no choice: there, repeat
- * another choice, so that more switches have the same list. */
+/* List the choices of a switch for all leaf switches. Packets to the switch itself need no choice. Their element of the
+ * list repeats another choice, so that more switches have the same list. */
 static bool list_choices(struct ibp_sim *sim, uint32_t at, struct distinct *sets, uint32_t *choices)
 {
     const struct ibp_sim_network *network = &sim->network;
@@ -163,8 +164,8 @@ bool ibp_sim_set_up_adaptive(struct ibp_sim *sim)
 
 /* -- the choice ---------------------------------------------------------------------------------------------------- */
 
-/* Vectors of the compiler: most processors have instructions for them. Their elements are signed, since some processors
- * compare only signed elements. `loose`: a vector in memory that begins at any element. */
+/* Vector types of gcc and clang, for which most processors have instructions. Their elements are signed, since some
+ * processors compare only signed elements. `loose`: a vector in memory that begins at any element. */
 typedef int32_t vector __attribute__((vector_size(4 * IBP_SIM_VECTOR)));
 typedef int32_t loose __attribute__((vector_size(4 * IBP_SIM_VECTOR), aligned(4), may_alias));
 

@@ -159,7 +159,7 @@ struct ibp_sim_process {
     uint64_t arrived;
 };
 
-/* The path of a process's present message. A hop accesses only the first cache line. */
+/* The path of a process's present message. A hop accesses only the first cache line of this struct. */
 struct ibp_sim_path {
     /* If hops are skipped: packets skip the hops from this index of the path on. */
     _Alignas(64) uint8_t clear_from;

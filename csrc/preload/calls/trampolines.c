@@ -229,7 +229,7 @@ static inline __attribute__((always_inline)) bool repeats(unsigned operation, st
         return of_##function.next(ARGUMENTS_##count);                                                                  \
     }
 
-/* As TIMED, but add the time after the last pass of the progress loop (ibp_times_see_exits). */
+/* As TIMED, but also count the time from the last pass of the progress loop to the return (ibp_times_see_exits). */
 #define TIMED_TO_EXIT(function, name, count)                                                                           \
     static int to_exit_##function(PARAMETERS_##count)                                                                  \
     {                                                                                                                  \

@@ -41,10 +41,12 @@ bool ibp_call_points_prepare(void);
 /* Return the call point of a return address, created if needed; NULL if the table is full. */
 const struct ibp_call_point *ibp_call_point_of_address(const void *address);
 
-/* Return the call point of a frame of a Python script, created if needed; NULL if the table is full. */
+/* Return the call point of a frame of a Python script, created if needed; NULL if the table is full, or if the frame's
+ * file, function or line is unknown. */
 const struct ibp_call_point *ibp_call_point_of_script(const struct ibp_script_frame *frame);
 
-/* Return the call point of a chain of callers, created if needed; NULL if the table is full. */
+/* Return the call point of a chain of callers, created if needed; NULL if the table is full, or if the innermost
+ * function is unknown. */
 const struct ibp_call_point *ibp_call_point_of_chain(const struct ibp_caller_chain *chain);
 
 /* Return whether a key is a return address. Keys of Python frames, chains of callers and sites have a bit that
@@ -54,8 +56,8 @@ static inline bool ibp_call_point_key_is_address(const void *key)
     return key && (uintptr_t)key >> 62 == 0;
 }
 
-/* After objects were unloaded: mark the return addresses in these objects as unknown, and forget all chains of callers.
- * The lock must be held. */
+/* After objects were unloaded: mark the return addresses in these objects as unloaded, and forget all chains of
+ * callers. The lock must be held. */
 void ibp_call_points_forget_unloaded(void);
 
 /* Return a key for a Python frame, which differs from all return addresses. */

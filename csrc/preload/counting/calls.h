@@ -62,7 +62,7 @@ struct ibp_call {
     struct ibp_call *next_timed;
     uint32_t site;
     uint16_t operation;
-    /* The number of this `ibp_call`. For an element of ibp_calls, it is the operation. */
+    /* The number of this `ibp_call`. The number of an element of ibp_calls is its operation. */
     uint16_t number;
 };
 

@@ -109,7 +109,8 @@ static int translate(ibp_handle group, int count, const int *ranks, int *world)
 }
 
 /* Describe a group by all its members (`of_all`), or only by its first member. The first member is enough if all groups
- * that a call creates are disjoint. Return false if a member does not belong to this job. */
+ * that a call creates are disjoint. Return false for an empty group, if MPI reports an error, or if a member does not
+ * belong to this job. */
 static bool describe_group(ibp_handle group, bool of_all, struct members *into)
 {
     enum { AT_ONCE = 128 };

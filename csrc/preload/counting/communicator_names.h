@@ -36,8 +36,7 @@ struct ibp_named_communicator {
     bool is_disordered;
     /* Messages on the communicator were numbered (counting/envelopes.h). */
     bool has_envelopes;
-    /* The sources of neighbourhood collectives on the communicator were recorded, or the recording had no space for
-     * them. */
+    /* ibprof has recorded, or has tried to record, the sources of neighbourhood collectives on the communicator. */
     bool has_sources;
 };
 

@@ -102,7 +102,8 @@ static inline bool ibp_ledger_add_to_peer(struct ibp_demanding call, uint64_t by
 }
 
 /* Before MPI is called: enter a call, if the last call at its site had the same communicator and root, and if the size
- * of its datatype is known. Return whether it was entered. Call this only while at most one thread can be in MPI. */
+ * of its datatype is known. Return false if the call must still be entered after MPI has returned. Call this only while
+ * at most one thread can be in MPI. */
 static inline __attribute__((always_inline)) bool ibp_ledger_add_known(struct ibp_demanding call)
 {
     const struct ibp_ledger_recent *recent = &call.call->ledger;

@@ -64,7 +64,7 @@ void ibp_receives_disorder(ibp_handle communicator);
 
 /* Note that a message is posted now, and set `known->late_ns`: the longest time between a post and the previous post,
  * among the posts of the present round. A round ends when the key of its first message occurs again, or after 64
- * messages. */
+ * further messages. */
 void ibp_message_post(struct ibp_instance_known *known, uint64_t key, uint64_t now_ns);
 
 /* Record the sample of a message, if the hash chooses the message or its score is one of the largest. */

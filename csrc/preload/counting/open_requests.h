@@ -92,7 +92,8 @@ static inline struct ibp_envelope *ibp_open_request_envelope(uintptr_t request)
 /* Return whether a persistent request with this role and these arguments exists. */
 bool ibp_open_request_of(enum ibp_open_role role, intptr_t communicator, int source, int tag);
 
-/* Add an entry, which replaces a former entry of the same request. Return NULL if the table is full. */
+/* Add an entry, which replaces a former entry of the same request. Return NULL if there is no space, or for request
+ * 0. */
 struct ibp_open_request *ibp_open_request_add(uintptr_t request);
 
 void ibp_open_requests_forget_envelopes(void);

@@ -29,7 +29,7 @@ void ibp_origins_enter(uint32_t region);
 /* Return the number of the origin of an operation at a site in the present region, created if needed. */
 uint32_t ibp_origin_at_site(unsigned operation, uint32_t site);
 
-/* Return the number of origins, which are numbered from 1. */
+/* Return how many origins exist. Their numbers begin at 1. */
 uint32_t ibp_origins_count(void);
 
 /* Return the time record of an origin; NULL until it is set. */
@@ -45,7 +45,7 @@ uint32_t ibp_origin_region(uint32_t origin);
  * same operation and site in region `into`. Otherwise return `record`. */
 uint32_t ibp_origin_record_moved(uint32_t record, uint32_t from, uint32_t into);
 
-/* Return the index of an origin's record; UINT32_MAX if the recording was full. */
+/* Return the index of an origin's record; UINT32_MAX if the origin has no record. */
 uint32_t ibp_origin_record(uint32_t origin);
 
 #endif

@@ -236,8 +236,8 @@ static void begin_timed(const struct ibp_timing *timing)
     timed_call.before = timing->before;
 }
 
-/* Return a sum whose increase during a call is the ticks of the call's waits: with several threads, the ticks of this
- * thread's waits; otherwise `ticks` of the call's record. */
+/* Return a sum that increases during a call by the ticks of the call's waits. With several threads in MPI, this is the
+ * sum of the thread's waits; otherwise `ticks` of the call's record. */
 static uint64_t count_waits(const struct ibp_time *time)
 {
     return ibp_threads_multiple ? ibp_thread_waits.ticks : time->ticks;

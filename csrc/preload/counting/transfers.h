@@ -25,11 +25,13 @@ void ibp_transfers_open(struct ibp_process *process);
  * queue pair counted before turns out to post through verbs. */
 void ibp_transfers_note_unseen(int queue_pairs);
 
-/* Return the index of a pair's record, created if needed; IBP_NO_PAIR if the recording is full. */
+/* Return the index of a pair's record, created if needed; IBP_NO_PAIR if the recording is full or memory is
+ * exhausted. */
 uint32_t ibp_transfers_pair(const struct ibp_pair *pair);
 
 /* Return the counter of a thread's posted bytes and messages. `writer`: number of the thread; IBP_WRITER_SHARED for all
- * threads without a number, which must add atomically. If the recording is full, return the counter of lost bytes. */
+ * threads without a number, which must add atomically. If there is no space for the counter, return the counter of lost
+ * bytes. */
 uint64_t *ibp_transfers_amount(uint32_t pair, enum ibp_opcode opcode, uint32_t writer);
 
 /* Enter a region. The former region gets all work requests that were posted since the last change of the region. Other

@@ -31,7 +31,7 @@ struct ibp_communicator {
     struct ibp_context *context;
     /* World rank of each rank; NULL if rank i is world rank i for all ranks. */
     uint32_t *world_rank;
-    /* Number of possible receivers: the size of the group, or in an intercommunicator of the remote group. */
+    /* Number of possible receivers: the size of the group or, in an intercommunicator, the size of the remote group. */
     int size;
     /* `world_rank` and `size` are known. */
     bool described;

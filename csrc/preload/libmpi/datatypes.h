@@ -19,8 +19,8 @@
 /* Offset of the size in Open MPI's datatype object; 0 if it is unknown, and in other ABIs. */
 extern IBP_INTERNAL size_t ibp_datatype_size_offset;
 
-/* Find ibp_datatype_size_offset. Return false if the offset cannot be found. MPI must be initialised. No message is
- * sent. */
+/* Find ibp_datatype_size_offset. Return false in other ABIs, or if the offset cannot be found. MPI must be initialised.
+ * No message is sent. */
 bool ibp_datatypes_probe(void);
 
 /* Return the size of a valid datatype of Open MPI. ibp_datatype_size_offset must be known. */
@@ -46,8 +46,8 @@ static inline bool ibp_datatype_is_elementary(ibp_handle argument)
     return ibp_datatype_is_predefined(IBP_HANDLE(argument));
 }
 
-/* Return the bytes of `count` items of a datatype; 0 for a null handle. The handle must be valid. Callers must not pass
- * arguments that MPI ignores: the datatype of a buffer MPI_IN_PLACE may be invalid. */
+/* Return the bytes of `count` items of a datatype; 0 for a null handle. All other handles must be valid, so callers
+ * must not pass arguments that MPI ignores, such as the datatype of a buffer MPI_IN_PLACE. */
 uint64_t ibp_mpi_bytes_of_other(uint64_t count, ibp_handle datatype);
 
 static inline uint64_t ibp_mpi_bytes(uint64_t count, ibp_handle datatype)

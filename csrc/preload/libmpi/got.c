@@ -46,7 +46,7 @@ struct tables {
 };
 
 struct search {
-    /* One replacement, or several; if several, all replace MPI calls with names that end in `_c`. */
+    /* One or several replacements. Several replacements are all of MPI calls whose names end in `_c`. */
     const struct ibp_replacement *replacements;
     size_t count;
     enum { IN_MPI, IN_PARTS_OF_MPI, IN_ALL_ELSE } where;
@@ -105,8 +105,8 @@ static struct tables find_tables(const struct dl_phdr_info *info)
     return tables.names && tables.symbols && with_addends ? tables : (struct tables){0};
 }
 
-/* Return the function that the slot's callers call. Before the first call, the slot contains the address of lazy
- * binding code in the caller's library. */
+/* Return the function that the slot's callers call; NULL if the dynamic linker finds no function. Before the first
+ * call, the slot contains the address of lazy binding code in the caller's library. */
 static void *resolve(const struct dl_phdr_info *info, void *const *slot, const char *name)
 {
     void *library, *found;

@@ -12,14 +12,14 @@
 #include <stddef.h>
 
 /* Redirect the MPI libraries' calls of a function, and write the former target to `original`. Return the number of
- * changed slots. If no MPI library calls the function, return 0 and leave `original` unchanged. */
+ * changed slots; if it is 0, `original` is unchanged. */
 int ibp_got_redirect(const char *name, void *replacement, void *original);
 
 /* As ibp_got_redirect, but also redirect calls from Open MPI's other libraries and its components. */
 int ibp_got_redirect_in_parts(const char *name, void *replacement, void *original);
 
-/* In the program and all libraries, redirect the MPI calls that the dynamic linker has bound to the MPI library.
- * Unresolved weak names remain unresolved. */
+/* In the program and all libraries except MPI's, redirect the MPI calls that the dynamic linker has bound to the MPI
+ * library. Unresolved weak names remain unresolved. */
 struct ibp_replacement {
     const char *name;
     void *function;
@@ -30,8 +30,9 @@ struct ibp_replacements {
 };
 void ibp_got_redirect_users(const struct ibp_replacement *replacements, size_t count);
 
-/* Redirect the MPI calls of libraries that were opened with RTLD_DEEPBIND, whether or not the dynamic linker has bound
- * these calls. The redirection is permanent. `choose` returns the function to be called: `found`, or a replacement. */
+/* Redirect the MPI calls of all libraries, whether or not the dynamic linker has bound these calls. The redirection is
+ * permanent. `choose` returns the function to be called: `found`, or a replacement. Only calls of libraries that were
+ * opened with RTLD_DEEPBIND need a replacement. */
 void ibp_got_redirect_deep(void *(*choose)(const char *name, void *found));
 
 /* As ibp_got_redirect_deep, for calls of MPI's Fortran bindings in the program and all libraries. */

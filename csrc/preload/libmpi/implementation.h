@@ -45,7 +45,7 @@ bool ibp_implementation_find(struct ibp_implementation *found);
 bool ibp_implementation_find_behind(const struct ibp_implementation *front, struct ibp_implementation *found);
 
 /* Return the ABI of a library; IBP_ABI_NONE if unknown. ibprof infers the ABI from symbols that only an implementation
- * of MPI defines, and from results of functions that take no handles. */
+ * of MPI defines, and from the result of MPI_Abi_get_version or, without this function, the library's name. */
 enum ibp_abi ibp_implementation_abi(const struct ibp_implementation *library);
 
 /* Write the first line of the text that MPI_Get_library_version returns; an empty text if the library lacks the
@@ -55,8 +55,8 @@ void ibp_implementation_version(const struct ibp_implementation *library, char *
 /* Return the address of a symbol; NULL if the library does not define it, even if a dependency does. */
 void *ibp_implementation_symbol(const struct ibp_implementation *library, const char *name);
 
-/* Return the library's function with the PMPI name; if the library has no PMPI names, with the MPI name. Return NULL if
- * the library does not define the function. */
+/* Return the library's function with a PMPI name; if the library lacks it, the function with the MPI name. Return NULL
+ * if the library defines neither. */
 void *ibp_implementation_function(const struct ibp_implementation *library, const char *name);
 
 #endif

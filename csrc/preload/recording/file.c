@@ -209,7 +209,7 @@ static int open_in(struct ibp_recording_file *recording, const char *folder, con
     return error;
 }
 
-/* Open the file on the storage of the node, in the first folder with enough space. */
+/* Open the file on the storage of the node, in the first folder in which this succeeds. */
 static int open_on_node(struct ibp_recording_file *recording, const struct ibp_file_header *identity)
 {
     char folder[PATH_MAX];

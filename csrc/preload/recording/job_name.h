@@ -19,7 +19,7 @@
  * identifiers of all other launches. */
 void ibp_job_identify(char *job, size_t job_bytes, char *launch, size_t launch_bytes);
 
-/* Return the rank that the launcher gave this process, as text; empty if the launcher is unknown. */
+/* Return the rank that the launcher gave this process, as text; empty if no known variable contains a rank. */
 const char *ibp_launcher_rank(void);
 
 /* Read the rank that the launcher gave this process, and the number of ranks, which is 0 if unknown. Return false if

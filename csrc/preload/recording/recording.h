@@ -10,9 +10,9 @@
 
 #include <stddef.h>
 
-/* Open the recording of this host in the folder that `output` names (%j job, %h host; created if needed), and add this
- * process to it. Return the record of the process, filled with zeros; NULL with the reason in `why` if the recording
- * cannot be opened. */
+/* Open the recording of this host in the folder that `output` names (created if needed), and add this process to it.
+ * Return the record of the process, filled with zeros; NULL with the reason in `why` if the recording cannot be
+ * opened. */
 struct ibp_process *ibp_recording_open(const char *output, char *why, size_t why_bytes);
 
 /* Return the next free record of a kind, filled with zeros; NULL if the recording is full. Readers see the record after
@@ -37,7 +37,7 @@ int ibp_recording_is_first(void);
  * must prevent changes of the data meanwhile. Return 0 (also if no copy is needed) or an errno. */
 int ibp_recording_copy(void);
 
-/* Return the number of seconds between two copies; 0 if the recording is copied only at the end. */
+/* Return the number of seconds between two copies; 0 if there are no periodic copies. */
 uint32_t ibp_recording_flush_seconds(void);
 
 /* Stop using the file, after this process has copied its data. The last process removes the file from the node. */
