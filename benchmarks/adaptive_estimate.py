@@ -162,8 +162,8 @@ def main() -> None:
     errors = compare_all(arguments.seeds, seed=7)
     for each in errors:
         print(
-            f"{each.name:<46}  largest load {each.bottleneck:+.1%} (even shares {each.shared_bottleneck:+.1%}), moved "
-            f"{each.moved:.1%} ({each.shared_moved:.1%}; between seeds {each.noise:.1%})"
+            f"{each.name:<46}  largest load {each.bottleneck:+.1%} (even shares {each.shared_bottleneck:+.1%}), on "
+            f"wrong links {each.moved:.1%} ({each.shared_moved:.1%}; between seeds {each.noise:.1%})"
         )
     print(f"{len(errors)} cases, median (95th percentile): {summarise(errors)}")
     others = compare_all(arguments.seeds + 2, seed=11)

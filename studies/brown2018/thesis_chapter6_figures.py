@@ -89,7 +89,7 @@ def draw_throttle(means: Rows) -> Figure | None:
     left.legend(handles=handles, fontsize=7, ncols=2, loc="upper left")
     left.margins(y=0.15)
     left.set_xticks(range(len(windows)), names, fontsize=8)
-    left.set_title("A: time of an I/O client for all that it writes", fontsize=9)
+    left.set_title("A: time until an I/O client has written all its data", fontsize=9)
     left.set_ylabel("ms", fontsize=8)
     left.set_xlabel("throttle window", fontsize=8)
     left.tick_params(labelsize=7)
@@ -98,5 +98,5 @@ def draw_throttle(means: Rows) -> Figure | None:
     bars = {"no I/O": [Bar(alone, ALONE)]}
     bars |= {name: [Bar(mpi.get(window), "#d94a6a")] for name, window in zip(names, windows, strict=True)}
     draw_clusters(right, bars, "throttle window")
-    right.set_title("B: time of 4 KB MPI messages every 500 µs next to it", fontsize=9)
+    right.set_title("B: time of 4 KB MPI messages every 500 µs next to this I/O", fontsize=9)
     return figure
