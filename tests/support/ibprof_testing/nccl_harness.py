@@ -74,9 +74,9 @@ def run_ranks(
         version: newest version of NCCL's interface that the harness supports.
         options: the program's options.
         env: additional environment variables.
-        may_fail: true if a signal may end the ranks.
-        only_recorded: the only rank that loads ibprof's plug-in. All other ranks load a plug-in that does nothing. None
-            if all ranks load ibprof's plug-in.
+        may_fail: true if ranks may end with a status other than 0.
+        only_recorded: the only rank that loads ibprof's plug-in. All other ranks load a plug-in that records nothing.
+            None if all ranks load ibprof's plug-in.
     """
     own = {
         "WORLD_SIZE": str(ranks),

@@ -19,7 +19,7 @@ SWITCH_PORTS = 12
 
 
 def scale_examples(full: int) -> int:
-    """Return the number of examples: `full` in `make test-full`, and a fraction of `full` in other test runs."""
+    """Return the number of examples: `full` in `make test-full`; else a fraction of `full`, but at least 5."""
     return max(full * settings().max_examples // 100, 5)
 
 
@@ -36,7 +36,7 @@ class Flows:
 
 @st.composite
 def fabrics(draw: st.DrawFn) -> Fabric:
-    """Draw a fabric of a few switches, with any links, parallel cables, CAs of one or two ports, and any LMC."""
+    """Draw a fabric of up to 5 switches and 6 CAs of two ports, with any links, even parallel, and an LMC of 0 to 2."""
     switches = draw(st.integers(0, 5))
     adapters = draw(st.integers(2, 6))
     kinds = [NodeKind.SWITCH] * switches + [NodeKind.CA] * adapters

@@ -89,7 +89,7 @@ def fat_tree(leaves: int, spines: int, hosts_per_leaf: int, rate: str) -> Cablin
 
 
 def random_tree(seed: int, leaves: int = 4, spines: int = 3, hosts: int = 6) -> Cabling:
-    """Cable a random two-level tree: some cables are missing, some are double, and ports are random."""
+    """Cable a random two-level tree: some cables are missing, some are double or triple, and ports are random."""
     draw = random.Random(seed)
     cabling = Cabling()
     tops = [cabling.add_switch(f"spine {number}") for number in range(spines)]

@@ -19,7 +19,7 @@ class FarForm:
 
     Attributes:
         blanks: text between the ports of a group.
-        cut: first port that is in sub-group 1; None if all ports of a group are in sub-group 0.
+        cut: index of a group's first port in sub-group 1; None if all ports of a group are in sub-group 0.
         private: number of private tables after table 0. Private tables contain other ports than table 0.
         states: routing states, assigned in turn to the LIDs with several ports.
         line_end: end of each line.
@@ -56,7 +56,7 @@ def find_minimal_ports(fabric: Fabric) -> dict[tuple[int, int], list[int]]:
 
 
 def write_far(subnet: Subnet, form: FarForm = FarForm()) -> str:
-    """Return the file's text: each table's static port, and a group for each set of ports on shortest paths."""
+    """Return the file's text: each table's static port, and a group for each set of several ports on shortest paths."""
     fabric, tables = subnet.fabric, subnet.tables
     minimal = find_minimal_ports(fabric)
     leaf_of = {}

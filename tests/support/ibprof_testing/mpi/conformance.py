@@ -275,8 +275,8 @@ FIXED = {
 def has(target: Target, kind: Kind) -> bool:
     """Return whether the MPI supports the kind.
 
-    Of PyPI's MPIs, only Intel MPI has Fortran, but no Fortran 2008 module for gfortran. Debian's MPIs have no mpi4py.
-    Open MPI 4 has no calls of MPI-4. Open MPI 5 has no large counts.
+    Of PyPI's MPIs, only Intel MPI has Fortran, but no Fortran 2008 module for gfortran. Debian's MPIs and the standard
+    ABI have no mpi4py. Open MPI 4 has no calls of MPI-4. Open MPI 5 has no large counts.
 
     The point-to-point program hangs in Open MPI 4.1.4 over libfabric's tcp provider, even without ibprof.
     """
@@ -338,7 +338,7 @@ def found(profile: Profile, expected: dict[str, Matrix]) -> dict[str, Matrix]:
 
 
 def _without_agreement(matrix: Matrix) -> Matrix:
-    """Subtract the broadcast of 8 bytes by which Intel MPI begins gathers of unequal blocks, on some processors."""
+    """Subtract the broadcast of 8 bytes that precedes Intel MPI's GATHERV and SCATTERV on some processors."""
     tree = patterns.binomial_tree_of_mpich(RANKS)
     if matrix.get((2, 3)) != (8, 1):
         return matrix

@@ -191,7 +191,7 @@ def header_folder() -> Path:
 
 
 def environment(extra: Mapping[str, str] | None = None) -> dict[str, str]:
-    """Return the environment without ibprof's variables, and with settings that allow more ranks than cores."""
+    """Return the environment without variables of ibprof and MPIs, plus settings that allow more ranks than cores."""
     foreign = re.compile("IBPROF|LD_PRELOAD|OMPI_|PMIX_|PRTE_|PMI_|MPIR_|I_MPI_|FI_|HYDRA")
     clean = {name: value for name, value in os.environ.items() if not foreign.match(name)}
     return clean | LAUNCH_ANYHOW | dict(extra or {})
@@ -217,7 +217,7 @@ def run_mpi(
         mca: Open MPI's MCA parameters.
         env: environment variables of the ranks.
         check: true if the command must end with status 0.
-        whole: true if the recording must be complete and have all bytes that the arguments of calls require.
+        whole: true if the recording, if readable, must have all bytes that the arguments of calls require.
     """
     of_ranks = dict(env or {})
     if recording:
@@ -237,7 +237,7 @@ def run_mpi(
 
 
 def check_accounted(recording: Path) -> None:
-    """Check that the newest run has, for each operation, all bytes that the arguments of calls require."""
+    """Check that the newest run, if readable, has for each operation all bytes that the arguments of calls require."""
     if not is_recording(recording):
         return
     try:

@@ -82,7 +82,7 @@ class _Flows:
     Attributes:
         destination_lid: int [flow].
         end: int32 [flow], the source's link direction; `NONE` if the source is a switch or cannot send.
-        place: int32 [flow], the place in the in-tree to which this link direction leads.
+        place: int32 [flow], the place at which the flow enters the in-tree.
         reason: uint8 [flow], a `Reason`, which is final after `finish`.
     """
 

@@ -112,7 +112,7 @@ class ListedFabric:
         return cls(fabric, links, tables)
 
     def name(self, node: int) -> str:
-        """Return the description of a switch, or the name of an adapter's host."""
+        """Return the first word of a node's description: the name of a switch or of an adapter's host."""
         return self.fabric.node_name[node].split()[0]
 
     def is_switch(self, node: int) -> bool:
@@ -282,7 +282,7 @@ def _damage_cables(right: ListedFabric) -> Iterator[DamagedFabric]:
 
 
 def _count_alike(right: ListedFabric, trunk: ListedLink) -> int:
-    """Return the number of switches with the same neighbours above as the lower switch of a trunk (itself included)."""
+    """Return the number of switches with the same neighbours above as a trunk's lower switch, which counts too."""
     level = find_levels(right.fabric)
     above: dict[int, set[int]] = {}
     for link in right.links:
@@ -437,7 +437,7 @@ _ODD_NAMES = (
 
 
 def _damage_names(right: ListedFabric) -> Iterator[DamagedFabric]:
-    """Yield fabrics in which hosts have wrong, empty or swapped descriptions, or cables are swapped."""
+    """Yield fabrics in which hosts have empty, foreign or odd descriptions, or cables are at wrong ports."""
     fabric = right.fabric
 
     def rename(kind: str, names: tuple[str, ...], changed: Mapping[int, str]) -> DamagedFabric:
@@ -557,7 +557,7 @@ class Answer:
 
     Attributes:
         lines: the output of `--check`, and the first lines of a report.
-        loads: (node name, port) -> bytes of the link direction, where they are known.
+        loads: (node name, port) -> bytes of each used link direction.
         head: the first paragraph of the report.
         lost_share: fraction of the bytes that have no route.
         hosts: number of hosts.
@@ -627,7 +627,8 @@ def _without_name(answer: Answer, odd: str, name: str) -> Answer:
 def judge_answer(right: Answer, found: Answer, damage: DamagedFabric | DamagedRun) -> str:
     """Return NAMED, UNCHANGED or SILENT for an output.
 
-    NAMED: new lines contain one of `damage.names`, and the head reports missing hosts and lost bytes (over 1%).
+    NAMED: new lines contain one of `damage.names`; and the head reports missing hosts and over 1% of lost bytes, if
+    any.
     """
     for odd, name in damage.renamed.items():
         right, found = _without_name(right, name, name), _without_name(found, odd, name)
@@ -705,7 +706,7 @@ def write_run(run: Mapping[str, Sequence[Process]], folder: Path) -> None:
 
 
 def _write_twice(run: Mapping[str, Sequence[Process]], host: str, again: Sequence[Process], folder: Path) -> None:
-    """Write a run, and for one host a second file with the same ranks but other bytes."""
+    """Write a run, and for one host a second file with the processes `again`, which have the same ranks."""
     write_run(run, folder)
     make_recording(folder, again, host=host, name=f"{host}-again.ibprof")
 

@@ -25,7 +25,10 @@ OTHERS = {4: "storage1 mlx5_0", 3: "Mellanox Technologies Aggregation Node"}
 
 
 def make_fabric() -> tuple[Fabric, ForwardingTables]:
-    """Make four hosts gpu1 .. gpu4 with eight adapters each. Each leaf also has a host with a single adapter."""
+    """Make four hosts gpu1 .. gpu4 with eight adapters each.
+
+    Each leaf also has a host with a single adapter, except for one leaf with an aggregation node.
+    """
     made = generate(f"xgft:2:{HOSTS + 1},{ADAPTERS}:1,4")
     names = []
     adapter = 0

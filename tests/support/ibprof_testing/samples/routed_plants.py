@@ -238,7 +238,7 @@ def on_first(count: int) -> Callable[[int], Pairs]:
 
 
 def far_apart(hosts: int) -> Pairs:
-    """Return pairs from two hosts of each leaf switch (of 8 hosts) to two hosts of the next leaf switch.
+    """Return all pairs of the first two hosts of each leaf switch (of 8 hosts).
 
     Other hosts of the fabric would be nearer to each other.
     """

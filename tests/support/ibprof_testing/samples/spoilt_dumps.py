@@ -119,9 +119,9 @@ def _zero(part: float, text: bytes) -> bytes:
 
 
 def spoil_text(parts: tuple[float, ...] = (0.3, 0.6, 0.9, 0.99)) -> Iterator[tuple[str, Spoil]]:
-    """Yield damages of a text as (kind, function), at each position in `parts` (fractions of the text)."""
+    """Yield damages as (kind, function): at each position in `parts` (fractions of a text), then of the whole text."""
     for part in parts:
-        # The kind `cut` may end within a line.
+        # After `cut`, the text ends within a line.
         yield "cut", partial(_cut, part)
         yield "cut after a line", partial(_cut_after_line, part)
         yield "with a hole", partial(_cut_out, part)

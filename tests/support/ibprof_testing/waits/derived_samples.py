@@ -40,7 +40,7 @@ def mix(value: int) -> int:
 
 
 def is_kept(level: int, *key: int) -> bool:
-    """Return whether a collective or message is sampled, on average one in 2^level."""
+    """Return whether the hash chooses a collective or message, on average one in 2^level."""
     value = 0
     for each in key:
         value = mix((value ^ each) + 0x9E3779B97F4A7C15)
@@ -64,7 +64,7 @@ def score(trace: Trace) -> np.ndarray:
 def find_long_ns(traces: Sequence[Trace], level: int, longest: int) -> float:
     """Return the score, ns, above which each rank samples all its collectives, even if the hash does not choose them.
 
-    The score is infinite if `longest` is 0, or if the hash does not choose at most `longest` collectives of some rank.
+    The score is infinite if `longest` is 0, or if some rank has at most `longest` collectives not chosen by the hash.
     """
     found = 0.0
     for trace in traces:

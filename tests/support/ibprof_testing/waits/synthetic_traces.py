@@ -14,7 +14,7 @@ MS = 1_000_000
 
 
 class SyntheticRun:
-    """A run of ranks with equal clocks. The times of transfers vary by up to a half."""
+    """A run of ranks with equal clocks. A transfer takes a random time, from half of the stated time to all of it."""
 
     def __init__(self, ranks: int, seed: int) -> None:
         self.generator = np.random.default_rng(seed)
@@ -26,7 +26,7 @@ class SyntheticRun:
         self.compute({})
 
     def compute(self, nanoseconds: Mapping[int, int]) -> None:
-        """Let some ranks compute (rank -> ns), and then all ranks compute a few microseconds."""
+        """Let all ranks compute for a few microseconds, and some ranks longer (rank -> additional ns)."""
         self._now += self.generator.integers(1000, 5000, len(self._now))
         for rank, time in nanoseconds.items():
             self._now[rank] += time
@@ -39,7 +39,7 @@ class SyntheticRun:
         self._now[rank] = leave
 
     def collective(self, name: str, size: int, nanoseconds: int, root: int = -1) -> None:
-        """Let all ranks call a collective; each returns `nanoseconds` after the last rank that it needs has entered.
+        """Let all ranks call a collective; each returns one transfer after the last rank that it needs has entered.
 
         Without a root, each rank needs all others. In a Bcast, each rank needs the root. In a Reduce, the root needs
         all others.
@@ -83,7 +83,7 @@ class SyntheticRun:
         """Let each rank receive a message from the previous rank, and then send a message to the next rank.
 
         Args:
-            send: the sending call. An Ssend ends `nanoseconds` after the next rank has posted its receive.
+            send: the sending call. An Ssend ends a transfer after the next rank has posted its receive.
         """
         sent = 0
         for rank in range(len(self._now)):
