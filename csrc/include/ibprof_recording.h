@@ -407,7 +407,7 @@ struct ibp_interface {
     int32_t speed_mbps;
     int32_t numa_node;
     uint32_t is_up;
-    /* 0 for virtual interfaces such as bridges, whose speed is not that of a link. */
+    /* 0 for virtual interfaces such as bridges, which have no link. */
     uint32_t is_physical;
 };
 
@@ -704,8 +704,8 @@ struct ibp_collective_sample {
     uint64_t enter_ns;
     uint64_t exit_ns;
     /* Since version 2. For a blocking call, the longer of two times: from its entry to its return, and from the entry
-     * of the previous collective to its entry. The second time gives a process that comes late, and so does not wait, a
-     * high score too. 0 for other calls. */
+     * of the previous collective to this call's entry. The second time gives a process that comes late, and so does not
+     * wait, a high score too. 0 for other calls. */
     uint64_t score_ns;
 };
 
@@ -716,7 +716,8 @@ struct ibp_message_sample {
     /* A hash that identifies the communicator, equal on all members; 0 if the record is free. */
     uint64_t communicator;
     /* Sequence number of the message among messages with this sender, receiver, communicator and tag. For
-     * IBP_SIDE_SOURCE: how many such records this process has for `communicator`; 0 in recordings before 0.2.0. */
+     * IBP_SIDE_SOURCE: how many records with this side and `communicator` the process has; 0 in recordings before
+     * 0.2.0. */
     uint64_t number;
     /* `origin`: origin of the call that posted the message. `end_origin`: origin of the call that completed the
      * message. */
@@ -799,7 +800,7 @@ struct ibp_nccl_flow {
     uint8_t is_send;
     uint16_t reserved;
     uint32_t reserved_too;
-    /* A bit for each device that NCCL's InfiniBand transport reported. */
+    /* A bit for each device that NCCL's InfiniBand transport reported; bit 63 for all devices from 63 on. */
     uint64_t devices;
     uint64_t bytes;
     /* Number of network transfers. */

@@ -31,8 +31,8 @@ static struct window {
 
 static int pool[POOL], pool_used;
 
-/* True after the processes of an epoch were unknown or did not fit into `pool`. From then on, the numbers of epochs are
- * unknown. */
+/* True after ibprof could not record an epoch: its processes were unknown, or `windows` or `pool` was full. From then
+ * on, the numbers of epochs are unknown. */
 static bool is_lost;
 
 static void end(struct epoch *epoch)

@@ -76,9 +76,9 @@ static inline enum ibp_kind ibp_key_kind(uint64_t key_of_operation)
  * messages, and its key contains a partner instead of a peer. */
 #define IBP_KEY_DEMAND 3
 
-/* The key of a slot: 32 bits for the peer, 24 for the origin, 2 for the kind, and 2 for the direction field: the
- * direction + 1 for a counter, 0 for size bins. So the key of a counter is never 0. Fields with small values are in the
- * low bits, because the hash's multiplication spreads low bits over all bits that select a slot. */
+/* The key of a slot: 32 bits for the peer, 24 for the origin, 2 for the kind, and 2 for the direction field. This field
+ * is the direction + 1 for a counter, and 0 for size bins, so the key of a counter is never 0. Fields with small values
+ * are in the low bits, because the hash's multiplication spreads low bits over all bits that select a slot. */
 #define IBP_SLOT_KEY(origin, kind, direction, peer)                                                                    \
     ((uint64_t)(uint32_t)(peer) << 28 | (uint64_t)(origin) << 4 | (uint64_t)(kind) << 2 | ((uint64_t)(direction) + 1))
 

@@ -105,7 +105,7 @@ struct ibp_numbered ibp_envelope_number(ibp_handle communicator, int peer, int t
 struct ibp_numbered ibp_envelope_peek(ibp_handle communicator, int peer, int tag, enum ibp_side side);
 
 /* ibp_envelope_stop: stop sampling the messages of an envelope. ibp_envelopes_disorder: stop sampling the messages
- * received on a communicator; if it is 0, on all communicators. */
+ * received on a communicator; if `communicator` is 0, on all communicators. */
 void ibp_envelope_stop(ibp_handle communicator, int peer, int tag, enum ibp_side side);
 void ibp_envelopes_disorder(ibp_handle communicator);
 

@@ -6,7 +6,7 @@
 #ifndef IBPROF_COUNTING_FLUSH_H
 #define IBPROF_COUNTING_FLUSH_H
 
-/* Begin periodic copies, if IBPROF_FLUSH is set and the recording is on the node's storage. */
+/* Begin periodic copies, if the recording is on the node's storage and IBPROF_FLUSH is not 0. */
 void ibp_flush_open(void);
 
 #endif

@@ -22,7 +22,7 @@ struct ibp_fi_owned {
  * table. */
 void *ibp_fi_copy_table(void *table_of_object, struct ibp_fi_known_endpoint *owner);
 
-/* Replace a function in a table, unless the table is too small to contain it. */
+/* Replace a function in a table, if the table contains the function. */
 #define PUT(table, place, function)                                                                                    \
     do {                                                                                                               \
         if ((table)->bytes >= offsetof(__typeof__(*(table)), place) + sizeof(table)->place && (table)->place)          \
