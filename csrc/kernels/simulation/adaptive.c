@@ -5,9 +5,6 @@
 
 #include <stdlib.h>
 #include <string.h>
-#ifdef __SSE2__
-#include <emmintrin.h>
-#endif
 
 /* -- set-up -------------------------------------------------------------------------------------------------------- */
 
@@ -179,20 +176,15 @@ static inline vector minimum(vector a, vector b)
 /* Return a number whose bit i is 1 if element i of a comparison's result is true. */
 static inline uint32_t bits_of(vector truth)
 {
-#ifdef __SSE2__
-    return (uint32_t)_mm_movemask_ps((__m128)truth);
-#else
     const vector bits = truth & (vector){1, 2, 4, 8};
 
     return (uint32_t)(bits[0] | bits[1] | bits[2] | bits[3]);
-#endif
 }
 
 /* Return the least number of bytes in the queues of a set of up to 64 ports. `set`: a bit for each port. [port] is the
  * number of bytes in a port's queue. */
 static inline uint32_t find_least(const uint32_t *queued, uint64_t set)
 {
-    const vector swap_halves = {2, 3, 0, 1}, swap_neighbours = {1, 0, 3, 2};
     vector least = (vector){0} + INT32_MAX;
 
     for (const uint32_t *read = queued; set; set >>= IBP_SIM_VECTOR, read += IBP_SIM_VECTOR) {
@@ -200,8 +192,8 @@ static inline uint32_t find_least(const uint32_t *queued, uint64_t set)
 
         least = minimum(least, *(const loose *)read | (others & INT32_MAX));
     }
-    least = minimum(least, __builtin_shuffle(least, swap_halves));
-    return (uint32_t)minimum(least, __builtin_shuffle(least, swap_neighbours))[0];
+    const int32_t left = least[0] < least[1] ? least[0] : least[1], right = least[2] < least[3] ? least[2] : least[3];
+    return (uint32_t)(left < right ? left : right);
 }
 
 /* Return the ports of a set of up to 64 ports whose queues have at most `most` bytes: a bit for each port. */
