@@ -33,7 +33,7 @@ LEAST_CHANGE = 0.1
 """Default of the smallest relative change of a delay that counts as a change."""
 
 HOSTS, RANKS = "host", "rank"
-"""Endpoints for counting exchanged bytes: between hosts, or between ranks."""
+"""Bytes that count as exchanged: bytes between hosts, or bytes between ranks."""
 
 BLOCK = 192
 """Default block size of HPL."""

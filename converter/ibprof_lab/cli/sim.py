@@ -152,8 +152,8 @@ def _add_run(commands: Subcommands) -> None:
 def _add_threshold(commands: Subcommands) -> None:
     summary = "the interval below which I/O requests delay each other"
     description = (
-        "Find the I/O-congestion threshold. If the time from a request's end to the next request's start is shorter,\n"
-        "the requests of the job's own clients delay each other."
+        "Find the I/O-congestion threshold: if the time from a request's end to the next request's start is shorter\n"
+        "than the threshold, the requests of the job's own clients delay each other."
     )
     parser = add_subcommand(commands, "threshold", summary, _THRESHOLD_EXAMPLES, description, shown=_THRESHOLD_SHOWN)
     add = parser.add_argument
@@ -178,7 +178,7 @@ def _add_advise(commands: Subcommands) -> None:
         "SIZE[@INTERVAL] (no interval: a checkpoint), a log of Darshan (*.darshan), or the profile of a second job "
         "")  # fmt: skip
     add("--share", metavar="S", type=number_in(0, 1), default=0.5, help="share of the compute hosts for MPI; the rest "
-        "is for I/O; a smaller share if too few hosts are left by named hosts (default: 0.5)")  # fmt: skip
+        "is for I/O (default: 0.5). If named hosts leave too few hosts, the share is smaller")  # fmt: skip
     parser.add_argument(
         "--mpi-hosts", metavar="HOSTS", type=type_of(read_hosts),
         help="hosts of the MPI job in place of a share: node[01-04,7],login1 or a file of such lines. For a profile: "

@@ -221,7 +221,7 @@ def _add_remeasure(commands: Subcommands) -> None:
     add("--each", metavar="N", type=count, default=1, help="pairs per link, of different hosts if possible (1)")
     add("--budget", metavar="BUDGET", type=budget, default=(1.0, None), help="limit: a share of all pairs such as "
         "20%%, or a time such as 30s (default: no limit)")  # fmt: skip
-    add("--repetitions", metavar="N", type=count, default=11, help="measure each pair in 3 N batches (11)")
+    add("--repetitions", metavar="N", type=count, default=11, help="measure each pair in 3 * N batches (N: 11)")
     add("--schedule", choices=("rounds", "sequential"), default="rounds", help="rounds: disjoint paths at the same "
         "time; sequential: one pair at a time (default: rounds)")  # fmt: skip
     rename_option(parser, "--sequential", "--schedule=sequential")

@@ -128,8 +128,8 @@ def fit_exchange(sizes: Sequence[float], processes: Sequence[int], exchanged: Se
         The fit; None if no run exchanged bytes.
 
     Raises:
-        ValueError: the runs that exchange bytes, and silent runs of one process, have fewer than two different numbers
-            of processes; or only some of the runs with one process exchange bytes.
+        ValueError: there are fewer than two different numbers of processes, without the runs of several processes that
+            exchange no bytes; or only some of the runs with one process exchange bytes.
     """
     n, p, x = (np.asarray(each, float) for each in (sizes, processes, exchanged))
     has_bytes = x > 0

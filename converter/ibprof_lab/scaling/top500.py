@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Effective Linpack bandwidth of the systems in a TOP500-like list, and predictors of the rank (slides 22 to 24)."""
+"""Effective Linpack bandwidth of the systems in a TOP500-like list, and predictors of a system's place in the list.
+
+Source: slides 22 to 24 (see `scaling_model`).
+"""
 
 from __future__ import annotations
 

@@ -7,7 +7,7 @@ import type { LinkValue } from "./link_values";
 
 /** Index that stands for a missing node, link direction, rank or column. */
 export const NONE = -1;
-/** Kinds of nodes in `nodeKind`: 0 is an adapter, 2 a router. */
+/** The kind of a switch in `nodeKind`; 0 is an adapter, 2 a router. */
 export const SWITCH = 1;
 
 /** The first cause of the largest time of a link direction: `diagnosis.causes` of report.json. */

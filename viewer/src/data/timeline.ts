@@ -4,7 +4,7 @@
 import type { NumberArray } from "./arrays";
 import type { Flows, Intervals } from "./model";
 
-/** How a job groups peers: groups of equal size, counted from the job's first rank. */
+/** The groups of peers in a job: groups of `size` successive ranks, from the job's first rank on. */
 interface Grouping {
   firstRank: number;
   size: number;

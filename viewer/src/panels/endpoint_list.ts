@@ -24,7 +24,7 @@ export interface EndpointKind {
   /** The member of the state that holds the selected ranks or hosts. */
   part: "ranks" | "hosts";
   title: string;
-  /** The noun, in the singular. */
+  /** The noun for one endpoint: rank or host. */
   noun: string;
   sent(): FlowKey;
   received(): FlowKey;

@@ -72,7 +72,7 @@ export class CellDrawing implements Drawing {
       context.fillStyle = batch ? encoding.ramp[batch - 1] : encoding.theme.idle;
       for (let at = 0; at < ends.length; at++) {
         const first = ends[at];
-        // Without gaps, a run of cells of one colour is drawn as one rectangle.
+        // Without gaps, successive cells of one colour in a column are drawn as one rectangle.
         if (!gap(tall)) while (at + 1 < ends.length && this.isBelow(ends[at], ends[at + 1])) at++;
         const wide = this.layout.cellWidth[first] * view.scale;
         const left = view.x + this.layout.x[first] * view.scale;

@@ -33,7 +33,7 @@ export interface Encoding {
   emphasis: Uint8Array;
   /** The property by which links are coloured; null if they are coloured by `amounts`. */
   value: LinkValue | null;
-  /** Coloured link directions by time at line rate (loads) or by amount, descending; if equal, hosts' links first. */
+  /** Coloured link directions, sorted by time at line rate (loads) or by amount, descending; ties: hosts' links first. */
   ranking: Ranking;
   /** The first groups of link directions with about equal load, which lists name and pictures number. */
   groups: AlikeLinks[];

@@ -4,7 +4,7 @@
 
 import type { Model } from "../data/model";
 
-/** Least number of nodes in a row that become a stub. */
+/** Smallest number of adjacent hosts or switches that become a stub. */
 const FEWEST = 4;
 
 /** For each level the blocks: sets of hosts and switches that links up to this level connect. */
@@ -74,7 +74,7 @@ export function findIdleGroups(
   const { nodeX, nodeY, nodeLevel } = model;
   if (!used.includes(1)) return [];
   const groups: number[][] = [];
-  /** Fold each run of adjacent parts without traffic. */
+  /** Fold adjacent parts without traffic into one group. */
   const foldRuns = (parts: number[][]): void => {
     let run: number[][] = [];
     const end = (): void => {

@@ -43,7 +43,7 @@ export class Viewport {
     onResize(canvas, () => this.refit());
   }
 
-  /** Show an encoding. If the drawing or the centre and zoom differ from the current ones, change them first. */
+  /** Show an encoding of a drawing, with the centre and zoom of the encoding's state. */
   show(drawing: Drawing, encoding: Encoding): void {
     const moved = this.drawing !== drawing || String(encoding.state.at ?? "") !== String(this.at() ?? "");
     [this.drawing, this.encoding] = [drawing, encoding];

@@ -16,7 +16,7 @@ export class SearchBox {
     this.box.addEventListener("focus", () => this.update());
     this.box.addEventListener("blur", () => this.close());
     this.box.addEventListener("keydown", (event) => this.press(event));
-    // Without this, the box would lose the focus, and the list would close, before the click arrives.
+    // Keep the focus in the box: when the box loses the focus, the list closes before the click arrives.
     this.list.addEventListener("pointerdown", (event) => event.preventDefault());
   }
 

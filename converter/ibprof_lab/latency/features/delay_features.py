@@ -134,8 +134,8 @@ def _find_scattered(
 ) -> npt.NDArray[np.bool_]:
     """Return a mask of values whose samples scatter too widely for a peak, bool [P, L].
 
-    After `detrend`, the quartile range of a masked value is neither above nor below the ranges at both neighbouring
-    lengths.
+    A value is masked unless its quartile range after `detrend` lies above the ranges at both neighbouring lengths, or
+    below both.
     """
     level = detrend(profiles, lengths)
     with np.errstate(divide="ignore", invalid="ignore"):

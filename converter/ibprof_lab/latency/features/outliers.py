@@ -53,7 +53,8 @@ def find_outlying_processes(delays: Delays) -> list[OutlyingProcess]:
     """Find processes with outlying delays to or from most other processes, sorted by absolute deviation, descending.
 
     For each pair, the median over lengths of log(delay / median delay of the length) is modelled as sender effect +
-    receiver effect + residual (Tukey's median polish). The result has the processes with an outlier among the effects.
+    receiver effect + residual (Tukey's median polish). A process is outlying if its sender effect or its receiver
+    effect is an outlier.
     """
     if delays.processes < 3:
         return []

@@ -390,8 +390,9 @@ def complete_triangle(rows: Sequence[tuple[int, list[str]]]) -> list[tuple[int, 
     """Complete the rows of a triangle to equal length; the missing half stays empty.
 
     A row is a line number and its fields, without a name. In a lower triangle each row is one field longer than the row
-    before it, in an upper triangle one field shorter. A triangle has its diagonal if each diagonal field is zero or
-    empty; a triangle without the diagonal has no zero. Rows that are no triangle are returned unchanged.
+    before it, in an upper triangle one field shorter. If the last field of each row (in an upper triangle the first) is
+    zero or empty, these fields are the diagonal. Otherwise the diagonal is missing, and no field may be zero. Rows that
+    are no triangle are returned unchanged.
     """
     lengths = [len(fields) for _, fields in rows]
     count = len(rows)

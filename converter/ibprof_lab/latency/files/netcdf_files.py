@@ -312,7 +312,7 @@ _HEAP = re.compile(rb"GCOL\x01\0\0\0")
 
 
 _HEAP_HEAD = struct.Struct("<8xQ")
-"""Head of a heap: size, including this head."""
+"""Head of a heap in an HDF5 file: size of the heap, including this head."""
 
 
 _OBJECT_HEAD = struct.Struct("<HHxxxxQ")
@@ -337,7 +337,7 @@ def check_heaps(path: Path) -> None:
 
 
 def _has_end(data: mmap.mmap, start: int) -> bool:
-    """Return True if the object sizes lead to the end of the heap or file; False if an object has size 0."""
+    """Follow the sizes of the objects in a heap; return False if an object has size 0, so that the heap has no end."""
     (size,) = _HEAP_HEAD.unpack_from(data, start)
     end, place = min(start + size, len(data)), start + _HEAP_HEAD.size
     while place + _OBJECT_HEAD.size <= end:

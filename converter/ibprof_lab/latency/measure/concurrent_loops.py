@@ -33,8 +33,8 @@ _PING, _ECHO = 3, 4
 _MOST_TURNS = 1 << 20
 
 _BATCHES = 8
-"""Batches grow until one lasts at least the timed seconds / this number. Much longer batches end too long after the
-timed seconds."""
+"""Batches grow until one lasts at least the timed seconds / this number. The last batch ends after the timed seconds,
+by up to the length of a batch."""
 
 
 class ConcurrentEchoes:
@@ -172,7 +172,7 @@ class ConcurrentStreams:
 
 
 _NOISY, _QUIET = 5, 6
-"""Tags of the messages that noise has started, and that noise may end."""
+"""Tags of two control messages: the noise has started, and the noise may end."""
 
 Row = list[float]
 """One result: index of the message length, sender, receiver, statistics (order of `STATISTICS`), repetitions."""

@@ -55,8 +55,8 @@ _UNIT = 1 << 20
 """Bytes of each message for the computation of shares. The shares do not depend on this size."""
 
 _MOST_PAIRS = 1 << 22
-"""Largest number of pairs in `ALL_PAIRS`. If there are more pairs of ranks, only pairs at evenly spaced distances are
-listed."""
+"""Largest number of pairs of ranks in `ALL_PAIRS`. If a job has more pairs, only pairs whose rank numbers differ by
+evenly spaced values are listed."""
 
 
 @dataclass(frozen=True, slots=True)

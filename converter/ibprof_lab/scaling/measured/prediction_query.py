@@ -100,7 +100,9 @@ def _predict_on_network(
     processes: list[int] | None,
     notes: list[str],
 ) -> tuple[dict[str, Any], list[tuple[int, float]]]:
-    """Return the document, and (p, seconds) of each recorded run unless the curve has another problem size at its p."""
+    """Return the document, and (p, seconds) of the recorded runs, without runs of another problem size than the curve's
+    at the same p.
+    """
     runs = [run for run in recorded if run.processes > 1] or recorded
     try:
         model = TimeModel(

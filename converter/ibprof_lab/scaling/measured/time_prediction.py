@@ -300,7 +300,7 @@ class TimeModel:
         return constant + each * self.operations(size) / processes, groups
 
     def _doubt_of_forms(self, size: float, processes: int) -> tuple[float, float]:
-        """Return the seconds by which a run could be shorter, and longer, if other fitted forms were true."""
+        """Return the largest numbers of seconds by which the forms in `_Quantity.others` shorten and lengthen a run."""
         less = more = 0.0
         for name, factor in self._fit.factors.items():
             calls, length = self._calls[name], self._sizes[name]

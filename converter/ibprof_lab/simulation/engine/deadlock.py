@@ -132,7 +132,7 @@ def _refuse_loops(network: SimulatedNetwork) -> None:
         for hops, (_, end) in enumerate(follow_routes(network, host)):
             if hops < network.switches:
                 continue
-            # After this many hops, the packets are in a cycle of link directions: go around the cycle once.
+            # After this many hops, the packets are in a cycle of link directions. List the cycle's link directions.
             cycle = [int(end[0])]
             while True:
                 at = int(network.end_to[cycle[-1]]) - network.hosts

@@ -32,8 +32,8 @@ class Hardware:
         gbps: speed of all links, Gb/s; None to use the speeds in the fabric.
         tick_ns: duration of a tick; None for the time of 8 bytes on the fastest link.
         message_step_bytes: 0 if adaptive routing chooses a port for each packet. Otherwise it chooses ports for a
-            message's first packet, and the other packets take the same ports at the first 15 switches with several
-            such ports. Adaptive routing then compares occupied bytes in whole multiples of this number.
+            message's first packet; at the first 15 switches with a choice of ports, the other packets take the same
+            ports. Adaptive routing then compares occupied bytes in whole multiples of this number.
     """
 
     packet_bytes: int = 4096

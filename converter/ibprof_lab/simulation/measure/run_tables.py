@@ -57,7 +57,7 @@ def list_flows(watch: Watch) -> Traffic:
     source = np.concatenate([np.where(asks, host, client), client[asks]])
     destination = np.concatenate([np.where(asks, client, host), host[asks]])
     size = np.concatenate([flows.bytes, (reads * flows.messages.astype(np.uint64))[asks]])
-    between = int(size[source != destination].sum())  # without messages within a host
+    between = int(size[source != destination].sum())  # leave out messages within a host
     return Traffic.without_ranks(
         source,
         destination,

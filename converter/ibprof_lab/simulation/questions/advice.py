@@ -56,7 +56,8 @@ that follows its time line must complete one round."""
 _CHUNK_NS = 1e6
 
 _PARTS = 20
-"""The simulation that measures link loads runs in pieces of at least the time simulated so far / this number."""
+"""The loads of links are measured in pieces of simulated time. A piece has at least the time simulated so far / this
+number."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -281,7 +282,7 @@ def _trace(prepared: Prepared) -> npt.NDArray[np.bool_]:
 
 def _find_busy_parts(simulation: Simulation) -> npt.NDArray[np.float64]:
     """Return the fraction of time in which each link direction sends bytes of each job, float64 [link direction, job].
-    The time begins when all clients have begun, or at 0 if some never begin.
+    The measured time begins when all clients have begun, or at 0 if a client never begins.
     """
     network = simulation.network
     of_rounds = np.array([job.round > 0 for job in simulation.jobs])[simulation.job_of_client]

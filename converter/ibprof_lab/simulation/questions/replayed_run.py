@@ -212,7 +212,7 @@ def _find_seconds(latency: Latency) -> float:
 
 
 def _find_spread(latency: Latency) -> float:
-    """Return half of the interval that contains the mean time of two successive replays with 95% probability."""
+    """Return the half width of an interval that contains the mean time of two successive replays, in 95% of cases."""
     batches = min(20, latency.operations // 2)
     half = latency.operation_half / 1e9
     return half * batches**0.5 if half > 0 else 0.0

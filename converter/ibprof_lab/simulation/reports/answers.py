@@ -168,7 +168,7 @@ def _format_undecided(change: UndecidedChange) -> str:
         why = f"{change.scenario.name} reduces the time of MPI messages by {gain}, but its 95% interval is unknown"
     else:
         half = f"{100 * change.half:.0f}%"
-        why = f"{change.scenario.name} reduces the time of MPI messages by {gain} ± {half}, too wide to be sure"
+        why = f"{change.scenario.name} changes the time of MPI messages by -{gain} ± {half}: too uncertain to decide"
     if change.seeds is None:
         return f"unknown. {why}. No practical number of seeds would decide."
     return f"unknown. {why}. About {change.seeds} seeds would decide: --seeds {change.seeds}."

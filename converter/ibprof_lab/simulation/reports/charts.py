@@ -181,8 +181,8 @@ def _find_columns(rows: Rows, job: str) -> _Columns:
 def _group(rows: Rows, columns: Sequence[str]) -> dict[Key, list[Row]]:
     """Group rows by columns.
 
-    A baseline is added to every group whose values it has. Columns of other jobs, in which a baseline has no value, are
-    not compared.
+    A baseline (the job alone) is added to each group with the baseline's values. Columns in which the baseline has no
+    value, those of other jobs, are not compared.
     """
     others = [row for row in rows if row["run"] != "baseline"] or rows
     groups: dict[Key, list[Row]] = {}

@@ -405,7 +405,7 @@ def _share_to(watch: Watch, hosts: npt.NDArray[np.bool_]) -> npt.NDArray[np.floa
 
 
 def _find_outliers(values: npt.NDArray[np.float64], *, is_rate: bool) -> npt.NDArray[np.bool_]:
-    """Return True for values that are much slower than the others, bool; False for nan."""
+    """Return a mask of the values of much slower senders than the others, bool; False for nan."""
     cost = 1 / np.maximum(values, 1e-9) if is_rate else values
     known = cost[~np.isnan(cost)]
     if len(known) < _LEAST_PEERS:

@@ -78,7 +78,7 @@ class Cell:
     """One simulation.
 
     Attributes:
-        workloads: all jobs with their hosts, including jobs that do not run: a job has the same hosts if it runs alone.
+        workloads: all jobs. Jobs that do not run get hosts too, so that a job has the same hosts alone and with others.
         running: names of the running jobs.
         measured: name of the job whose latency is measured.
         seed: random seed of placements, communication partners, start times and jitter.

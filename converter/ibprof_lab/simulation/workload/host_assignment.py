@@ -307,7 +307,7 @@ def _run_program(
     clients = []
     for number, rank in enumerate(program.rank):
         steps = program.steps[number].copy()
-        # A message between ranks that were on one host stays on one host.
+        # A message between ranks of one recorded host stays on the sender's simulated host.
         steps["host"] = np.where(machine[steps["host"]] == machine[rank], host[rank], host[steps["host"]])
         steps["client"] = np.where(steps["client"] == NOBODY, NOBODY, first + steps["client"].astype(np.int64))
         steps["pause"] = np.rint(steps["pause"] / network.tick_ns)
@@ -331,7 +331,7 @@ def _replay(network: SimulatedNetwork, workload: Workload, job: int, hosts: Ints
         steps = steps_of(recorded, rank, network.ticks(workload.interval_ns), network.tick_ns)
         if not len(steps):
             continue
-        # A message between ranks that were on one host crosses no link, even if the ranks use different adapters.
+        # A message between ranks of one recorded host crosses no link, even if the ranks use different adapters.
         is_near = recorded.host[steps["host"]] == recorded.host[rank]
         steps["host"] = np.where(is_near, host[rank], host[steps["host"]])
         start = int(steps["window"][0]) if workload.follows_time_line else int(starts[index[rank]])

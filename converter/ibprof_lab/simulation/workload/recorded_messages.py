@@ -191,12 +191,12 @@ def lay_out_messages(run: Profile, name: str, with_times: bool) -> Recorded:
 
 
 def _thin_out(counts: Ints, size: npt.NDArray[np.uint64], one_of: int) -> Ints:
-    """Return the number of messages to keep of each counter: one in `one_of` of all messages, sorted by size."""
+    """Return each counter's number of simulated messages: of all messages, sorted by size, every `one_of`-th one."""
     order = np.argsort(size, kind="stable")[::-1]
     upto = np.zeros(len(counts) + 1, np.int64)
     upto[1:] = np.cumsum(counts[order])
     kept = np.empty_like(counts)
-    # Of each `one_of` successive messages, the middle one is kept.
+    # Of each `one_of` successive messages, the middle one is simulated.
     kept[order] = np.diff((upto + one_of // 2) // one_of)
     return kept
 
@@ -245,7 +245,7 @@ def time_messages(line: Intervals, rank: Ints, peer: Ints, size: Floats, part: F
     rows_of = _split(group_of_row)
     for number, messages in _split(group).items():
         rows = rows_of.get(number)
-        if rows is None:  # peers were unknown during the run
+        if rows is None:  # the message's peers were unknown during the run: use all rows of the rank
             rows = np.flatnonzero(line.rank == rank[messages[0]])
         if not len(rows):
             rows = np.arange(len(line.rank))

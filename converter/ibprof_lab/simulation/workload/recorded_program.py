@@ -145,7 +145,7 @@ class _Line:
         return float(self.send[max(number, 0)])
 
     def find_wait(self, begin: float, arrival: float, waits_late: bool) -> float:
-        """Return the time of the rank's wait for a message sent at `begin` that arrives at `arrival` or later."""
+        """Return when the rank waits for a message that is sent at `begin`, and arrives at `arrival` or later."""
         piece = min(max(int(np.searchsorted(self.edge, arrival, "right")) - 1, 0), len(self.inside) - 1)
         if not self.inside[piece]:
             left = float(self.edge[piece])
@@ -164,7 +164,7 @@ def _make_line(run: Profile, rank: int) -> _Line:
     start, stop = float(own.start_ns - epoch), float((own.stop_ns or own.start_ns) - epoch)
     begin, end, inside = _list_intervals(run, rank, epoch, start, stop)
     part = inside / np.maximum(end - begin, 1)
-    # An interval's time inside MPI is at its begin or end, next to the interval with the larger fraction inside MPI.
+    # Assume that an interval's time inside MPI lies at the end where the neighbouring interval spends more time in MPI.
     is_first = np.concatenate([[0.0], part[:-1]]) > np.concatenate([part[1:], [1.0]])
     edges: list[float] = [start]
     kinds: list[bool] = []

@@ -268,7 +268,7 @@ def _check(status: int) -> None:
 _ROUNDS = 8
 _SETTLED = 0.01
 _RIDGE = 1e-9
-"""Smallest value added to the diagonal of the normal equations, which are singular if too few pairs were measured."""
+"""First value added to the diagonal of the normal equations, which are singular if too few pairs were measured."""
 
 
 def find_additive(delays: Floats, known: npt.NDArray[np.bool_]) -> Candidate:
@@ -330,7 +330,7 @@ def _fit_binary(child: Integers, delays: Floats, weight: Floats) -> tuple[float,
 
 
 def _factorise(gram: Floats) -> Floats:
-    """Return the Cholesky factor of a matrix plus the smallest ridge with which the factorisation succeeds."""
+    """Return the Cholesky factor of a matrix plus a ridge on its diagonal, raised tenfold until the factor exists."""
     ridge = _RIDGE
     while True:
         try:
@@ -405,7 +405,7 @@ class _Fit:
         self.variance = max(rest / max(pairs - len(self.length), 1), FLOOR**2)
 
     def weakest_node(self, pairs: int) -> int | None:
-        """Return the node with the smallest likelihood gain - cost of its edge; None if no cost exceeds the gain."""
+        """Return the node whose edge has the smallest likelihood gain minus cost; None if no cost exceeds its gain."""
         hosts = len(self.tree.node_of_leaf)
         if self.tree.nodes == 1:
             return None

@@ -48,7 +48,7 @@ _MOST_NEIGHBOURS = 14
 """Largest number of neighbours of a host in a regular network; a torus of seven dimensions has 14."""
 
 _MOST_SORTED = 512
-"""The delays of at most this many hosts are sorted."""
+"""Of a larger number of hosts, only this many have their delays sorted: hosts at evenly spaced indices."""
 
 _BLOCK = 512
 
@@ -199,8 +199,8 @@ _TOGETHER = 1024
 def _count_hops_to(columns: slice, neighbour: npt.NDArray[np.int64]) -> npt.NDArray[np.uint8] | None:
     """Return some columns of the matrix of hops.
 
-    `within` has a bit for each pair of hosts, set if a path of the hops counted so far joins them; a word has 64 hosts.
-    `digits` stores each binary digit of the numbers of hops in the same form.
+    `within` has a bit for each pair of hosts; the bit is set if a path of as many hops as counted so far joins the two.
+    A word has the bits of 64 hosts. `digits` stores each binary digit of the numbers of hops in the same form.
     """
     hosts, count = len(neighbour), columns.stop - columns.start
     within = np.zeros((hosts, -(-count // 64)), np.uint64)
@@ -493,8 +493,9 @@ link."""
 
 
 def _rank(delays: Floats) -> Floats:
-    """Return a rank for each pair, [n, n]; a pair with a smaller value is more likely to be linked. The rank is the
-    pair's delay plus the difference between its two hosts' delays to other hosts, both standardised.
+    """Return a score for each pair, [n, n]; a pair with a lower score is more likely to be linked. The score is the
+    pair's delay, plus the sum of squared differences between its two hosts' delays to each other host. Both terms are
+    standardised over all pairs.
     """
     square = np.square(delays).sum(axis=1)
     unlike = square[:, None] + square - 2 * delays @ delays - 2 * np.square(delays)

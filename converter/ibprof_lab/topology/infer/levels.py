@@ -57,8 +57,8 @@ _ENOUGH = 0.7
 
 _LIKE_OTHERS, _OF_PAIRS = 0.05, 0.3
 _MORE_ALIKE = 2.0
-"""Limit for two hosts with a far too short delay, as a multiple of the difference between one of them and its third
-most similar other host. The two hosts share no switch if their delays to other hosts differ by more than the limit."""
+"""Two hosts with a far too short delay share no switch if the difference between their delays to other hosts exceeds
+this multiple of a usual difference: the smaller of the two hosts' differences from their third most similar host."""
 
 _ROUNDS, _FITS = 4, 6
 _SETTLED = 0.02

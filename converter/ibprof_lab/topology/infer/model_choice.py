@@ -211,7 +211,7 @@ def _even_out(delays: Floats, known: npt.NDArray[np.bool_]) -> tuple[Floats, Cal
 def _explains_more(simple: Floats, free: Floats, measured: npt.NDArray[np.bool_]) -> bool:
     """Return True if a model with more parameters explains the whole pattern that a simpler model leaves.
 
-    A part is no evidence: a model with many parameters can always explain a part of the pattern by false switches.
+    A model with many parameters can always explain a part of the pattern by false switches, which is no evidence.
 
     Args:
         simple, free: residuals of the simpler model and of the model with more parameters.

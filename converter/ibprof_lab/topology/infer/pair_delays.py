@@ -15,8 +15,8 @@ from ibprof_lab.topology.infer.candidate import Floats, blocks
 
 _STATISTICS = ("median", "lower_quartile", "minimum")
 _ONE_WAY = 1.5
-"""The delays of the two directions differ too much if their ratio exceeds this, and if its logarithm exceeds ten times
-the median over all pairs. The shorter delay is then used; else, the mean."""
+"""A pair's delays in the two directions differ too much if the longer / the shorter exceeds this, and if the logarithm
+of this ratio exceeds ten times its median over pairs. The shorter delay is then used; else, the mean."""
 
 _SAMPLED_ROWS = 256
 _BLOCK = 256
@@ -158,8 +158,8 @@ def _join_directions(matrix: npt.NDArray[np.floating]) -> tuple[npt.NDArray[np.f
 def fill_gaps(delays: npt.NDArray[np.floating], measured: npt.NDArray[np.bool_]) -> Floats:
     """Estimate the delays of unmeasured pairs from paths over a third host.
 
-    The estimate is the smallest value, over all these paths, of the longer of a path's two delays. Pairs without such a
-    path are estimated later, from earlier estimates.
+    Each path counts as long as the longer of its two delays; the estimate is the delay of the shortest path. Pairs
+    without such a path are estimated later, from earlier estimates.
 
     Args:
         delays: [n, n], symmetric.

@@ -197,7 +197,9 @@ class _Model:
                 graph.remove_node(other)
 
     def _drop_virtual_edges(self) -> None:
-        """Drop edges as long as a path over a switch: between switches (algorithm 3) or between hosts (table 2.3)."""
+        """Drop edges whose latency equals that of a path over one switch, between two switches (algorithm 3) or two
+        hosts (table 2.3).
+        """
         graph = self.graph
         to_switches = {
             vertex: {each: data[_LATENCY] for each, data in near.items() if _is_switch(each)}

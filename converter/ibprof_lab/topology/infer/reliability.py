@@ -47,9 +47,9 @@ _FEWEST_HOSTS = 6
 
 _ALIKE = 0.5
 _FEWEST_TOGETHER, _FEW_TOGETHER = 2, 3
-"""Limits on the number of hosts of a neighbouring switch to which a host may belong instead. The neighbour has at least
-`_FEWEST_TOGETHER` hosts, and no delay between the host and these hosts was measured. If a delay is an outlier instead,
-the neighbour has at most `_FEW_TOGETHER` hosts."""
+"""A host may belong to a neighbouring switch instead if that switch has at least `_FEWEST_TOGETHER` hosts, and no delay
+between the host and these was measured. If one of these delays is an outlier instead, the neighbouring switch must also
+have at most `_FEW_TOGETHER` hosts."""
 
 
 def weigh_support(

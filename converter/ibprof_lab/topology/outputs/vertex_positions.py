@@ -55,8 +55,9 @@ class VertexPositions:
     Attributes:
         position: float64 [vertex, 3], in units of the shortest expected length, centred on 0.
         method: name from `POSITION_METHODS`.
-        gamma: weight of the part f2 of the stress.
-        f1, f2: parts of the stress.
+        gamma: weight of the penalty f2.
+        f1: penalty of edges with wrong lengths.
+        f2: penalty of near vertices without an edge, times `gamma`.
         deviation: typical relative deviation of an edge's length from the expected length.
         seconds: wall time of the computation.
     """
@@ -203,7 +204,8 @@ def _go_down(wanted: EdgeLengths, place: Floats, gamma: float, rounds: int) -> F
 def _keep_distances(wanted: EdgeLengths, displaced: Floats) -> Floats:
     """Return positions whose distances to pivots approximate the graph distances, float64 [vertex, 3].
 
-    The small random `displaced` separates vertices with equal distances to all pivots, such as hosts of one switch.
+    `displaced` has small random displacements, which separate vertices with equal distances to all pivots, such as
+    hosts of one switch.
     """
     pivots, distance = _find_pivots(wanted)
     place = _scale_pivots(distance) + displaced

@@ -181,7 +181,7 @@ def subtract_slow_links(
 
 
 def _find_processes(delays: Delays, matched: MatchedHosts) -> list[list[int]]:
-    """Return the processes of each host; a name may also be the label of one process."""
+    """Return the processes of each matched name: all processes of a host, or the process with this label."""
     of_host: dict[str, list[int]] = {}
     for process, host in enumerate(delays.hosts):
         of_host.setdefault(host, []).append(process)
@@ -227,7 +227,7 @@ def make_observable_topology(reference: Reference) -> InferredTopology:
 def compare_cables(
     compared: ReferenceComparison, names: Sequence[str], cables: Mapping[tuple[int, int], int], timed: bool = False
 ) -> ReferenceComparison:
-    """Add links with different numbers of cables to a comparison.
+    """Add to a comparison the links whose number of cables differs from the reference's.
 
     Args:
         compared: the comparison of the topology with its reference.

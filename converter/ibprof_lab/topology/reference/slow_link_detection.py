@@ -175,7 +175,7 @@ def _without_peers(
     """Find slow links that have no similar link.
 
     All paths with a certain number of hops use the link, and no shorter path does. The time that the additional hops
-    take is compared with the time of other hops. The overhead of a message is in the time of the shortest paths' hops.
+    take is compared with the time of other hops. The hops of the shortest paths include the overhead of a message.
     """
     hops = np.unique(paths.hops[there])
     usual = np.array([np.median(delays[there & (paths.hops == each)]) for each in hops])

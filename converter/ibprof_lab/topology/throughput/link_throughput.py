@@ -30,8 +30,8 @@ SAME = 0.9
 """If a link's rate reaches this fraction of the bound that other links set, another link may be the bottleneck."""
 
 _ALL_PAIRS = 8
-"""If a switch has at most this many hosts, all pairs of them are measured; else, only neighbours in the order of
-latency."""
+"""If a switch has at most this many hosts, all pairs of these hosts are measured. Of more hosts, only pairs of
+neighbours in the order of latency are."""
 
 _FEWEST_TO_SHARE = 4
 _TRIED = 32
