@@ -59,7 +59,7 @@ def cases() -> dict[str, LoadCase]:
 
 
 def replay(dumps: Sequence[Path], run: LabRun, ranks_on: Sequence[str]) -> float | None:
-    """Return the time at which the last message arrives in the packet simulator's replay; None if the replay fails.
+    """Return the time at which the last message arrives in the packet simulator's replay; None if no message arrives.
 
     In the replay, all ranks send equally many messages, because a rank with fewer messages repeats its part of the run.
     So only the time of the ranks with most messages counts.

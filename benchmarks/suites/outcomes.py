@@ -85,7 +85,7 @@ class Comparison:
 
 
 def compare(mpi: Mpi, case: Case, scratch: Path, repeats: int) -> Comparison:
-    """Run a case with and without ibprof. If the outcomes differ, run both variants again, up to `repeats` times.
+    """Run a case with and without ibprof; while the outcomes differ, run both variants again, `repeats` times at most.
 
     A case that times out without ibprof is not run with ibprof, because two time-outs show nothing.
     """

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Read a recording (the files that a run writes) as a Profile.
+"""Merge the files of a recorded run into a Profile.
 
 Each process and each file numbers its regions and operations separately. This module gives regions or operations with
 the same name one number. Numbers are in the order of the lowest rank with the name.

@@ -106,7 +106,7 @@ def _checksum(path: str) -> int:
 
 
 def _ask_debuginfod(build_id: str) -> str:
-    """Return the path of a debug file that a server in DEBUGINFOD_URLS provides; empty without servers or file."""
+    """Return the path of a debug file from a server in DEBUGINFOD_URLS; empty if no server provides the file."""
     if not build_id or not os.environ.get("DEBUGINFOD_URLS", "").strip():
         return ""
     try:

@@ -194,7 +194,7 @@ class ElfFile:
 
 
 def read_elf(path: Path) -> ElfFile | None:
-    """Read the tables of a file, and close the file; return None for a damaged file or another format."""
+    """Read the tables of a file, and close the file; None if the file is unreadable, damaged or of another format."""
     try:
         with closing(ElfFile(str(path))) as file:
             return file

@@ -313,7 +313,7 @@ def _find_wrong_transport(run: Profile, hosts: Sequence[_HostTraffic]) -> Iterat
 def _find_idle_port(traffic: _HostTraffic, interface: Interface) -> Port | None:
     """Return the fastest active port that could replace an interface; None if there is no such port.
 
-    These are the ports of the interface's own device, and idle ports that are faster than the interface.
+    Such a port belongs to the interface's device, or is idle and faster than the interface.
     """
     speed = (interface.speed_mbps or 0) / 1e3
     better = []

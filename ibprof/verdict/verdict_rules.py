@@ -445,7 +445,10 @@ class _Judge:
         return f"Of {self._time} {said}{self._say_place_of_transfer()}."
 
     def _say_unsplit(self) -> str:
-        """Return a sentence on unsplit time; empty below `LITTLE_MPI` of the time in MPI, or if half is in MPI-IO."""
+        """Return a sentence on unsplit time.
+
+        The text is empty if unsplit time is below `LITTLE_MPI` of the time in MPI, or if at least half of it is MPI-IO.
+        """
         times, measured = self._times, self._times.measured if self._times else None
         if times is None or times.parts is None or measured is None or not self._mpi_s:
             return ""
