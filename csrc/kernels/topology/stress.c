@@ -110,7 +110,8 @@ static void repel(const double offset[3], double squared, double sign, double ga
     if (squared > 0) pull(gradient, one, other, offset, -sign * gamma * 2 / (squared * squared));
 }
 
-/* Add the pairs of vertex `at` (an index of the sorted vertices) with later vertices of a cell. */
+/* Add the pairs of vertex `at` (an index of the sorted vertices) with the vertices of a cell; in the vertex's own cell,
+ * only with later vertices. */
 static void repel_from_cell(const cells_t *cells, uint32_t at, const int32_t cell[3], double gamma,
                             double (*gradient)[3], double stress[3])
 {
