@@ -163,7 +163,7 @@ def claim_path(path: Path, run: Profile) -> Path:
 
 
 def _is_archive_of(path: Path, run: Profile) -> bool:
-    """Return whether an archive is of the same run: the same job, command and first process."""
+    """Return whether an archive is of the same run, with the same job and command, and at least one common process."""
     if not is_archive(path):
         return False
     from ibprof.archive.archive_reader import read_origin  # noqa: PLC0415  (as above)

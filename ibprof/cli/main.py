@@ -87,7 +87,7 @@ def _list_commands() -> str:
 
 
 def _describe(point: EntryPoint) -> str:
-    """Return the first sentence of a command module's docstring, without importing the module, which is slow."""
+    """Return the first line of a command module's docstring, without the command's name, and without a slow import."""
     try:
         spec = importlib.util.find_spec(point.module)
         text = get_docstring(parse(Path(spec.origin).read_text(encoding="utf-8"))) if spec and spec.origin else None

@@ -164,7 +164,7 @@ def _build_measured(run: Profile, selection: Selection) -> Matrix:
     transfers = run.transfers
     notes = ["bytes are those posted to queue pairs (verbs), headers of MPI included: ports are measured"]
     if why := describe_unmeasured(run):
-        notes.append(f"they are incomplete: {why}")
+        notes.append(f"bytes posted to queue pairs are incomplete: {why}")
     rows: npt.NDArray[np.intp] = np.arange(len(transfers.bytes))
     if selection.region is not None:
         region = find_name("region", selection.region, run.regions, run.regions)

@@ -216,7 +216,9 @@ class PortIndex:
         return f"{self._hosts[host].name} {device}/{port}"
 
     def _with_lid(self, lid: int, own: PortEnd) -> _HostPort | None:
-        """Return the port of a LID. Each subnet has its own LIDs, so ports similar to the local port are preferred.
+        """Return the only port of a LID; None if none or several fit.
+
+        Each subnet has its own LIDs, so ports similar to the local port are preferred.
 
         Adapters of one kind are usually cabled alike, so a device with the same name is probably on the same subnet.
         """
@@ -295,7 +297,7 @@ class HostCheck:
 
 
 def check_hosts(run: Profile) -> tuple[HostCheck, ...]:
-    """Compare the bytes that ranks sent with their hosts' port counters, host by host."""
+    """Compare the bytes that ranks sent with their hosts' port counters, host by host; empty without counters."""
     counted = _sum_hardware(run)
     if all(hardware is None for hardware in counted):
         return ()

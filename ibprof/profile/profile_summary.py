@@ -201,7 +201,7 @@ def _mark(run: Profile, mark: Mark) -> dict[str, Any]:
 
 @render_html.register
 def render_profile(run: Profile) -> str:
-    """Return a profile as HTML for a notebook: the command, its hosts, and the largest senders."""
+    """Return a profile as HTML for a notebook: the command, ranks, and the operations and regions with most bytes."""
     said = summarize(run)
     head = [
         ("command", said["command"]),

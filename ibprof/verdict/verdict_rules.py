@@ -298,7 +298,10 @@ class _Judge:
         return max(whole - parts.unsplit_s, 0.0)
 
     def _find_cause_of_waiting(self) -> str | None:
-        """Return the reason for waiting: one late rank, late ranks of one host, or different late ranks in turn."""
+        """Return the cause of waiting; None if no rank is late.
+
+        The cause is `late-rank` for one rank, `slow-host` for ranks of one host, and `noise` for ranks late in turn.
+        """
         late = self._times.parts.late if self._times and self._times.parts else ()
         if self._times and self._waits_at_end(self._times):
             return "late-rank"
@@ -400,7 +403,7 @@ class _Judge:
         return NO_PROBLEM_THERE if self._links and self._links.moved else NO_PROBLEM
 
     def _say_measured(self, kind: VerdictKind, times: JobTimes, parts: TransferTimes) -> Iterator[str]:
-        """Yield sentences on measured waiting and transfer, the larger part first."""
+        """Yield sentences on measured waiting and transfer, beginning with the part that decides the verdict."""
         share = times.wait_s / (self._mpi_s or 1)
         if kind is VerdictKind.SLOW_TRANSFER:
             causes = self._find_transfer_causes(kind)

@@ -340,7 +340,7 @@ class LateRank:
 
 
 def find_late_ranks(run: Profile, calls: SplitCalls, wait_s: npt.NDArray[np.float64]) -> tuple[LateRank, ...]:
-    """Return the late ranks of each operation, site and region, sorted by waiting, descending.
+    """Return the `MOST_LATE` late ranks with most waiting at one operation, site and region, sorted by waiting.
 
     Args:
         calls: the profile's sampled calls, with their waiting.

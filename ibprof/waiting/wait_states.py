@@ -334,7 +334,10 @@ def _need_of_collectives(
 
 
 def _find_needed(matched: MatchedSamples, shapes: Integers, start: Integers) -> Integers:
-    """Return the row that each row of a collective waits for: the member that started last, or the root."""
+    """Return the row that each row of a collective waits for.
+
+    This row is the root's, or that of the last member to start; in PREFIX collectives, the last of the members so far.
+    """
     begins, counts = find_runs(matched.instance)
     latest = np.lexsort((start, matched.instance))[begins + counts - 1]
     needed = np.repeat(latest, counts)

@@ -132,7 +132,7 @@ def test_what_is_missing_is_said() -> None:
     assert describe_unmeasured(make_run()) == "no work requests were recorded at queue pairs"
     unseen = make_run(Posted(0, 0, 1), unseen=3)
     assert (describe_unmeasured(unseen) or "").startswith("3 queue pair(s) bypass verbs")
-    assert "they are incomplete: 3 queue" in build_matrix(unseen, "port", Selection()).notes[1]
+    assert "queue pairs are incomplete: 3 queue" in build_matrix(unseen, "port", Selection()).notes[1]
     other_way = make_run(Posted(0, 0, 500), counts=(Count(0, 1, 1000), Count(0, 0, 99999)))
     assert (describe_unmeasured(other_way) or "").startswith("only 500 of 1000 bytes between hosts")
     assert describe_unmeasured(make_run(Posted(0, 0, 1024), counts=(Count(0, 1, 1000),))) is None
