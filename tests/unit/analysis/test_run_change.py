@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""For synthetic pairs of runs with each kind of change, a sentence names the changed time and the right reason."""
+"""For synthetic pairs of runs, a sentence compares the times of the most loaded links and names the right reason."""
 
 from __future__ import annotations
 

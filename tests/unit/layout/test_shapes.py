@@ -128,7 +128,7 @@ def test_full_fat_trees_are_drawn_with_the_fewest_crossings(
 
 @pytest.mark.parametrize(("leaves", "tops", "cables"), [(2, 1, (1, 1)), (2, 2, (1, 1)), (1, 2, (2, 1)), (2, 1, (1, 2))])
 def test_no_order_has_fewer_crossings_than_the_bound(leaves: int, tops: int, cables: tuple[int, int]) -> None:
-    """The test tries all orders of all levels of a tree of two pods, with two uplinks for each switch."""
+    """The test tries all orders of all levels of a tree of two pods, which have two middle switches each."""
     below = [(p * leaves + i, p * 2 + g) for p in range(2) for g in range(2) for i in range(leaves)] * cables[0]
     above = [(g * tops + i, p * 2 + g) for p in range(2) for g in range(2) for i in range(tops)] * cables[1]
 

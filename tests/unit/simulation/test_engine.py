@@ -327,7 +327,7 @@ def test_a_deadlock_is_reported_while_others_go_on() -> None:
 
 @pytest.mark.parametrize("seed", range(40))
 def test_what_is_stuck_stays_and_nothing_else_does(seed: int) -> None:
-    """Jobs on rings and tori with small buffers: jobs with stuck packets never end, and all others end."""
+    """On rings with small buffers, stuck packets stay stuck; all clients end if and only if no packet is stuck."""
     draw = np.random.default_rng(seed)
     network = make(("torus:6:1@100", "torus:7:2@100")[seed % 2], Hardware(packet_bytes=4096, lane_bytes=4096))
     hosts = network.hosts

@@ -90,7 +90,7 @@ def test_a_round_begins_when_the_background_has_passed(network: SimulatedNetwork
 
 @pytest.mark.parametrize("interval_ns", [10_000.0, 100_000.0])
 def test_another_job_is_measured_in_whole_rounds_too(network: SimulatedNetwork, interval_ns: float) -> None:
-    """The measurement ends when the mean is known well enough; one round of the recorded run suffices as warm-up."""
+    """The warm-up takes one or three whole rounds of the recorded run, and the measured time is whole rounds too."""
     latency = other_job(network, Effort(precision=1e-6), 1, interval_ns)
     assert latency.is_settled
     rounds = latency.measured_ns / ROUND_NS
@@ -101,7 +101,7 @@ def test_another_job_is_measured_in_whole_rounds_too(network: SimulatedNetwork, 
 
 
 def test_short_rounds_are_many(network: SimulatedNetwork) -> None:
-    """The job sends in few rounds, so ten rounds do not suffice."""
+    """The measured job sends only in few rounds, so ten rounds do not suffice."""
     jobs = [Job("run", round=network.ticks(5000)), Job("pairs", interval=network.ticks(50_000), jitter=0.5)]
     clients = [Client(0, 0, [Step(4, 64)]), Client(1, 1, [Step(5, 4096)])]
     effort = Effort(precision=0.0, warm_up=5, messages=50)

@@ -169,7 +169,7 @@ def test_each_host_has_the_first_rank_on_it() -> None:
 
 
 def test_without_pairs_nothing_is_known() -> None:
-    """The measurement is stopped before its first round, or no link connects the hosts."""
+    """If the measurement is stopped before its first round, no throughput is known."""
     made = thin_trunk()
     network = FairNetwork(made.graph)
     network.stopped = True

@@ -42,7 +42,7 @@ def test_round_robin_gives_the_odd_message_to_the_first() -> None:
 
 
 def test_round_robin_goes_on_where_the_pair_left_off() -> None:
-    """Six broadcasts in three regions send one message each to the same peer, on alternating rails."""
+    """A pair's messages alternate between the rails, also if other flows are in between."""
     flows = [(0, 1, 100, 1), (0, 2, 100, 1), (0, 1, 100, 1), (0, 1, 100, 1)]
     assert shares_of("round-robin", flows, [BOTH] * 4) == [[100, 0], [100, 0], [0, 100], [100, 0]]
 

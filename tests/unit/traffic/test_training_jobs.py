@@ -66,7 +66,7 @@ def test_rings_of_hosts_enter_and_leave_at_each_rank() -> None:
     [[[0]], [[0, 1, 2]], *([[n, n + 100][:each] for n in range(c)] for c, each in product((2, 3, 13, 14), (1, 2)))],
 )
 def test_trees_reduce_and_broadcast_every_byte(hosts: list[list[int]]) -> None:
-    """In each tree, the root gets the sum of all ranks' values, and each rank gets the sum from the root."""
+    """Each tree joins all ranks in both directions, and the trees' bytes add up to the call's bytes."""
     ranks = [rank for own in hosts for rank in own]
     shares = 0
     for sources, destinations, size in tree_edges(hosts, 1001):
