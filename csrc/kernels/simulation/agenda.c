@@ -16,7 +16,7 @@ static void *allocate(uint64_t bytes)
     const size_t page = bytes >= HUGE_PAGE ? HUGE_PAGE : 64, size = (bytes / page + 1) * page;
     void *made = aligned_alloc(page, size);
 
-    if (made && page == HUGE_PAGE) madvise(made, size, MADV_HUGEPAGE); /* if it fails, small pages are used */
+    if (made && page == HUGE_PAGE) madvise(made, size, MADV_HUGEPAGE); /* if madvise fails, small pages are used */
     return made;
 }
 

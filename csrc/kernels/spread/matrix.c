@@ -106,7 +106,7 @@ static uint64_t *allocate_sums(uint64_t count)
     size_t bytes = (count * sizeof(uint64_t) + HUGE_PAGE - 1) / HUGE_PAGE * HUGE_PAGE;
     void *made = NULL;
     if (posix_memalign(&made, HUGE_PAGE, bytes ? bytes : HUGE_PAGE)) return NULL;
-    madvise(made, bytes, MADV_HUGEPAGE); /* only a hint, so errors are ignored */
+    madvise(made, bytes, MADV_HUGEPAGE); /* madvise is only a hint, so its errors are ignored */
     return made;
 }
 

@@ -110,7 +110,7 @@ static void say_invalid_numbers(void)
 /* If no source attaches, record calls and their times, but no bytes. */
 static void record_times_alone(void)
 {
-    hook_callers(); /* needed again: ibp_sources_choose has removed all redirections */
+    hook_callers(); /* repeated, because ibp_sources_choose has removed all redirections */
     ibp_source = &ibp_no_source;
     ibp_say_once_a_job("messages between ranks are not recorded; times inside calls are recorded", ibp_source_why_not);
 }

@@ -218,7 +218,8 @@ void ibp_call_points_forget_unloaded(void)
 
 /* -- frames -------------------------------------------------------------------------------------------------------- */
 
-/* Fill `site` with the file, function and line of a Python frame. Return false if one of them is unknown. */
+/* Fill `site` with the file, function and line of a Python frame. Return false if the file or the function is
+ * unknown. */
 static bool describe(const struct ibp_script_frame *frame, uint32_t caller, struct ibp_site *site)
 {
     static char path[IBP_PATH_BYTES];

@@ -42,7 +42,7 @@ bool ibp_call_points_prepare(void);
 const struct ibp_call_point *ibp_call_point_of_address(const void *address);
 
 /* Return the call point of a frame of a Python script, created if needed; NULL if the table is full, or if the frame's
- * file, function or line is unknown. */
+ * file or function is unknown. */
 const struct ibp_call_point *ibp_call_point_of_script(const struct ibp_script_frame *frame);
 
 /* Return the call point of a chain of callers, created if needed; NULL if the table is full, or if the innermost

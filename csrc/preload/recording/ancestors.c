@@ -18,7 +18,7 @@ bool ibp_ancestor_read(long pid, struct ibp_ancestor *process)
     snprintf(path, sizeof path, "/proc/%ld/stat", pid);
     if (ibp_text_read_file(path, text, sizeof text) <= 0) return false;
     name = strchr(text, '(');
-    end = strrchr(text, ')'); /* the last one, because a name may contain any character */
+    end = strrchr(text, ')'); /* the last parenthesis, because a name may contain any character */
     if (!name || !end || sscanf(end + 1, " %*c %ld", &process->parent) != 1) return false;
     *end = '\0';
     process->pid = pid;
