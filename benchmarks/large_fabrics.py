@@ -203,7 +203,7 @@ def write_all(path: Path) -> None:
 
 
 def write_job(path: Path) -> None:
-    """Write traffic in which each rank sends to 30 random ranks."""
+    """Write traffic in which each rank sends to up to 30 random other ranks."""
     draw = np.random.default_rng(1)
     rows = ["src,dst,bytes,messages"]
     for rank in range(RANKS):

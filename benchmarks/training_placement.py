@@ -222,7 +222,7 @@ def put_on(problem: PlacementProblem, slots: RankSlots, order: list[int], each: 
 
 
 def take_blocks(case: Case) -> list[int]:
-    """Return the hosts that a job gets by topograph's blocks, in the order of the blocks."""
+    """Return the hosts that a job gets by topograph's blocks, sorted by index."""
     blocks = [np.flatnonzero(case.hosts.leaf == leaf) for leaf in range(int(case.hosts.leaf.max()) + 1)]
     free = [[host for host in block.tolist() if host in set(case.free)] for block in blocks]
     size = 1

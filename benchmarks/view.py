@@ -249,7 +249,7 @@ def open_page(browser: Browser, file: Path, address: str = "") -> Page:
 
 
 def measure(browser: Browser, file: Path, runs: int, others: bool) -> tuple[dict[str, float], str]:
-    """Return the times of one size in milliseconds, and the halves of links, which plotly and SVG also draw."""
+    """Return the figures of one size (times in ms), and the halves of links, which plotly and SVG also draw."""
     page = open_page(browser, file, "#picture=cells")
     found = {"links": page.evaluate("ibprof.loads().length"), "cells": min(page.evaluate(REDRAW, runs))}
     page.close()

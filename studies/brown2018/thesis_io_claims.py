@@ -38,7 +38,7 @@ def threshold(size: float, above: float | None, below: float | None) -> Verdict:
 
 
 def locate(rows: list[Row], above: float | None, below: float | None) -> Verdict:
-    """Return the two intervals between which the congestion threshold is, by the rule of `ibprof-sim threshold`."""
+    """Compare the two intervals around the congestion threshold (rule of `ibprof-sim threshold`) with the thesis's."""
     times = {row["io_interval_us"]: float(row["mean_us"]) for row in rows}
     longest, shortest, seeds = max(times), min(times), tell_seeds(*rows)
     if times[shortest] < CONGESTED * times[longest]:
