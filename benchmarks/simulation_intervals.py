@@ -42,7 +42,11 @@ SETTINGS = {
         "mpi",
         3000,
     ),
-    "that I/O, next to pairs of 64 KiB, every 50 µs": ((io(256 * KIB, 100 * US), mpi(64 * KIB, 50 * US)), "io", 300),
+    "I/O of 256 KiB, every 100 µs, next to pairs of 64 KiB, every 50 µs": (
+        (io(256 * KIB, 100 * US), mpi(64 * KIB, 50 * US)),
+        "io",
+        300,
+    ),
     "4 KiB, every 50 µs, next to a checkpoint of 1 MiB": ((io(MIB), mpi(4 * KIB, 50 * US)), "mpi", 3000),
     "that checkpoint": ((io(MIB), mpi(4 * KIB, 50 * US)), "io", 300),
 }

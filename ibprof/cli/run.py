@@ -235,7 +235,7 @@ def _describe_program(command: Sequence[str]) -> list[str]:
 
 
 def _make_profiles(recordings: Sequence[Path], name: str, fabric: Sequence[str]) -> list[str]:
-    """Write profiles of the job with most ranks, and of batch systems' jobs; return the lines to print.
+    """Write a profile of the job with most ranks, and of each job of a batch system; return the lines to print.
 
     Without recorded jobs, no lines are returned.
     """
