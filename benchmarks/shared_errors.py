@@ -47,7 +47,7 @@ def find_splits(inferred: Inference) -> Splits:
 
 
 def link_average(delays: Matrix, threshold: float) -> Splits:
-    """Return the splits by average linkage: the clusters with a parent at least `threshold` times as high."""
+    """Return the splits by average linkage: the clusters whose parent is at least `threshold` times as high as they."""
     hosts = len(delays)
     filled = np.where(np.isnan(delays), np.nanmedian(delays), delays)
     links = average(squareform(filled, checks=False))

@@ -61,7 +61,7 @@ NOT_RECORDED = (
     "do not load it after env -i, with another LD_PRELOAD, or if they are static or setuid; an MPI opened by dlmopen "
     "does not call it (try: ibprof doctor). NCCL did not load ibprof's plug-in; PyTorch's Gloo and UCC are not recorded"
 )
-"""Message after a run that recorded nothing. It lists possible reasons, because the actual reason is unknown."""
+"""Message after a run that recorded nothing, with possible reasons, because the actual reason is unknown."""
 
 OPENSHMEM = (
     "an OpenSHMEM program: its puts, gets and atomics are recorded, by port and not by PE, only where they are posted "

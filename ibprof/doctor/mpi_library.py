@@ -130,8 +130,8 @@ def examine_mpi(program: Program | None, library: Path, environment: Mapping[str
         yield DoctorFinding("MPI", good=False, text=f"{where}: load the MPI module that jobs use")
         return
     if mpi and not trial.started and _PREFIX not in environment:
-        # An Open MPI that was moved after its build, such as PyPI's, needs OPAL_PREFIX. Open MPI's mpirun sets this
-        # variable for ranks, but the trial starts a process without mpirun.
+        # An Open MPI that was moved after its build, such as PyPI's, needs OPAL_PREFIX. Open MPI's mpirun sets
+        # OPAL_PREFIX for ranks, but the trial starts a process without mpirun.
         moved = try_library(mpi, library, {**environment, _PREFIX: str(mpi.parent.parent)})
         trial = moved if moved.started else trial
     between_hosts = None
