@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The state in the fragment of the address, such as `#region=1&ranks=5,6&log=1`. A copied address shows the same view.
+// The state in the fragment of the page's URL, such as `#region=1&ranks=5,6&log=1`. A copied URL shows the same view.
 
 import type { Model } from "./data/model";
 import type { State } from "./state";

@@ -22,7 +22,7 @@ export interface Page extends Run {
 
 /** A list or matrix in a tab. New panels are listed in `panels/tabs.ts`. */
 export interface Panel {
-  /** The panel's name in the address; the id of its element is `panel-` + name. */
+  /** The panel's name in the page's URL; the id of its element is `panel-` + name. */
   readonly name: string;
   readonly title: string;
   readonly element: HTMLElement;

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Functions that several commands of the laboratory use."""
+"""Shared by commands of the laboratory: subcommands on the ranks of an MPI job, and the option --unit."""
 
 from __future__ import annotations
 

@@ -342,7 +342,7 @@ def _add_method_arguments(parser: argparse.ArgumentParser) -> None:
     add(
         "--statistic",
         choices=METHOD_STATISTICS,
-        help="statistic of a pair's samples (default: with the best agreement of both directions)",
+        help="statistic of a pair's samples (default: median, unless both directions agree clearly better in another)",
     )
     add("--bootstrap", metavar="N", type=count_in(0), default=100, help="number of resampled delay matrices; an edge's "
         "support is the share of matrices that have the edge (100)")  # fmt: skip

@@ -39,10 +39,10 @@ _FORMS: dict[str, Callable[[Floats], Floats]] = {
 
 _CONFIDENCE = 0.95
 _AS_GOOD = 2.0
-"""Alternative forms are reported if their scatter is at most this multiple of the best form's scatter."""
+"""Alternative forms are reported if their leave-one-out error is at most this multiple of the best form's error."""
 
 _ROUNDING = 1e-6
-"""A form fits exactly if the relative deviation of the points is smaller than this value."""
+"""Forms with a leave-one-out error of at most this value fit exactly; all of them are reported."""
 
 WHOLE = "*"
 """Name of the sum over all regions."""

@@ -28,7 +28,7 @@ export interface Changes {
   count: number;
 }
 
-/** The pairs that occur in either run; `before` and `after` have for each run's flows the index of the flow's pair. */
+/** The pairs that occur in either run. `before` and `after` have the index of the pair of each flow of the two runs. */
 interface SharedPairs {
   source: Int32Array;
   destination: Int32Array;

@@ -42,7 +42,7 @@ function findHostAddresses(
     if (node < 0) return;
     const addresses = found[nodeRail[node]];
     if (nodeHost[node] === from) addresses[0] = address;
-    // No forwarding table leads to an address without a column.
+    // Forwarding tables have no routes to an address without a column in the tables.
     if (nodeHost[node] === to && addressColumn[address] !== NONE) addresses[1] = address;
   });
   const { source, destination } = keys.hosts;

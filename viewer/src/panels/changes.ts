@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The largest changes between two runs, for each link direction, pair, operation, region and site.
+// The panel of the largest changes between two runs: of link directions, pairs, operations, regions and sites.
 
 import type { ChangeKind, Changes } from "../data/comparison";
 import type { Page } from "../page";

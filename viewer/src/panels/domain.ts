@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The user's attributes of ranks and nodes, and the problem's grid of ranks.
+// The panel of the user's attributes of ranks and nodes, and of the problem's grid of ranks.
 
 import { type Attribute, membersOf } from "../data/attributes";
 import { formatBytes, formatCount, printable } from "../format";

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The run over time: bytes sent, time in MPI and regions of each rank. Users select a time range by mouse, keys or
-// table.
+// The panel of the run over time: bytes sent, time in MPI and regions of each rank. Users select a time range by
+// mouse, keys or table.
 
 import { axisTicks, hourTicks, NO_REGION, TimeGrid } from "../data/time_grid";
 import type { Timeline } from "../data/timeline";

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Regions, operations, call sites and jobs, with the bytes that each puts on links.
+// The panel of regions, operations, call sites and jobs, with the bytes that each of them puts on links.
 
 import type { FlowKey } from "../data/flow_keys";
 import type { Page, Panel } from "../page";

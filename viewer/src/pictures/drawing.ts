@@ -17,7 +17,7 @@ export interface Hit {
 export type Extent = [number, number, number, number];
 
 export interface Drawing {
-  /** The kind of picture, as the address names it. */
+  /** The kind of picture, as the page's URL names it. */
   readonly name: string;
   /** The size of the whole picture, in units of the picture. */
   readonly width: number;
@@ -33,7 +33,7 @@ export interface Drawing {
   /** Rotate the picture by a drag, as in `arcball`: x and y are from -1 to 1. */
   roll?(from: [number, number], to: [number, number]): void;
   rotateTo?(rotation: number[] | undefined): void;
-  /** The rotation of the picture, for the address. */
+  /** The rotation of the picture, for the page's URL. */
   readonly rotation?: number[] | undefined;
   /** Highlight a link direction. */
   highlight(context: DrawingContext, end: number, view: ViewTransform, colour: string): void;

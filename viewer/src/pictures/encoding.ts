@@ -35,7 +35,7 @@ export interface Encoding {
   value: LinkValue | null;
   /** Coloured link directions, sorted by time at line rate (loads) or by amount, descending; ties: hosts' links first. */
   ranking: Ranking;
-  /** The first groups of link directions with about equal load, which lists name and pictures number. */
+  /** The first groups of link directions with about equal load. Lists name the groups, and pictures number them. */
   groups: AlikeLinks[];
   /** Link directions of those routes of the selected pair that carry no traffic, such as on another rail. */
   unusedRoutes: number[];

@@ -6,7 +6,7 @@ import { formatCount } from "../format";
 import { type BlockTree, findIdleGroups, growBlocks } from "./idle_groups";
 import { separate } from "./row_spacing";
 
-/** Largest number of columns that are not folded; largest width of a folded picture / number of unfolded columns. */
+/** Groups are folded if there are more columns than `FEW_COLUMNS`, and at most this share of the width remains. */
 const FEW_COLUMNS = 64;
 const MOST_KEPT = 2 / 3;
 /** Gap between hosts of different leaf switches, and between switches, in columns. */
@@ -18,7 +18,7 @@ const NODE_WIDTH = 0.8;
 
 /** A box that replaces the idle nodes of a group in one row. */
 export interface Stub {
-  /** The lowest node of the group, which identifies the group in the address. */
+  /** The lowest node of the group, which identifies the group in the page's URL. */
   group: number;
   nodes: number[];
   /** True if the stub's nodes are switches, false if they are hosts. */

@@ -52,7 +52,7 @@ export class Viewport {
     this.redraw();
   }
 
-  /** Return the centre and zoom for the address; undefined for the fitted picture. */
+  /** Return the centre and zoom for the page's URL; undefined for the fitted picture. */
   at(): number[] | undefined {
     return locateView(this.view, this.fitted(), this.size());
   }

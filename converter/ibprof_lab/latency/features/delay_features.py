@@ -31,7 +31,7 @@ _LEAST = 0.1
 
 _MOST = 0.98
 _QUIET_SHARE = 0.8
-"""Fraction of the correlations that are assumed to be noise. The quantile at this fraction is compared with the same
+"""Assumed fraction of noise among the correlations. The quantile at this fraction is compared with the same
 quantile of Gaussian noise. The median is not used: it is often 0, since the median filter makes many differences 0.
 """
 

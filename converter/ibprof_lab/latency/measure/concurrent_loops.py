@@ -273,8 +273,8 @@ class RoundMeasurer:
     # -- noise
 
     def _draw_noise(self, pairs: Round) -> list[int]:
-        """Return the processes that exchange noise in this round, equal on all ranks. An element with an even index is
-        a leader, and the next element is its partner.
+        """Return the processes that exchange noise in this round; all ranks return the same list. An element with an
+        even index is a leader, and the next element is its partner.
         """
         noise = self.plan.noise
         if not noise.processes or not len(pairs):

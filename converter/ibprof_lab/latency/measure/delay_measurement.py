@@ -178,7 +178,7 @@ class MeasurementSession:
     # -- rounds
 
     def _measure_missing(self) -> None:
-        """Measure the rounds of the schedule with at least one missing delay."""
+        """Measure those rounds of the schedule in which at least one pair has no delay."""
         todo = self.comm.bcast(self._find_missing() if self.is_first else None)
         if self.is_first:
             self.meter.start("measuring", sum(len(numbers) for numbers in todo))

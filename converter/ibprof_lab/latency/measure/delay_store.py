@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The delays during a measurement, and their file."""
+"""Storage of delays while they are measured: in memory, and saved to the file of delays."""
 
 from __future__ import annotations
 

@@ -204,7 +204,7 @@ def sample_batches(sampling: Sampling, run: Callable[[int], float]) -> tuple[npt
 
 
 def next_turns(turns: int, elapsed: float, batch_s: float) -> int:
-    """Return the estimated number of turns per batch, at most `_GROWTH` times `turns`, since first turns are slow."""
+    """Return the number of turns that fill `batch_s`, estimated from `turns`; at most `_GROWTH * turns + 1`."""
     needed = 1.05 * turns * batch_s / max(elapsed, 1e-9)
     return min(int(min(needed, _GROWTH * turns)) + 1, _MOST_TURNS)
 

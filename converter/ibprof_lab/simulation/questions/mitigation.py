@@ -21,7 +21,7 @@ _WINDOWS = (1.0, 1.25, 1.5, 2.0)
 """Tried windows (minimum times from one I/O request to the next), in cycles of the I/O job in the present scenario."""
 
 _PARTS = 20
-"""Number of values of the jitter over which a mean is computed."""
+"""The mean cycle of a client is computed over this number of values of the window's jitter."""
 
 COSTS_LITTLE = 0.95
 """A change is recommended only if the I/O job keeps at least this fraction of its present rate."""

@@ -139,8 +139,8 @@ def _save(figure: Figure, path: Path, suffix: str) -> None:
         if isinstance(text, Text):
             text.set_parse_math(False)  # names are untrusted text
     with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", "Glyph")  # characters that the font lacks are drawn as boxes
-        warnings.filterwarnings("ignore", "constrained_layout not applied")  # a large legend may leave no space
+        warnings.filterwarnings("ignore", "Glyph")  # matplotlib draws boxes in place of characters that the font lacks
+        warnings.filterwarnings("ignore", "constrained_layout not applied")  # a large legend may need the charts' space
         figure.savefig(path, dpi=_DOTS_PER_INCH, metadata={"Date": None} if suffix == "svg" else None)
 
 

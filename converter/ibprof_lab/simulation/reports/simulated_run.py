@@ -142,7 +142,7 @@ def write_run(folder: Path, cell: Cell) -> list[SlowSender]:
         modelled=(f"all traffic is simulated, of {described}",),
         notes=(),
     )
-    if cell.setting.adaptive:  # the page has no tables to compute loads from
+    if cell.setting.adaptive:  # the page cannot compute loads of adaptive routes from forwarding tables
         run = ViewRun("", no_counters("simulated"), loads, coverage)
     else:
         flows = run_tables.list_flows(watch)
@@ -208,7 +208,7 @@ def draw_run(path: Path, title: str, watch: Watch) -> None:
     _draw_over_time(over_time, watch)
     _draw_queues(queues, watch)
     with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", "Glyph")  # characters that the font lacks are drawn as boxes
+        warnings.filterwarnings("ignore", "Glyph")  # matplotlib draws boxes for missing characters
         warnings.filterwarnings("ignore", "constrained_layout not applied")  # a legend of many jobs may leave no space
         figure.savefig(path, dpi=_DOTS_PER_INCH)
 
@@ -248,7 +248,7 @@ def _draw_over_time(axes: Axes, watch: Watch) -> None:
         drawn.append(over.mean_ns[seen] / 1000)
     axes.set(yscale="log", xlabel="time, ms", ylabel="mean latency of the messages that arrived, µs")
     if len(means := np.concatenate(drawn)):
-        axes.set_ylim(means.min() / 1.2, means.max() * 1.2)  # with automatic limits, small differences fill the axis
+        axes.set_ylim(means.min() / 1.2, means.max() * 1.2)  # automatic limits would make small differences look large
     _finish(axes)
 
 

@@ -106,14 +106,14 @@ class Cell:
 
     def describe(self) -> dict[str, Any]:
         """Return all inputs on which the outcome depends, as JSON. Of a job that does not run, only properties that
-        determine its hosts are included: different studies then share baselines.
+        determine its hosts are included, so that different studies share baselines.
         """
         setting = asdict(self.setting)
         del setting["fabric"]  # `network` identifies the content of the file
         del setting["routes"]  # `network` includes the routes
         for later in ("nic_gap_ns", "message_step_bytes"):
             if not setting["hardware"][later]:
-                del setting["hardware"][later]  # for compatibility with results of earlier versions
+                del setting["hardware"][later]  # results of earlier versions lack this key
         if not self.setting.effort.steady:
             del setting["effort"]["steady"]
         return {
@@ -136,9 +136,9 @@ class Cell:
 def _describe_workload(workload: Workload, runs: bool) -> dict[str, Any]:
     described = asdict(workload)
     if not workload.adapters:
-        del described["adapters"]  # for compatibility with results of earlier versions
+        del described["adapters"]  # results of earlier versions lack this key
     if workload.role is not Role.REPLAY:
-        del described["byte_ns"], described["waits_late"]  # for the same compatibility
+        del described["byte_ns"], described["waits_late"]  # results of earlier versions lack these keys
     if workload.profile:
         described["profile"] = digest_messages(workload)  # the digest identifies the content of the file
     return described if runs else {name: described[name] for name in ("name", "role", "share", "profile", "hosts")}

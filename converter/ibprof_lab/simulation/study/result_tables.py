@@ -47,7 +47,7 @@ def list_results(cells: Sequence[Cell], outcomes: Mapping[str, Outcome]) -> list
 
 
 def account_for_cells(cells: Sequence[Cell], outcomes: Mapping[str, Outcome]) -> list[StageAccount]:
-    """Count data of recorded runs, links and hosts of fabrics, and simulations that were used and left out."""
+    """Count which simulations, data of recorded runs, and links and hosts of fabrics were used, and which left out."""
     unsettled = Counter(
         latency.note or "no settled mean latency"
         for cell in cells

@@ -113,7 +113,7 @@ def read_study(path: Path) -> StudyPlan:
 
 
 def plan_study(reader: StudyReader, name: str, study: YamlMapping, base: Setting, seeds: Sequence[int]) -> StudyPlan:
-    """Return the simulations of a study: for each seed and measured job, its baseline and a run with all jobs.
+    """Return the simulations of a study: for each seed, each measured job alone and next to all other jobs.
 
     Args:
         base: setting with the values of properties that the study does not contain.

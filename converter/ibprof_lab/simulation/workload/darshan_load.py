@@ -18,7 +18,7 @@ from typing import Any
 from ibprof.errors import InputError, MissingToolError, quote_found
 
 READ_REQUEST = 256
-"""Assumed bytes of a client's read request; logs do not contain it."""
+"""Assumed size of a client's read request, in bytes; logs do not contain this size."""
 
 _ENDING = ".darshan"
 _LONGEST_S = 600
