@@ -310,8 +310,8 @@ struct ibp_process {
     uint32_t queue_pairs_unseen;
     /* When the process began its last copy of its segments to `output`. 0 if the process maps the recording itself. */
     uint64_t copy_begun_ns;
-    /* When the last complete copy began. If copy_begun_ns is later, the process ended while it was copying. The copy
-     * then contains data of two moments. */
+    /* When the last complete copy began. If copy_begun_ns is later than this time, the process ended while it was
+     * copying. The copy then contains data of two moments. */
     uint64_t copied_ns;
     /* Redo log for moving a counter to another region. If redo_from is not 0, redo_bytes and redo_messages replace the
      * values of counter number redo_into, and counter number redo_from is empty. Counters are numbered from 1, in the
@@ -338,8 +338,8 @@ struct ibp_process {
     uint64_t clock_ticks[2];
     uint64_t clock_ns[2];
     /* Since version 4. With several threads in MPI: ticks during which at least one thread was inside a call, including
-     * calls that never returned. If calls overlap, the sum of their times is larger. 0 if at most one thread is in
-     * MPI. */
+     * calls that never returned. If calls overlap, the sum of their times is larger than this number. 0 if at most one
+     * thread is in MPI. */
     uint64_t busy_ticks;
     /* Since version 5. The clock of samples (CLOCK_MONOTONIC) and the Unix clock, read at the same time: at the start
      * of the recording, and as late as possible. */

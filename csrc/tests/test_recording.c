@@ -316,8 +316,8 @@ static void threads_count_together(const char *folder)
     CHECK(sum_counters(only_file(folder), -1).messages == THREADS * 20000);
 }
 
-/* The number of snapshots stays below its maximum. Their totals grow until they equal the counted bytes. Bytes are in
- * the peer's group. */
+/* The number of snapshots stays below its maximum. The totals of the snapshots grow until they equal the counted bytes.
+ * Bytes are in the peer's group. */
 static void snapshots_are_bounded(const char *folder)
 {
     enum { RANKS = 100, GROUP = 4 };

@@ -142,7 +142,7 @@ static void test_the_longest_messages_are_kept(void)
     }
 }
 
-/* A process keeps at most IBP_SOURCES_MAX records of sources. They stay when samples are dropped. */
+/* A process keeps at most IBP_SOURCES_MAX records of sources. The records stay when samples are dropped. */
 static void test_sources_stay(void)
 {
     enum { STREAM = 44, GRAPH = 45, SOURCES = 40 };

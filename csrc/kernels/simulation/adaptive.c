@@ -67,7 +67,8 @@ static uint32_t number_array(struct distinct *all, const void *item)
     return *index - 1;
 }
 
-/* Count the bits of a word. __builtin_popcountll is slower, since not all processors have an instruction for it. */
+/* Count the bits of a word. __builtin_popcountll is slower than this, since not all processors have an instruction for
+ * it. */
 static inline uint32_t count_bits(uint64_t word)
 {
     word -= word >> 1 & UINT64_C(0x5555555555555555);
@@ -105,8 +106,8 @@ static bool number_choice(struct distinct *sets, const uint64_t *ports, uint32_t
     return number != IBP_SIM_NOTHING;
 }
 
-/* List the choices of a switch for all leaf switches. Packets to the switch itself need no choice. Their element of the
- * list repeats another choice, so that more switches have the same list. */
+/* List the choices of a switch for all leaf switches. Packets to the switch itself need no choice. The element for such
+ * packets repeats another choice, so that more switches have the same list. */
 static bool list_choices(struct ibp_sim *sim, uint32_t at, struct distinct *sets, uint32_t *choices)
 {
     const struct ibp_sim_network *network = &sim->network;
@@ -161,7 +162,7 @@ bool ibp_sim_set_up_adaptive(struct ibp_sim *sim)
 
 /* -- the choice ---------------------------------------------------------------------------------------------------- */
 
-/* Vector types of gcc and clang, for which most processors have instructions. Their elements are signed, since some
+/* Vector types of gcc and clang, for which most processors have instructions. The elements are signed, since some
  * processors compare only signed elements. `loose`: a vector in memory that begins at any element. */
 typedef int32_t vector __attribute__((vector_size(4 * IBP_SIM_VECTOR)));
 typedef int32_t loose __attribute__((vector_size(4 * IBP_SIM_VECTOR), aligned(4), may_alias));

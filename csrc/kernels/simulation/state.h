@@ -223,7 +223,7 @@ struct ibp_sim {
     /* [port][lane] */
     struct ibp_sim_queue *queue;
     /* Number of ports of a switch, up to the last port that has a link on any switch. The `width` of the network may be
-     * far larger; queues of unused ports would waste memory and cache. */
+     * far larger than this number, and queues of unused ports would waste memory and cache. */
     uint32_t width;
     uint32_t ports;
     /* Index of the first queue that belongs to a host. */

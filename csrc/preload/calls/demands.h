@@ -3,7 +3,7 @@
  *
  * Positions of the arguments that determine the bytes of a call. The compiler replaces elements of `ibp_demand_places`
  * with constants in each wrapper. So wrappers of calls whose bytes are not entered in the ledger (counting/ledger.h)
- * make no test at run time.
+ * check nothing at run time.
  */
 #ifndef IBPROF_CALLS_DEMANDS_H
 #define IBPROF_CALLS_DEMANDS_H

@@ -241,8 +241,8 @@ static bool read_common(const struct ibp_frame_tables *tables, uintptr_t entry, 
     return !bytes.is_bad && return_register == IBP_REGISTER_RETURN;
 }
 
-/* Search the sorted table for the last function that begins at or before an instruction. Return the address of its
- * entry; 0 if no such function exists. */
+/* Search the sorted table for the last function that begins at or before an instruction. Return the address of the
+ * function's entry; 0 if no such function exists. */
 static uintptr_t search(const struct ibp_frame_tables *tables, uintptr_t instruction)
 {
     struct bytes bytes = {tables->header, tables->header_end, false};

@@ -278,7 +278,8 @@ static READS_SHARED enum step step_by_rule(struct frame *frame, const struct kno
     frame->registers[IBP_REGISTER_STACK] = found->address;
     for (unsigned i = 0; i < found->count; i++) frame->registers[known->numbers[i] % IBP_REGISTERS] = found->values[i];
     frame->is_exact = known->is_of_signal;
-    /* Stacks grow downwards, so the caller's frame is higher. Only a signal handler's caller may have another stack. */
+    /* Stacks grow downwards, so the caller's frame is at a higher address. Only a signal handler's caller may have
+     * another stack. */
     return frame->is_exact || frame->registers[IBP_REGISTER_STACK] > before ? STEPPED : LOST;
 }
 

@@ -15,7 +15,7 @@
 #include <stddef.h>
 
 #define IBP_EXPORT __attribute__((visibility("default")))
-/* Other libraries cannot see these variables. Otherwise, a compiler would read them through the GOT, which takes longer
+/* Other libraries cannot see these variables. Otherwise, a compiler would read them through the GOT, which costs time
  * at each message. */
 #define IBP_INTERNAL __attribute__((visibility("hidden")))
 /* Leave a parameter, which was passed on the stack, in memory. A compiler that loads the parameter into a register must

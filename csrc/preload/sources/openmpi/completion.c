@@ -17,8 +17,8 @@ uint64_t ibp_openmpi_pending;
  * number of these requests whose callback was called. */
 static uint64_t watched, ended;
 
-/* With one thread in MPI: number of requests that the program freed before they completed. Open MPI does not call their
- * callbacks. */
+/* With one thread in MPI: number of requests that the program freed before they completed. Open MPI does not call the
+ * callbacks of these requests. */
 static uint64_t freed;
 
 /* -- counting ------------------------------------------------------------------------------------------------------ */

@@ -2,7 +2,8 @@
  * Copyright The ibprof developers
  *
  * Macros for files that export functions of libibverbs and vendors' libraries. The exported names have no symbol
- * version. Therefore all callers use them, including libraries that the program opens later with RTLD_LOCAL.
+ * version. Therefore all callers use the exported functions, including libraries that the program opens later with
+ * RTLD_LOCAL.
  */
 #ifndef IBPROF_SOURCES_VERBS_EXPORTS_H
 #define IBPROF_SOURCES_VERBS_EXPORTS_H
