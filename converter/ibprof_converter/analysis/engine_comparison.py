@@ -106,7 +106,7 @@ class EngineComparison:
 
     @property
     def best(self) -> EngineLoads | None:
-        """The deadlock-free engine with the fewest unrouted bytes, then the shortest time; None if each can deadlock.
+        """The deadlock-free engine with the fewest unrouted bytes, then the shortest time; None if there is none.
 
         Engines that need several virtual lanes are considered only if no other engine is free from deadlock.
         """

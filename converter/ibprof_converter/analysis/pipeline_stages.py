@@ -125,7 +125,7 @@ def load_traffic(fabric: RoutedFabric, options: TrafficOptions, progress: Progre
 
 
 def _size_of_large_all_to_all(fabric: RoutedFabric, options: TrafficOptions) -> int | None:
-    """Return the bytes per pair of an all-to-all with too many flows for the memory; None for other traffic."""
+    """Return the bytes per pair of an all-to-all that must be handled in parts, since memory is limited; else None."""
     limit = options.flows_limit
     if len(options.names) > 1 or limit is None or options.by or options.placements or options.nic == SPREAD:
         return None
@@ -289,8 +289,8 @@ def judge_loads(
 def _time_regions(loads: FabricLoads) -> Mapping[str, float] | None:
     """Return the seconds at line rate of each region's most loaded link direction.
 
-    The result is None if there is one region, if there are too many flows to split, if no link's speed is known, and
-    for adaptive routing, since loads of a region are not estimated.
+    The result is None if there are no ranks, one region, more than `_MOST_REGIONS` regions or too many flows, and if no
+    link's speed is known. It is also None for adaptive routing, since loads of a region are not estimated.
     """
     from ibprof_converter.hotspots.link_report import DIAGNOSED_FLOWS  # noqa: PLC0415  (as above)
 

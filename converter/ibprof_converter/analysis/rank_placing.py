@@ -282,7 +282,7 @@ def _is_adaptive(subnets: Sequence[Subnet], options: PlaceOptions) -> bool:
 def _given_hosts(
     subnets: Sequence[Subnet], hosts: Hosts, demand: RankTraffic, options: PlaceOptions
 ) -> npt.NDArray[np.int32] | None:
-    """Return the host of each rank from the options, else as recorded: int32 [rank]; None if unknown."""
+    """Return the host of each rank from the options, else as recorded: int32 [rank]; None if any host is unknown."""
     fabrics = [subnet.fabric for subnet in subnets]
     if options.placement is not None:
         slots = options.slots or ranks_a_host(demand.origin) or 1
@@ -347,7 +347,7 @@ def _list_gaps(
 def _judge_elsewhere(
     subnets: Sequence[Subnet], hosts: Hosts, demand: RankTraffic, given: npt.NDArray[np.int32], options: PlaceOptions
 ) -> CandidateRow:
-    """Judge the present placement if its hosts are not all among the hosts to choose from, or have too few slots."""
+    """Judge the present placement if some of its hosts are not among the hosts to choose from, or lack slots there."""
     slots = assign_slots(hosts, own_hosts(given, None), len(given), options.nic)
     slot_of_rank = slots_on_hosts(slots, given)
     assert slot_of_rank is not None

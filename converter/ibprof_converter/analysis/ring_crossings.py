@@ -121,8 +121,8 @@ def follow_rings(fabric: RoutedFabric, nets: RingNets, names: Sequence[str]) -> 
         names: hosts in the order of ranks; empty: the hosts of `nets`, else all hosts.
 
     Raises:
-        UsageError: a host is unknown.
-        InconsistentError: a host lacks one of its adapters.
+        UsageError: a host is unknown, or there are fewer than two hosts.
+        InconsistentError: the fabric lacks an adapter of a host, or the logs have no ring on a host.
     """
     order = _find_hosts(fabric, names or nets.hosts, "--hosts" if names else "the log")
     if len(order) < 2:

@@ -234,7 +234,7 @@ def _compare_fabrics(a: RunFacts, b: RunFacts) -> _Reason | None:
 
 
 def _differ_on_links(a: RunFacts, b: RunFacts) -> bool:
-    """Return true if link directions known in both runs carry different bytes."""
+    """Return true if link directions known in both runs, or the most loaded ones, carry different bytes."""
     keys = {*a.carried, *b.carried}
     if not (a.knows_all_links and b.knows_all_links):
         keys = {*a.carried} & {*b.carried}
@@ -299,7 +299,7 @@ def _compare_program(a: RunFacts, b: RunFacts, slower: LoadedDirection | None) -
 
 
 def _describe_operation(a: Mapping[str, int] | None, b: Mapping[str, int] | None, where: str = "") -> str:
-    """Return text on the operation whose bytes changed most; empty without a change."""
+    """Return text on the operation whose bytes changed most; empty if none changed, or if operations are unknown."""
     if a is None or b is None:
         return ""
     changes = {name: b.get(name, 0) - a.get(name, 0) for name in (*a, *b)}

@@ -179,13 +179,13 @@ def find_open_mpi() -> str:
 
 
 def build_program(mpirun: str, folder: Path, report: Callable[[str], None]) -> list[str]:
-    """Prepare the example program in `folder`: compile it, or use its Python version if there is no compiler.
+    """Prepare the example program in `folder`: compile it, or use its Python version if no compiler works.
 
     Returns:
         The command line that starts one rank.
 
     Raises:
-        MissingToolError: there is neither a compiler for MPI programs nor mpi4py.
+        MissingToolError: there is neither a working compiler for MPI programs nor mpi4py.
     """
     mpicc = Path(mpirun).with_name("mpicc")
     if mpicc.exists():

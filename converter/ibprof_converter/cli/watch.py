@@ -128,7 +128,7 @@ def main(argv: Sequence[str] | None) -> None:
 def _look_until_end(
     recording: Path, fabric: RoutedFabric | None, placement: tuple[str, ...], every_s: float
 ) -> Iterator[WatchedRun]:
-    """Yield the state of the run every `every_s` seconds until its end; print a message if there is no recording."""
+    """Yield the state of the run every `every_s` seconds until its end; print a message while there is no recording."""
     said = ""
     while True:
         try:

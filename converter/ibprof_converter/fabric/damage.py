@@ -98,7 +98,7 @@ class DamageLog:
         self._keep_first(line, expected, text)
 
     def join(self, line: int) -> None:
-        """Note a line that was joined to the lines before it, because a terminal or a mail had broken it."""
+        """Note a line that was joined to the line before: a terminal or a mail had broken one line into several."""
         self._wrapped.append(line)
 
     def lose(self, line: int, error: InputError, node_guid: int | None = None) -> None:

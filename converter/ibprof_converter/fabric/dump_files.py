@@ -139,7 +139,10 @@ def _plain_lines(data: bytes) -> bytes:
 
 
 def _is_quoted(head: bytes) -> bool:
-    """Return true if most lines begin with `>`, as in a mail. The first lines may be the mail's own text."""
+    """Return true if more than `_QUOTED` of the lines begin with `>`, as in a mail that quotes a dump.
+
+    The first lines may be the mail's own text.
+    """
     if b"\n>" not in head and not head.startswith(b">"):
         return False
     lines = [line for line in head.split(b"\n") if line.strip()]

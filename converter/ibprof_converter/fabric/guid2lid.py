@@ -67,7 +67,7 @@ def read_lid_ranges(path: str | PathLike[str]) -> LidRanges:
 
 
 def apply_lid_ranges(fabric: Fabric, ranges: LidRanges) -> Fabric:
-    """Return the fabric with the LMC of each port, or unchanged with a warning if the file has other LIDs."""
+    """Return the fabric with each port's LMC; if the file has another LID for any port, only a warning is added."""
     guids = [int(guid) for guid in fabric.port_guid]
     base = [ranges.base.get(guid) for guid in guids]
     known = [lid == expected for lid, expected in zip(fabric.port_lid.tolist(), base, strict=True)]

@@ -46,7 +46,7 @@ def parse_link_info(path: str | PathLike[str], data: bytes) -> Listing:
     """Parse the lines; ports without a link are left out.
 
     Raises:
-        InputError: no line lists a link. The error names the first unused line.
+        InputError: no line lists a link. The error names the first unused line, if any.
     """
     log = DamageLog(path)
     matches = []

@@ -61,7 +61,7 @@ LINK_FORMATS: tuple[DumpFormat[Listing], ...] = (
 
 
 _XDR = re.compile(rb"1xXDR|1x XDR|PHY=1x LOG=[A-Z]{3} SPD=200\b|:\s*1x\s*:\s*200\s*:")
-"""Rate of an XDR link with one lane in all formats except `.db_csv`, which has only codes."""
+"""Matches the rate of an XDR link with one lane, in all formats except `.db_csv`, which has only codes."""
 
 _HEAD = 65536
 

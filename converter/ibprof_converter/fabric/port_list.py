@@ -53,7 +53,7 @@ def parse_port_list(path: str | PathLike[str], data: bytes) -> Listing:
     """Parse the lines; ports without a link are left out.
 
     Raises:
-        InputError: no line lists a link. The error names the first unused line.
+        InputError: no line lists a link. The error names the first unused line, if any.
     """
     log = DamageLog(path)
     matches = []

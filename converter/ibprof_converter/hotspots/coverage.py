@@ -233,7 +233,7 @@ def describe_lost(subnets: Sequence[Subnet], hosts: Hosts) -> Iterator[str]:
 
 
 def describe_assumed_speeds(fabrics: Sequence[Fabric]) -> str:
-    """Return sentences on rails whose links have assumed speeds; empty if all speeds are known."""
+    """Return sentences on rails whose links have assumed speeds; empty if there are none."""
     reasons: dict[str, list[str]] = {}
     for fabric in fabrics:
         if fabric.assumed_speeds:

@@ -38,8 +38,8 @@ class LinkReport:
         heat: largest and mean load.
         hotspots: the most loaded link directions.
         switch_hotspots: the most loaded link directions between switches, whose load depends on the placement.
-        diagnosis: causes of the most loaded link direction's time; None for port counters, which show no flows, for
-            unknown speeds, and for more than `DIAGNOSED_FLOWS` flows.
+        diagnosis: causes of the most loaded link direction's time; None for port counters, which show no flows, if no
+            link has a time, and for more than `DIAGNOSED_FLOWS` flows.
         groups: groups of the most loaded link directions with about equal load.
         unrouted: bytes without a route; None if all bytes have a route.
     """
@@ -111,7 +111,7 @@ def diagnose_traffic(
     progress: Progress = lambda _: None,
     hosts: Hosts | None = None,
 ) -> Diagnosis | None:
-    """Return the causes of the most loaded link's time; None without flows or with more than `DIAGNOSED_FLOWS`.
+    """Return the causes of the most loaded link's time; None if no link has a time, or flows exceed `DIAGNOSED_FLOWS`.
 
     Args:
         is_adaptive: true if switches route adaptively.

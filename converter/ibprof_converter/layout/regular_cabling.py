@@ -77,7 +77,10 @@ class RegularCabling:
 
 
 def fit_regular_cabling(fabric: Fabric) -> RegularCabling | None:
-    """Return the tree that fits the cabling, else the torus, else the dragonfly; None if none of them fits."""
+    """Return the tree that fits the cabling, else the torus, else the dragonfly; None if none of them fits.
+
+    Fabrics with more than `_LARGEST` switches are not compared: the result is None.
+    """
     between = _find_between(fabric)
     if not len(between) or int((fabric.node_kind == NodeKind.SWITCH).sum()) > _LARGEST:
         return None
@@ -364,7 +367,10 @@ def _fit_torus(nodes: int, edges: npt.NDArray[np.integer]) -> Misfits | None:
 
 
 def _count_lacking(count: npt.NDArray[np.int64]) -> dict[int, int] | None:
-    """Return node -> number of missing edges; None if a node has too many edges, or too many edges are missing."""
+    """Return node -> number of missing edges; None if the graph cannot be completed.
+
+    The result is None if a node has too many edges, or if the sum of the numbers is odd or above `_MOST_MISSING`.
+    """
     degree = count.sum(axis=1)
     usual = int(np.bincount(degree).argmax())
     lacking = {int(node): usual - int(degree[node]) for node in np.flatnonzero(degree < usual)}
@@ -480,7 +486,7 @@ def _fit_global(
 
     Returns:
         The extra cables of pairs of groups with more cables than usual. The two switches of each missing cable. None if
-        there is no usual number.
+        there is no usual number, or if no switch can take a missing cable.
     """
     pairs = np.argwhere(np.triu(np.ones_like(between, np.bool_), 1))
     numbers = between[pairs[:, 0], pairs[:, 1]]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Atomic writing of files: readers see the complete file, or no file."""
+"""Atomic writing of files: readers see the complete new file, or the file's earlier state."""
 
 from __future__ import annotations
 

@@ -163,7 +163,8 @@ def _join(
     """Group the written switches that share a parent on the next level; at the top, switches with links to each other.
 
     Returns:
-        For each group, the names of its members and the GUIDs of their parents; None if no switches share a parent.
+        For each group, the names of its members and the GUIDs of their parents; None if there are no such parents or
+        links.
     """
     of_guid = {guid: name for name, guids in front.items() for guid in guids}
     over: dict[str, set[str]] = {}

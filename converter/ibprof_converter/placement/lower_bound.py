@@ -20,8 +20,8 @@ def find_bounds(problem: PlacementProblem, known: float = np.inf) -> TimeBounds:
 
     Args:
         problem: the ranks to place.
-        known: largest time of a link direction with a known placement, in seconds. A smaller time gives a
-            tighter `bottleneck_seconds`.
+        known: largest time of a link direction with a known placement, in seconds. A smaller `known` gives a tighter
+            bound `bottleneck_seconds`.
     """
     between = bound_max_seconds(problem)
     return TimeBounds(max(between, bound_host_seconds(problem), bound_kept_together(problem, known)), between)
@@ -138,7 +138,7 @@ def _bound_of_rail(problem: PlacementProblem, rail: int) -> float:
 
 
 def _count_spared(leaf: npt.NDArray[np.uint32], host: npt.NDArray[np.uint32], leaves: int) -> npt.NDArray[np.int64]:
-    """Return for each leaf the largest number of slots behind it or on one host with a slot there: int64 [leaf].
+    """Return for each leaf the most slots that share the leaf or a host with one of the leaf's slots: int64 [leaf].
 
     Args:
         leaf, host: uint32 [slot], leaf and host of each slot.

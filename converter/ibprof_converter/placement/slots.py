@@ -188,7 +188,8 @@ def _find_ports(
     """Return the LIDs of the slots' ports, and the port of each slot.
 
     Args:
-        ports: int32 [host, rail, adapter], LIDs of the hosts' ports; a LID may also take the place of a missing port.
+        ports: int32 [host, rail, adapter], LIDs of the hosts' ports; in place of a missing port, another port's LID may
+            be repeated.
         host_of_slot: [slot], host of each slot.
         nic: the adapter policy.
     """
@@ -231,7 +232,7 @@ def _spread_ports(ports: npt.NDArray[np.int32]) -> npt.NDArray[np.int32]:
 
 
 def slots_on_hosts(slots: RankSlots, host_of_rank: npt.NDArray[np.int32]) -> npt.NDArray[np.uint32] | None:
-    """Return a slot for each rank on its present host: uint32 [rank]; None if a host has too few slots."""
+    """Return a slot for each rank on its present host: uint32 [rank]; None if a host has no or too few slots."""
     if not np.isin(host_of_rank, slots.host).all():
         return None
     index = np.searchsorted(slots.host, host_of_rank)

@@ -169,7 +169,7 @@ def _load_side(traffic: TrafficOptions, fabric: RoutedFabric, progress: Progress
 
 
 def _with_all_pairs(side: ComparedRun, demand: RankTraffic) -> ComparedRun:
-    """Return a run with all pairs of ranks, which a report of many ranks does not list."""
+    """Return a run with all pairs of ranks, since a report of many ranks does not list all pairs."""
     pairs = RankPairs.of_ranks(demand.source, demand.destination, demand.bytes)
     return replace(side, parts={**side.parts, PAIR: pairs.by_name()}, facts=replace(side.facts, pairs=pairs))
 

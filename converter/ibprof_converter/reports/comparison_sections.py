@@ -21,7 +21,7 @@ from ibprof_converter.reports.run_comparison import (
 )
 
 _LITTLE_CHANGE = 0.05
-"""Smallest described change of the time in MPI, as a fraction of this time."""
+"""A change is described if it is at least this fraction of the time in MPI (the larger time of the two runs)."""
 
 _TITLES = {
     OPERATION: "By operation",
@@ -93,7 +93,7 @@ def _describe_jobs(comparison: RunComparison) -> Section:
 
 
 def describe_time_change(a: Mapping[str, Any], b: Mapping[str, Any]) -> str:
-    """Return a sentence on the change of the time in MPI and on its largest part; empty for a small or unknown change.
+    """Return a sentence on the change of the time in MPI, and its largest part; empty for a small or unknown change.
 
     Args:
         a, b: verdicts of the two runs, as in a report's JSON.
@@ -125,7 +125,7 @@ def describe_transfer_changes(a: Mapping[str, Any], b: Mapping[str, Any]) -> lis
     """Return a line for each call site with a large change of transfer time, the largest change first.
 
     Args:
-        a, b: verdicts as in a report's JSON; if one has no sampled calls, the result is empty.
+        a, b: verdicts as in a report's JSON; if one of them has no sampled calls, the result is empty.
     """
     before, after = (
         {(each["operation"], each["site"], each["region"]): each["transfer_s"] for each in side["transfer_sites"]}

@@ -253,7 +253,7 @@ def _escape_whole(text: str) -> str:
 
 
 def _count_tried(diagnosis: Diagnosis) -> str:
-    """Return the end of a sentence with the number of tried changes; empty if no change was tried."""
+    """Return the number of tried changes as the last words of a sentence; empty if no change was tried."""
     tried = sum(each.max_time_after_s is not None for each in diagnosis.tried)
     return f"; {count_of(tried, 'change')} tried, without enough gain" if tried else ""
 

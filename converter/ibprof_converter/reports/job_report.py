@@ -89,7 +89,7 @@ class JobReport(NotebookView):
         sizes: number of messages per size class.
         timeline: traffic over time; empty if it was not recorded.
         ranks: bytes from rank to rank; None if the traffic has no ranks.
-        hosts: bytes from host to host; None with a single host.
+        hosts: bytes from host to host; None if no bytes are between known hosts, and for a recorded run on one host.
         lids: bytes from LID to LID; None with a fabric, or if ranks are known.
         balance: balance of bytes over ranks, hosts and rails.
         additions: JSON key -> comparison with port counters, or bounds of adaptive routing.
@@ -221,7 +221,7 @@ def _list_options(fabric: FabricOptions, traffic: TrafficOptions) -> Iterator[st
         "--interfaces": fabric.interfaces,
         "--placement": traffic.placements[0] if traffic.placements else None,
         "--rails": traffic.rails,
-        "--nic": None if traffic.nic == NEAR else traffic.nic,  # NEAR needs the cores of the ranks
+        "--nic": None if traffic.nic == NEAR else traffic.nic,  # ibprof-place refuses NEAR: new placements lack cores
     }
     for option, value in options.items():
         if value is not None:

@@ -66,7 +66,7 @@ def describe_report(report: JobReport) -> list[Section]:
 
 
 def list_once(sections: Sequence[Section]) -> list[Section]:
-    """Leave out tables of links and pairs whose rows another section has in more detail; return the other sections."""
+    """Return the sections without those tables and rows of links and pairs that another section has in more detail."""
     by_name = {section.name: section for section in sections}
     hot, ranks = by_name.get("hot"), by_name.get("pairs-ranks")
     kept = []
@@ -84,9 +84,9 @@ def list_once(sections: Sequence[Section]) -> list[Section]:
 
 
 def _amounts_of(pairs: Section) -> tuple[object, ...]:
-    """Return the number of pairs and their bytes.
+    """Return the number of pairs and the bytes of each, to compare pairs of hosts with pairs of ranks.
 
-    If the result is equal for hosts and for ranks, each host has one rank.
+    If the result for hosts equals the result for ranks, each host is taken to have one rank.
     """
     return pairs.facts[0].value, *(row[2:] for row in pairs.tables[0].rows)
 

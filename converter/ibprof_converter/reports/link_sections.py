@@ -224,7 +224,7 @@ def describe_diagnosis(diagnosis: Diagnosis) -> Section:
 
 
 def _list_tried(tried: Sequence[TriedChange]) -> Iterator[str]:
-    """Yield for each reason why tried changes are no remedies a line with the reason and these changes."""
+    """Yield a line for each reason: the reason, and the changes that are no remedies for this reason."""
     reasons: dict[tuple[int, str], list[str]] = {}
     for each in tried:
         if each.why_not is not None:

@@ -125,7 +125,7 @@ def _fit(part: UsedPart, folded: npt.NDArray[np.bool_], width: float, height: fl
 
 
 def _measure_box(place: npt.NDArray[np.float64], has_hosts: bool) -> float:
-    """Return the largest width at which boxes do not overlap; 0 if they would be too narrow for names.
+    """Return the largest width at which boxes do not overlap; 0 if they would be too many, or too narrow for names.
 
     Args:
         place: float64 [switch, 2], positions of the switches.
@@ -169,7 +169,7 @@ def _place_hosts(part: UsedPart, spots: dict[int, Spot], size: Point, width: flo
 
 
 def _count_covered(host: Spot, switch: Point, spots: dict[int, Spot], between: Sequence[Point]) -> float:
-    """Return a penalty for a host's position: larger for each element and thick link that host or link would cover."""
+    """Return a penalty for a host's position: larger for each element or thick link that host or link would cover."""
     way = [tuple(a + (b - a) * step / 4 for a, b in zip(switch, host.middle, strict=True)) for step in range(1, 4)]
     covered = sum(3 * host.overlaps(other) for other in spots.values())
     covered += sum(other.middle != switch and other.holds((x, y), _DOT) for other in spots.values() for x, y in way)

@@ -80,7 +80,7 @@ def describe_provenance(command: str, inputs: Iterable[Path]) -> Provenance:
 
 
 def _parts(path: Path) -> Iterator[Path]:
-    """Yield the files of an input; an OTF2 archive also has definitions and a folder next to its anchor file."""
+    """Yield the path of an input; for an OTF2 archive also its definitions and its folder, next to the anchor file."""
     path = look_into(path)
     yield path
     if path.suffix == ".otf2":

@@ -83,7 +83,10 @@ def _describe_rest(report: JobReport, names: tuple[str, ...], width: int, shown:
 
 
 def _describe_most_loaded(report: JobReport, width: int, shown: int) -> Iterator[str]:
-    """Yield lines on what was left out, then on the most loaded links; without links, on the bytes that hosts sent."""
+    """Yield lines on left-out data, then on the most loaded links.
+
+    Without loaded links, the last lines are on the bytes that the job sent.
+    """
     links = report.links
     if report.coverage.interfaces:
         yield from _wrap(f"Interfaces: {report.coverage.interfaces.text}", width)
@@ -113,7 +116,10 @@ def _wrap(text: str, width: int) -> list[str]:
 
 
 def _choose_sentences(sentences: Sequence[str], width: int, most: int) -> list[str]:
-    """Return lines of the first sentences that fit in `most` lines, at least one; keep a last sentence with advice."""
+    """Return the lines of the first sentences, at least one, that fit in `most` lines.
+
+    A last sentence with advice is kept if it fits too.
+    """
     lines = _wrap(" ".join(sentences), width)
     advice = [each for each in sentences[-1:] if each.startswith(ADVICE)]
     for end in (advice, []):

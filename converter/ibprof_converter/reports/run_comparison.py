@@ -56,7 +56,7 @@ _TIMES = {"run_s": "the run takes", "mpi_s": "MPI", "wait_s": "waiting", "transf
 """Key of a time in the verdict -> its name in a sentence."""
 
 _TIME_CHANGE = 0.05
-"""Smallest reported change of a time, as a fraction of the run's time."""
+"""A change of a time is reported if it is at least this fraction of run A's time."""
 
 _NAMED_METRICS = ("bytes", "messages", "share", "link")
 """Metrics that can have a name in brackets."""
@@ -139,7 +139,7 @@ class AmountChange:
         a_share, b_share: the amounts as fractions of all bytes of their run; None if the amount is no part of these
             bytes.
         change: b - a; if shares are compared, the difference of the shares.
-        relative: change / a, or change / a_share if shares are compared; None if A has none of it.
+        relative: change / a, or change / a_share if shares are compared; None if the amount in A is 0.
     """
 
     name: str
@@ -172,7 +172,7 @@ class ThresholdVerdict:
 
     Attributes:
         condition: the threshold as typed.
-        value: the compared value; None if it is relative and A is 0.
+        value: the compared value; None if it is relative, and the amount is 0 in A but not in B.
         limit: the number in the threshold, in the unit of `value`.
         holds: true if the threshold was crossed.
     """
@@ -454,7 +454,7 @@ def _find_total(condition: FailCondition, a: ComparedRun, b: ComparedRun, by_sha
 
 
 def _find_part(condition: FailCondition, a: ComparedRun, b: ComparedRun) -> tuple[str, str]:
-    """Return the dimension and the name that a threshold means: an operation, a region or a call site."""
+    """Return the dimension (operation, region or call site) and the name to which a threshold applies."""
     text = condition.name or ""
     head, colon, rest = text.partition(":")
     if colon and head in _NAMED_PARTS:

@@ -81,7 +81,10 @@ def matrix_of_ranks(demand: RankTraffic) -> PairMatrix:
 
 
 def matrix_of_recorded_hosts(demand: RankTraffic) -> PairMatrix | None:
-    """Return the bytes between recorded hosts, including bytes within hosts; None if there is a single host."""
+    """Return the bytes between recorded hosts, including bytes within hosts.
+
+    The result is None if fewer than two hosts were recorded, or if their ranks exchanged no bytes.
+    """
     run = demand.profile
     if run is None or len(run.hosts) < 2:
         return None
@@ -105,7 +108,7 @@ def matrix_of_lids(traffic: Traffic) -> PairMatrix | None:
 
 
 def matrix_of_hosts(placed: Traffic, subnets: Sequence[Subnet], hosts: Hosts) -> PairMatrix | None:
-    """Return the bytes over links from host to host of the fabric; None if no host sends."""
+    """Return the bytes over links from host to host of the fabric; None if no bytes are between two hosts."""
     return _build_known(hosts.name, *_find_hosts(placed, subnets, hosts), placed.bytes)
 
 
@@ -129,7 +132,7 @@ def _build_known(
     destination: npt.NDArray[np.int32],
     amounts: npt.NDArray[np.uint64],
 ) -> PairMatrix | None:
-    """Return the matrix of the hosts that send or receive; None if there are none."""
+    """Return the matrix of bytes between hosts; None if no flow has a known host at both ends."""
     both = (source != NO_HOST) & (destination != NO_HOST)
     used = find_distinct(source[both], destination[both])
     if not len(used):

@@ -217,7 +217,11 @@ def choose_lists(lists: Sequence[tuple[int, Path]]) -> tuple[list[Path], list[st
 
 
 def _choose_rails(lists: Sequence[Path]) -> tuple[list[Path], list[str]]:
-    """Choose as rails the list with the most hosts, and each list with at least half of its hosts in that list."""
+    """Choose the lists of links that become rails.
+
+    They are the list with the most hosts, and each other list with at least half of its own hosts also in the list with
+    the most hosts.
+    """
     hosts: dict[Path, set[str]] = {}
     notes = []
     for path in lists:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Read forwarding tables of any known format. Tables that were read before come from the user's cache.
+"""Read forwarding tables of any known format. Tables of a large file that was read before come from the user's cache.
 
 In the cache, half a gigabyte of text needs 20 MB. A file is identified by path, size, inode and times, so a file that
 was rewritten is read again. Cached data may be deleted at any time. Damaged cached data is ignored.
@@ -140,7 +140,7 @@ class CacheEntry:
         return cls(_folder() / name, identity)
 
     def load(self, dump: str | PathLike[str]) -> ForwardingTables | None:
-        """Return the cached tables; None if they are missing or damaged."""
+        """Return the cached tables; None if they are missing, damaged, or another user's."""
         try:
             with self.path.open("rb") as file:
                 if os.fstat(file.fileno()).st_uid != os.geteuid() or file.read(len(_MAGIC)) != _MAGIC:

@@ -279,7 +279,8 @@ class SiteQueries:
                 of its bytes is used.
 
         Returns:
-            A row for each counted link direction, sorted by the bytes that no profile explains, descending.
+            Rows of counted link directions, the `top` rows with the most bytes that no profile explains, in descending
+            order.
         """
         span = {"first": first, "until": until, "fabric": self._name_fabric(first.date())}
         rows = self._ask(_SQL["explain_counters"], span)
@@ -305,7 +306,9 @@ class SiteQueries:
                 self._sum_days(what, None, None)
 
     def _sum_days(self, what: str, first: Day, last: Day) -> int:
-        """Define the view `day_links` or `day_hosts` of the sums of days; return the number of days from first to last.
+        """Define the view `day_links` or `day_hosts` of the sums of days.
+
+        Return the number of days from the first to the last day with jobs.
 
         The name of a file of sums has the size and time of the day's file, so that a changed day gets new sums. If the
         store cannot be written, the sums are not stored.
@@ -355,7 +358,7 @@ def _bounds(first: Day, last: Day) -> dict[str, datetime]:
 
 
 def correlate(one: npt.NDArray[np.float64], other: npt.NDArray[np.float64]) -> tuple[float, float, float] | None:
-    """Return the correlation of two series and its 95% interval; None if a series is too short or constant."""
+    """Return the correlation of two series and its 95% interval; None for a constant series, and for few intervals."""
     if len(one) < LEAST_BINS or not one.std() or not other.std():
         return None
     centred = [(each - each.mean()) / each.std() for each in (one, other)]

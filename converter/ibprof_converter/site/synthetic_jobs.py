@@ -137,7 +137,7 @@ def route_jobs(jobs: Iterable[Row], dated: DatedFabric, seed: int = 0) -> Iterat
     """Replace the random links of jobs by links on routes between the job's hosts; yield the jobs.
 
     The hosts of a job exchange data in a ring, in a shift by half of the hosts, or all with all (small jobs). The
-    fabric has one rail.
+    fabric must have one rail.
     """
     subnet = dated.routed.subnets[0]
     fabric, hosts = subnet.fabric, dated.routed.hosts

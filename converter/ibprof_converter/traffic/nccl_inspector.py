@@ -6,8 +6,9 @@ host. In forms v4.3 and v4.4 a dump's first line states communicator, rank and h
 
 No file states which ranks exchange the data of a collective. A collective is modelled as NCCL's rings, in which each
 rank sends to the next, or as NCCL's double binary trees where the line (v4.2 and later) states a tree. Hosts are
-sorted by their lowest ranks. With k ranks on each host there are k rings, each with 1/k of the bytes. Each ring enters
-and leaves a host at a different rank, as in NCCL if each GPU has an adapter near it.
+sorted by their lowest ranks. With k ranks on each host there are k rings, each with 1/k of the bytes. Ring i enters
+each host at the host's rank i, and leaves at the host's rank i - 1 (ring 0: the last rank), as in NCCL if each GPU has
+an adapter near it.
 
 Sources:
     NVIDIA, NCCL, plugins/profiler/inspector: README.md, inspector_json.cc, comm-patterns/README.md (forms).

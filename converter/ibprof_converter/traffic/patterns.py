@@ -61,7 +61,7 @@ def build_pattern(text: str, hosts: int) -> RankTraffic:
 
 
 def read_all_to_all(text: str, hosts: int) -> int | None:
-    """Return the bytes per pair of the all-to-all pattern; None for any other text, valid or invalid."""
+    """Return the bytes per pair of the all-to-all pattern; None for other text, too few hosts, and too many bytes."""
     name, *numbers = text.removeprefix(PATTERN_PREFIX).split(":")
     if not text.startswith(PATTERN_PREFIX) or name.lower() != "all-to-all" or len(numbers) > 1 or hosts < 2:
         return None

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Place ranks as recorded, by a rule, or from a file. Note if a run used rails whose fabrics were not given."""
+"""Place ranks as recorded, by a rule, or from a file. Write a note if a run used rails whose fabrics were not given."""
 
 from __future__ import annotations
 
@@ -375,8 +375,8 @@ def _some(names: list[str], limit: int = 5) -> str:
 def describe_other_rails(run: Profile, fabric: Fabric) -> str | None:
     """Return a note if bytes of a run took, or may have taken, other rails than `fabric`; else None.
 
-    Recorded work requests show the rail of bytes. Without work requests, bytes may have taken other rails if hosts had
-    active ports that the fabric lacks.
+    Recorded work requests show the rail of bytes: the note is written if some bytes, but less than 99%, took `fabric`.
+    Without work requests, bytes may have taken other rails if hosts had active ports that the fabric lacks.
     """
     here = lids_by_port_guid([fabric])
     if describe_unmeasured(run) is None:

@@ -342,7 +342,8 @@ def ring_bytes(function: str, amount: int, ranks: int) -> int:
 def ring_edges(hosts: Sequence[Sequence[int]], amount: int) -> Iterator[Edges]:
     """Yield the rings of a communicator. With k ranks on each host there are k rings, each with 1/k of the bytes.
 
-    Each ring enters and leaves a host at a different rank, as in NCCL if each GPU has an adapter near it.
+    Ring i enters each host at the host's rank i, and leaves at the host's rank i - 1 (ring 0: the last rank), as in
+    NCCL if each GPU has an adapter near it.
 
     Args:
         hosts: the ranks of each host.

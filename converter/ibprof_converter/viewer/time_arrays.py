@@ -111,7 +111,7 @@ def describe_times(times: RunTimes) -> Arrays:
 
 
 def _fit(rows: _Rows, limit: int) -> _Rows:
-    """Join adjacent intervals in pairs until at most `limit` rows remain."""
+    """Join adjacent intervals in pairs until at most `limit` rows remain, or no intervals are adjacent."""
     while len(rows.rank) > limit:
         joined = _join_pairs(rows)
         if len(joined.rank) == len(rows.rank):
@@ -123,7 +123,7 @@ def _fit(rows: _Rows, limit: int) -> _Rows:
 def merge_times(jobs: Sequence[Profile | None], first_rank: Sequence[int]) -> RunTimes | None:
     """Merge the activity of the ranks of several jobs.
 
-    Jobs that ran at the same time keep their times; otherwise all jobs are shifted to a common start.
+    If all jobs ran at one moment, they keep their times; otherwise all jobs are shifted to a common start.
 
     Args:
         jobs: the run of each job; None if it was not recorded.

@@ -154,7 +154,10 @@ def _describe_nodes(subnets: Sequence[Subnet], layouts: Sequence[FabricLayout]) 
 
 
 def _describe_groups(subnets: Sequence[Subnet], layouts: Sequence[FabricLayout]) -> Arrays:
-    """Return the index of each dragonfly switch's group, `NONE` for other nodes; empty without a dragonfly."""
+    """Return the index of each dragonfly switch's group, `NONE` for other nodes.
+
+    The result is empty if the fabric is no dragonfly, or has several rails.
+    """
     group = [np.full(subnet.fabric.nodes, NONE, np.int32) for subnet in subnets]
     for own, subnet, layout in zip(group, subnets, layouts, strict=True):
         found = {} if layout.has_levels else find_dragonfly_groups(subnet.fabric)
@@ -209,7 +212,8 @@ def split_positions(
     Nodes without a position are placed next to their neighbours.
 
     Returns:
-        The other attributes, and float64 [node, 3], or None if x, y or z is missing or not numeric.
+        The other attributes, and float64 [node, 3]; None if x, y or z is missing or not numeric, or no node has all
+        three.
     """
     axes = {each.name: each for each in attributes if not each.of_ranks and not each.classes and each.name in _AXES}
     if len(axes) < len(_AXES):

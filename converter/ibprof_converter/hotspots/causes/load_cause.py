@@ -237,7 +237,7 @@ def find_loaders(traffic: Traffic, subnets: Sequence[Subnet], direction: LinkDir
     """Return the senders of the region, operation and call site that load a link direction most.
 
     Returns:
-        None if no flow's route passes the link.
+        None if no flow's route passes the link in this direction.
     """
     here = np.flatnonzero(traffic.rail == direction.rail)
     routes = subnets[direction.rail].routes

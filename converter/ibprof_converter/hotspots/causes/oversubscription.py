@@ -344,7 +344,9 @@ def find_narrow_bisection(
     destination: npt.NDArray[np.integer],
     amount: Floats,
 ) -> tuple[Sides, str] | None:
-    """Return the cut with the longest time that the search finds; None without a cut or with too many switches.
+    """Return the cut with the longest time that the search finds; None without a cut.
+
+    The search needs flows, and from 3 to `SWITCHES_LIMIT` switches.
 
     Args:
         fabric: nodes and links.

@@ -109,7 +109,7 @@ def reorder_ranks(situation: Situation) -> PlacementMove | None:
     """Search for a better placement of ranks on their present slots.
 
     Returns:
-        The best placement found; None if ranks are unknown, or there are too many slots for a search.
+        The best placement found; None if ranks are unknown, or if there are too many flows or rails for a search.
     """
     ranks = situation.ranks
     if ranks is None or len(ranks.bytes) > PAIRS_LIMIT or ranks.slots.lid.shape[1] > RAIL_LIMIT:
@@ -128,7 +128,7 @@ def move_hosts(situation: Situation, own_hosts_only: bool) -> PlacementMove | No
     """Search for better hosts for the traffic of each host.
 
     Args:
-        own_hosts_only: true to use only hosts that send or receive; false to use all hosts on every rail.
+        own_hosts_only: true to use only hosts that send or receive; false to use also all hosts that are on every rail.
 
     Returns:
         The best placement found; None if there are fewer than two hosts or too many pairs.
@@ -209,7 +209,7 @@ def _one_slot_each(hosts: Hosts, chosen: npt.NDArray[np.integer], count: int) ->
 def _move(situation: Situation, rank_of: npt.NDArray[np.int64], host: npt.NDArray[np.int32]) -> PairBytes:
     """Return the flows after each host's traffic has moved to another host, on the same rails if possible.
 
-    Bytes of the old host's adapter n use the new host's adapter n, modulo its number of adapters.
+    Bytes of the old host's adapter n use the new host's adapter n, modulo the new host's number of adapters.
     """
     flows, hosts = situation.flows, situation.hosts
     new = []

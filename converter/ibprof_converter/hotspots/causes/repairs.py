@@ -317,7 +317,7 @@ def _plan_uplinks(fabric: Fabric, level: npt.NDArray[np.int32], node: int, count
 
     Neighbours above the switch's siblings are preferred; siblings are switches of its level that share a neighbour
     above with it. At the top level, cables lead to the same level.
-    The result is empty if no port is free.
+    The result is empty if there are too few free ports.
     """
     is_switch = fabric.node_kind == NodeKind.SWITCH
     is_top = not (level[is_switch] > level[node]).any()
@@ -357,7 +357,7 @@ def _find_few_links(situation: Situation, rail: int) -> Iterator[Repair]:
 def _plan_evenly(
     fabric: Fabric, node: int, candidates: npt.NDArray[np.integer], count: int, ports: FreePorts
 ) -> list[Cable]:
-    """Plan cables from `node`, each to the candidate with the fewest links to `node`; empty if no port is free."""
+    """Plan cables of `node`, each to the candidate with the fewest links to `node`; none if free ports are too few."""
     is_switch = fabric.node_kind == NodeKind.SWITCH
     near, far = np.concatenate([fabric.link_node, fabric.link_node[:, ::-1]]).T
     links = {each: int((far[near == node] == each).sum()) for each in candidates.tolist()}
@@ -501,7 +501,7 @@ class FreePorts:
         self._used.difference_update(ports)
 
     def find_patterned(self, node: int, far: int) -> PortOfNode | None:
-        """Return the node's free port whose number its peers use for links to switch `far`; None if the peers disagree.
+        """Return the node's free port whose number its peers use for links to switch `far`; None if there is none.
 
         Peers are the switches with links to `far` and to another neighbour of the node. Leaves, for example, share
         their spines; switches of different groups of a dragonfly share no neighbour. All peers that use this port

@@ -45,7 +45,7 @@ class Situation:
         hosts: the hosts of the rails.
         flows: bytes from LID to LID.
         is_adaptive: true if switches route adaptively; times then come from the estimated loads.
-        ranks: the bytes of `flows` between ranks; None if the ranks are unknown.
+        ranks: the bytes of `flows` between ranks; None if ranks are unknown or cannot be moved (`find_rank_flows`).
     """
 
     def __init__(
@@ -302,7 +302,10 @@ class RankFlows:
 def find_rank_flows(
     placed: Traffic, demand: RankTraffic | None, hosts: Hosts, subnets: Sequence[Subnet]
 ) -> RankFlows | None:
-    """Return the traffic between the ranks of a job; None if the ranks of some bytes are unknown.
+    """Return the traffic between the ranks of a job; None if ranks cannot be moved.
+
+    The result is None for several jobs, if the rank or host of some bytes is unknown, if a host lacks a rail, and if
+    the search does not support `SPREAD` on these hosts.
 
     Args:
         placed: the flows on the network.
