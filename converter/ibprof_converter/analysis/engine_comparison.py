@@ -177,7 +177,6 @@ def compare_engines(
 
 
 def _read_rails(options: FabricOptions) -> tuple[tuple[Subnet, ...], bool]:
-    """Return the rails, and true if all of them have tables."""
     files = options.find_rails()
     try:
         subnets, routed = tuple(read_rail(each, rail) for rail, each in enumerate(files)), True

@@ -205,7 +205,6 @@ def _print(look: WatchedRun, as_json: bool) -> None:
 
 
 def _describe_state(look: WatchedRun) -> str:
-    """Return one line on the progress of the run."""
     killed = look.ranks_recorded - look.ranks_finalized
     state = (f"ended, {killed} killed" if killed else "ended") if look.ended else "running"
     return printable(
@@ -233,7 +232,6 @@ def _show(look: WatchedRun) -> Group:
 
 
 def _name_direction(spot: Hotspot) -> str:
-    """Return the name of a link direction."""
     return f"{spot.sender} -> {spot.receiver.node}"
 
 

@@ -179,7 +179,6 @@ def _is_active(port: Record) -> bool:
 
 
 def _read_rate(port: Record) -> tuple[int, float]:
-    """Return the width of a port, and its data rate in Gb/s."""
     lanes = lanes_of_code(port.number("LinkWidthActv", 256))
     return lanes, data_rate_gbps(lanes, speed_of_code(port.number("LinkSpeedActv", 1 << 32)))
 

@@ -89,6 +89,5 @@ def find_ends(fabric: Fabric) -> npt.NDArray[np.int64]:
 
 
 def _joined_to(fabric: Fabric, switches: npt.NDArray[np.intp]) -> npt.NDArray[np.intp]:
-    """Return the nodes that have a cable to one of the switches, ascending."""
     chosen = np.isin(fabric.link_node, switches)
     return np.unique(fabric.link_node[:, ::-1][chosen])

@@ -127,7 +127,6 @@ def _read_members(path: str | PathLike[str]) -> _Members:
 
 
 def _read_groups(path: str | PathLike[str], data: bytes) -> _Members:
-    """Read ibdiagnet's `.pkey`, which has a group of ports for each partition."""
     read = _Members()
     key = 0
     for number, line in enumerate(data.split(b"\n"), 1):

@@ -110,7 +110,6 @@ def _join_chassis(listing: Listing) -> npt.NDArray[np.bool_]:
 
 
 def _shares_lids(listing: Listing) -> bool:
-    """Return true if several ports of an adapter have the same LID."""
     is_adapter = (listing.kind == NodeKind.CA) & (listing.lid > 0)
     ends = np.stack([listing.node_guid[is_adapter], listing.lid[is_adapter].astype(np.uint64)])
     ports = np.unique(np.vstack([ends, listing.port[is_adapter].astype(np.uint64)]), axis=1)

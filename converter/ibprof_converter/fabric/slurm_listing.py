@@ -242,7 +242,6 @@ def _list_once(links: Sequence[NamedLink]) -> list[NamedLink]:
 
 
 def _assume_speeds(links: Sequence[NamedLink], is_switch: set[str]) -> list[float]:
-    """Return the assumed data rate of each link, in Gb/s."""
     neighbours: dict[str, list[str]] = {}
     behind = dict.fromkeys(is_switch, 0.0)
     for link in links:

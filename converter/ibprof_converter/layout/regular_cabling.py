@@ -111,7 +111,6 @@ def _leave_bridges(
 
 
 def _find_between(fabric: Fabric) -> npt.NDArray[np.intp]:
-    """Return the links that join two switches."""
     is_switch = fabric.node_kind == NodeKind.SWITCH
     return np.flatnonzero(is_switch[fabric.link_node].all(axis=1) & (fabric.link_node[:, 0] != fabric.link_node[:, 1]))
 

@@ -183,7 +183,6 @@ class CandidateTimes:
         return median, replace(min(rows, key=order_of_row), name="random_best")
 
     def _estimate_max_seconds(self, slot_of_rank: SlotOfRank) -> float:
-        """Return the estimated largest time of a link direction between switches."""
         neighbours, slots = self._problem.neighbours, self._problem.slots
         port = slots.port_of_slot[slot_of_rank]
         source, destination = port[neighbours.owner()], port[neighbours.rank]

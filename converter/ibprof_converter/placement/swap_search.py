@@ -267,8 +267,6 @@ class SearchRound:
 
 @dataclass(frozen=True, slots=True)
 class _Chain:
-    """Successive rounds from one starting placement."""
-
     start: SlotOfRank
     score: PlacementScore
     heat: float

@@ -245,12 +245,10 @@ def _facts_of_report(
 
 
 def _list_spots(document: Mapping[str, Any]) -> list[LoadedDirection]:
-    """Return the most loaded link directions that a report lists."""
     return [direction_of_hotspot(each) for key in ("hotspots", "switch_hotspots") for each in document.get(key, ())]
 
 
 def _name_links(directions: Iterable[LoadedDirection]) -> dict[str, int]:
-    """Return a dict: name of a link direction -> bytes."""
     return {
         f"rail {each.rail}: {each.sender} port {each.port} -> {each.receiver} port {each.far_port}": each.bytes
         for each in directions

@@ -77,7 +77,6 @@ def describe_comparison(comparison: RunComparison, top: int) -> list[Section]:
 
 
 def _describe_jobs(comparison: RunComparison) -> Section:
-    """Return the section on the verdict of each run."""
     sentences = [
         (side, str(verdict["text"]))
         for side, verdict in zip("AB", comparison.job_verdicts, strict=True)
@@ -145,7 +144,6 @@ def describe_transfer_changes(a: Mapping[str, Any], b: Mapping[str, Any]) -> lis
 
 
 def _list_most_loaded(comparison: RunComparison) -> Section:
-    """Return the section with the most loaded link directions of both runs."""
     columns = (
         Column("name", "link direction"),
         Column("bytes", "bytes", ValueKind.BYTES),

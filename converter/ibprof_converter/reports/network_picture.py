@@ -231,7 +231,6 @@ def _cut_endings(boxes: list[_Box]) -> list[_Box]:
 
 
 def _join(middle_of: npt.NDArray[np.float64], pairs: npt.NDArray[np.intp], width: float, left: float) -> list[Curve]:
-    """Return a curve for each distinct pair of boxes."""
     ends = middle_of[pairs].reshape(-1, 4)
     ends = np.unique(np.round(ends[~np.isnan(ends).any(axis=1)], 1), axis=0)
     curves = {_bend((x1, y1), (x2, y2), width, left) for x1, y1, x2, y2 in ends.tolist() if (x1, y1) <= (x2, y2)}

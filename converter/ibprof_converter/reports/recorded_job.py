@@ -171,7 +171,6 @@ def count_sizes(run: Profile) -> tuple[SizeClass, ...]:
 
 
 def _name_class(first: int, last: int) -> str:
-    """Return the name of the size class from `first` to `last` bytes."""
     if first == last:
         return "empty" if not last else "1 B"
     return f"{_binary(first)} to {_binary(last + 1)}"

@@ -147,7 +147,6 @@ def _body(page: ReportPage) -> Iterator[str]:
 
 
 def _frame(page: ReportPage, section: Section) -> Iterator[str]:
-    """Yield HTML of a section with its frame and figure."""
     classes = " ".join(
         name
         for name, given in (

@@ -375,7 +375,6 @@ def _add_times(change: RunChange, a: ComparedRun, b: ComparedRun) -> RunChange:
 
 
 def _merge_notes(a: Sequence[str], b: Sequence[str]) -> Iterator[str]:
-    """Yield the notes of both runs without duplicates."""
     for note in dict.fromkeys((*a, *b)):
         yield f"{'A and B' if note in a and note in b else 'A' if note in a else 'B'}: {note}"
 

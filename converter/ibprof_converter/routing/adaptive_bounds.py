@@ -204,7 +204,6 @@ class _Batches:
         return amount.ravel()
 
     def _reached(self, choices: Choices) -> Choices:
-        """Return the choices that at least one flow reaches."""
         reached = self._inflow(choices) > 0
         kept = np.zeros(len(choices.edge), np.bool_)
         for begin, end in zip(choices.steps, choices.steps[1:], strict=False):

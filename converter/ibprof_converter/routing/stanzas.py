@@ -157,7 +157,6 @@ def _report_contradictions(
     rows: npt.NDArray[np.int32],
     switch_guid: npt.NDArray[np.uint64],
 ) -> None:
-    """Note the LIDs that have several ports in a table."""
     row = np.repeat(rows, np.diff(begin))
     first = int(begin[0])
     kept = np.flatnonzero(row != _NOWHERE)

@@ -94,7 +94,7 @@ def read_rail(files: RailFiles, number: int = 0) -> Subnet:
 
 
 def _read_tables(files: RailFiles, fabric: Fabric) -> ForwardingTables:
-    """Return the tables in a rail's file; of several planes in the file, the tables of this plane's switches, if any."""
+    """Return the tables in a rail's file; of several planes in the file, the tables of this plane's switches."""
     assert files.tables is not None
     if files.plane is None:
         return read_tables(files.tables)

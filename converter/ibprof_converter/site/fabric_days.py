@@ -272,7 +272,6 @@ def compare_fabrics(store: Path) -> Iterator[LinkChange]:
 
 
 def _describe(row: dict[str, Any]) -> tuple[str, str]:
-    """Return sender and receiver of a link direction as text."""
     speed = "unknown speed" if row["gbps"] is None else f"{row['gbps']:g} Gb/s"
     sender = f"{row['name'] or row['guid']} port {row['port']}"
     return sender, f"{row['peer'] or row['peer_guid']} port {row['peer_port']}, {speed}"

@@ -146,7 +146,6 @@ def _read_hosts(path: Path, number: int, line: str) -> list[ListedHost]:
 
 
 def _read_rank_lines(path: Path, lines: list[tuple[int, str]]) -> Iterator[tuple[int, int, str]]:
-    """Yield line number, rank and host of each line of a rank file."""
     seen: set[int] = set()
     for number, line in lines:
         match = _RANK_LINE.fullmatch(line)

@@ -276,7 +276,6 @@ def _find_hosts(fabrics: tuple[Fabric, ...], rule: re.Pattern[str] | None) -> Ho
 
 
 def _find_turns(hosts: Hosts, fabrics: Sequence[Fabric]) -> Hosts:
-    """Return the hosts with `in_turn`, `lacking` and `uncertain` filled in."""
     uneven = [rail for rail, count in enumerate(hosts.adapters.T) if 2 < count.max(initial=0) != count.min()]
     if not uneven:
         return hosts

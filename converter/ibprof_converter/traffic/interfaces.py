@@ -215,7 +215,6 @@ def _list_members(partitions: Partitions | None, keys: set[int]) -> set[int]:
 
 
 def _has_machines(hosts: Hosts) -> bool:
-    """Return true if at least two hosts have at least `_FEWEST_SLOTS` adapters."""
     host_of = np.concatenate(hosts.of_node)
     return int((np.bincount(host_of[host_of != NO_HOST]) >= _FEWEST_SLOTS).sum()) > 1
 

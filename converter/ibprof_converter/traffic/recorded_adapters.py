@@ -82,7 +82,6 @@ def find_rank_adapters(
 
 
 def _list_choices(rank: Rank) -> Iterator[tuple[str, str]]:
-    """Yield name and value of the rank's environment variables that name an adapter."""
     for choice in rank.choices:
         if choice.name in (*_VARIABLES, _NOT_FOLLOWED) and choice.text.strip() not in _ANY:
             yield choice.name, choice.text

@@ -208,7 +208,6 @@ def list_visits(run: Profile) -> RegionVisits:
 
 
 def _follow(marks: Iterable[Mark]) -> Sequence[tuple[int, int, int]]:
-    """Return region, begin and end of each visit of one rank."""
     visits: list[tuple[int, int, int]] = []
     entered: list[int] = []
     since: int | None = None

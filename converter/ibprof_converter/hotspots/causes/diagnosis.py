@@ -328,7 +328,6 @@ class _RepairTrials:
         return next((each for each in some if self._seconds(each) <= enough), repairs)
 
     def _rule(self, rail: int) -> str:
-        """Return the rule of a rail's tables."""
         if self.rule is not None:
             return self.rule
         if rail not in self._rules:

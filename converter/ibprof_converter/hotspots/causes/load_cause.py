@@ -299,7 +299,6 @@ def find_alike(situation: Situation) -> AlikeLinks:
 
 
 def _kind_of(situation: Situation, end: LinkDirection) -> tuple[int, int]:
-    """Return the levels of the link direction's sending and receiving node."""
     level = situation.levels[end.rail]
     node = situation.subnets[end.rail].fabric.link_node[end.link]
     return int(level[node[end.end]]), int(level[node[1 - end.end]])

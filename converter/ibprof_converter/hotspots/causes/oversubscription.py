@@ -230,7 +230,6 @@ def join_choices(choices: Sequence[str]) -> str:
 
 
 def _widen(situation: Situation, cut: SwitchCut, factor: float) -> Situation:
-    """Return the situation with the links of `_find_wide` faster by a factor."""
     subnets = []
     for subnet, level in zip(situation.subnets, situation.levels, strict=True):
         fabric = subnet.fabric

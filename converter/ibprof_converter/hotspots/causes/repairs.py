@@ -200,7 +200,6 @@ def _describe_move(
     pairs: list[tuple[int, int]],
     ports: FreePorts,
 ) -> Repair:
-    """Return the repair of one misplaced cable, or of two swapped cables."""
     fabric = situation.subnets[rail].fabric
     ends = [end for link in links for end in _list_ends(fabric, link)]
     names = [_name_port(fabric, end) for end in ends]
@@ -536,7 +535,6 @@ class FreePorts:
 
 
 def _list_all_ends(fabric: Fabric) -> Iterator[PortOfNode]:
-    """Yield both ends of each link, in the order of the links."""
     for node, port in zip(fabric.link_node.ravel().tolist(), fabric.link_port.ravel().tolist(), strict=True):
         yield PortOfNode(node, port)
 
