@@ -50,7 +50,7 @@ _LOST = 0.005
 """Share of retransmitted TCP segments above which packet loss is a cause."""
 
 _MANY_SEGMENTS = 100
-"""Minimum number of retransmitted segments for which packet loss is a cause."""
+"""Minimum number of retransmitted segments, or of congestion notifications, for which their share is a cause."""
 
 _MUCH_OTHER = 0.5
 """Ratio of other bytes to the job's own bytes above which a port's other traffic is a cause."""

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Time in MPI calls, split into waiting, transfer and an unsplit rest from a profile's samples; ranks that come late.
 
-A rank that is late only because it waited passes on the delay of another rank; waiting for such a rank is traced back
-through the sampled calls to the rank that came late without waiting. The samples also show, for each pair of
-hosts, the rate of large messages and the latency of small messages.
+A rank that is late only because it waited passes on another rank's delay. Waiting for a late rank is traced back
+through the sampled calls to the rank that came late without waiting. The samples also show, for each pair of hosts, the
+rate of large messages and the latency of small messages.
 """
 
 from __future__ import annotations
