@@ -107,7 +107,8 @@ class FabricLoads(NotebookView):
         loads: bytes of the links.
         coverage: unseen and modelled data.
         agreement: comparison with port counters; None without port counters.
-        bounds: bounds of adaptive routing; None if switches route by their tables alone.
+        bounds: bounds for adaptive or modelled routes; None if all switches are known to route by their own tables
+            alone.
     """
 
     fabric: RoutedFabric

@@ -11,7 +11,7 @@ from ibprof.text.quantities import format_bytes, format_seconds, name_call, prin
 from ibprof_converter.analysis.run_facts import LoadedDirection, RunFacts
 
 _SAME = 0.01
-"""Largest relative difference in bytes between two runs of one program.
+"""Up to this relative difference in bytes, two runs count as runs of one program.
 
 Control messages, timing and adaptive algorithms cause such differences.
 """

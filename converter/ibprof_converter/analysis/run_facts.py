@@ -35,7 +35,7 @@ class LoadedDirection:
         port, far_port: port numbers of the sender and the receiver.
         bytes: bytes sent in this direction.
         seconds: time of these bytes at line rate, in seconds; None if the speed is unknown.
-        call: the call (with its line if known) that sends most of the bytes; empty if unknown.
+        call: the call (with its line if known) that sends more than half of the bytes; empty if there is none.
         guid: the sender's GUID, as in a report.
         is_host_link: true for a host's own link.
         operations: bytes of the operations that load the direction most, as in a report; empty if unknown.

@@ -81,8 +81,8 @@ def read_fabric(
 ) -> Fabric:
     """Read a fabric. The content of the file shows its format.
 
-    If several switches share a description, digits of their GUIDs are added. If the file lacks LMCs and has the LIDs of
-    OpenSM's `guid2lid`, the LMCs are taken from `guid2lid`.
+    If several switches share a description, digits of their GUIDs are added to their names. If the file lacks LMCs and
+    has the LIDs of OpenSM's `guid2lid`, the LMCs are taken from `guid2lid`.
 
     Args:
         path: the file, or a folder of `LLDP` files.

@@ -130,7 +130,7 @@ class Contributors:
         other_pairs: sum of all other pairs.
         regions, operations: shares by region and by operation, with a last entry `REST` for all others.
         jobs: shares by job; empty if there is only one job.
-        sites: shares by call site; empty if unknown.
+        sites: shares by call site; empty if unknown, or if there is only one.
         sources, destinations: shares by sending host and by receiving host.
         contention: flows that share the link direction.
     """

@@ -71,7 +71,8 @@ class RunSummary:
     Attributes:
         bytes_total: bytes from rank to rank, including bytes within a host and bytes without a receiving rank.
         bytes_on_host: bytes between ranks of one host, as recorded.
-        operations, regions, sites: sums, sorted by bytes, descending; `sites` is empty if call sites are unknown.
+        operations, regions, sites: sums, sorted by bytes, descending; `sites` is empty if call sites are unknown, or if
+            there is only one.
         hosts: sums in the order of the profile; empty without a recorded run, or if ranks are placed on other hosts.
         balance_ranks: comparison of the ranks' sent bytes.
         balance_hosts: comparison of the bytes that hosts send to other hosts; None without hosts.

@@ -36,8 +36,8 @@ STOPPED_BY_CLOCK = (
 """Note on a search that the clock ended; left out if the placement is optimal."""
 
 LIMITS = (
-    "times are bytes over data rate, summed over the whole job along static routes. They leave out when bytes flow, "
-    "queueing, latency and the traffic of other jobs. Placements with close times may rank differently in practice"
+    "times are bytes over data rate, summed over the whole job along static routes. They ignore when bytes flow, "
+    "queueing, latency and the traffic of other jobs. Placements with close times may be in another order in practice"
 )
 
 ADAPTIVE_LIMITS = (

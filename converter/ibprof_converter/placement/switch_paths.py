@@ -19,7 +19,7 @@ from ibprof_converter.traffic.traffic_data import NO_LID
 UNCOUNTED = kernels_headers().constants["IBP_UNCOUNTED"]
 
 NO_END = -1
-"""Stands for the link direction of a path without links between switches, and of a port without a link."""
+"""Stands for a missing link direction: of a path without links between switches, or of a port without a link."""
 
 NO_LEAF = 0
 """Index of the leaf that stands for ports that are not on the rail; its paths carry no bytes."""

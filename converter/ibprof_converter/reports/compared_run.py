@@ -274,7 +274,7 @@ def _list_losses(document: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _list_gaps(document: Mapping[str, Any]) -> Iterator[str]:
-    """Yield sentences on data that a report modelled, or could not see or route, and the report's notes."""
+    """Yield the report's notes, and sentences on data that the report modelled, did not see or did not route."""
     coverage = document.get("coverage") or {}
     for key, label in (("not_seen", "not seen: "), ("modelled", "modelled: "), ("notes", "")):
         for sentence in coverage.get(key, ()):

@@ -57,7 +57,7 @@ _HALVES = frozenset(
 )
 
 _IN_HEAD = "busiest"
-"""Name of a section that is left out, since the head has its data as picture and list."""
+"""Name of a section that is left out, since the head has the section's data as picture and list."""
 
 _NO_PROBLEM = frozenset({VerdictKind.NOT_MPI, VerdictKind.WAITING, VerdictKind.ON_HOST})
 """Kinds of verdict that need no change of the network."""

@@ -88,9 +88,9 @@ class JobReport(NotebookView):
         regions: time in each region.
         sizes: number of messages per size class.
         timeline: traffic over time; empty if it was not recorded.
-        ranks: bytes from rank to rank; None if the traffic has no ranks.
+        ranks: bytes from rank to rank; None if the traffic has no ranks or no bytes.
         hosts: bytes from host to host; None if no bytes are between known hosts, and for a recorded run on one host.
-        lids: bytes from LID to LID; None with a fabric, or if ranks are known.
+        lids: bytes from LID to LID; None with a fabric, if ranks are known, or without bytes.
         balance: balance of bytes over ranks, hosts and rails.
         additions: JSON key -> comparison with port counters, or bounds of adaptive routing.
         addition_lines: the data of `additions` as lines of text.

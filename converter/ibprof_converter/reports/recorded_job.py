@@ -31,8 +31,8 @@ class RecordedJob:
         command, mpi, job: command line, MPI library and job, as in the profile.
         ranks, ranks_recorded, hosts: number of ranks, of recorded ranks, and of hosts.
         started_ns: Unix time of the first rank's start.
-        elapsed_s: time from the first start to the last rank's MPI_Finalize, in seconds; None if a rank did not reach
-            it.
+        elapsed_s: time from the first start to the last rank's MPI_Finalize, in seconds; None if a recorded rank did
+            not reach it.
         sources: names of the layers in which bytes were recorded.
         operations_asked: operations that the user asked to record; empty for all.
         scheduler: identification of the job in the batch system; None outside a batch system.
@@ -101,7 +101,7 @@ class TimeBin:
         bytes: bytes sent by all ranks.
         mpi_s: time inside MPI calls, in seconds, summed over ranks; None if it was not recorded.
         wait_s: part of `mpi_s` that is waiting, estimated from the calls sampled in the interval; None if no call was
-            sampled.
+            sampled, or if `mpi_s` is None.
     """
 
     begin_s: float

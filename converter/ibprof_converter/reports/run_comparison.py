@@ -136,8 +136,8 @@ class AmountChange:
     Attributes:
         name: name of the amount.
         a, b: amounts in the two runs.
-        a_share, b_share: the amounts as fractions of all bytes of their run; None if the amount is no part of these
-            bytes.
+        a_share, b_share: amount / sum of its dimension in the run (for a link: / all routed bytes); for a total in
+            bytes: / all bytes, if shares are compared. None for other totals, and if the divisor is 0.
         change: b - a; if shares are compared, the difference of the shares.
         relative: change / a, or change / a_share if shares are compared; None if the amount in A is 0.
     """

@@ -41,7 +41,7 @@ class RailFiles:
         adaptive: ibdiagnet 2's `.far`, if any; it may also be one of `candidates`.
         names: name map, if any.
         partitions: files of the subnet's partitions.
-        synthetic: the name of a synthetic fabric, which has no files; otherwise empty.
+        synthetic: the name of a synthetic fabric, which has no files; None for files.
         notes: sentences on files that are not used.
         plane: index of the plane in the list, or of the subnet in the synthetic fabric; None if there is only one.
     """

@@ -69,7 +69,7 @@ class Hosts:
         of_node: for each rail int32 [node], index of the adapter's host; `NO_HOST` for all other nodes.
         shared: host names that identify no host, because several adapters of a rail have the same description.
         left_out: for each rail bool [node], true for adapters whose ports are left out (`Fabric.is_left_out`).
-        in_turn: int32 [host, rail, turn], value of `turns`; None if no host lacks an adapter.
+        in_turn: int32 [host, rail, turn], value of `turns`; None if no host is known to lack an adapter.
         lacking: host -> names of adapters that this host lacks and similar hosts have.
         uncertain: hosts with fewer adapters than most hosts, if adapter names do not show which adapters are missing.
     """

@@ -66,7 +66,7 @@ class Loads:
         jobs: job of each group; empty if there is only one job.
         sites: call site of each group; empty if call sites are not distinguished.
         reasons: for each rail uint8 [flow of this rail], the `Reason` with which the flow's route ended; empty if the
-            traffic was a matrix.
+            traffic was a matrix, and for port counters.
     """
 
     by_rail: tuple[npt.NDArray[np.uint64], ...]

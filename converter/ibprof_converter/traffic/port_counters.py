@@ -231,7 +231,7 @@ class Agreement:
         bytes_elsewhere: bytes counted in excess of the prediction: other jobs, storage, headers.
         bytes_missing: bytes predicted in excess of the counters: other routes or rails, or reset counters.
         correlation: correlation of counters and prediction over the link directions, -1 to 1; None if the counters or
-            the predictions are all equal.
+            the predictions are all equal, or if fewer than two directions have a counter.
         surplus: link directions with the most bytes in excess of the prediction and its headers.
         deficit: link directions with the most bytes missing.
         notes: anomalies of the counters.

@@ -172,7 +172,7 @@ class LoadedBy:
     """The senders that load a link direction most.
 
     Attributes:
-        ranks: number of sending ranks; None if the traffic has no ranks.
+        ranks: number of sending ranks; None if ranks are unknown.
         hosts: number of sending adapters.
         sender, receiver: the only rank that sends, or receives, `bytes`; None for several ranks or unknown ranks.
         operation, site, region: names of the MPI call, call site and region; None if unknown.
