@@ -49,7 +49,9 @@ static void send_message(struct ibp_sim *sim, uint32_t host, uint32_t number, ui
 {
     struct ibp_sim_outbox *outbox = &sim->outbox[host];
     struct ibp_sim_process *process = &sim->process[number];
+    const uint64_t sent = bytes ? bytes : 1; /* an empty message has one packet, of 1 byte */
 
+    sim->path[number].last_bytes = (uint32_t)((sent - 1) % sim->network.packet_bytes) + 1;
     process->to = process->answering ? process->client.host : ibp_sim_step_of(sim, process)->host;
     if (!ibp_sim_skips(sim)) {
         ibp_sim_set_path(sim, number, host, process->to);
@@ -57,7 +59,7 @@ static void send_message(struct ibp_sim *sim, uint32_t host, uint32_t number, ui
         ibp_sim_send_whole(sim, number);
         return;
     }
-    process->to_inject = process->to_arrive = bytes ? bytes : 1; /* an empty message has one packet, of 1 byte */
+    process->to_inject = process->to_arrive = sent;
     if (outbox->last == IBP_SIM_NOTHING) {
         process->next_at_host = number;
     } else {

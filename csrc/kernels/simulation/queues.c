@@ -118,7 +118,7 @@ bool ibp_sim_size_ring(struct ibp_sim *sim, struct ibp_sim_queue *queue, unsigne
 void ibp_sim_sort_last(struct ibp_sim *sim, struct ibp_sim_queue *queue, uint64_t arrival)
 {
     uint32_t place = queue->waiting - 1;
-    const struct ibp_sim_waiter waiter = *ibp_sim_waiter_of(sim, queue, place);
+    const struct ibp_sim_packed waiter = *ibp_sim_waiter_of(sim, queue, place);
 
     for (; place && *ibp_sim_arrival_of(sim, queue, place - 1) > arrival; place--) {
         *ibp_sim_waiter_of(sim, queue, place) = *ibp_sim_waiter_of(sim, queue, place - 1);
@@ -126,7 +126,7 @@ void ibp_sim_sort_last(struct ibp_sim *sim, struct ibp_sim_queue *queue, uint64_
     }
     *ibp_sim_waiter_of(sim, queue, place) = waiter;
     *ibp_sim_arrival_of(sim, queue, place) = arrival;
-    if (!place) queue->head = waiter;
+    if (!place) queue->head = ibp_sim_unpack(sim, waiter);
 }
 
 /* -- deadlock ------------------------------------------------------------------------------------------------------ */
@@ -138,9 +138,9 @@ static bool sum_waiting(const struct ibp_sim *sim, uint32_t *waits)
 
     for (uint64_t i = 0; i < ibp_sim_count_queues(sim); i++)
         for (uint32_t place = 0; place < sim->queue[i].waiting; place++) {
-            const struct ibp_sim_waiter *waiter = ibp_sim_waiter_of(sim, &sim->queue[i], place);
+            const struct ibp_sim_waiter waiter = ibp_sim_unpack(sim, *ibp_sim_waiter_of(sim, &sim->queue[i], place));
 
-            waits[waiter->queue] += ibp_sim_bytes_of(waiter->size);
+            waits[waiter.queue] += ibp_sim_bytes_of(waiter.size);
             any = true;
         }
     return any;
@@ -167,7 +167,7 @@ static void mark_live(const struct ibp_sim *sim, const uint32_t *waits, uint8_t 
         const struct ibp_sim_queue *queue = &sim->queue[reached[--count]];
 
         for (uint32_t place = 0; place < queue->waiting; place++) {
-            const uint32_t held = ibp_sim_waiter_of(sim, queue, place)->queue;
+            const uint32_t held = ibp_sim_unpack(sim, *ibp_sim_waiter_of(sim, queue, place)).queue;
 
             if (live[held]) continue;
             live[held] = 1;
@@ -222,7 +222,10 @@ uint64_t ibp_sim_waits(const struct ibp_sim *sim, uint32_t only_stuck, uint32_t 
         if (live && live[i]) continue;
         for (uint32_t place = 0; place < sim->queue[i].waiting; place++, count++)
             if (count < capacity) {
-                holds[count] = end_of_port[ibp_sim_waiter_of(sim, &sim->queue[i], place)->queue / lanes];
+                const struct ibp_sim_waiter waiter =
+                    ibp_sim_unpack(sim, *ibp_sim_waiter_of(sim, &sim->queue[i], place));
+
+                holds[count] = end_of_port[waiter.queue / lanes];
                 wants[count] = end_of_port[i / lanes];
             }
     }

@@ -133,7 +133,7 @@ static inline void ibp_sim_wait(struct ibp_sim *sim, uint32_t wanted, struct ibp
     if (!queue->bits || queue->waiting >> queue->bits) {
         if (!ibp_sim_size_ring(sim, queue, queue->bits ? queue->bits + 1U : IBP_SIM_RING_BITS)) return;
     }
-    *ibp_sim_waiter_of(sim, queue, queue->waiting++) = waiter;
+    *ibp_sim_waiter_of(sim, queue, queue->waiting++) = ibp_sim_pack(sim, waiter);
     if (queue->waiting == 1) queue->head = waiter;
     if (sim->arrival) ibp_sim_sort_last(sim, queue, arrival);
     queue->queued += ibp_sim_bytes_of(packet.size);
@@ -150,7 +150,7 @@ static inline struct ibp_sim_waiter ibp_sim_pop_waiter(struct ibp_sim *sim, stru
     queue->waiting--;
     if (queue->waiting << 3 < UINT32_C(1) << queue->bits && queue->bits > IBP_SIM_RING_BITS + 1)
         ibp_sim_size_ring(sim, queue, queue->bits - 2U);
-    if (queue->waiting) queue->head = *ibp_sim_waiter_of(sim, queue, 0);
+    if (queue->waiting) queue->head = ibp_sim_unpack(sim, *ibp_sim_waiter_of(sim, queue, 0));
     return first;
 }
 

@@ -213,7 +213,7 @@ static void check_conservation(const struct ibp_sim *sim)
         taken += queue->taken;
         waiting += queue->queued - queue->taken;
         for (uint32_t place = 0; place < queue->waiting; place++)
-            in_lists += ibp_sim_bytes_of(ibp_sim_waiter_of(sim, queue, place)->size);
+            in_lists += ibp_sim_bytes_of(ibp_sim_unpack(sim, *ibp_sim_waiter_of(sim, queue, place)).size);
     }
     assert(taken == sim->state.bytes_sent - sim->state.bytes_arrived);
     assert(waiting == in_lists && waiting <= taken);

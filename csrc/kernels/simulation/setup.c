@@ -22,7 +22,7 @@ static bool is_valid_network(const struct ibp_sim_network *network)
 {
     if (!network->hosts || network->width > 256 || !network->packet_bytes) return false;
     if (network->packet_bytes >= IBP_SIM_PACKET_LIMIT || network->switches >= IBP_SIM_CHOOSE) return false;
-    if (((uint64_t)network->switches * network->width + network->hosts) * network->lanes >= IBP_SIM_CHOOSE)
+    if (((uint64_t)network->switches * network->width + network->hosts) * network->lanes >= IBP_SIM_QUEUES)
         return false;
     if (!network->lanes || network->lanes > LANES_MAX) return false;
     for (uint32_t end = 0; end < network->ends; end++)

@@ -31,6 +31,8 @@
 #define IBP_SIM_AT_HOST (UINT32_MAX - 1)
 #define IBP_SIM_CHOOSE UINT32_C(0x80000000)
 
+#define IBP_SIM_SHORT UINT32_C(0x80000000)
+
 enum {
     IBP_SIM_WHEEL_BITS = 14,
     /* Ticks from now to the end of the wheel. Events after the end are in the heap. */
@@ -46,7 +48,9 @@ enum {
     /* Choices of adaptive routing below this number are ports. */
     IBP_SIM_SETS = 256,
     /* Every packet has fewer bytes than this limit. */
-    IBP_SIM_PACKET_LIMIT = 1 << 24
+    IBP_SIM_PACKET_LIMIT = 1 << 24,
+    /* There are fewer queues than this limit. */
+    IBP_SIM_QUEUES = 1 << 27
 };
 
 /* A packet on its way to the next node. Events and queues contain packets by value, so that packets are in memory in
@@ -62,11 +66,18 @@ struct ibp_sim_packet {
     uint32_t size;
 };
 
-/* A packet that waits for a queue's buffer. */
+/* A packet that waits for a queue's buffer. The members are those of a packet. */
 struct ibp_sim_waiter {
     uint32_t client;
     uint32_t queue;
     uint32_t size;
+};
+
+/* A waiting packet in fewer bytes, because waiting packets need the most memory. `held`: the queue whose buffer the
+ * packet occupies + IBP_SIM_QUEUES * (number of queues that have admitted the packet, at most IBP_SIM_PATH_MAX) +
+ * IBP_SIM_SHORT if the packet is the last one of its message and smaller than other packets. */
+struct ibp_sim_packed {
+    uint32_t client, held;
 };
 
 static inline uint32_t ibp_sim_bytes_of(uint32_t size)
@@ -182,6 +193,8 @@ struct ibp_sim_path {
     uint32_t from, to;
     /* Size of the packets of the message, which all have the same size. */
     uint32_t packet;
+    /* Size of the last packet of the message. */
+    uint32_t last_bytes;
     /* For a message that is sent as a whole: the number of its event, and the tick at which its first packet began to
      * be sent. For other messages, `whole` is IBP_SIM_NOTHING. */
     uint32_t whole;
@@ -235,7 +248,7 @@ struct ibp_sim {
     struct ibp_sim_kind *kind;
     uint32_t kinds;
     /* `waiter`: the memory of all rings. Free rings with equal `bits` form a list, linked by the member `client`. */
-    struct ibp_sim_waiter *waiter;
+    struct ibp_sim_packed *waiter;
     /* Arrival time of each element of `waiter`; NULL if hops are not skipped. */
     uint64_t *arrival;
     uint64_t waiters, waiter_capacity;
@@ -353,8 +366,26 @@ static inline struct ibp_sim_queue *ibp_sim_shared(const struct ibp_sim *sim, ui
     return &sim->queue[queue - ibp_sim_lane_of(sim, client)];
 }
 
-/* Return waiting packet number `i` of a queue, from 0. */
-static inline struct ibp_sim_waiter *ibp_sim_waiter_of(const struct ibp_sim *sim, const struct ibp_sim_queue *queue,
+static inline struct ibp_sim_packed ibp_sim_pack(const struct ibp_sim *sim, struct ibp_sim_waiter waiter)
+{
+    const uint32_t hop =
+        ibp_sim_hop_of(waiter.size) < IBP_SIM_PATH_MAX ? ibp_sim_hop_of(waiter.size) : IBP_SIM_PATH_MAX;
+    const uint32_t is_short = ibp_sim_bytes_of(waiter.size) == sim->network.packet_bytes ? 0 : IBP_SIM_SHORT;
+
+    return (struct ibp_sim_packed){waiter.client, waiter.queue + IBP_SIM_QUEUES * hop + is_short};
+}
+
+static inline struct ibp_sim_waiter ibp_sim_unpack(const struct ibp_sim *sim, struct ibp_sim_packed packed)
+{
+    const uint32_t hop = packed.held / IBP_SIM_QUEUES % (IBP_SIM_PATH_MAX + 1);
+    const uint32_t bytes =
+        packed.held & IBP_SIM_SHORT ? sim->path[packed.client].last_bytes : sim->network.packet_bytes;
+
+    return (struct ibp_sim_waiter){packed.client, packed.held % IBP_SIM_QUEUES, bytes + IBP_SIM_PACKET_LIMIT * hop};
+}
+
+/* Return waiting packet number `place` of a queue, from 0. */
+static inline struct ibp_sim_packed *ibp_sim_waiter_of(const struct ibp_sim *sim, const struct ibp_sim_queue *queue,
                                                        uint32_t place)
 {
     return &sim->waiter[queue->base + ((queue->front + place) & ((UINT32_C(1) << queue->bits) - 1))];
