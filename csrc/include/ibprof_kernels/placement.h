@@ -108,8 +108,8 @@ struct ibp_placement_problem {
 };
 
 /* A search by simulated annealing. A proposal swaps two groups or two hosts, or moves a group to free slots. A proposal
- * is accepted if it lowers the energy: the sum over link directions of (bytes * unit) ^ (2 ^ doublings). In the
- * beginning, some proposals that raise the energy are accepted too. */
+ * is accepted if it lowers the energy: the sum over link directions of (bytes * unit) ^ (2 ^ doublings). Some proposals
+ * that raise the energy are accepted too, fewer as the temperature falls. */
 struct ibp_placement_search {
     /* [switches of the largest rail + 2], memory for one path */
     uint32_t *path;

@@ -134,7 +134,7 @@ struct ibp_sim_state {
     uint64_t steps;
     /* Bytes that hosts sent, and bytes that arrived at hosts. */
     uint64_t bytes_sent, bytes_arrived;
-    /* Number of packets in flight. */
+    /* Number of packets in flight; a message that is sent as a whole counts as one packet. */
     uint64_t in_flight;
     /* enum ibp_sim_stop */
     uint32_t stopped;
@@ -155,11 +155,12 @@ void ibp_sim_free(struct ibp_sim *sim);
 /* Let packets skip hops at which nothing can delay them, to make the simulation faster. The function must be called
  * before the first run. The start and the latency of each message do not change, except by the order of events within a
  * tick. ibp_sim_ends does not count skipped hops. Return 1 if hops are skipped. Return 0 if hops cannot be skipped
- * (adaptive routing, several lanes, reads, long paths), or -ENOMEM. */
+ * (adaptive routing, several lanes, reads, long or unknown paths, too many paths), or -ENOMEM. */
 int ibp_sim_skip_hops(struct ibp_sim *sim);
 
-/* Run until the first of: tick `until`, `capacity` written samples, the end of all work, IBP_SIM_HOPS_AT_A_TIME hops.
- * Return the number of written samples, or a negative errno. */
+/* Run until tick `until`. The run ends earlier if `sample` lacks space for one more sample of each client, if all work
+ * is done, at a deadlock, at a packet without a route, or after IBP_SIM_HOPS_AT_A_TIME hops. If `capacity` is 0, no
+ * samples are written. Return the number of written samples, or a negative errno. */
 int64_t ibp_sim_run(struct ibp_sim *sim, uint64_t until, struct ibp_sim_sample *sample, uint64_t capacity);
 
 void ibp_sim_look(const struct ibp_sim *sim, struct ibp_sim_state *state);
@@ -170,7 +171,7 @@ void ibp_sim_look(const struct ibp_sim *sim, struct ibp_sim_state *state);
 void ibp_sim_ends(const struct ibp_sim *sim, uint64_t *bytes, uint64_t *busy, uint64_t *queued, uint64_t *most_queued);
 
 /* Read the state of each client: number of completed steps, their bytes, and the tick of the last completion.
- * busy[client] is 1 during a step. */
+ * busy[client] is 1 during a step, and while the client waits for messages. */
 void ibp_sim_clients(const struct ibp_sim *sim, uint64_t *steps, uint64_t *bytes, uint64_t *last, uint8_t *busy);
 
 /* Find waiting packets. Packet i occupies buffer of link direction holds[i] and waits for buffer of link direction

@@ -71,8 +71,8 @@ void ibp_sim_flush_carried(struct ibp_sim *sim, struct ibp_sim_queue *shared, ui
     shared->carried_job = job;
 }
 
-/* Allocate a ring of 2^bits elements of `waiter`. Return the index of its first element; `waiter_capacity` if memory is
- * exhausted. */
+/* Allocate a ring of 2^bits elements of `waiter`. Return the index of its first element. If memory is exhausted, set
+ * sim->failed. */
 static uint64_t take_ring(struct ibp_sim *sim, unsigned bits)
 {
     const uint64_t size = UINT64_C(1) << bits, capacity = 2 * sim->waiter_capacity + size + (1 << 12);
@@ -146,7 +146,8 @@ static bool sum_waiting(const struct ibp_sim *sim, uint32_t *waits)
     return any;
 }
 
-/* Return whether a queue has buffer for its first waiting packet. If true, this packet has not arrived yet. */
+/* If hops are skipped: return whether a queue has buffer for its first waiting packet. If true, this packet has not
+ * arrived yet. */
 static bool serves_later(const struct ibp_sim *sim, const struct ibp_sim_queue *queue)
 {
     return ibp_sim_skips(sim) && queue->waiting && ibp_sim_has_buffer(sim, queue, ibp_sim_bytes_of(queue->head.size));
@@ -176,8 +177,8 @@ static void mark_live(const struct ibp_sim *sim, const uint32_t *waits, uint8_t 
     }
 }
 
-/* Return an array [queue]: 1 if buffer of the queue will become free, or if no packet waits for the queue. Return NULL
- * if no packet waits for any queue, or if memory is exhausted. */
+/* Return an array [queue]: 1 if buffer of the queue will become free. Elements of queues for which no packet waits have
+ * no meaning. Return NULL if no packet waits for any queue, or if memory is exhausted. */
 static uint8_t *find_live(const struct ibp_sim *sim, int *failed)
 {
     const uint64_t queues = ibp_sim_count_queues(sim);

@@ -71,8 +71,8 @@ static inline bool ibp_sim_has_buffer(const struct ibp_sim *sim, const struct ib
     return queue->taken + bytes <= ibp_sim_kind_of(sim, queue)->capacity;
 }
 
-/* Return whether a packet that arrives must wait for buffer of a queue. With adaptive routing, the array `queued` is
- * sufficient, because a queue has more bytes than its buffer while packets wait. */
+/* Return whether a packet that arrives must wait for buffer of a queue. With adaptive routing and equal buffers, the
+ * array `queued` is sufficient, because a queue has more bytes than its buffer while packets wait. */
 static inline bool ibp_sim_must_wait(const struct ibp_sim *sim, uint32_t number, uint32_t bytes)
 {
     const struct ibp_sim_queue *queue = &sim->queue[number];

@@ -233,8 +233,8 @@ static bool advance(struct ibp_sim *sim, uint64_t until, uint64_t last_hop)
     struct ibp_sim_state *state = &sim->state;
 
     if (sim->failed || state->stopped == IBP_SIM_UNROUTED) return false;
-    /* Stop while the array has space for one sample of each client: each client may complete one step in a tick, and a
-     * tick is always simulated to its end. */
+    /* Stop if the array lacks space for one sample of each client, because each client may complete one step in a tick,
+     * and a tick is always simulated to its end. */
     if (sim->sample_capacity && sim->samples + sim->clients > sim->sample_capacity) {
         state->stopped = IBP_SIM_SAMPLES;
         return false;
