@@ -28,7 +28,7 @@ export interface Changes {
   count: number;
 }
 
-/** The pairs that occur in either run. `before` and `after` have the index of the pair of each flow of the two runs. */
+/** The pairs that occur in either run. For each flow of the run before, `before` has its pair; `after` likewise. */
 interface SharedPairs {
   source: Int32Array;
   destination: Int32Array;

@@ -6,7 +6,7 @@ import { formatCount } from "../format";
 import { type BlockTree, findIdleGroups, growBlocks } from "./idle_groups";
 import { separate } from "./row_spacing";
 
-/** Groups are folded if there are more columns than `FEW_COLUMNS`, and at most this share of the width remains. */
+/** Groups are folded if there are more columns than `FEW_COLUMNS`, and at most `MOST_KEPT` of the width remains. */
 const FEW_COLUMNS = 64;
 const MOST_KEPT = 2 / 3;
 /** Gap between hosts of different leaf switches, and between switches, in columns. */

@@ -129,7 +129,7 @@ function findRing(model: Model): Ring {
   return { groups: groups.sort((one, other) => one.middle - other.middle).map(({ group }) => group), stretch };
 }
 
-/** Return the groups around the ring, with adjacent idle groups joined. Begin with a group in use after an idle one. */
+/** Return the groups around the ring, with adjacent idle groups joined; the first is in use and follows an idle one. */
 function split(isIdle: readonly boolean[]): number[][] {
   const count = isIdle.length;
   const first = Math.max(

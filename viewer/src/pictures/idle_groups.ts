@@ -45,8 +45,8 @@ export function growBlocks({ nodes, links, nodeX, nodeLevel, endNode }: Model): 
   for (const node of hosts)
     if (host[column[node]] < 0) host[column[node]] = node;
     else join(host[column[node]], node);
-  // Links within a level come after links to the level: in a Dragonfly+, they join the top switches of different
-  // groups.
+  // Use links within a level after links to the level: in a Dragonfly+, links within the top level join the switches of
+  // different groups.
   const linksUpTo: number[][] = [];
   for (let link = 0; link < links; link++) {
     const [one, other] = [nodeLevel[endNode[2 * link]], nodeLevel[endNode[2 * link + 1]]];

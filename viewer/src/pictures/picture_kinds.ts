@@ -81,7 +81,7 @@ export class PictureKinds {
   }
 
   private fold(state: State): Folding | null {
-    // Links without traffic have properties too, so nodes are not folded.
+    // If links are coloured by a property, no node is folded, since links without traffic have the property too.
     if (state.unfold || findValue(this.model, state)) return null;
     return this.foldedAs(state.open ?? []);
   }

@@ -85,7 +85,7 @@ export class Viewport {
     this.showMoved();
   }
 
-  /** Rotate a picture in space by CSS pixels. Pan any other picture; if `pans` is true, also a picture in space. */
+  /** Rotate a picture in space by CSS pixels. Pan other pictures; if `pans` is true, also a picture in space. */
   steer(x: number, y: number, pans: boolean): void {
     const { width, height } = this.size();
     if (pans || !this.drawing?.roll) this.pan(x, y);

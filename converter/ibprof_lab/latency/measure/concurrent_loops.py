@@ -33,8 +33,8 @@ _PING, _ECHO = 3, 4
 _MOST_TURNS = 1 << 20
 
 _BATCHES = 8
-"""Batches grow until one lasts at least the timed seconds / this number. The last batch ends after the timed seconds,
-by up to the length of a batch."""
+"""Batches grow until one lasts at least the timed seconds / this number. The last batch ends up to one batch's duration
+after the timed seconds."""
 
 
 class ConcurrentEchoes:

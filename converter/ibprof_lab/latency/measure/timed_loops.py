@@ -168,7 +168,7 @@ def end_batches(kernel: TimedLoop) -> None:
 
 
 def follow_batches(kernel: TimedLoop) -> None:
-    """Follow in batches until the leader calls `end_batches`."""
+    """Do the follower's part of batches until the leader calls `end_batches`."""
     comm, peer = kernel.comm, kernel.peer
     turns = np.zeros(1, np.int64)
     while True:

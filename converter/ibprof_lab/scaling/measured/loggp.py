@@ -28,7 +28,7 @@ _LEAST_RANGE = 16
 """Smallest ratio of longest to shortest message length; with a smaller ratio, noise hides the slope."""
 
 _SPLIT_GAIN = 2.0
-"""A change of protocol is assumed if the error of one line is at least this multiple of the error of two lines."""
+"""A change of protocol is assumed if one fitted line has at least this multiple of the error of two fitted lines."""
 
 
 @dataclass(frozen=True, slots=True)

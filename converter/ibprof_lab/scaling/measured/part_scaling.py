@@ -73,8 +73,8 @@ def draw_part(
         noise: relative scatter between equal runs.
         at: numbers of processes to evaluate. For `ranks`, the forms are sorted by their seconds at the last of these
             numbers.
-        ranks: float64 [draw], 0 to 1: quantile of each draw's form in this order; 1 is the form that grows fastest. The
-            same `ranks` for all parts of a run make their errors add up rather than cancel.
+        ranks: float64 [draw], 0 to 1: quantile of each draw's form in this order; 1 is the form that grows fastest. If
+            all parts of a run have the same `ranks`, the errors of the parts add up; otherwise, they would cancel.
     """
     sizes = np.unique(processes)
     usable = [form for form in FORMS if len(form) <= len(sizes)]

@@ -100,8 +100,8 @@ def _predict_on_network(
     processes: list[int] | None,
     notes: list[str],
 ) -> tuple[dict[str, Any], list[tuple[int, float]]]:
-    """Return the document, and (p, seconds) of the recorded runs, without runs of another problem size than the curve's
-    at the same p.
+    """Return the document, and (p, seconds) of the recorded runs, except runs whose problem size differs from the
+    curve's at the same p.
     """
     runs = [run for run in recorded if run.processes > 1] or recorded
     try:

@@ -166,7 +166,7 @@ class TimeModel:
                 raise ValueError(f"{run.name}: expected a run that takes time, found one of {run.seconds:g} s")
             if not 0 < (found := self.operations(run.size)) < math.inf:
                 raise ValueError(
-                    f"{run.name}: expected operations above 0 of a problem size of {run.size:g}, found {found:g}"
+                    f"{run.name}: expected operations above 0 for a problem size of {run.size:g}, found {found:g}"
                 )
         names = dict.fromkeys(name for run in self.runs for name in run.groups)
         groups = {name: [_group(run, name) for run in self.runs] for name in names}

@@ -67,7 +67,7 @@ def measure(
 
 
 def _check_other_jobs(latency: Latency, simulation: Simulation, clients: npt.NDArray[np.bool_]) -> Latency:
-    """Set `is_settled` to False if another job ended before the measurement ended."""
+    """Return the latency, as not settled if another job ended before the measurement ended."""
     own = int(simulation.job_of_client[clients][0])
     progress, until = simulation.look_at_clients(), latency.left_out_ns + latency.measured_ns
     for number, job in enumerate(simulation.jobs):
@@ -223,7 +223,7 @@ class Rounds:
             rounds += 1 + rounds // BATCHES
 
     def _has_warmed_up(self) -> bool:
-        """Return True if the warm-up has ended. Each client of the other jobs must have completed `Effort.background`
+        """Return True if the warm-up has ended. Each client of another job must have completed `Effort.background`
         messages, or all messages of its limit or its round. The clients of the measured job must have completed, on
         average, the messages that `Effort` leaves out.
         """

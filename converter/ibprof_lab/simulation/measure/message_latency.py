@@ -24,7 +24,7 @@ CHUNKS = 40
 """A simulation runs in pieces of simulated time. The length of a piece doubles after this number of pieces."""
 
 NO_END = 1 << 62
-"""Number of messages of a client without limit."""
+"""Stands for the limit of messages of a client that has no limit."""
 
 _FIRST_CHUNK_NS = 50e3
 
@@ -175,14 +175,14 @@ def _average_over_time(
 
 
 def note_deadlock(latency: Latency, simulation: Simulation) -> Latency:
-    """Set `is_settled` to False; the note describes the cycle of waiting packets."""
+    """Return a latency as not settled, with a note that describes the cycle of waiting packets."""
     cycle = describe_deadlock(simulation.network, simulation.find_waits(only_stuck=True))
     return replace(latency, is_settled=False, note=f"deadlock: packets wait for each other in a cycle: {cycle}")
 
 
 def note_all_sent(latency: Latency, effort: Effort, stay: bool) -> Latency:
-    """Set `note` and `is_settled` for a job that has sent all its messages. `stay`: True if all messages after the
-    warm-up stayed within hosts.
+    """Return the latency of a job that has sent all its messages, with `note` and `is_settled`. `stay`: True if all
+    messages after the warm-up stayed within hosts.
     """
     early = f"all messages were sent before each client of the other jobs had made {effort.background} requests"
     note = "all messages were sent" if latency.messages else ON_HOSTS if stay else early

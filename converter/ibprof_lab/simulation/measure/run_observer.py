@@ -121,7 +121,7 @@ def count_turns(client: Counts, done: Counts) -> Counts:
 
 
 class Operations:
-    """Search for the operations of a collective in its messages during the run. Only unfinished operations are stored.
+    """Finds the operations of a collective among its messages, during a simulation. Only unfinished ones are stored.
 
     Args:
         simulation: simulation that has not run yet.

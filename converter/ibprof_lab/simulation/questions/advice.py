@@ -56,7 +56,7 @@ that follows its time line must complete one round."""
 _CHUNK_NS = 1e6
 
 _PARTS = 20
-"""The loads of links are measured in pieces of simulated time. A piece has at least the time simulated so far / this
+"""The loads of links are measured in pieces of simulated time. A piece lasts at least the time simulated so far / this
 number."""
 
 

@@ -61,15 +61,15 @@ class Scenario:
         return average(compare(self.together[job], self.alone[job]))
 
     def change_by_seed(self, job: str, now: Scenario) -> BySeed:
-        """Return for each seed: a job's latency / the job's latency in the scenario `now`, if both jobs run."""
+        """Return for each seed: a job's latency next to the other job / the same latency in the scenario `now`."""
         return compare(self.together[job], now.together[job])
 
     def change(self, job: str, now: Scenario) -> Figure | None:
-        """Return a job's latency / the job's latency in the scenario `now`, if both jobs run."""
+        """Return a job's latency next to the other job / the same latency in the scenario `now`."""
         return average(self.change_by_seed(job, now))
 
     def change_of_rate(self, now: Scenario) -> Figure | None:
-        """Return the I/O job's rate / the job's rate in the scenario `now`."""
+        """Return the I/O job's rate next to the MPI job / the same rate in the scenario `now`."""
         return average(compare(self.io_bytes_per_s, now.io_bytes_per_s))
 
 

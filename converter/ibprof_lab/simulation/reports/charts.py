@@ -329,7 +329,7 @@ def draw_clusters(axes: Axes, clusters: Mapping[str, Sequence[Bar]], by: str, sc
     axes.set_xticks(range(len(clusters)), list(clusters), fontsize=7)
     axes.set_xlim(-0.55, len(clusters) - 0.45)
     if scale == "linear":
-        axes.set_ylim(bottom=0, auto=True)  # another chart may share the axis and need a larger range
+        axes.set_ylim(bottom=0, auto=True)  # keep a larger range that another chart on the same axis needs
     axes.grid(axis="y", linewidth=0.3)
     axes.set_axisbelow(True)
     axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: format_time(value)))

@@ -214,7 +214,7 @@ def draw_run(path: Path, title: str, watch: Watch) -> None:
 
 
 def _draw_latencies(axes: Axes, watch: Watch) -> None:
-    """Draw the fraction of messages with a longer latency, against latency."""
+    """Draw, for each latency, the fraction of messages whose latency is longer."""
     for number, job in enumerate(watch.simulation.jobs):
         _draw_tail(axes, watch.histogram(number), job.name, f"C{number}", "-")
         operations = watch.operations(number)
@@ -405,7 +405,7 @@ def _share_to(watch: Watch, hosts: npt.NDArray[np.bool_]) -> npt.NDArray[np.floa
 
 
 def _find_outliers(values: npt.NDArray[np.float64], *, is_rate: bool) -> npt.NDArray[np.bool_]:
-    """Return a mask of the values of much slower senders than the others, bool; False for nan."""
+    """Return a mask of the values that show a much slower sender than the other values, bool; False for nan."""
     cost = 1 / np.maximum(values, 1e-9) if is_rate else values
     known = cost[~np.isnan(cost)]
     if len(known) < _LEAST_PEERS:

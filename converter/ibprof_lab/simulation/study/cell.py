@@ -33,7 +33,8 @@ RESULT_SCHEMA = 4
 """Version of stored results: increased if the description or the outcome of the same simulation changes."""
 
 _MOST_TICKS = float(1 << 53)
-"""Largest number of ticks of a message and its pause. The engine's 64-bit counters hold 2,000 times this number."""
+"""Largest time of a message and its pause together, in ticks. The engine's 64-bit counters hold 2,000 times this
+number."""
 
 _CHUNK_NS = 5e6
 
@@ -381,7 +382,7 @@ def list_fabric_notes(source: NetworkSource) -> list[str]:
 
 
 def account_for_network(source: NetworkSource) -> list[StageAccount]:
-    """Count the links, adapters and hosts of a fabric that were kept and left out when it was read."""
+    """Count the links, adapters and hosts that were read from a fabric, and those that were left out."""
     fabrics = [_read_network(source)[0].fabric]
     return list(account_for_fabrics(fabrics, find_hosts(fabrics)))
 

@@ -41,13 +41,13 @@ _MISSING = Outcome("", replace(NOTHING, note="not simulated yet"), 0, 0.0, {})
 
 
 def list_results(cells: Sequence[Cell], outcomes: Mapping[str, Outcome]) -> list[Row]:
-    """Return a row per simulation. If its mean did not settle or is missing, times are None; `note` has the reason."""
+    """Return a row per simulation. If a mean did not settle or is missing, its row has None as times, and a `note`."""
     jobs = list(dict.fromkeys(each.name for cell in cells for each in cell.workloads))
     return [_describe_cell(cell, jobs) | _describe_outcome(outcomes.get(cell.key, _MISSING), jobs) for cell in cells]
 
 
 def account_for_cells(cells: Sequence[Cell], outcomes: Mapping[str, Outcome]) -> list[StageAccount]:
-    """Count which simulations, data of recorded runs, and links and hosts of fabrics were used, and which left out."""
+    """Count the simulations, the data of recorded runs, and the links and hosts of fabrics: those used and left out."""
     unsettled = Counter(
         latency.note or "no settled mean latency"
         for cell in cells

@@ -129,7 +129,7 @@ def _open_ranks() -> Iterator[Executor | None]:
     if MPI.COMM_WORLD.Get_size() == 1:
         raise InconsistentError("mpirun started several ranks, but mpi4py sees one: mpi4py is built for another MPI")
     with MPICommExecutor(MPI.COMM_WORLD, root=0) as entered:
-        pool = cast("Executor | None", entered)  # the stub of MPICommExecutor declares a wrong type
+        pool = cast("Executor | None", entered)  # mpi4py's stub of MPICommExecutor declares a wrong type
         try:
             yield pool
         except BaseException:

@@ -173,7 +173,7 @@ def lay_out_messages(run: Profile, name: str, with_times: bool) -> Recorded:
     host = np.full(run.world_size, -1, np.int64)
     for each in run.ranks:
         host[each.rank] = each.host
-    # Each rank that was not recorded is on a separate host.
+    # Assume that each rank that was not recorded was on a separate host.
     unknown = host < 0
     host[unknown] = host.max(initial=-1) + 1 + np.arange(unknown.sum())
     was_on_one_host = len(np.unique(host)) == 1

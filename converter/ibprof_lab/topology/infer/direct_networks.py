@@ -48,7 +48,7 @@ _MOST_NEIGHBOURS = 14
 """Largest number of neighbours of a host in a regular network; a torus of seven dimensions has 14."""
 
 _MOST_SORTED = 512
-"""Of a larger number of hosts, only this many have their delays sorted: hosts at evenly spaced indices."""
+"""If there are more hosts than this, only the delays of a sample of this many hosts are sorted."""
 
 _BLOCK = 512
 
@@ -129,7 +129,7 @@ def find_regular_links(delays: Floats, known: Known) -> npt.NDArray[np.int32] | 
     rows = np.linspace(0, hosts - 1, min(hosts, _MOST_SORTED)).astype(int)
     nearest = np.partition(np.where(known[rows], delays[rows], np.inf), _MOST_NEIGHBOURS)[:, : _MOST_NEIGHBOURS + 1]
     usual = np.median(np.sort(nearest), axis=0)
-    usual = usual[np.isfinite(usual)]  # a value is infinite if most hosts have too few measured delays
+    usual = usual[np.isfinite(usual)]  # a median is infinite if most hosts have too few delays
     gaps = np.diff(np.log(usual[1:]))
     if not gaps.any():
         return None
@@ -172,7 +172,7 @@ def _link_near(delays: Floats, known: Known, limit: float, errors: float, most: 
 
 
 def _measure_link(delays: Floats, known: Known, links: npt.NDArray[np.integer], errors: float) -> float:
-    """Return the delay of a link, seconds, from the difference between its two hosts' delays to other hosts."""
+    """Return the delay of a link, seconds, from differences between its two hosts' delays to other hosts."""
     one, other = delays[links[:, 0]], delays[links[:, 1]]
     counts = known[links[:, 0]] & known[links[:, 1]]
     square = np.square(one - other) - errors**2 * (np.square(one) + np.square(other))
@@ -199,7 +199,7 @@ _TOGETHER = 1024
 def _count_hops_to(columns: slice, neighbour: npt.NDArray[np.int64]) -> npt.NDArray[np.uint8] | None:
     """Return some columns of the matrix of hops.
 
-    `within` has a bit for each pair of hosts; the bit is set if a path of as many hops as counted so far joins the two.
+    `within` has a bit for each pair of hosts; it is set if a path of at most the hops counted so far joins the two.
     A word has the bits of 64 hosts. `digits` stores each binary digit of the numbers of hops in the same form.
     """
     hosts, count = len(neighbour), columns.stop - columns.start

@@ -36,7 +36,8 @@ _OF_A_SWITCH = 3
 prove the switch; one delay does not."""
 
 _AGREEING = 2
-"""Number of agreeing delays after which a host descends, or gets a new switch."""
+"""A host descends into a subtree if at least this number more of its delays place it inside than outside. The same
+number excludes a host from its last possible subtree."""
 
 _OF_LOWEST = 0.2
 """The usual height of a switch with hosts is this quantile of the lowest switches' heights."""

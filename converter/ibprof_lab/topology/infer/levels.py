@@ -57,8 +57,9 @@ _ENOUGH = 0.7
 
 _LIKE_OTHERS, _OF_PAIRS = 0.05, 0.3
 _MORE_ALIKE = 2.0
-"""Two hosts with a far too short delay share no switch if the difference between their delays to other hosts exceeds
-this multiple of a usual difference: the smaller of the two hosts' differences from their third most similar host."""
+"""Two hosts with a far too short delay share no switch if their delays to other hosts differ by more than this multiple
+of a usual difference. For the usual difference, each of the two is compared with its third most similar other host; the
+smaller difference is used."""
 
 _ROUNDS, _FITS = 4, 6
 _SETTLED = 0.02
@@ -329,9 +330,9 @@ def _lacks_a_slow_host(linked: LinkedHosts, delays: npt.NDArray[np.floating], no
 def _find_false_pairs(levels: Levels, logs: npt.NDArray[np.floating]) -> npt.NDArray[np.floating]:
     """Return the heights that replace the logarithms of false pairs, [n, n]; nan for all other pairs.
 
-    A false pair has a far too short delay, which is the only reason for a switch with its two hosts. The two hosts'
-    delays to other hosts differ from each other. If many switches with two hosts have the same delay, their pairs are
-    not false.
+    A false pair has a far too short delay, which is the only reason for a switch with its two hosts. The two hosts
+    of a false pair have different delays to other hosts. If many switches with two hosts have the same delay, their
+    pairs are not false.
     """
     instead = np.full(logs.shape, np.nan)
     linked = levels.linked

@@ -158,8 +158,8 @@ def _join_directions(matrix: npt.NDArray[np.floating]) -> tuple[npt.NDArray[np.f
 def fill_gaps(delays: npt.NDArray[np.floating], measured: npt.NDArray[np.bool_]) -> Floats:
     """Estimate the delays of unmeasured pairs from paths over a third host.
 
-    Each path counts as long as the longer of its two delays; the estimate is the delay of the shortest path. Pairs
-    without such a path are estimated later, from earlier estimates.
+    The length of a path is the longer of its two delays; the estimate is the length of the shortest path. Pairs without
+    such a path are estimated later, from earlier estimates.
 
     Args:
         delays: [n, n], symmetric.

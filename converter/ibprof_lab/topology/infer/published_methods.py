@@ -253,8 +253,8 @@ def infer_bannikov_salnikov(
         delays: [L, n, n] for L message lengths, seconds, nan where not measured.
         hosts: one name per process.
         epsilon_s: the arcs of a shared-memory group are longer than its first arc by at most this fraction, 0 to 0.5.
-        epsilon_d: 0 to 1. If one direction of a pair is longer than the other by more than this fraction, only the
-            shorter direction is an arc.
+        epsilon_d: 0 to 1. If a pair's delay in one direction exceeds the delay in the other by more than this fraction,
+            only the direction with the shorter delay is an arc.
 
     Raises:
         UsageError: there are more than `LARGEST` processes (the time is O(n^3)).

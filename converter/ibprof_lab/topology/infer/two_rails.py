@@ -35,14 +35,14 @@ _LEAST_SHARE = 0.1
 """Each rail must have at least this fraction of the pairs."""
 
 _TOWARDS_ABOVE = 0.1
-"""A node's delay is chosen with the smallest sum of the mean error of its pairs and this multiple of the difference
-from the parent's delay."""
+"""A node's delay is chosen so that a sum is smallest: the mean error of the node's pairs, plus this multiple of the
+difference from the parent's delay."""
 
 _ALIKE = 0.25
 """Relative tolerance within which a step between switches counts as equal to the difference between the rails."""
 
 _OF_A_ROUTE = 0.9
-"""If at least this fraction of the host pairs between two switches has the same rail, on average over all switches, the
+"""If at least this fraction of the host pairs uses the rail that most host pairs between the same two switches use, the
 rails are routes between switches."""
 
 _SEVERAL = 4

@@ -175,7 +175,7 @@ def _without_peers(
     """Find slow links that have no similar link.
 
     All paths with a certain number of hops use the link, and no shorter path does. The time that the additional hops
-    take is compared with the time of other hops. The hops of the shortest paths include the overhead of a message.
+    take is compared with the time of other hops. The hops of the shortest paths also take the overhead of a message.
     """
     hops = np.unique(paths.hops[there])
     usual = np.array([np.median(delays[there & (paths.hops == each)]) for each in hops])
@@ -205,7 +205,7 @@ def find_slow_by_speed(
 
     A link's throughput is the largest throughput of all pairs over the link. The ratio of a slow link's throughput to
     its speed must be below `least`. If the median ratio of all links is below `least`, as with a slow MPI library, the
-    limit is lower.
+    limit is `least` times this median.
 
     Args:
         reference: the reference, with link speeds.

@@ -30,8 +30,8 @@ SAME = 0.9
 """If a link's rate reaches this fraction of the bound that other links set, another link may be the bottleneck."""
 
 _ALL_PAIRS = 8
-"""If a switch has at most this many hosts, all pairs of these hosts are measured. Of more hosts, only pairs of
-neighbours in the order of latency are."""
+"""On a switch with at most this many hosts, all pairs of hosts are measured. On a larger switch, each host is only
+measured with the next one in the order of latency."""
 
 _FEWEST_TO_SHARE = 4
 _TRIED = 32

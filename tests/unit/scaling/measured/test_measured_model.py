@@ -231,7 +231,7 @@ def test_a_run_without_time_is_refused() -> None:
 
 
 def test_operations_are_above_zero_in_all_runs() -> None:
-    with pytest.raises(ValueError, match="run2: expected operations above 0 of a problem size of 1e\\+06, found -"):
+    with pytest.raises(ValueError, match="run2: expected operations above 0 for a problem size of 1e\\+06, found -"):
         TimeModel([make_run(p) for p in (2, 4, 8)], lambda n: 1000 - n, Line(), alone)
 
 
