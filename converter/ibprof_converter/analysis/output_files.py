@@ -18,7 +18,7 @@ from ibprof.text.quantities import printable
 STDOUT = Path("-")
 
 _FOLDERS = re.compile(r"(?:^|(?<=[\s=:,;'\"]))[^\s=:,;'\"<>]*/(?=[^\s/=:,;'\"])")
-"""Folders before the name of a file, in a command."""
+"""Matches the folders before the name of a file in a command."""
 
 
 def check_files(inputs: Iterable[Path], outputs: Mapping[str, Path | None]) -> None:

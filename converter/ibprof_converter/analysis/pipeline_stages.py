@@ -290,7 +290,7 @@ def _time_regions(loads: FabricLoads) -> Mapping[str, float] | None:
     """Return the seconds at line rate of each region's most loaded link direction.
 
     The result is None if there are no ranks, one region, more than `_MOST_REGIONS` regions or too many flows, and if no
-    link's speed is known. It is also None for adaptive routing, since loads of a region are not estimated.
+    link's speed is known. The result is also None for adaptive routing, since loads of a region are not estimated.
     """
     from ibprof_converter.hotspots.link_report import DIAGNOSED_FLOWS  # noqa: PLC0415  (as above)
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Check the cabling: find links and switches that differ from those of the same level."""
+"""Check the cabling: find links and switches that differ from others of the same level."""
 
 from __future__ import annotations
 

@@ -159,7 +159,7 @@ def _describe(fabric: Fabric, damage: Damage) -> str:
 
 
 def _find_short_tables(subnet: Subnet) -> Iterator[str]:
-    """Yield text on each table that lacks two or more of the last adapter LIDs that the median table has."""
+    """Yield text on each table that ends early: two or more adapter LIDs before the last LID of the median table."""
     fabric, tables, network = subnet.fabric, subnet.tables, subnet.routes.network
     if len(tables.switch_guid) < 2:
         return

@@ -156,7 +156,7 @@ def add_provenance_argument(parser: argparse.ArgumentParser) -> None:
 
 
 def shorten_paths(provenance: str, paths: Iterable[Path]) -> PathRedactor:
-    """Return the function object that redacts file paths on a page.
+    """Return the redactor that replaces file paths on a page.
 
     Args:
         provenance: `NAMES` or `FULL`.

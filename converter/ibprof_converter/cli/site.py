@@ -181,7 +181,7 @@ def _add_outputs(commands: Subcommands) -> None:
     view = _add(commands, "view", summary, "2026-11-29 -o day.html", _view_day)
     view.add_argument("day", metavar="DAY", type=type_of(_parse_day))
     view.add_argument("-o", "--output", metavar="FILE", type=Path, required=True, help="the page")
-    view.add_argument("--top", type=count_in(1, 1000), default=20, help="number of jobs (default: %(default)s)")
+    view.add_argument("--top", type=count_in(1, 1000), default=20, help="jobs per day (default: %(default)s)")
     rename_option(view, "--jobs", "--top")
     summary = "write metrics of the last hour as OpenMetrics text, for Prometheus"
     metrics = _add(commands, "metrics", summary, "-o /var/lib/prometheus/node-exporter/ibprof.prom", _write_metrics)
@@ -211,9 +211,9 @@ def _add_upkeep(commands: Subcommands) -> None:
     summary = "make a store with a day of synthetic jobs on a fat-tree, and jobs recorded on this machine"
     demo = _add(commands, "demo", summary, "/tmp/site", _make_demo, store=False)
     demo.add_argument("folder", metavar="DIR", type=Path, nargs="?", default=Path("ibprof-site-demo"))
-    demo.add_argument("--jobs", type=count_in(2, 99_999), default=10_000, help="jobs of a day (default: %(default)s)")
+    demo.add_argument("--jobs", type=count_in(2, 99_999), default=10_000, help="jobs per day (default: %(default)s)")
     demo.add_argument("--days", type=count_in(1, 3650), default=1, help="(default: %(default)s)")
-    help_ = "jobs to record here with Open MPI and put on hosts at random (default: %(default)s)"
+    help_ = "number of jobs to record here with Open MPI, and to put on random hosts (default: %(default)s)"
     demo.add_argument("--recorded", type=count_in(0, 100), default=2, help=help_)
 
 

@@ -306,7 +306,7 @@ class LevelTree:
         of_chassis = mean[here].copy()
         of_chassis[in_chassis] = (total / np.maximum(count, 1))[self.chassis[here[in_chassis]]]
         blocks = [lead[above][here] for above in range(level, len(lead))]
-        # Round, so that means count as equal if only rounding errors distinguish them.
+        # Round the means: two means count as equal if only rounding errors distinguish them.
         keys = [self.rank[here], mean[here].round(9), self.chassis[here], of_chassis.round(9), *blocks]
         position[here[np.lexsort(keys)]] = np.arange(len(here))
 

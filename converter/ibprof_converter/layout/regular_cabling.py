@@ -379,7 +379,7 @@ def _count_lacking(count: npt.NDArray[np.int64]) -> dict[int, int] | None:
 
 
 def _complete(count: npt.NDArray[np.int64], lacking: dict[int, int] | None) -> tuple[str, list[tuple[int, int]]] | None:
-    """Add edges between nodes that lack edges, until the graph is a torus. Try edges that close most squares first.
+    """Add edges between nodes that lack edges, until the graph is a torus. Edges that close more squares come first.
 
     Returns:
         The torus's numbers of switches along its dimensions, as text, and the added edges; None if no torus results.
@@ -481,7 +481,7 @@ def _fit_global(
     between: npt.NDArray[np.int64],
     inside: npt.NDArray[np.bool_],
 ) -> tuple[npt.NDArray[np.int64], list[tuple[int, int]]] | None:
-    """Compare the cables between groups: all pairs of groups, and all switches, should have equal numbers of them.
+    """Compare the cables between groups: all pairs of groups, and all switches, should have equally many such cables.
 
     Returns:
         The extra cables of pairs of groups with more cables than usual. The two switches of each missing cable. None if

@@ -72,8 +72,8 @@ def bound_host_seconds(problem: PlacementProblem) -> float:
     """Return a lower bound, for any placement, on the largest time of a host's link direction.
 
     Let c be the largest number of slots of a host. A rank shares its host with at most c - 1 ranks, at best with those
-    that exchange most bytes with it. The rank's bytes to ranks on other hosts pass the link of its port. At best, all
-    ranks together load the ports evenly.
+    that exchange most bytes with it. The rank's bytes to ranks on other hosts pass the link of the rank's port. At
+    best, all ranks together load the ports evenly.
     """
     slots, neighbours, paths = problem.slots, problem.neighbours, problem.paths
     most_slots = int(np.bincount(slots.host_of_slot).max(initial=0))
@@ -138,7 +138,9 @@ def _bound_of_rail(problem: PlacementProblem, rail: int) -> float:
 
 
 def _count_spared(leaf: npt.NDArray[np.uint32], host: npt.NDArray[np.uint32], leaves: int) -> npt.NDArray[np.int64]:
-    """Return for each leaf the most slots that share the leaf or a host with one of the leaf's slots: int64 [leaf].
+    """Return for each leaf the largest count of a slot on it: int64 [leaf].
+
+    A slot's count is the number of slots on the same leaf or the same host, including itself.
 
     Args:
         leaf, host: uint32 [slot], leaf and host of each slot.
@@ -168,7 +170,7 @@ def _from_elsewhere(neighbours: Neighbours, amount: npt.NDArray[np.int64], slots
 
 
 def _largest_rate_into_port(paths: SwitchPaths, rail: int, rate: npt.NDArray[np.float64]) -> float:
-    """Sum for each port the rates of the different last link directions of paths to it; return the largest sum."""
+    """Return the largest sum over a port: the rates of all link directions with which paths to the port end."""
     ports = paths.lid.shape[1]
     step = max(_PATHS // paths.leaves, 1)
     largest = 1e-300

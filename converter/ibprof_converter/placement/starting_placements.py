@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Rank placements that start a search or are compared with its result.
 
-Simple placements take the slots in some order. Other placements repeatedly divide the hosts at the largest distance,
-and the ranks into two parts with little traffic between them, or into two blocks of the program's grid.
+Simple placements assign the slots in an order that does not depend on the traffic. Other placements repeatedly divide
+the hosts at the largest distance, and the ranks into two parts with little traffic between them, or into two blocks of
+the program's grid.
 """
 
 from __future__ import annotations
@@ -170,7 +171,7 @@ def starting_placements(
     seed: int,
     grid: npt.NDArray[np.int64] | None = None,
 ) -> dict[str, SlotOfRank]:
-    """Return name -> placement from which a search starts.
+    """Return the placements from which a search starts, by name.
 
     Args:
         neighbours: the traffic.

@@ -268,7 +268,10 @@ def _fabric_of_report(document: Mapping[str, Any]) -> frozenset[str] | None:
 
 
 def _list_losses(document: Mapping[str, Any]) -> Iterator[str]:
-    """Yield sentences on what recording and collection left out. The verdict's text has what routing left out."""
+    """Yield sentences on data that recording and collection left out.
+
+    The verdict's text names the data that routing left out.
+    """
     accounts = [StageAccount(**each) for each in (document.get("coverage") or {}).get("accounts", ())]
     return describe_losses([each for each in accounts if each.stage in ("record", COLLECT)], complete=False)
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The report on a job, the data of its text, JSON and HTML page."""
+"""The report on a job: the data for the report's text, JSON and HTML page."""
 
 from __future__ import annotations
 

@@ -40,7 +40,7 @@ class MarkedLink:
 
 @dataclass(frozen=True, slots=True)
 class UsedPart:
-    """Units (switches, and hosts with all their adapters) and used links, without idle aggregation nodes.
+    """The units (switches, and hosts with all their adapters), without idle aggregation nodes; and the used links.
 
     Attributes:
         names: [unit], names of the units.

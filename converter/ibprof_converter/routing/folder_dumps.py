@@ -68,7 +68,7 @@ class FolderDumps:
     """Files of each kind of content, sorted by name.
 
     Attributes:
-        links: lists of links, each with the rank of its format; rank 0 is the best.
+        links: lists of links, each with the index of its format in `LINK_FORMATS`; index 0 is the best format.
         notes: sentences on files with a usual name that cannot be used.
         archives: files that the user must unpack first.
     """
@@ -188,7 +188,7 @@ def choose_lists(lists: Sequence[tuple[int, Path]]) -> tuple[list[Path], list[st
     with the same hosts are several rails.
 
     Args:
-        lists: for each list the rank of its format (0 is the best), and its path.
+        lists: for each list the index of its format (0 is the best format), and its path.
 
     Returns:
         The chosen lists, in the natural order of their names; sentences on unreadable lists, on lists without links,

@@ -40,7 +40,7 @@ _SIZES = ("tp", "pp", "dp", "ep", "etp")
 _ORDER = "tp-ep-dp-pp"
 _BYTES = {"fp8": 1, "bf16": 2, "fp16": 2, "fp32": 4}
 _LIMIT = 1 << 40
-"""Largest value of a key. With any real model, the bytes of a step stay below 2**63."""
+"""Largest value of a key of the pattern. With any real model, the bytes of a step stay below 2**63."""
 
 _MOST_PAIRS = 1 << 26
 """Largest number of pairs of ranks. More pairs do not fit in memory, and no machine needs more pairs."""
@@ -399,7 +399,10 @@ def _parents(count: int, tree: int) -> list[int]:
 
 
 def _collectives(job: TrainingJob, trees: bool) -> Iterator[_Flow]:
-    """Yield the collectives of activations in tensor groups and of gradients. If `trees`, all-reduces use trees."""
+    """Yield the collectives of activations in tensor groups, and of gradients in data groups.
+
+    If `trees`, all-reduces use trees.
+    """
     stage = job.stage_of()
     part = job.activation // job.tp
     for ranks in job.groups("tp"):

@@ -153,7 +153,7 @@ class Situation:
         return self._locate(int(between[0])) if len(between) else None
 
     def _locate(self, direction: int) -> LinkDirection:
-        """Return the link direction with an index of `rank_directions`, which counts through all rails."""
+        """Return the link direction of an index from `rank_directions`, which numbers the directions of all rails."""
         rail = 0
         while direction >= self.amounts[rail].size:
             direction -= self.amounts[rail].size
