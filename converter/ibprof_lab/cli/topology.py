@@ -61,8 +61,8 @@ shows the topology in space. A .csv has the positions in space, for ibprof-view 
 positions.csv -o view.html.
 
 A link is weak if fewer than 70% of the resampled matrices show it. If there are weak links, or if hosts may have a
-switch that the topology lacks, the first line reports this and the exit status is 5. With status 5, a .lst or
-.conf is only written with --accept-weak.
+switch that the topology lacks, the first line reports this. Without --accept-weak, the exit status is 5, and no .lst
+or .conf is written.
 """
 
 _INFER_SHOWN = ("--output", "--html", "--json", "--unit", "--length", "--statistic", "--method", "--accept-weak")

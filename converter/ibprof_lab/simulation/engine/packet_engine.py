@@ -162,7 +162,7 @@ class Ends:
         bytes: uint64 [link direction, job], bytes of packets that the link direction admitted.
         busy: uint64 [link direction, job], ticks to transmit these bytes.
         queued: uint64 [link direction], bytes that are now in its queue or wait for space in its buffer.
-        most_queued: uint64 [link direction], largest number of such bytes so far on one virtual lane.
+        most_queued: uint64 [link direction], largest number of queued or waiting bytes so far on one virtual lane.
     """
 
     bytes: npt.NDArray[np.uint64]

@@ -91,7 +91,7 @@ class Latency:
         measured_ns: simulated time of the measurement, ns.
         is_settled: True if `mean` is valid: it has the required precision, or all messages were measured.
         note: reason why the mean is not settled, or the rule that ended the measurement.
-        change: relative change of the mean over the measured time if the mean did not settle for this reason; else 0.
+        change: relative change of the mean over the measured time, if the mean did not settle because of it; else 0.
         histogram: for each non-empty bin of `bin_edges`: lower edge and upper edge in ns, number of messages.
         by_client: for each client with messages: index of its host, number of messages, mean latency.
         over_time: for each slice of time with messages: begin and end in ns, number of messages, mean latency.

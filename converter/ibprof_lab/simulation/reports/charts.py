@@ -67,7 +67,7 @@ def draw_results(results: Iterable[Path], folder: Path, suffix: str = "png") -> 
     """Draw charts of tables of means.
 
     Args:
-        results: tables, or folders in which all tables of means are drawn.
+        results: tables of means, or folders; all tables of means in a folder are drawn.
         folder: output folder.
         suffix: png, svg or pdf.
 

@@ -122,7 +122,7 @@ class TopologyDifferences:
         merged: switches of the reference that delays do not distinguish; they do not count as differences.
         recabled: switches whose nearest switches are different from the reference.
         regrouped: groups of hosts that only one topology has.
-        cables: links with different numbers of cables, if both topologies have numbers of cables.
+        cables: links whose number of cables differs from the reference's, if both topologies have numbers of cables.
         unknown: sentences on details that the delays do not determine.
     """
 

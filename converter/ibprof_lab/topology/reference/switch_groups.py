@@ -43,7 +43,8 @@ class SwitchDistances:
     Attributes:
         vertex: int64 [switch], vertex of each switch in the reference.
         members: names of each switch's hosts.
-        hops: float64 [switch, switch], number of links between their hosts in the reference; inf on the diagonal.
+        hops: float64 [switch, switch], number of links between hosts of the two switches in the reference; inf on the
+            diagonal.
         delay: float64 [switch, switch], seconds, mean delay between hosts of the two switches, in the direction where
             it is shorter; inf on the diagonal and where not measured.
         inside: float64 [switch], seconds, mean delay between the hosts of one switch; nan for a switch with one host.
