@@ -138,6 +138,48 @@ def test_links_within_steps_of_the_clock_are_refused(seed: int) -> None:
     assert inferred.refusal is not None or find_splits(inferred) == sample.splits
 
 
+@pytest.mark.parametrize("seed", [0, 2, 5])
+def test_errors_of_a_clock_are_added_to_delays(seed: int) -> None:
+    """Delays of 12 ns between threads, and of 45 ns between cores, are measured as multiples of 10 ns."""
+    core = np.arange(32) // 2
+    delays = np.where(np.equal.outer(core, core), 12.0, 45.0) * (1 - np.eye(32))
+    pairs = {frozenset((first, first + 1)) for first in range(2, 32, 2)} | {frozenset(range(2, 32))}
+    inferred = infer_sample(Sample(measure_in_steps(delays, 10.0, seed) * 1e-9, pairs), InferenceEffort(replicates=20))
+    assert find_splits(inferred) == pairs
+    assert inferred.refusal is None
+
+
+def test_a_pair_of_threads_slower_than_others_is_a_switch() -> None:
+    """The threads of core 0 are slower than others, as on a measured Xeon Gold 6242."""
+    thread = np.arange(32)
+    delays = disturb(np.where(np.equal.outer(thread % 16, thread % 16), 7.4, 48.0) * (1 - np.eye(32)), 0.02, 1)
+    delays[0, 16] = delays[16, 0] = 13.8
+    delays[0, 1:16] *= 1.1
+    delays[1:16, 0] *= 1.1
+    inferred = infer_sample(Sample(delays * 1e-9, set()), InferenceEffort(replicates=20))
+    assert frozenset(range(32)) - {0, 16} in find_splits(inferred)
+    assert inferred.refusal is None
+
+
+@pytest.mark.parametrize(("seed", "apart"), [(0, 1.0), (1, 1.0), (2, 1.4), (3, 1.4)])
+def test_distances_of_regions_are_no_switches_and_no_factors(seed: int, apart: float) -> None:
+    """Each region of a cloud has three zones of three hosts; distances of regions differ by up to 40%."""
+    draw = np.random.default_rng(seed)
+    region, zone = np.arange(36) // 9, np.arange(36) // 3
+    between = np.triu(draw.uniform(60, 60 * apart, (4, 4)), 1)
+    delays = (between + between.T)[np.ix_(region, region)]
+    delays[np.equal.outer(region, region)] = 0.9
+    delays[np.equal.outer(zone, zone)] = 0.2
+    np.fill_diagonal(delays, 0.0)
+    inferred = infer_sample(Sample(disturb(delays * 1e-3, 0.01, seed), set()))
+    groups = [
+        frozenset(np.flatnonzero(unit == each).tolist()) for unit in (region, zone) for each in range(unit.max() + 1)
+    ]
+    assert find_splits(inferred) == {frozenset(range(36)) - group if 0 in group else group for group in groups}
+    assert inferred.topology.method == "levels"
+    assert not any("factor" in note for note in inferred.topology.notes)
+
+
 def test_a_refusal_names_the_steps_of_the_clock() -> None:
     refusals = (infer_sample(processor_by_a_coarse_clock(seed)).refusal for seed in range(6))
     assert any(refusal and refusal.startswith("delays are multiples of 5.2") for refusal in refusals)

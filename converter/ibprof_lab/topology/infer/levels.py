@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
-from math import log, sqrt
+from math import log, log1p, sqrt
 
 import numpy as np
 import numpy.typing as npt
@@ -25,8 +25,8 @@ from ibprof_lab.topology.infer.candidate import FLOOR, NORMAL, Candidate, Floats
 _NETWORK_SECONDS = (600e-9, 100e-6)
 """Range of typical delays in one building's network. Delays in a machine are shorter, between sites longer."""
 
-NETWORK_STEP, _OTHER_STEP = log(1.06), log(1.3)
-"""Smallest difference between the heights of a switch and its parent: in a network, and otherwise."""
+_MACHINE_STEP, NETWORK_STEP, _FAR_STEP = log(1.3), log(1.06), log(1.5)
+"""Smallest difference between the heights of a switch and its parent: in a machine, in a network, between sites."""
 
 _SHARED, _INDEPENDENT = 2.5, 1.2
 """Smallest difference between the heights of a switch and its parent, in standard deviations of the errors: `_SHARED`
@@ -143,6 +143,9 @@ class LinkedHosts:
             below = self.height[tree.child[node - leaves]].max()
             self.is_known[node] = len(values) > 0
             self.height[node] = max(below, float(np.median(values))) if len(values) else below
+        for node in range(2 * leaves - 3, leaves - 1, -1):
+            if not self.is_known[node]:  # no switch; its children are compared with the node above
+                self.height[node] = self.height[self.parent[node]]
 
     def between(self, node: int) -> npt.NDArray[np.floating]:
         """Return log delays between the hosts of a node's two children, a view: [host of first, host of second]."""
@@ -206,7 +209,8 @@ def find_levels(delays: npt.NDArray[np.floating], known: npt.NDArray[np.bool_], 
         if left == 1:
             break
         longer = np.where(known, residuals + (logs - stand_in), np.nan)
-        more = _find_factors(longer)
+        # Between sites, longer delays show that a host is far away, not that it is slow.
+        more = np.zeros(hosts) if is_far(delays[known]) else _find_factors(longer)
         if more.any():
             factor = factor + more
             continue
@@ -268,10 +272,14 @@ def _fit(
             break
     hidden = 0
     if clock:
-        more = np.setdiff1d(list(_find_gaps(linked, delays, deviation, least, 0.0, errors)), kept)
+        more = np.setdiff1d(list(_find_gaps(linked, delays, deviation, least, 0.0, errors)), kept).astype(int)
         # Take means: the median of rounded delays is a rounded delay, and their mean is more exact.
         tree, height = linked.take_nodes(kept, np.mean)
-        hidden = len(more) if len(more) and 2 * linked.size[more].sum() >= hosts else 0
+        # Equal switches are either all found or all hidden: their delays differ by at most one step.
+        seconds, size = np.exp(linked.height), linked.size
+        is_peer = seconds[more, None] < seconds[kept] + 1.5 * clock
+        is_peer &= size[more, None] == size[kept]
+        hidden = len(more) if is_peer.any() or 2 * size[more].sum() >= hosts else 0
     return Levels(tree, height, kept, linked, factor, clock, hidden, errors), residuals, deviation
 
 
@@ -304,10 +312,12 @@ def _find_gaps(
         height, size = linked.height[node], linked.size[node]
         step = linked.height[linked.parent[node]] - height
         seconds = float(np.exp(height))
-        floor = NETWORK_STEP if _NETWORK_SECONDS[0] < seconds < _NETWORK_SECONDS[1] else _OTHER_STEP
-        error = float(np.hypot(deviation, _CLOCK * clock / seconds))
+        floor = (_MACHINE_STEP, NETWORK_STEP, _FAR_STEP)[int(np.searchsorted(_NETWORK_SECONDS, seconds))]
         pairs, pairs_above = size * (size - 1) / 2, size * (linked.size[linked.parent[node]] - size)
-        needed = max(0.0 if errors else floor, error * (least + largest * sqrt(1 / pairs + 1 / pairs_above)))
+        width = least + largest * sqrt(1 / pairs + 1 / pairs_above)
+        # Errors of the clock add seconds; other errors are proportional to the delay.
+        error = float(np.hypot(deviation * width, log1p(_CLOCK * clock * width / seconds)))
+        needed = max(0.0 if errors else floor, error)
         if step >= needed and not _lacks_a_slow_host(linked, delays, node):
             yield node
 
@@ -331,16 +341,18 @@ def _find_false_pairs(levels: Levels, logs: npt.NDArray[np.floating]) -> npt.NDA
     """Return the heights that replace the logarithms of false pairs, [n, n]; nan for all other pairs.
 
     A false pair has a far too short delay, which is the only reason for a switch with its two hosts. The two hosts
-    of a false pair have different delays to other hosts. If many switches with two hosts have the same delay, their
-    pairs are not false.
+    of a false pair have different delays to other hosts. If many switches with two hosts have the same delay, pairs
+    with this delay or a longer one are not false.
     """
     instead = np.full(logs.shape, np.nan)
     linked = levels.linked
     if linked.leaves < _FEWEST_OTHERS:
         return instead
     pairs = levels.node[linked.size[levels.node] == 2]
-    same = np.abs(np.subtract.outer(linked.height[pairs], linked.height[pairs])) < _LIKE_OTHERS
-    for node in pairs[same.sum(axis=1) <= np.maximum(3, _OF_PAIRS * len(pairs))].tolist():
+    height = linked.height[pairs]
+    peers = (np.abs(np.subtract.outer(height, height)) < _LIKE_OTHERS).sum(axis=1)
+    usual = height[peers > np.maximum(3, _OF_PAIRS * len(pairs))].min(initial=np.inf)
+    for node in pairs[height < usual - _LIKE_OTHERS].tolist():
         one, other = linked.hosts_below(node).tolist()
         alike = np.inf
         for host in (one, other):

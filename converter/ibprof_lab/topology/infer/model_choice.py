@@ -115,6 +115,7 @@ def choose_model(
         found.insert(0, nested)
     best, of_best, least = found[0], filled, np.inf
     scores: dict[str, float] = {}
+    far = is_far(delays[measured])
     for candidate in found:
         values = even if candidate is nested else filled
         reached = score(candidate, values, measured)
@@ -123,7 +124,7 @@ def choose_model(
         scores[candidate.model] = min(reached, scores.get(candidate.model, np.inf))
         # The simplest candidate comes first, and is chosen among equally good candidates.
         is_better = reached < least if candidate.model == best.model else reached < least - CLOSE and _explains_more(
-            best.residuals(of_best), candidate.residuals(values), measured
+            best.residuals(of_best), candidate.residuals(values), measured, far
         )  # fmt: skip
         if is_better:
             best, of_best, least = candidate, values, reached
@@ -208,17 +209,19 @@ def _even_out(delays: Floats, known: npt.NDArray[np.bool_]) -> tuple[Floats, Cal
     )
 
 
-def _explains_more(simple: Floats, free: Floats, measured: npt.NDArray[np.bool_]) -> bool:
+def _explains_more(simple: Floats, free: Floats, measured: npt.NDArray[np.bool_], far: bool) -> bool:
     """Return True if a model with more parameters explains the whole pattern that a simpler model leaves.
 
     A model with many parameters can always explain a part of the pattern by false switches, which is no evidence.
+    Between sites, no pattern may be left at all, since distances on a map are nearly those of some tree.
 
     Args:
         simple, free: residuals of the simpler model and of the model with more parameters.
         measured: True for residuals that are tested.
+        far: True if the delays are longer than in a network in one building.
     """
     left, still = find_pattern(simple, measured), find_pattern(free, measured)
-    return still.strength < _EXPLAINED or still.deviation < _MUCH_LESS * left.deviation
+    return still.strength < _EXPLAINED or (not far and still.deviation < _MUCH_LESS * left.deviation)
 
 
 def find_outliers(
