@@ -74,8 +74,8 @@ struct ibp_sim_waiter {
 };
 
 /* A waiting packet in fewer bytes, because waiting packets need the most memory. `held`: the queue whose buffer the
- * packet occupies + IBP_SIM_QUEUES * (number of queues that have admitted the packet, at most IBP_SIM_PATH_MAX) +
- * IBP_SIM_SHORT if the packet is the last one of its message and smaller than other packets. */
+ * packet occupies + IBP_SIM_QUEUES * (number of queues that have admitted the packet, at most IBP_SIM_PATH_MAX).
+ * IBP_SIM_SHORT is added if the packet is the last one of its message and smaller than other packets. */
 struct ibp_sim_packed {
     uint32_t client, held;
 };

@@ -121,8 +121,9 @@ static inline void ibp_add_size(uint64_t *bins, uint64_t bytes)
     bins[ibp_size_bin(bytes)] += 1;
 }
 
-/* Return the slot of an existing counter, without a function call; NULL if the slot is not at the key's hash position.
- * The caller then uses ibp_count. Call this only while at most one thread can be in MPI. */
+/* Return the slot of an existing counter, without a function call. Return NULL if the slot is neither at the key's hash
+ * position nor next to it: the caller then calls a function that finds or creates it. Call this only while at most one
+ * thread can be in MPI. */
 static inline const struct ibp_slot *ibp_slot_known(uint32_t origin, enum ibp_kind kind, enum ibp_direction direction,
                                                     int peer)
 {

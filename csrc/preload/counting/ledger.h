@@ -90,7 +90,7 @@ static inline bool ibp_ledger_type_size(struct ibp_demanding call, uint64_t *siz
 }
 
 /* Add the bytes of a call that sends to a peer on MPI_COMM_WORLD to the demand of its operation and this peer. Return
- * false if the demand does not exist yet. */
+ * false for other calls, and if ibp_slot_known does not find the demand. */
 static inline bool ibp_ledger_add_to_peer(struct ibp_demanding call, uint64_t bytes)
 {
     const struct ibp_slot *slot;
