@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Refuse to overwrite an input or another output, open outputs, and remove the folders of files from texts."""
+"""Refuse to overwrite an input or another output; open outputs; remove folders from the file paths in texts."""
 
 from __future__ import annotations
 

@@ -212,8 +212,10 @@ def direction_of_hotspot(spot: Mapping[str, Any]) -> LoadedDirection:
 
 
 def _name_largest_call(operations: Any, sites: Any) -> str:
-    """Return the call that sends most of a link direction's bytes; empty if none does. Add the call's line if this line
-    certainly sends most of the bytes."""
+    """Return the call that sends more than half of a link direction's bytes; empty if none does.
+
+    The call's line is added if this line certainly sends more than half of the bytes.
+    """
     operation, site = (next(iter(each), None) for each in (operations, sites))
     if operation is None or operation["name"] == ALL or operation["share"] <= _MOST:
         return ""

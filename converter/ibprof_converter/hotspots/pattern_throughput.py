@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Compute the share of its links' speed that a pair of hosts gets if all pairs of a pattern send at once.
+"""Compute the share of the links' speed that each pair of hosts gets if all pairs of a pattern send at once.
 
 Each link is divided evenly among the pairs whose routes pass the link. A pair's speed is the smallest speed that it
 gets on any link of its route. The pair's share is this speed / the pair's speed if no other pair sent. The mean share

@@ -36,8 +36,9 @@ STOPPED_BY_CLOCK = (
 """Note on a search that the clock ended; left out if the placement is optimal."""
 
 LIMITS = (
-    "times are bytes over data rate, summed over the whole job along static routes. They ignore when bytes flow, "
-    "queueing, latency and the traffic of other jobs. Placements with close times may be in another order in practice"
+    "times are bytes over data rate, summed over the whole job along static routes. They ignore the moments at which "
+    "bytes flow, queueing, latency and the traffic of other jobs. Placements with close times may be in another order "
+    "in practice"
 )
 
 ADAPTIVE_LIMITS = (

@@ -170,7 +170,10 @@ def _from_elsewhere(neighbours: Neighbours, amount: npt.NDArray[np.int64], slots
 
 
 def _largest_rate_into_port(paths: SwitchPaths, rail: int, rate: npt.NDArray[np.float64]) -> float:
-    """Return the largest sum over a port: the rates of all link directions with which paths to the port end."""
+    """Return the largest total rate into a port.
+
+    A port's total is summed over the link directions that are the last between switches on a path to the port.
+    """
     ports = paths.lid.shape[1]
     step = max(_PATHS // paths.leaves, 1)
     largest = 1e-300

@@ -97,7 +97,10 @@ def _note_unmatched(unmatched: Counter[tuple[str, str]]) -> Iterator[str]:
 
 
 def _select(rank: Rank, ports: Sequence[Port]) -> list[Port] | None:
-    """Return the ports that the rank's first variable with any allowed port allows; None if no variable allows any."""
+    """Return the ports that the rank's environment allows; None if it allows none of `ports`.
+
+    The first environment variable that allows any of the ports decides.
+    """
     for choice in rank.choices:
         if read := _VARIABLES.get(choice.name):
             kept = [port for port in ports if read(choice.text, port)]

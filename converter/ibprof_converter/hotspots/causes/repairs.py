@@ -504,7 +504,7 @@ class FreePorts:
 
         Peers are the switches with links to `far` and to another neighbour of the node. Leaves, for example, share
         their spines; switches of different groups of a dragonfly share no neighbour. All peers that use this port
-        number must use it for `far`. If there are several peers, at least two must use it.
+        number must use it for `far`. If there are several peers, at least two of them must use this port number.
         """
         neighbours = set(self._far[node].values()) - {far}
         others = [self._far[each] for each in set(self._far[far].values()) - {node}]

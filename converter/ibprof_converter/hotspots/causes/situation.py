@@ -302,7 +302,7 @@ class RankFlows:
 def find_rank_flows(
     placed: Traffic, demand: RankTraffic | None, hosts: Hosts, subnets: Sequence[Subnet]
 ) -> RankFlows | None:
-    """Return the traffic between the ranks of a job; None if ranks cannot be moved.
+    """Return the traffic between the ranks of a job; None if the model cannot place the ranks on other slots.
 
     The result is None for several jobs, if the rank or host of some bytes is unknown, if a host lacks a rail, and if
     the search does not support `SPREAD` on these hosts.
@@ -319,7 +319,7 @@ def find_rank_flows(
         return None
     host = _host_of_ranks(placed.rank_lid, hosts, subnets)
     if (host == NO_HOST).any() or (host[placed.source_rank] == host[placed.destination_rank]).any():
-        return None  # In a pattern, two adapters of one host can send to each other: they are no ranks.
+        return None  # In a pattern, two adapters of one host can send to each other: adapters are no ranks.
     if placed.nic == label_of_policy(SPREAD):
         try:
             own = {number: int((host == number).sum()) for number in np.unique(host).tolist()}
