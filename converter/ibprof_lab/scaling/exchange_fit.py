@@ -125,11 +125,11 @@ def fit_exchange(sizes: Sequence[float], processes: Sequence[int], exchanged: Se
         sizes, processes, exchanged: n, p and bytes of each run.
 
     Returns:
-        The fit; None if no run exchanged bytes.
+        The fit; None if no run exchanged bytes, although some runs had several processes.
 
     Raises:
-        ValueError: there are fewer than two different numbers of processes, without the runs of several processes that
-            exchange no bytes; or only some of the runs with one process exchange bytes.
+        ValueError: there are fewer than two different numbers of processes (runs of several processes that exchange no
+            bytes do not count); or only some of the runs with one process exchange bytes.
     """
     n, p, x = (np.asarray(each, float) for each in (sizes, processes, exchanged))
     has_bytes = x > 0

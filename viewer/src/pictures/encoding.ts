@@ -139,7 +139,7 @@ function rankValues({ value }: LinkValue, steps: Uint8Array): Ranking {
   return { first: ranked.slice(0, RANKED), used: ranked.length, least, most };
 }
 
-/** Encode the change between two runs. Link directions with an unknown load are drawn as without load. */
+/** Encode the change between two runs. A link direction with an unknown load is drawn like one without load. */
 export function encodeChanges(
   run: Run,
   state: State,

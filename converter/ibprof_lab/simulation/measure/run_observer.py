@@ -121,7 +121,9 @@ def count_turns(client: Counts, done: Counts) -> Counts:
 
 
 class Operations:
-    """Finds the operations of a collective among its messages, during a simulation. Only unfinished ones are stored.
+    """Finds the operations of a collective among its messages during a simulation.
+
+    Only unfinished operations are stored.
 
     Args:
         simulation: simulation that has not run yet.

@@ -44,8 +44,8 @@ _ON_STEPS = 0.97
 
 _LEAST_FACTOR = 0.03
 _UNLIKE = 2.5
-"""The median residual of a host is removed from the host's delays if it exceeds this number of standard deviations over
-all hosts."""
+"""The median residual of a host is removed from the host's delays if it differs from the median of all hosts by more
+than this number of robust standard deviations."""
 
 _FAR = 4.0
 _FAR_AT_LEAST = 0.1

@@ -358,8 +358,8 @@ def _connect(arcs: Arcs, a: int, b: int) -> None:
 def _close_cycles(values: Floats, arcs: Arcs) -> None:
     """Stage 3: add each arc that is shorter than every path over a third process.
 
-    Paths are over measured delays. In the paper, paths are over arcs added so far, and the result depends on the order
-    of the processes.
+    Paths consist of measured delays. In the paper, paths consist of arcs that were added before, so that the result
+    depends on the order of the processes.
     """
     distance = shortest_path(np.where(np.isfinite(values), values, 0.0), directed=True)
     np.fill_diagonal(distance, np.inf)
