@@ -144,7 +144,9 @@ def effective_bandwidth(r_max: float, n_max: float, word: float = WORD) -> float
 
 
 def correlate_with_rank(systems: list[ListedSystem]) -> dict[str, float]:
-    """Return Spearman's correlation of each quantity with the rank in the list; nan for fewer than three systems.
+    """Return Spearman's correlation of each quantity with the rank in the list.
+
+    The correlation is nan if fewer than three systems have the quantity, or if all have the same value.
 
     If the correlation is near -1, the quantity is a good predictor: a larger value means a better rank.
     """

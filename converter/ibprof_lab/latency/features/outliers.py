@@ -101,7 +101,7 @@ def _polish(matrix: Matrix) -> tuple[Matrix, Matrix]:
 
 
 def _stand_out(effects: Matrix) -> Matrix:
-    """Return robust z-scores of effects: 0 for effects up to `LEAST_CHANGE`, infinite for a process without a delay."""
+    """Return robust z-scores of effects: 0 within `LEAST_CHANGE` of the median, infinite without a delay."""
     away = np.abs(effects - np.nanmedian(effects))
     scale = MAD_TO_SIGMA * np.nanmedian(away)
     score = away / max(scale, 1e-3)

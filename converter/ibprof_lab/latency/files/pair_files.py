@@ -98,7 +98,8 @@ def read_pair_rows(
 
     Returns:
         Names of the n ends. Message lengths in bytes, int64 [length], ascending; 0 if the file has no lengths. Delays
-        in seconds, float64 [length, n, n]: the median of a pair's lines, nan for a pair without a line.
+        in seconds, float64 [length, n, n]: the median of a pair's lines, nan for a pair without a delay, 0 on the
+        diagonal.
 
     Raises:
         InputError: a line is invalid; the message has the line.

@@ -405,7 +405,10 @@ def _share_to(watch: Watch, hosts: npt.NDArray[np.bool_]) -> npt.NDArray[np.floa
 
 
 def _find_outliers(values: npt.NDArray[np.float64], *, is_rate: bool) -> npt.NDArray[np.bool_]:
-    """Return a mask of the values that show a much slower sender than the other values, bool; False for nan."""
+    """Return a mask of the values that show a much slower sender than the other values, bool.
+
+    It is False for nan, and everywhere if fewer than `_LEAST_PEERS` values are known.
+    """
     cost = 1 / np.maximum(values, 1e-9) if is_rate else values
     known = cost[~np.isnan(cost)]
     if len(known) < _LEAST_PEERS:

@@ -117,7 +117,7 @@ def _describe_outcome(outcome: Outcome, jobs: Sequence[str]) -> Row:
 
 
 def describe_latency(latency: Latency) -> Row:
-    """Return the columns of a latency, times in microseconds; times are None if the mean did not settle."""
+    """Return the columns of a latency, in microseconds; latencies are None if the mean did not settle."""
 
     def us(value: float) -> float | None:
         return round(value / 1000, 4) if latency.is_settled and not math.isnan(value) else None

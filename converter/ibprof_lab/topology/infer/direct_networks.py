@@ -98,7 +98,8 @@ def find_regular(delays: Floats, known: npt.NDArray[np.bool_]) -> Candidate | No
         delays, known: as for `find_direct`.
 
     Returns:
-        The network; None if sorted delays have no gap, or if the links found do not connect all hosts.
+        The network; None if `find_regular_links` finds no links, if its links do not connect all hosts, or if the
+        delays do not grow with the number of hops.
     """
     edge = find_regular_links(delays, known)
     hops = None if edge is None else _count_hops(edge, len(delays))
@@ -122,7 +123,9 @@ def find_regular(delays: Floats, known: npt.NDArray[np.bool_]) -> Candidate | No
 
 
 def find_regular_links(delays: Floats, known: Known) -> npt.NDArray[np.int32] | None:
-    """Return the links of `find_regular`, int32 [link, 2]; None if their number does not fit a regular network."""
+    """Return the links of `find_regular`, int32 [link, 2]. Return None for at most `_MOST_NEIGHBOURS` + 1 hosts, if the
+    sorted delays have no gap, or if the number of links does not fit a regular network.
+    """
     hosts = len(delays)
     if hosts <= _MOST_NEIGHBOURS + 1:
         return None
@@ -338,8 +341,8 @@ def find_switched(
         errors: known standard deviation of the errors with which the tree was found; 0 if unknown.
 
     Returns:
-        The network. None if the tree has fewer than four lowest switches, if a host is on none of them, or if no
-        network explains the delays.
+        The network. None if the tree has fewer than four lowest switches, if a host is on none of them, if no pair on
+        one of them or between two of them was measured, or if no network explains the delays.
     """
     leaf = np.setdiff1d(np.unique(tree.node_of_leaf), tree.parent[1:])
     if len(leaf) < 4 or not np.isin(tree.node_of_leaf, leaf).all():

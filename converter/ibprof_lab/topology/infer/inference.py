@@ -149,7 +149,9 @@ def _resample(choice: ModelChoice, hosts: tuple[str, ...], effort: InferenceEffo
 
 
 def _infer_from_core(values: PairDelays, core: npt.NDArray[np.integer], effort: InferenceEffort) -> Inference | None:
-    """Infer the core's topology, and attach all other hosts; return None if nested switches do not explain the core."""
+    """Infer the core's topology, and attach all other hosts. Return None if measured pairs do not connect the core with
+    most hosts, or if nested switches do not explain the core.
+    """
     chosen, said = _leave_out(values.seconds)
     if not np.isin(core, chosen).all():
         return None

@@ -100,7 +100,8 @@ def find_two_rails(delays: Floats, known: npt.NDArray[np.bool_]) -> TwoRails | N
         known: bool [n, n], True for measured delays.
 
     Returns:
-        The rails; None if only one rail is found.
+        The rails. None for fewer hosts than `_FEWEST_FOR_RAILS`, for more than `LARGEST_RAILS`, or if two rails do not
+        improve the score.
     """
     hosts = len(delays)
     if not _FEWEST_FOR_RAILS <= hosts <= LARGEST_RAILS:

@@ -285,7 +285,7 @@ def _fit(matrix: csr_matrix, delays: Floats) -> tuple[Floats, Floats]:
 
 def _usual_of_like(reference: Reference, latency: Floats) -> Floats:
     """Return each link's usual latency, float64 [link]: the lower median over all links with the same speed and the
-    same distance from hosts. The value is nan if no other link has both.
+    same distance from hosts. The value is nan if no other link of known latency has both.
     """
     ends = np.flatnonzero(reference.is_end)
     far = dijkstra(reference.adjacency(), directed=False, unweighted=True, indices=ends, min_only=True)

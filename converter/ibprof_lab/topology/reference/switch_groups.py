@@ -120,7 +120,8 @@ def compare_switch_links(between: SwitchDistances, graph: nx.Graph) -> tuple[Lin
         graph: result of `reduce_graph`.
 
     Returns:
-        Missing links, and additional links. None if delays over one and over two links do not differ clearly.
+        Missing links, and additional links. None if delays over one and over two links were not both measured, or do
+        not differ clearly.
     """
     half = np.nan_to_num(between.inside, nan=np.nan_to_num(_median(between.inside))) / 2
     apart = between.delay - half[:, None] - half
