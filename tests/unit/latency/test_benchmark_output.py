@@ -87,6 +87,15 @@ def test_nccl_tests_of_two_ranks_become_a_matrix(tmp_path: Path) -> None:
     assert np.allclose(delays.median[:, 1, 2] * 1e6, [15.5, 16.5])
 
 
+@pytest.mark.parametrize(
+    "command",
+    ["mpirun -H n1,n2", "mpirun --host n1:1,n2:1", "srun -w n1,n2", "srun --nodelist=n[1-2] -N 2", "srun -w n[1,2]"],
+)
+def test_hosts_are_read_from_the_command_of_a_launcher(tmp_path: Path, command: str) -> None:
+    (tmp_path / "osu.txt").write_text(f"+ {command} osu_latency\n{OSU}1  0.5\n")
+    assert read_delays(tmp_path / "osu.txt").labels == ("n1", "n2")
+
+
 def test_gpus_of_one_host_are_leaves(tmp_path: Path) -> None:
     runs = [("h1", 0, "h1", 1, 1.5, 2), ("h1", 0, "h2", 0, 3, 4), ("h1", 1, "h2", 0, 3, 4)]
     (tmp_path / "nccl.txt").write_text("".join(NCCL_RUN.format(*run) for run in runs))
@@ -115,6 +124,7 @@ def test_the_table_of_delays_is_chosen_by_its_caption(tmp_path: Path, separator:
             "mpirun -H a,b,c,d osu_multi_lat\n# OSU MPI Multi Latency Test v7.2\n# Size  Latency (us)\n1  5\n",
             r":1: expected the two hosts of a run, found 4: osu_multi_lat prints the mean of all pairs",
         ),
+        (f"srun -w n[1- osu_latency\n{OSU}1  0.5\n", r":1: expected the two hosts of a run, found 'n\[1-': expected"),
         (NCCL_RUN.format("a", 0, "b", 0, 1, 2).replace("Rank  1", "Rank  3"), r"txt:7: expected rank 1, found 3"),
         (
             NCCL_RUN.format("a", 0, "b", 0, 1, 2).replace("#\n#    ", "#  Rank  2 Pid 9 on c device  0 [0x1] X\n#    "),

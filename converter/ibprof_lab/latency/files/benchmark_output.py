@@ -17,7 +17,8 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
-from ibprof.errors import InputError, quote_found
+from ibprof.errors import InputError, UsageError, quote_found
+from ibprof.text.host_lists import expand_hosts
 from ibprof_lab.latency.files.pair_files import ENDS, SECONDS
 from ibprof_lab.latency.model.delays import Delays
 
@@ -28,7 +29,8 @@ Run = tuple[tuple[str, str], dict[int, float]]
 _OSU = re.compile(r"#\s*OSU\s.*\bTest\b")
 _OSU_LATENCY = re.compile(r"#\s*OSU \S+ (Multi |Multi-threaded |Multi-process )?Latency Test\b")
 _OSU_COLUMNS = re.compile(r"#\s*Size\s.*?(\((?:s|ms|us|ns)\))")
-_HOSTS_OPTION = re.compile(r"(?:^|\s)(?:-H|--?hosts?)[ =](\S+)")
+_HOSTS_OPTION = re.compile(r"(?:^|\s)(?:-H|--?hosts?|-w|--nodelist)[ =](\S+)")
+_SLOTS = re.compile(r":\d+(?=,|$)")
 _PAIR = re.compile(r"[#=+\-\s]*([^\s,#=]+?)(?:\s*(?:,|<?-+>)\s*|\s+)([^\s,#=]+?)[=:\-\s]*")
 _NCCL_RANK = re.compile(r"#\s*Rank\s+(\d+)\s+(?:Group\s+\d+\s+)?Pid\s+\d+\s+on\s+(\S+)\s+device\s+(\d+)")
 _NCCL_COLUMNS = re.compile(r"#\s*(?:size|bytes)\s.*\btime\b")
@@ -104,7 +106,7 @@ def _find_ends(path: Path, lines: Lines, previous: int, start: int) -> tuple[str
     """Return the names of a run's two hosts, from the nearest line before the run that names two hosts."""
     for index in range(start - 1, previous, -1):
         if option := _HOSTS_OPTION.search(lines[index]):
-            hosts = [name.partition(":")[0] for name in option.group(1).split(",")]
+            hosts = _expand_hosts(path, index, _SLOTS.sub("", option.group(1)))
             if len(set(hosts)) != _PAIR_SIZE:
                 raise InputError(
                     path, index + 1, "the two hosts of a run",
@@ -117,6 +119,13 @@ def _find_ends(path: Path, lines: Lines, previous: int, start: int) -> tuple[str
     raise InputError(
         path, start + 1, "a line with the two hosts in front of each run, such as `# n1 n2`", quote_found(lines[start])
     )
+
+
+def _expand_hosts(path: Path, index: int, expression: str) -> list[str]:
+    try:
+        return expand_hosts(expression)
+    except UsageError as error:
+        raise InputError(path, index + 1, "the two hosts of a run", str(error)) from error
 
 
 def _read_nccl(path: Path, lines: Lines) -> Iterator[Run]:
