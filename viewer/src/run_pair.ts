@@ -17,7 +17,7 @@ export function otherRunIndex(state: State): number {
   return run ? 0 : 1;
 }
 
-/** Return the measure of a comparison; by default shares if the runs have different numbers of ranks. */
+/** Return the measure of a comparison; by default shares if the runs' numbers of ranks are known and differ. */
 export function measureFor({ by }: State, one: Model, other: Model): Measure {
   const [ranks, others] = [countRanks(one), countRanks(other)];
   const differ = ranks > 0 && others > 0 && ranks !== others;

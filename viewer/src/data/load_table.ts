@@ -98,7 +98,7 @@ export class LoadTable {
     return { first: shares, count: used, total: amounts.total() };
   }
 
-  /** Number the keys of the flows on a link direction; null if an array of all keys is faster. */
+  /** Number the keys of the flows on a link direction; null without flows, or if an array of all keys is faster. */
   private compress(end: number, key: FlowKey): { of: ArrayLike<number>; keys: number[] } | null {
     if (key.count < FEW_KEYS || !this.router) return null;
     const keys: number[] = [];
@@ -130,7 +130,7 @@ export class LoadTable {
     return this.ranked();
   }
 
-  /** Return the route of the selected pair on each rail; null if no pair is selected. */
+  /** Return the route of the selected pair on each rail; null if no pair is selected, or without flows. */
   pairRoutes(selection: Selection): number[][] | null {
     return this.router && findPairRoutes(this.model, this.by, this.router, selection);
   }

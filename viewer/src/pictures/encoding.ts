@@ -83,7 +83,7 @@ export function encodeLoads(
   };
 }
 
-/** Return the property by which links are coloured instead of loads; without traffic, there always is one. */
+/** Return the property by which links are coloured: the selected one or, without traffic, the first; null for loads. */
 export function findValue(model: Model, { value }: State): LinkValue | null {
   return model.linkValues[value ?? (model.header.about === undefined ? -1 : 0)] ?? null;
 }
@@ -214,7 +214,7 @@ function rangeOfAmounts(all: Amounts[], steps: Uint8Array): [number, number] {
   return [most ? least : 0, most];
 }
 
-/** Return time at line rate / longest time for each amount, in any measure; the longest may be one of `others`. */
+/** Return each amount's time at line rate, scaled so that the longest of `amounts` and `others` is `STEPS` - 1. */
 function emphasiseTimes(
   model: Model,
   measure: Measure,
@@ -241,14 +241,14 @@ function findUnusedRoutes({ table }: Run, state: State, amounts: Amounts): numbe
   return (table.pairRoutes(state) ?? []).flat().filter((end) => !amounts.approximate(end));
 }
 
-/** Return true if the selection is of particular senders or receivers, so that the direction of bytes matters. */
+/** Return true if ranks, hosts, a link direction or a node are selected, so that the direction of bytes matters. */
 export function selectsEndpoints({ ranks, hosts, source, destination, from, to, end, node }: State): boolean {
   return [ranks, hosts, source, destination, from, to, end, node].some((each) => each !== undefined);
 }
 
 /**
  * Return the link direction whose colour a half link has. Both halves have the colour of the busier direction, unless
- * directions matter: in changes, and with selected senders or receivers.
+ * directions matter: in changes, and if `selectsEndpoints`.
  */
 export function colouringEnd({ steps, emphasis, isChange, state }: Encoding, end: number): number {
   const back = end ^ 1;

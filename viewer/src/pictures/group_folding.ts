@@ -21,7 +21,7 @@ interface Ring {
   stretch: number;
 }
 
-/** Return the folding of the ring; null if all groups have traffic or were opened. */
+/** Return the folding of the ring; null without a ring, if no idle group is left to fold, or if no group is in use. */
 export function foldIdleGroups(model: Model, used: Uint8Array, open: readonly number[]): Folding | null {
   if (!model.nodeGroup) return null;
   const owner = findSwitches(model);

@@ -3,7 +3,10 @@
 
 import type { Run } from "../run";
 
-/** Return the first job of each node that has ranks or, where ranks are unknown, sends or receives. */
+/**
+ * Return the job of each node. If there are several jobs, or ranks are unknown, this is the job of the node's first flow.
+ * Other nodes with ranks have job 0.
+ */
 export function findNodeJobs({ model, table }: Run): Map<number, number> {
   const jobs = new Map<number, number>();
   const { flows } = model;
