@@ -59,8 +59,8 @@ def read_benchmark_runs(path: Path, lines: Lines) -> Delays:
     """Read a file with one run of OSU's latency tests or nccl-tests per pair.
 
     Output of nccl-tests names the hosts; OSU's does not. A line before each OSU run must have two names, or be the
-    launcher's command with `-H` or `--host`. The first of the two names is the sender. The delay of a pair with several
-    runs is the median of these runs.
+    launcher's command with `-H`, `--host`, `-w` or `--nodelist`. The first of the two names is the sender. The delay of
+    a pair with several runs is the median of these runs.
 
     Raises:
         InputError: the output is invalid; the message has the line.

@@ -79,7 +79,8 @@ class Levels:
         linked: binary tree of the hosts.
         factor: float64 [host], logarithm of the factor that was removed from the host's delays; 0 for most hosts.
         clock_step: resolution of the clock, seconds, if the clock causes the errors of the delays; else 0.
-        hidden: number of further switches that clock errors may hide; 0 if less than half of the hosts are on these.
+        hidden: number of further switches that clock errors may hide. 0 if these switches have less than half of the
+            hosts, and none of them is like a switch that was found.
         errors: known standard deviation of the logarithm of a delay; 0 if unknown.
     """
 
@@ -300,9 +301,9 @@ def _find_gaps(
 ) -> Iterator[int]:
     """Yield the indices of the nodes that are switches, the largest index first, without the root.
 
-    The gap to the parent's height must exceed a lower limit, and the sum of two errors. The first error, `least`
-    deviations, is common to all pairs of the node. The second is the largest of n^3 / 6 random differences between the
-    means of the node's and the parent's delays.
+    The gap to the parent's height must exceed a lower limit (if `errors` is 0), and the sum of two errors. The first
+    error, `least` deviations, is common to all pairs of the node. The second is the largest of n^3 / 6 random
+    differences between the means of the node's and the parent's delays. Errors of the clock lengthen both.
     """
     hosts = linked.leaves
     largest = sqrt(2 * log(max(hosts**3 / 6, 2)))
