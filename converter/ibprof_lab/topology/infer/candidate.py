@@ -53,7 +53,7 @@ _LOOKED_AT = 192
 """The test for a pattern takes the residuals of at most this many hosts."""
 
 _ITERATIONS = 40
-_BLOCK = 512
+_BLOCK = 64
 
 
 @dataclass(frozen=True, slots=True)
