@@ -407,7 +407,7 @@ struct ibp_interface {
     int32_t speed_mbps;
     int32_t numa_node;
     uint32_t is_up;
-    /* 0 for virtual interfaces such as bridges, which have no link. */
+    /* 0 for virtual interfaces such as bridges, whose `speed_mbps` is not the speed of a link. */
     uint32_t is_physical;
 };
 

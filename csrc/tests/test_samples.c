@@ -54,7 +54,7 @@ static struct ibp_collective_sample *take(uint64_t stream, uint64_t number, unsi
     return sample;
 }
 
-/* All samples of a rare kind of calls are kept, and those samples of a frequent kind that its level keeps. */
+/* Of a rare kind of calls, all samples are kept; of a frequent kind, the samples that the level of this kind keeps. */
 static void test_space_is_shared(void)
 {
     enum { FREQUENT = 3, RARE = 5, RARE_CALLS = 40, STREAM = 99 };

@@ -88,8 +88,8 @@ struct ibp_placement_problem {
     const int32_t *leaf_switch;
     /* [rails][ports], the LID of a port; 0 if the port has no LID */
     const int32_t *lid;
-    /* [rails], the routes of each rail. A table of all paths takes gigabytes on large fabrics; without the table, each
-     * use of a path computes the path from these routes. */
+    /* [rails], the routes of each rail. Without a table of paths, each use of a path computes it from these routes,
+     * because the table takes gigabytes on large fabrics. */
     const struct ibp_routes *const *routes;
     /* [rails], index in `position` of the first link direction of each rail */
     const uint64_t *position_first;

@@ -67,8 +67,8 @@ static uint32_t number_array(struct distinct *all, const void *item)
     return *index - 1;
 }
 
-/* Count the bits of a word. __builtin_popcountll is slower than this, since not all processors have an instruction for
- * it. */
+/* Count the bits of a word. __builtin_popcountll would be slower, since compilers for all processors of a kind must not
+ * use an instruction that only some of them have. */
 static inline uint32_t count_bits(uint64_t word)
 {
     word -= word >> 1 & UINT64_C(0x5555555555555555);
@@ -88,7 +88,7 @@ static void number_leaves(struct ibp_sim *sim)
     }
 }
 
-/* Set `choice` to the choice among a set of ports. `ports`: a bit for each port. Return false if memory is
+/* Set `choice` (ibp_sim_choice_of) for a set of ports. `ports`: a bit for each port. Return false if memory is
  * exhausted. */
 static bool number_choice(struct distinct *sets, const uint64_t *ports, uint32_t *choice)
 {
@@ -182,8 +182,8 @@ static inline uint32_t bits_of(vector truth)
     return (uint32_t)(bits[0] | bits[1] | bits[2] | bits[3]);
 }
 
-/* Return the least number of bytes in the queues of a set of up to 64 ports. `set`: a bit for each port. [port] is the
- * number of bytes in a port's queue. */
+/* Return the least number of bytes in the queues of a set of up to 64 ports. `queued`: [port], the number of
+ * bytes in the port's queue. `set`: a bit for each port. */
 static inline uint32_t find_least(const uint32_t *queued, uint64_t set)
 {
     vector least = (vector){0} + INT32_MAX;

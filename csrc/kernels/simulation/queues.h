@@ -71,8 +71,9 @@ static inline bool ibp_sim_has_buffer(const struct ibp_sim *sim, const struct ib
     return queue->taken + bytes <= ibp_sim_kind_of(sim, queue)->capacity;
 }
 
-/* Return whether a packet that arrives must wait for buffer of a queue. With adaptive routing and equal buffers, the
- * array `queued` is sufficient, because a queue has more bytes than its buffer while packets wait. */
+/* Return whether a packet that arrives must wait for buffer of a queue. With adaptive routing and equal buffers, only
+ * the array `queued` is read, because the queue itself may not be in the caches. The array is sufficient: while packets
+ * wait, the admitted and waiting bytes exceed the buffer. */
 static inline bool ibp_sim_must_wait(const struct ibp_sim *sim, uint32_t number, uint32_t bytes)
 {
     const struct ibp_sim_queue *queue = &sim->queue[number];

@@ -66,16 +66,17 @@ struct ibp_sim_packet {
     uint32_t size;
 };
 
-/* A packet that waits for a queue's buffer. The members are those of a packet. */
+/* A packet that waits for a queue's buffer. The members have the same meaning as in ibp_sim_packet. */
 struct ibp_sim_waiter {
     uint32_t client;
     uint32_t queue;
     uint32_t size;
 };
 
-/* A waiting packet in fewer bytes, because waiting packets need the most memory. `held`: the queue whose buffer the
- * packet occupies + IBP_SIM_QUEUES * (number of queues that have admitted the packet, at most IBP_SIM_PATH_MAX).
- * IBP_SIM_SHORT is added if the packet is the last one of its message and smaller than other packets. */
+/* A waiting packet in fewer bytes, because waiting packets need the most memory. `held`: the index of
+ * the queue whose buffer the packet occupies, plus IBP_SIM_QUEUES * (number of queues that have admitted the packet, at
+ * most IBP_SIM_PATH_MAX). IBP_SIM_SHORT is added if the packet, the last one of its message, is smaller than other
+ * packets. */
 struct ibp_sim_packed {
     uint32_t client, held;
 };

@@ -48,8 +48,8 @@ static size_t start_unknown(ibp_start_function *start_all, size_t count, void **
     return unknown;
 }
 
-/* Start a partitioned request, or a request whose operation the source cannot see in its messages. The messages count
- * for the call that created the request, which is set as the current call. */
+/* Start a partitioned request, or a request whose messages do not show the operation to the source. The messages
+ * count for the call that created the request; this call is set as the current call. */
 static int start_alone(ibp_start_function *start_all, void **request)
 {
     void *before = ibp_mpi_request(request, 0);

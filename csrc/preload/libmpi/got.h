@@ -30,9 +30,9 @@ struct ibp_replacements {
 };
 void ibp_got_redirect_users(const struct ibp_replacement *replacements, size_t count);
 
-/* Redirect the MPI calls of all libraries, whether or not the dynamic linker has bound these calls. The redirection is
- * permanent. `choose` returns the function to be called: `found`, or a replacement. Only calls of libraries that were
- * opened with RTLD_DEEPBIND need a replacement. */
+/* Redirect the MPI calls of all libraries except MPI's, whether or not the dynamic linker has bound these calls. The
+ * redirection is permanent. `choose` returns the function to be called: `found`, or a replacement. Only calls of
+ * libraries that were opened with RTLD_DEEPBIND need a replacement. */
 void ibp_got_redirect_deep(void *(*choose)(const char *name, void *found));
 
 /* As ibp_got_redirect_deep, for calls of MPI's Fortran bindings in the program and all libraries. */

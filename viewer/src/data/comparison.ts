@@ -28,7 +28,7 @@ export interface Changes {
   count: number;
 }
 
-/** The pairs that occur in either run. For each flow of the run before, `before` has its pair; `after` likewise. */
+/** The pairs that occur in either run. `before`, `after`: for each flow of that run, the index of its pair. */
 interface SharedPairs {
   source: Int32Array;
   destination: Int32Array;

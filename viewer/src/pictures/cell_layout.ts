@@ -104,8 +104,8 @@ function groupEnds(model: Model): CellGroup[] {
 }
 
 /**
- * Return the link directions of each column. A column has the links of a leaf switch to hosts, of a lower switch to
- * higher switches, or, within a level, the links on which a node transmits.
+ * Return the link directions of each column. A column has the links between a leaf switch and hosts, between a
+ * lower switch and higher switches, or, within a level, the links on which a node transmits.
  */
 function sortIntoColumns(model: Model, { low, direction, ends }: CellGroup): number[][] {
   const { endNode, endPort, nodeLevel, nodeX } = model;

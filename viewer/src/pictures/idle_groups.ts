@@ -74,7 +74,7 @@ export function findIdleGroups(
   const { nodeX, nodeY, nodeLevel } = model;
   if (!used.includes(1)) return [];
   const groups: number[][] = [];
-  /** Fold adjacent parts without traffic into one group. */
+  /** Fold each series of adjacent parts without traffic into one group. */
   const foldRuns = (parts: number[][]): void => {
     let run: number[][] = [];
     const end = (): void => {

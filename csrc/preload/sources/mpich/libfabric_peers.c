@@ -76,7 +76,7 @@ uint32_t ibp_fi_peer_of(struct ibp_fi_known_endpoint *endpoint, uint64_t index)
     ibp_lock();
     peer = ibp_peer_enter(&endpoint->peers, index + 1);
     if (peer) number = peer->number ? peer->number : look_up(endpoint, index);
-    if (number != IBP_PEER_UNKNOWN) { /* an unknown number is not stored, because it is known once recording begins */
+    if (number != IBP_PEER_UNKNOWN) { /* an unknown number may become known when recording begins */
         peer->number = number;
         endpoint->last_index = index + 1;
         endpoint->last_number = number;
