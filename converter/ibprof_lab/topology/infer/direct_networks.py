@@ -485,14 +485,14 @@ def _are_neighbours(
 
 
 _BETWEEN = 1.5
-"""Two hosts are not linked if their delays to a third host differ by more than this multiple of a link's delay."""
+"""Without errors, two linked hosts' delays to a third host differ by less than this multiple of a link's delay."""
 
 _UNSURE = 4
 """A delay within this number of standard errors of the limit does not show whether two hosts are linked."""
 
 _DIFFERING = 0.04
-"""Two hosts may be linked if their delays to less than this fraction of the compared hosts differ by more than a
-link."""
+"""Two hosts may be linked if their delays differ by more than `_BETWEEN` links for less than this fraction of the
+compared third hosts."""
 
 
 def _rank(delays: Floats) -> Floats:

@@ -213,7 +213,8 @@ def _explains_more(simple: Floats, free: Floats, measured: npt.NDArray[np.bool_]
     """Return True if a model with more parameters explains the whole pattern that a simpler model leaves.
 
     A model with many parameters can always explain a part of the pattern by false switches, which is no evidence.
-    Between sites, no pattern may be left at all, since distances on a map are nearly those of some tree.
+    Between sites, the model with more parameters must leave no pattern at all, since some tree nearly fits distances on
+    a map.
 
     Args:
         simple, free: residuals of the simpler model and of the model with more parameters.

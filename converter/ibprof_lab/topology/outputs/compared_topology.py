@@ -292,7 +292,7 @@ def _describe_cabling(found: TopologyDifferences) -> Iterator[str]:
     for switch in found.recabled[:_MOST_SHOWN]:
         yield (
             f"wrong cable: the delays show {switch.switch} with {_names(switch.hosts)} nearest to "
-            f"{_names(switch.found_near)}; in the reference it is linked to {_names(switch.near)}"
+            f"{_names(switch.found_near)}; in the reference it is nearest to {_names(switch.near)}"
         )
     for group in found.regrouped[:_MOST_SHOWN]:
         yield (
