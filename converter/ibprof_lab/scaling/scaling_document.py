@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Results as JSON documents (null for infinite and unknown values), and tables printed from these documents."""
+"""Results of scaling models as JSON documents (null for infinite and unknown values), and tables of the documents."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Pictures of the model: performance over processes with p_1/2 and p_max, and measured points."""
+"""Pictures of the analytic model: performance over processes with p_1/2 and p_max, and measured points."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The tooltip of a node or a link direction.
+// The text in the tooltip of a node or a link direction.
 
 import { formatLinkValue } from "../data/link_values";
 import { formatBytes, formatCount, formatShare, printable } from "../format";

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The tooltip of the node or link direction under the pointer.
+// The element that shows the tooltip of the node or link direction under the pointer.
 
 import { byId, element } from "./dom";
 import { type Box, placeTooltip, type Size } from "./tooltip_placement";

@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Results of a simulation as rows of tables. Times in microseconds."""
+"""Results of one simulation as rows of tables: links, latencies, operations, clients, slices of time and queues.
+
+Times in the rows are in microseconds.
+"""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The I/O-congestion threshold: an I/O job's requests delay each other if the interval between requests is shorter.
+"""The I/O-congestion threshold: at shorter intervals between requests, an I/O job's requests delay each other.
 
 A client waits T(I) for each request, then for the interval I: its cycle is I + T(I). For long intervals, T is T0, the
 time of a request alone. For interval 0, T is C, the time in which the servers' links and the routes to them carry one
