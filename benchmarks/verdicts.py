@@ -185,7 +185,7 @@ def multiple(times: float) -> Callable[[float], float]:
 
 
 def at_least(seconds: float, times: float = 0.0) -> Callable[[float], float]:
-    """Return a function as `multiple` does, whose result is at least `seconds`."""
+    """Return a function from the time of the most loaded link to `times` times this time, but at least `seconds`."""
     return lambda line: max(seconds, times * line)
 
 

@@ -232,7 +232,7 @@ def _closed_until(run: Profile, region: int) -> Flags:
     left = (times.last_ns > 0) & (times.last_ns <= closed_last[times.rank])
     included[times.rank[left], times.region[left]] = True
     if not included.any():
-        raise UsageError(f"region {run.regions[region]!r} was not closed by a mark, so its end is unknown")
+        raise UsageError(f"region {run.regions[region]!r} was not closed by a mark, which --since-start needs")
     return included
 
 

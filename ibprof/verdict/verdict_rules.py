@@ -450,7 +450,8 @@ class _Judge:
     def _say_unsplit(self) -> str:
         """Return a sentence on unsplit time.
 
-        The text is empty if unsplit time is below `LITTLE_MPI` of the time in MPI, or if at least half of it is MPI-IO.
+        The text is empty if unsplit time is below `LITTLE_MPI` of the time in MPI, or if the time in MPI-IO is at least
+        half of the unsplit time.
         """
         times, measured = self._times, self._times.measured if self._times else None
         if times is None or times.parts is None or measured is None or not self._mpi_s:

@@ -307,7 +307,7 @@ _MOST_STEPS = 4096
 """Maximum number of ranks that a delay is traced through."""
 
 _MOST_ROWS = 4_000_000
-"""Maximum number of traced parts of waiting, over all steps. It ends the trace if ranks wait in a cycle."""
+"""Maximum number of traced parts of waiting, over all steps. This limit ends the trace if ranks wait in a cycle."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -340,7 +340,7 @@ class LateRank:
 
 
 def find_late_ranks(run: Profile, calls: SplitCalls, wait_s: npt.NDArray[np.float64]) -> tuple[LateRank, ...]:
-    """Return the `MOST_LATE` late ranks with most waiting at one operation, site and region, sorted by waiting.
+    """Return up to `MOST_LATE` late ranks, each at one operation, site and region, sorted by waiting, descending.
 
     Args:
         calls: the profile's sampled calls, with their waiting.

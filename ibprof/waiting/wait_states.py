@@ -336,7 +336,8 @@ def _need_of_collectives(
 def _find_needed(matched: MatchedSamples, shapes: Integers, start: Integers) -> Integers:
     """Return the row that each row of a collective waits for.
 
-    This row is the root's, or that of the last member to start; in PREFIX collectives, the last of the members so far.
+    In FROM_ROOT collectives this is the root's row; in others, the row of the member that started last. In PREFIX
+    collectives, only the members up to the row's own member are compared.
     """
     begins, counts = find_runs(matched.instance)
     latest = np.lexsort((start, matched.instance))[begins + counts - 1]

@@ -300,4 +300,4 @@ FACTS: dict[str, Callable[[], str]] = {
     "uplink-load": uplink_load,
     "by-hosts": by_hosts,
 }
-"""Name of a fact's mark in the page -> function that returns the text behind this mark."""
+"""Name of a fact in the page (`<!-- fact: NAME -->...<!-- end -->`) -> function that returns the fact's text."""

@@ -107,8 +107,8 @@ class FabricLoads(NotebookView):
         loads: bytes of the links.
         coverage: unseen and modelled data.
         agreement: comparison with port counters; None without port counters.
-        bounds: bounds for adaptive or modelled routes; None if all switches are known to route by their own tables
-            alone.
+        bounds: bounds on the link loads; None for port counters, and if nobody asked for bounds, no dump shows adaptive
+            routing, and no routes are modelled.
     """
 
     fabric: RoutedFabric

@@ -160,10 +160,10 @@ def _check_downlinks(rail: int, fabric: Fabric) -> Iterator[FabricFinding]:
 
 
 def _find_skipped_ports(fabric: Fabric) -> Iterator[str]:
-    """Yield text on port numbers without a cable on all switches of a group: a common neighbour may be off.
+    """Yield text on port numbers that no switch of a group uses: a common neighbour of these switches may be off.
 
-    In a group, each switch uses the same port numbers for the same neighbours. The port numbers of all neighbours have
-    equal distances, such as 1, 3 and 2, 4. The numbers without a cable form sets with these distances.
+    The switches of a group use the same port numbers for the same neighbours. Unused numbers are reported only if the
+    port numbers of all neighbours have equal distances, such as 1, 3 and 2, 4, and the unused numbers have them too.
     """
     level = find_levels(fabric)
     used: dict[int, dict[int, int]] = {}

@@ -260,9 +260,9 @@ def check_rails_alike(fabrics: Sequence[Fabric], hosts: Hosts) -> Iterator[Fabri
 def _check_adapters(fabrics: Sequence[Fabric], hosts: Hosts) -> Iterator[FabricFinding]:
     """Find hosts with fewer adapters on a rail than on others, and hosts whose adapters on two rails are swapped.
 
-    A host with fewer adapters is not reported if at least a quarter of all hosts have as many adapters as it on every
-    rail: the fabric was built so. If at least half of all hosts have fewer adapters, none is reported. To find swaps,
-    hosts with the same names of adapters are compared.
+    A host with fewer adapters is not reported if at least two hosts, and a quarter of all, have the same numbers of
+    adapters on all rails: the fabric was built so. If at least half of all hosts would be reported, none is. To find
+    swaps, hosts with the same names of adapters are compared.
     """
     names: list[list[set[str]]] = []
     for fabric, of_node in zip(fabrics, hosts.of_node, strict=True):

@@ -153,7 +153,7 @@ def _parser() -> argparse.ArgumentParser:
     add_fabric_arguments(parser)
     add_row_arguments(parser)
     parser.add_argument(
-        "--top", metavar="N", type=parse_count, default=_TOP, help=f"number of rows of each table (default: {_TOP})"
+        "--top", metavar="N", type=parse_count, default=_TOP, help=f"number of changes per table (default: {_TOP})"
     )
     parser.add_argument("--json", action="store_true", help="print all changes as JSON")
     parser.add_argument("--html", metavar="FILE", type=Path, help="write the comparison as one HTML page")

@@ -122,7 +122,7 @@ def write_placement(files: PlacementFiles, hosts: Sequence[str], leaves: int = 0
 
     Raises:
         OSError: a file cannot be written; the error names it.
-        UsageError: as `torchrun_script` and `sbatch_options` do.
+        UsageError: `torchrun_script` or `sbatch_options` fails.
     """
     order = files.for_sbatch and files.for_sbatch.with_name(f"{files.for_sbatch.name}.hosts").absolute()
     outputs = (

@@ -181,7 +181,7 @@ def _add_outputs(commands: Subcommands) -> None:
     view = _add(commands, "view", summary, "2026-11-29 -o day.html", _view_day)
     view.add_argument("day", metavar="DAY", type=type_of(_parse_day))
     view.add_argument("-o", "--output", metavar="FILE", type=Path, required=True, help="the page")
-    view.add_argument("--top", type=count_in(1, 1000), default=20, help="jobs per day (default: %(default)s)")
+    view.add_argument("--top", type=count_in(1, 1000), default=20, help="number of shown jobs (default: %(default)s)")
     rename_option(view, "--jobs", "--top")
     summary = "write metrics of the last hour as OpenMetrics text, for Prometheus"
     metrics = _add(commands, "metrics", summary, "-o /var/lib/prometheus/node-exporter/ibprof.prom", _write_metrics)

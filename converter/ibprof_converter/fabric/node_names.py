@@ -102,7 +102,7 @@ def looks_like_name_map(head: bytes) -> bool:
 
 
 def find_name_map(name: str | PathLike[str]) -> Path:
-    """Return the path of a name map: `name` if it exists, else the file of this name in `USUAL_FOLDERS`, if any."""
+    """Return the path of a name map: the file `name` in `USUAL_FOLDERS` if only this file exists, else `name`."""
     path = Path(name)
     if path.exists() or path.is_absolute():
         return path

@@ -98,8 +98,8 @@ def bound_max_seconds(problem: PlacementProblem) -> float:
     pass no link between switches. All other bytes pass such links:
 
     * The bytes that a rank receives pass the last switch-to-switch link directions of the paths to the rank's port.
-    * If all other leaves have fewer slots than there are ranks, some ranks are behind this leaf, and their bytes pass
-      the leaf's uplinks.
+    * If all other leaves together have fewer slots than there are ranks, some ranks are behind this leaf, and their
+      bytes pass the leaf's uplinks.
 
     Returns:
         Seconds; 0 if all ranks fit behind one leaf.

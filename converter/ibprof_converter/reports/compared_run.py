@@ -62,7 +62,7 @@ class ComparedRun:
         parts: dimension (one of `DIMENSIONS`) -> name -> bytes; for SIZE, numbers of messages.
         messages: dimension -> name -> number of messages; no entry if unknown.
         notes: sentences on gaps and modelled data.
-        lost: sentences on ranks and bytes that recording or collection left out.
+        lost: sentences on ranks and bytes that were not recorded.
         nic: how the adapters of ranks were chosen, as in a report; None if no rank had several adapters to choose from.
         load_basis: loads used for links and times, `static` or `estimate`.
         verdict: verdict on the network, as in a report; None if unknown.
@@ -268,9 +268,9 @@ def _fabric_of_report(document: Mapping[str, Any]) -> frozenset[str] | None:
 
 
 def _list_losses(document: Mapping[str, Any]) -> Iterator[str]:
-    """Yield sentences on data that recording and collection left out.
+    """Yield sentences on ranks and bytes that were not recorded.
 
-    The verdict's text names the data that routing left out.
+    The verdict's text names the bytes without a route.
     """
     accounts = [StageAccount(**each) for each in (document.get("coverage") or {}).get("accounts", ())]
     return describe_losses([each for each in accounts if each.stage in ("record", COLLECT)], complete=False)

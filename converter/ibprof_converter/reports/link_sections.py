@@ -224,7 +224,7 @@ def describe_diagnosis(diagnosis: Diagnosis) -> Section:
 
 
 def _list_tried(tried: Sequence[TriedChange]) -> Iterator[str]:
-    """Yield a line for each reason: the reason, and the changes that are no remedies for this reason."""
+    """Yield a line for each reason why tried changes are no remedies: the reason, and these changes."""
     reasons: dict[tuple[int, str], list[str]] = {}
     for each in tried:
         if each.why_not is not None:

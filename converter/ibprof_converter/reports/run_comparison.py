@@ -136,8 +136,9 @@ class AmountChange:
     Attributes:
         name: name of the amount.
         a, b: amounts in the two runs.
-        a_share, b_share: amount / sum of its dimension in the run (for a link: / all routed bytes); for a total in
-            bytes: / all bytes, if shares are compared. None for other totals, and if the divisor is 0.
+        a_share, b_share: amount / sum of its dimension in the run (for a link: / all routed bytes). If shares are
+            compared, a total in bytes, except `bytes`, is divided by all bytes. None for other totals, for numbers of
+            messages of an operation, region or site, and if the divisor is 0.
         change: b - a; if shares are compared, the difference of the shares.
         relative: change / a, or change / a_share if shares are compared; None if the amount in A is 0.
     """
@@ -200,7 +201,7 @@ class RunComparison(NotebookView):
             from.
         change: the change and its reason, in one sentence.
         job_verdicts: verdicts on the network for A and for B, as in their reports; None if unknown.
-        lost: sentences on ranks and bytes that were left out, for A and for B, as in `ComparedRun`.
+        lost: sentences on ranks and bytes that were not recorded, for A and for B.
     """
 
     a: str
@@ -317,7 +318,8 @@ def compare(
     """Compare two runs.
 
     Raises:
-        UsageError: a threshold has a name that neither run has, or that is both an operation and a region.
+        UsageError: a threshold has a name that neither run has, or that is both an operation and a region; or a run
+            lacks the data for a threshold.
     """
     by_share = a.ranks is not None and b.ranks is not None and a.ranks != b.ranks
     notes = list(_merge_notes(a.notes, b.notes))

@@ -306,7 +306,7 @@ def _find_turns(hosts: Hosts, fabrics: Sequence[Fabric]) -> Hosts:
 
 
 def _find_whole(own: tuple[str, ...], kinds: Counter[tuple[str, ...]]) -> tuple[str, ...] | None:
-    """Return a longer list of names that includes `own` and that at least as many hosts have; None if there is none."""
+    """Return a longer list with all names in `own` that at least as many hosts have as `own`; None if there is none."""
     wholes = [
         kind
         for kind, number in kinds.most_common(_MOST_KINDS)

@@ -417,10 +417,10 @@ def _usual(members: Sequence[_Adapter]) -> list[float]:
 def _divide_by_wiring(machines: _Machines) -> set[Slot]:
     """Return the slots that are cabled to networks or leaf switches of storage servers.
 
-    If no slots, or at least half of all slots, are cabled so, return the slots that share a leaf switch on most hosts,
-    if fewer than half of the slots do. Only machines with a storage server's name count as storage servers: a
-    host of the subnet manager may be at a leaf switch of compute adapters. The wiring of most machines decides, since
-    single cables may be swapped.
+    They must be fewer than half of all slots; a slot must be at a storage server's leaf switch on most hosts, or on no
+    host. Otherwise, return the slots that share a leaf switch on most hosts, if fewer than half of the slots do. Only
+    machines with a storage server's name count as storage servers: a host of the subnet manager may be at a leaf switch
+    of compute adapters. The wiring of most machines decides, since single cables may be swapped.
     """
     slots = set(machines.slots)
     outside = {slot for slot in slots if slot[0] in machines.networks_of_servers}

@@ -123,7 +123,7 @@ def _fit(rows: _Rows, limit: int) -> _Rows:
 def merge_times(jobs: Sequence[Profile | None], first_rank: Sequence[int]) -> RunTimes | None:
     """Merge the activity of the ranks of several jobs.
 
-    If all jobs ran at one moment, they keep their times; otherwise all jobs are shifted to a common start.
+    If the runs of all jobs overlap in time, jobs keep their times; otherwise all jobs are shifted to a common start.
 
     Args:
         jobs: the run of each job; None if it was not recorded.

@@ -319,7 +319,7 @@ def find_rank_flows(
         return None
     host = _host_of_ranks(placed.rank_lid, hosts, subnets)
     if (host == NO_HOST).any() or (host[placed.source_rank] == host[placed.destination_rank]).any():
-        return None  # In a pattern, two adapters of one host can send to each other: adapters are no ranks.
+        return None  # The ends of a pattern may be adapters, and two adapters of one host send to each other.
     if placed.nic == label_of_policy(SPREAD):
         try:
             own = {number: int((host == number).sum()) for number in np.unique(host).tolist()}
