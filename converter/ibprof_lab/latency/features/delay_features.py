@@ -82,7 +82,7 @@ class DelayFeatures:
 def find_features(
     delays: Delays, peak_threshold: float | None = None, step_threshold: float | None = None
 ) -> DelayFeatures:
-    """Find peaks and steps of all pairs.
+    """Find peaks and steps of the pairs that were measured at every length.
 
     A straight line of delay over length is fitted and subtracted first, because the transfer time grows with the
     length. A median filter of width 3 removes peaks before the search for steps. If the quartiles are known, the
@@ -210,8 +210,8 @@ def choose_threshold(correlations: Profiles, of_noise: npt.NDArray[np.floating])
     """Return a correlation threshold that noise exceeds in one of 1000 profiles.
 
     The threshold is the 0.999 quantile of the largest |correlation| in each profile of `of_noise`, scaled to the width
-    of the measured noise. `of_noise`, [profile, n], has the correlations of Gaussian noise after the same median
-    filter.
+    of the measured noise, and limited to `_LEAST` to `_MOST`. `of_noise`, [profile, n], has the correlations of
+    Gaussian noise after the same median filter. Without correlations, the threshold is `PAPERS_THRESHOLD`.
     """
     if not correlations.size:
         return PAPERS_THRESHOLD

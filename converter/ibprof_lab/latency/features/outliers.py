@@ -123,8 +123,8 @@ def rate_outliers(delays: Delays, index: int) -> Matrix:
     """Return the largest of three robust z-scores per ordered pair, float64 [n, n].
 
     The three scores rate the distance between the quartiles of the samples, the difference between the two directions,
-    and the difference from the delay predicted from similar processes. A pair without a delay has the score infinity;
-    the diagonal is 0.
+    and the difference from the delay predicted from similar processes. The first score needs quartiles, the third 4 to
+    `_LARGEST` processes. A pair without a delay has the score infinity; the diagonal is 0.
     """
     median = delays.median[index].astype(np.float64)
     size = len(median)
@@ -220,7 +220,7 @@ def compare_delays(before: Delays, after: Delays, least: float = LEAST_CHANGE) -
 
     A pair has changed if its ratio of later to earlier delay differs from the overall ratio by more than `least`, and
     by more than `THRESHOLD` robust standard deviations of all ratios. If both measurements have quartiles, the earlier
-    and later quartile ranges of a changed pair must not overlap.
+    and later quartile ranges of a changed pair must be apart at no fewer than half of the lengths.
 
     Args:
         before, after: measurements; processes are matched by label, lengths by bytes.

@@ -34,7 +34,9 @@ _QUARTILES = ("lower_quartile", "upper_quartile")
 def query_delays(
     delays: Path, unit: str, length: int | None, statistic: str, bandwidth: bool, png: Path | None, json: bool
 ) -> Document:
-    """Return a summary of the measurement, and the matrix of one length if it is small or `length` is given.
+    """Return a summary of the measurement, and the matrix of one length if it is small.
+
+    A large matrix is returned only if `length` or `bandwidth` is given.
 
     The arguments are those of `ibprof-latency show`.
 

@@ -184,7 +184,10 @@ def _infer_from_core(values: PairDelays, core: npt.NDArray[np.integer], effort: 
 def _prefer_two_rails(
     choice: ModelChoice, delays: npt.NDArray[np.floating], models: tuple[str, ...]
 ) -> tuple[TwoRails | None, ModelChoice]:
-    """Return two rails, and the model for delays without their factor; None and `choice` if two rails are no better."""
+    """Return two rails, and the model for delays without their factor.
+
+    Return None and `choice` if two rails are no better, or follow the switches.
+    """
     known = delays > 0
     if choice.levels is None or not is_network(delays[known]):
         return None, choice

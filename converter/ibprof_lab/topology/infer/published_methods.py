@@ -143,7 +143,10 @@ class _Model:
                     changed = True
 
     def _find_clique(self, latency: float) -> list[Vertex] | None:
-        """Return the largest clique of hosts with edges of about the given latency; if there is none, of switches."""
+        """Return the largest clique of hosts with edges of about the given latency; if there is none, of switches.
+
+        Return None if there is no clique of switches either.
+        """
         alike = {False: nx.Graph(), True: nx.Graph()}
         for a, b, data in self.graph.edges(data=True):
             if (of_switches := _is_switch(a)) == _is_switch(b) and are_equal(data[_LATENCY], latency, self._epsilon):

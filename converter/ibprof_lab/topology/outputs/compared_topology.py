@@ -222,7 +222,9 @@ def _shade(colour: str, strength: float) -> str:
 
 
 def _place(comparison: ReferenceComparison) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
-    """Return the x and the y position of each vertex, float64 [vertex] each. A vertex's row is its distance to the
+    """Return the x and the y position of each vertex, float64 [vertex] each.
+
+    The vertices of a regular network are placed on a circle. In other networks, a vertex's row is its distance to the
     nearest host; each row is sorted by the positions in the row below.
     """
     reference = comparison.reference

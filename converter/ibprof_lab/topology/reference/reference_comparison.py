@@ -194,6 +194,8 @@ def _measure_throughput(
 ) -> npt.NDArray[np.float64] | None:
     """Return each pair's throughput from the delays of its shortest and longest messages, bytes/s, float64 [pair].
 
+    Return None if the longest messages are shorter than `_LONG_MESSAGE`, or all messages have the same length.
+
     Source: Bufe, equation 1.5.
     """
     short, long = int(delays.lengths[0]), int(delays.lengths[-1])

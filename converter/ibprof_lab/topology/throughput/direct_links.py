@@ -158,8 +158,9 @@ def _judge(
 def _would_not_fit(routes: InferredRoutes, path: BlockedPath, alone: PairJobResult, others: PairJobResult) -> bool:
     """Return True if the link certainly cannot carry the traffic of all pairs together.
 
-    There are three such cases. The measured throughput of the link is below the sum of the rates; the other pairs slow
-    each other down; the only other pair consists of the two hosts at the ends of the link.
+    If the throughput of the link is known, it must be below the sum of the rates. If it is unknown, or only a lower
+    bound is known, the other pairs must slow each other down, or the only other pair must consist of the two hosts at
+    the ends of the link.
     """
     known, demand = routes.topology.throughput, alone.total + others.total
     edge = routes.edge_between(*path.link)

@@ -199,7 +199,7 @@ def _pair_along_paths(left: dict[int, set[int]]) -> list[Pair]:
 def probe_switches(routes: InferredRoutes) -> dict[int, tuple[PairJob, PairJob, PairJob]]:
     """Return three jobs for each switch with four hosts or more, which show if the switch is narrow (2.3.2). The first
     job has all pairs of the switch's hosts except one, the second job this pair, the third job all pairs. The switch is
-    narrow if the third job has a lower total rate than the first two jobs together.
+    narrow if the total rate of the third job is below `SAME` times the total rate of the first two jobs together.
     """
     probes = {}
     for switch, hosts in _hosts_by_switch(routes).items():
