@@ -114,7 +114,7 @@ def test_a_far_alone_makes_the_estimate_judge(tmp_path: Path, capsys: pytest.Cap
 
 
 def test_placements_are_judged_by_the_estimate(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Eight ranks on a leaf send to another leaf.
+    """Eight ranks on one leaf send to eight ranks on another leaf.
 
     Adaptive routes use all uplinks equally, so no other placement is better.
     """

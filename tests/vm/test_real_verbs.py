@@ -199,7 +199,7 @@ def test_which_rails_a_library_uses_is_seen_in_two_commands(
 
 
 def sent_in_one_subnet(run: Profile) -> dict[str, int]:
-    """Return the bytes that each of the subnet's four ports sent to other ports, or that those fetched from it."""
+    """Return the bytes that each of the subnet's four ports sent to other ports, including reads by those ports."""
     sent = dict.fromkeys(ONE_SUBNET, 0)
     device_of = {gid: device for device, gid in ONE_SUBNET.items()}
     for (device, remote, opcode), (amount, _) in recorded(run).items():

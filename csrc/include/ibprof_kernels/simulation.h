@@ -159,8 +159,8 @@ void ibp_sim_free(struct ibp_sim *sim);
 int ibp_sim_skip_hops(struct ibp_sim *sim);
 
 /* Run until tick `until`. The run ends earlier if `sample` lacks space for one more sample of each client, if all work
- * is done, if all packets are in a deadlock, at a packet without a route, or after IBP_SIM_HOPS_AT_A_TIME hops. If
- * `capacity` is 0, no samples are written. Return the number of written samples, or a negative errno. */
+ * is done, or after IBP_SIM_HOPS_AT_A_TIME hops. It also ends if all packets are in a deadlock, or if a packet has no
+ * route. If `capacity` is 0, no samples are written. Return the number of written samples, or a negative errno. */
 int64_t ibp_sim_run(struct ibp_sim *sim, uint64_t until, struct ibp_sim_sample *sample, uint64_t capacity);
 
 void ibp_sim_look(const struct ibp_sim *sim, struct ibp_sim_state *state);

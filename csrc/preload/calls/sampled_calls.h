@@ -45,7 +45,8 @@ void ibp_collective_end(struct ibp_sampled_collective *sampled, const struct ibp
 
 /* Before persistent requests are started: if the envelopes of their messages are known, none of the messages is
  * sampled, and no receive waits (counting/message_order.h), count the messages and return true. Without sampling,
- * return true and count nothing. Otherwise return false and count nothing. Call this only while at most one thread can be in MPI. */
+ * return true and count nothing. Otherwise return false and count nothing. Call this only while at most one thread can
+ * be in MPI. */
 bool ibp_starts_are_unsampled(void *const *requests, int count);
 
 /* Before a call starts persistent requests: assign sequence numbers to their messages and collectives. */

@@ -117,7 +117,7 @@ def test_the_error_of_samples_covers_the_truth() -> None:
             traces = late_in_turn(rounds=240 + salt).traces()
             total = measure(traces, level=level).total()
             inside += abs(total.wait_s - true_wait(traces)) <= 2 * total.error_s
-    assert inside >= 28  # 28 of 30 intervals contain the true waiting
+    assert inside >= 28  # of 30 intervals of two standard errors, at least 28 contain the true waiting
 
 
 def test_the_error_covers_the_truth_where_calls_have_some_of_their_messages() -> None:

@@ -627,8 +627,8 @@ def _without_name(answer: Answer, odd: str, name: str) -> Answer:
 def judge_answer(right: Answer, found: Answer, damage: DamagedFabric | DamagedRun) -> str:
     """Return NAMED, UNCHANGED or SILENT for an output.
 
-    NAMED: new lines contain one of `damage.names`; and the head reports missing hosts and over 1% of lost bytes, if
-    any.
+    NAMED: new lines contain one of `damage.names`; and the head reports missing hosts, and lost bytes above 1%, if
+    there are any.
     """
     for odd, name in damage.renamed.items():
         right, found = _without_name(right, name, name), _without_name(found, odd, name)

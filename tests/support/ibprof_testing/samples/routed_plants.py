@@ -238,7 +238,7 @@ def on_first(count: int) -> Callable[[int], Pairs]:
 
 
 def far_apart(hosts: int) -> Pairs:
-    """Return all pairs of the first two hosts of each leaf switch (of 8 hosts).
+    """Return all pairs among the hosts that are the first or second of a leaf switch (of 8 hosts).
 
     Other hosts of the fabric would be nearer to each other.
     """

@@ -39,8 +39,9 @@ class SyntheticRun:
         self._now[rank] = leave
 
     def collective(self, name: str, size: int, nanoseconds: int, root: int = -1) -> None:
-        """Let all ranks call a collective; each returns one transfer after the last rank that it needs has entered.
+        """Let all ranks call a collective.
 
+        Each rank returns after the last rank that it needs has entered, and after a transfer of up to `nanoseconds`.
         Without a root, each rank needs all others. In a Bcast, each rank needs the root. In a Reduce, the root needs
         all others.
         """
@@ -83,7 +84,7 @@ class SyntheticRun:
         """Let each rank receive a message from the previous rank, and then send a message to the next rank.
 
         Args:
-            send: the sending call. An Ssend ends a transfer after the next rank has posted its receive.
+            send: the sending call. An Ssend ends after a transfer, which begins when the next rank posts its receive.
         """
         sent = 0
         for rank in range(len(self._now)):
