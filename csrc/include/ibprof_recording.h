@@ -704,8 +704,8 @@ struct ibp_collective_sample {
     uint64_t enter_ns;
     uint64_t exit_ns;
     /* Since version 2. For a blocking call, the longer of two times: from its entry to its return, and from the entry
-     * of the previous collective to this call's entry. The second time gives a process that comes late, and so does not
-     * wait, a high score too. 0 for other calls. */
+     * of the previous collective to this call's entry. Because of the second time, a process that comes late, and
+     * therefore does not wait, has a high score too. 0 for other calls. */
     uint64_t score_ns;
 };
 

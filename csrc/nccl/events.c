@@ -99,7 +99,7 @@ struct operation {
     uint64_t begin, since;
     /* `waiting`: number of steps that wait for the GPU, the peer or the network (enum wait). `ticks`: how long the
      * operation waited for the GPU, the peer or the network. While the operation's steps wait for different resources,
-     * only the wait of the most advanced step is added. */
+     * only the time of the resource that wait_of_operation returns increases. */
     uint8_t waiting[WAITS];
     uint64_t ticks[WAITS];
     struct sample *sample;
@@ -701,8 +701,9 @@ static enum wait wait_of(int state_of_step)
     }
 }
 
-/* Return the resource that an operation waits for. If several steps wait, the most advanced step decides. Steps of
- * sends wait for the GPU, then for the network. Steps of receives wait for the network, then for the GPU. */
+/* Return the resource that an operation waits for. If its steps wait for different resources, return the resource for
+ * which the most advanced step waits. Steps of sends wait for the GPU, then for the network. Steps of receives wait for
+ * the network, then for the GPU. */
 static enum wait wait_of_operation(const struct operation *operation)
 {
     if (!operation->is_send && operation->waiting[FOR_GPU]) return FOR_GPU;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The ibprof developers
  *
- * A mock MPI library, and the mock layer below it. With -DMPI this file is the MPI library, which passes its argument
- * on to the layer. Without -DMPI, this file is the layer.
+ * Two mock libraries. With -DMPI, this file is an MPI library, which passes its argument on to the other library.
+ * Without -DMPI, this file is the other library.
  */
 #ifdef MPI
 int mock_layer(int value);

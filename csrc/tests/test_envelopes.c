@@ -152,7 +152,8 @@ int clock_gettime(clockid_t clock, struct timespec *now)
     return 0;
 }
 
-/* Assign sequence numbers to `messages` messages of several peers. Return how many of the later half are timed. */
+/* Assign sequence numbers to `messages` messages of several peers. Return how many messages of the second half are
+ * timed. */
 static uint32_t count_timed(uint32_t messages, uint64_t between_ns)
 {
     uint32_t timed = 0;

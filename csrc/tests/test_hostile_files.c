@@ -106,7 +106,7 @@ static long size_of_next(void)
     return stat(path, &status) ? -1 : (long)status.st_size;
 }
 
-/* -- under the name before a run ----------------------------------------------------------------------------------- */
+/* -- files under the guessed name before a run --------------------------------------------------------------------- */
 
 static void put_link(void)
 {
@@ -204,7 +204,7 @@ static void node_folders_of_others(const char *folder)
     CHECK(!ibp_storage_folder(0, chosen, sizeof chosen) && !strcmp(chosen, made));
 }
 
-/* -- during a run -------------------------------------------------------------------------------------------------- */
+/* -- changes of the file during a run ------------------------------------------------------------------------------ */
 
 static void replace_and_grow(const char *folder)
 {

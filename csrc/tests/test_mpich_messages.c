@@ -56,8 +56,8 @@ static void blocking_calls_are_what_they_say(void)
 
 static void rounds_belong_to_what_started_them(void)
 {
-    /* Two nonblocking calls on two communicators. MPI sends all their messages during a later call. Both calls have the
-     * same tag. */
+    /* Two nonblocking calls on two communicators. MPI sends the messages of both calls during a later call. Both calls
+     * have the same tag. */
     enter_call(IBP_OPERATION_Ibcast, IBP_CALL_NONBLOCKING, WORLD);
     ibp_mpich_before_tag();
     send_message(COLLECTIVE, 287, 1);

@@ -317,7 +317,7 @@ static void threads_count_together(const char *folder)
 }
 
 /* The number of snapshots stays below its maximum. The totals of the snapshots grow until they equal the counted bytes.
- * Bytes are in the peer's group. */
+ * Each snapshot adds the bytes of a peer to the peer's group. */
 static void snapshots_are_bounded(const char *folder)
 {
     enum { RANKS = 100, GROUP = 4 };
@@ -366,8 +366,8 @@ static void snapshots_are_bounded(const char *folder)
     CHECK(largest == 20000 * 10 + 7 && last_bytes == 20000 / RANKS * GROUP * 10);
 }
 
-/* Peers known by address. Each of the first peers is a separate group. All other peers, and peers known by rank, are
- * one group. */
+/* If peers are known by address, each of the first IBP_SNAPSHOT_GROUPS - 1 peers is a group. All other peers, including
+ * peers known by rank, are the last group. */
 static void groups_of_addresses(const char *folder)
 {
     uint64_t bytes[IBP_SNAPSHOT_GROUPS] = {0}, messages[IBP_SNAPSHOT_GROUPS] = {0};

@@ -54,7 +54,8 @@ static struct ibp_collective_sample *take(uint64_t stream, uint64_t number, unsi
     return sample;
 }
 
-/* Of a rare kind of calls, all samples are kept; of a frequent kind, the samples that the level of this kind keeps. */
+/* All samples of a rare stratum are kept. A sample of a frequent stratum is kept if the level of this stratum keeps
+ * it. */
 static void test_space_is_shared(void)
 {
     enum { FREQUENT = 3, RARE = 5, RARE_CALLS = 40, STREAM = 99 };

@@ -95,7 +95,7 @@ int post(struct ibv_qp *qp, enum ibv_wr_opcode opcode, uint32_t bytes)
     return ibv_post_send(qp, &request, &refused);
 }
 
-/* -- before and after ---------------------------------------------------------------------------------------------- */
+/* -- begin and end of a test --------------------------------------------------------------------------------------- */
 
 static void make_devices(const char *folder)
 {

@@ -73,7 +73,7 @@ struct ibp_sim_step {
 
 /* Properties shared by all clients of a job. */
 struct ibp_sim_job {
-    /* Pauses and windows vary at random, uniformly, by up to jitter / 65536 of their mean. */
+    /* The members `pause` and `window` of steps vary at random, uniformly, by up to jitter / 65536 of their value. */
     uint32_t jitter;
     /* 1: in each round, all clients use the same random variation. */
     uint32_t alike;

@@ -7,8 +7,8 @@
  * From its start to its completion, a message uses the queues of its path. While no other message uses the remaining
  * queues of the path, nothing can delay the packets of the message. The packets' time of arrival follows from the
  * links, and no other packet depends on the buffers of these queues. If a later message uses one of these queues,
- * packets have events again, up to the shared queue. Packets that have already skipped the shared queue leave it before
- * a packet of the later message can arrive; the member `earliest` ensures this.
+ * packets have events again, up to the shared queue. Packets that have skipped the shared queue would have left it
+ * before a packet of the later message can arrive there; the member `earliest` ensures this.
  *
  * So each message has the same start and latency as in a simulation of every hop. Loads do not include skipped hops.
  *

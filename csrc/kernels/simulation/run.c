@@ -76,7 +76,7 @@ static void arrive_at_switch(struct ibp_sim *sim, struct ibp_sim_packet packet)
     if (ahead >= IBP_SIM_CHOOSE) ahead = ibp_sim_choose_queue(sim, ahead - IBP_SIM_CHOOSE, client);
     if (ibp_sim_must_wait(sim, ahead, bytes)) {
         ibp_sim_wait(sim, ahead, packet, sim->state.now);
-        if (ibp_sim_skips(sim)) ibp_sim_free_buffer(sim, ahead, 0); /* a packet before this one may not have arrived */
+        if (ibp_sim_skips(sim)) ibp_sim_free_buffer(sim, ahead, 0); /* a packet in front may still be on its way */
         return;
     }
     ibp_sim_admit(sim, ahead, client, packet.size);

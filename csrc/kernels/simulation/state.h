@@ -216,7 +216,8 @@ struct ibp_sim_use {
     uint64_t earliest;
 };
 
-/* Messages that a host has to send: a ring of processes. The processes take turns, with one packet per turn. */
+/* The processes with messages that a host must still send, in a ring. The processes take turns, with one packet per
+ * turn. */
 struct ibp_sim_outbox {
     /* The last process of the ring, which links to the first; IBP_SIM_NOTHING if the ring is empty. */
     uint32_t last;

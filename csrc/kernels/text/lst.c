@@ -221,7 +221,7 @@ static bool read_end(struct line *line, const uint8_t *at, int number)
             if (read_address(line, behind, number)) return true;
             if (line->ends > number) break;
         }
-    /* Some lists have no descriptions. */
+    /* Some `.lst` files have no node descriptions. */
     at = field;
     end->name = at;
     if (skip(line, &at, "LID:") && read_address(line, at, number)) return true;

@@ -202,7 +202,7 @@ static void expect(const struct call_in_progress *making)
                                is_large ? NOT_COMPARED : (int)argument(making, 3), (int)argument(making, 4));
 }
 
-/* -- calls that are entered ---------------------------------------------------------------------------------------- */
+/* -- calls that become the current call ---------------------------------------------------------------------------- */
 
 /* Do the work that the bits of ibp_call_needs require before a call. */
 static __attribute__((noinline)) void prepare(const struct call_in_progress *making, const struct ibp_demanding *call)

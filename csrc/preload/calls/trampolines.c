@@ -77,7 +77,7 @@ static inline bool is_short(unsigned operation, enum ibp_call_kind kind)
 #define CALLS_HAS_CHOICES(function) {function, function}
 #define CALLS_HAS_NONE(function) {function}
 
-/* -- calls that are entered ---------------------------------------------------------------------------------------- */
+/* -- calls that become the current call ---------------------------------------------------------------------------- */
 
 #define WRAPPER(define, function, form, name, count, call_kind, position)                                              \
     LONG_PATH(function, name, form, count, HAS_NONE)                                                                   \
@@ -100,7 +100,7 @@ static inline bool is_short(unsigned operation, enum ibp_call_kind kind)
         return result;                                                                                                 \
     }
 
-/* -- calls that have choices --------------------------------------------------------------------------------------- */
+/* -- calls with a choice of functions (struct ibp_choices) --------------------------------------------------------- */
 
 /* Return whether the MPI call needs no sample. While samples are taken, set `envelope` to the envelope of the message
  * that a send or receive posts: the caller of this function must subtract 1 from its `messages.left`. */

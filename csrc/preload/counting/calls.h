@@ -48,7 +48,7 @@ struct ibp_call {
      * equal to `time` while randomly chosen calls are timed (counting/times.h); otherwise NULL. */
     struct ibp_time *time, *time_at_random;
     /* In each block of IBP_TIMES_WEIGHT calls, one random call is timed. `until_timed`: number of calls before the next
-     * timed call. `after_timed`: number of calls after it in its block. */
+     * timed call. `after_timed`: number of calls in the block after the timed call. */
     int64_t until_timed, after_timed;
     /* The envelope of the call's last message. */
     const struct ibp_envelope *last_envelope;
@@ -106,7 +106,7 @@ static inline __attribute__((always_inline)) struct ibp_call *ibp_call_cached(un
     if (IBP_UNLIKELY(ibp_cached_call_at(operation, offset)->address != address)) return NULL;
     __asm__("" : "+r"(offset)); /* each load then adds the offset, without a separate addition */
     call = ibp_cached_call_at(operation, offset)->call;
-    if (!call) __builtin_unreachable(); /* so that callers do not test for NULL again */
+    if (!call) __builtin_unreachable(); /* then the compiler omits tests for NULL in callers */
     return call;
 }
 

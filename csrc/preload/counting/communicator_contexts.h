@@ -36,7 +36,7 @@ static inline struct ibp_context *ibp_context_cached(ibp_handle communicator)
     const struct ibp_cached_context *cached = ibp_cached_context_of(communicator);
 
     if (IBP_UNLIKELY(cached->communicator != communicator)) return NULL;
-    if (!cached->context) __builtin_unreachable(); /* so that callers do not test for NULL again */
+    if (!cached->context) __builtin_unreachable(); /* then the compiler omits tests for NULL in callers */
     return cached->context;
 }
 
@@ -51,8 +51,8 @@ struct ibp_context *ibp_context_find_for_receives(ibp_handle communicator, unsig
 /* Create the context of a communicator whose messages are user data. */
 void ibp_context_make(struct ibp_communicator *communicator);
 
-/* Forget a communicator or window that is freed, because MPI may reuse its handle. The context of a pending receive
- * remains valid. */
+/* Forget a communicator or window that is freed, because MPI may reuse its handle. Pointers to its contexts remain
+ * valid while receives are pending. */
 void ibp_context_forget(ibp_handle communicator);
 
 #endif

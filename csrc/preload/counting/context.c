@@ -54,7 +54,7 @@ uint32_t ibp_context_origin(const struct ibp_context *context, struct ibp_recent
     return recent->origin;
 }
 
-/* -- calls on other communicators ---------------------------------------------------------------------------------- */
+/* -- calls whose last message was on another communicator ---------------------------------------------------------- */
 
 static struct ibp_context *moved;
 

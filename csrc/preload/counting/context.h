@@ -59,8 +59,8 @@ struct ibp_context {
     struct ibp_recent send, isend, receive;
     /* For a call that waits in MPI's progress loop: the record to which the waiting time is added; otherwise NULL. */
     struct ibp_time *waited;
-    /* Number of pending receives that refer to this context. While there are any, `receive.operation` must not
-     * change. */
+    /* Number of pending receives that refer to this context. `receive.operation` may change only while this number is
+     * 0. */
     uint64_t pending;
     /* For a call: the context is in the list of contexts that ibp_contexts_move_back resets. */
     bool is_moved;

@@ -9,7 +9,8 @@
  * and receiver keep the same half of the streams, which a hash chooses, and remove the envelopes of the other half.
  *
  * While messages of this process are rare (on average at most one in 5 us), each message is timed, because timing then
- * takes only a small part of the run time. During this time, the messages that took longest are recorded too.
+ * takes only a small part of the run time. While each message is timed, the messages that took longest are recorded
+ * too.
  */
 #ifndef IBPROF_COUNTING_ENVELOPES_H
 #define IBPROF_COUNTING_ENVELOPES_H
@@ -62,8 +63,8 @@ static inline uint64_t ibp_envelope_key(ibp_handle communicator, int peer, int t
     return key | 1;
 }
 
-/* Return the envelope of a message that is not sampled. Return NULL if the message may be sampled, or if the envelope
- * is not at its hash position in the table. */
+/* Return the envelope of the next message with these arguments, if this message is certainly not sampled and the
+ * envelope is at its hash position in the table; otherwise NULL. */
 static inline struct ibp_envelope *ibp_envelope_unsampled(ibp_handle communicator, int peer, int tag,
                                                           enum ibp_side side)
 {

@@ -100,8 +100,8 @@ static uint64_t *enter(struct ibp_call *call, struct ibp_demanded demanded)
     return slot->ordinal ? slot->amount : NULL;
 }
 
-/* Return whether a call is entered in the ledger. Behind a layer such as mpitrampoline, no call is entered, because the
- * program's handles are not handles of the MPI library. */
+/* Return whether a call is entered in the ledger. If a library such as mpitrampoline translates the program's handles,
+ * no call is entered, because ibprof cannot read these handles. */
 static bool is_wanted(const struct ibp_call *call)
 {
     return ibp_is_active() && ibp_counting && ibp_operation_wanted[call->operation] && !ibp_mpi.is_behind_layer;

@@ -25,8 +25,8 @@
 #define IBP_REPEATS 512
 #define IBP_REPEATS_MOST 256
 
-/* `left`: number of messages of an envelope before the next sampled message, minus the messages that were granted to
- * entries of tables. `granted`: list of these entries. */
+/* `left`: number of messages of an envelope before the next sampled message, without the granted messages. `granted`:
+ * list of the entries to which messages of the envelope were granted. */
 struct ibp_messages_left {
     int64_t left;
     struct ibp_repeat *granted;
@@ -93,7 +93,7 @@ void ibp_repeats_end(void);
 /* After contexts (counting/contexts.h) were opened or closed: set the table that is used between calls. */
 void ibp_repeats_choose(void);
 
-/* Set the number of open requests or waiting receives. While there are any, no calls are granted. */
+/* Set the number of open requests or of waiting receives. Calls are granted only while both numbers are 0. */
 enum ibp_watched { IBP_WATCHED_REQUESTS, IBP_WATCHED_RECEIVES, IBP_WATCHED };
 void ibp_repeats_set_watched(enum ibp_watched which, uint32_t count);
 
@@ -102,8 +102,8 @@ void ibp_repeats_set_watched(enum ibp_watched which, uint32_t count);
 void ibp_repeat_grant(const void *address, const struct ibp_repeat *repeat);
 
 /* As ibp_repeat_grant, for several threads in MPI. Calls are granted only if two successive calls in the entry have the
- * same return address and envelope. `generation`: the generation before the call's message was numbered. The lock must
- * be free. */
+ * same return address and envelope. `generation`: value of `ibp_repeats_generation` before the call's message got its
+ * number. The lock must be free. */
 void ibp_repeat_grant_among_threads(const void *address, const struct ibp_repeat *repeat, uint64_t generation);
 
 /* After objects were unloaded: stop using the table, because other objects may be loaded at the same addresses. The

@@ -144,7 +144,7 @@ static bool is_kept(enum ibp_instance instance, unsigned stratum, unsigned keeps
     return keeps >= samples[instance].level[stratum] && stream_keeps >= samples[instance].stream_level;
 }
 
-/* Drop the samples that are not kept at the present levels, and store the present level in the other samples. */
+/* Drop the samples that the present levels exclude, and store the present level in all other samples. */
 static void drop(enum ibp_instance instance)
 {
     for (uint32_t i = 0; i < samples[instance].used;) {
@@ -257,7 +257,7 @@ void ibp_samples_move(uint32_t from, uint32_t into)
     }
 }
 
-/* -- counts and clocks --------------------------------------------------------------------------------------------- */
+/* -- numbers of collectives and messages, readings of clocks ------------------------------------------------------- */
 
 void ibp_sample_count(enum ibp_instance instance, uint64_t count)
 {

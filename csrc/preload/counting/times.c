@@ -31,9 +31,9 @@
 /* A call was interrupted if it spends at least this number of ticks, about 0.1 ms, outside of the progress loop. */
 #define INTERRUPTED_TICKS (100 * LONG_TICKS)
 
-/* Number of calls that are timed from entry to return after a long call, to detect sites with frequent long calls. If a
- * call among them is long too, the number is multiplied by 4, up to WATCHED_MOST. If no call among them is long, the
- * number is divided by 4. */
+/* Number of calls that are timed from entry to return after a long call, to detect sites with frequent long calls. If
+ * one of these calls is long too, the number is multiplied by 4, up to WATCHED_MOST. If none is long, the number is
+ * divided by 4. */
 #define WATCHED_CALLS 64
 #define WATCHED_MOST (1 << 16)
 
@@ -72,7 +72,7 @@ void ibp_times_prepare(void)
     first_ns = ibp_clock_ns();
 }
 
-/* -- beginning and ending ------------------------------------------------------------------------------------------ */
+/* -- begin and end of recording times ------------------------------------------------------------------------------ */
 
 /* Choose at random which call in the next block of IBP_TIMES_WEIGHT calls is timed. */
 void ibp_times_choose_next(struct ibp_call *call)

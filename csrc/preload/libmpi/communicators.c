@@ -174,7 +174,7 @@ struct ibp_communicator *ibp_communicator_find(ibp_handle communicator)
     struct ibp_communicator *entry = enter(communicator);
 
     if (entry && IBP_UNLIKELY(!entry->described)) {
-        if (describe_communicator(communicator, entry)) entry->size = 0; /* so that every peer is unknown */
+        if (describe_communicator(communicator, entry)) entry->size = 0; /* then every peer is unknown */
         entry->described = true;
     }
     return entry;
@@ -184,7 +184,7 @@ static void learn(ibp_handle handle, int (*describe)(ibp_handle, struct ibp_comm
 {
     struct ibp_communicator learned = {.handle = handle}, *entry;
 
-    if (describe(handle, &learned)) learned.size = 0; /* so that every peer is unknown */
+    if (describe(handle, &learned)) learned.size = 0; /* then every peer is unknown */
     ibp_lock();
     entry = enter(handle);
     if (entry && !entry->described) {

@@ -90,7 +90,8 @@ void ibp_communicator_forget(ibp_handle handle);
 /* Return the world rank of the peer that has rank `rank` in the communicator; IBP_PEER_UNKNOWN if it is unknown. */
 uint32_t ibp_communicator_peer(const struct ibp_communicator *communicator, int rank);
 
-/* Remember that MPI created a communicator for a window. MPI need not have completed the communicator's creation. */
+/* Remember that MPI creates a communicator for a window. This function may be called before the communicator is
+ * complete. */
 void ibp_communicator_note_carrier(ibp_handle communicator);
 
 /* Return the call for which MPI uses an internal tag, as an index of counting/calls.h; IBP_OPERATION_NONE if

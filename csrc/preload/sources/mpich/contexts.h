@@ -12,8 +12,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Enter the communicator of a context. Do nothing if the context has a communicator already, if the communicator has a
- * context of the same kind already, or if `communicator` is 0. */
+/* Store which communicator a context belongs to. Do nothing if the context has a communicator already, if the
+ * communicator has a context of the same kind already, or if `communicator` is 0. */
 void ibp_mpich_enter_context(uint32_t context, ibp_handle communicator);
 
 /* Return the communicator of a context; 0 if the communicator is unknown. */

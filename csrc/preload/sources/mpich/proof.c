@@ -15,7 +15,7 @@
 #include <stdbool.h>
 #include <stdio.h>
 
-/* -- a message to itself ------------------------------------------------------------------------------------------- */
+/* -- verification by a message to this process --------------------------------------------------------------------- */
 
 #define PROBE_BYTES 7
 #define PROBE_TAG 23063
@@ -78,7 +78,7 @@ int ibp_mpich_probe(char *why, size_t why_bytes)
     return -1;
 }
 
-/* -- the first messages to others ---------------------------------------------------------------------------------- */
+/* -- verification by the first messages to other processes --------------------------------------------------------- */
 
 /* Messages above this size in bytes are not checked, because MPI may send them in parts. */
 #define LARGEST 4096
@@ -126,8 +126,8 @@ void ibp_mpich_expect(uint64_t count, ibp_handle datatype, int peer, int tag)
     expected.seen = false;
 }
 
-/* Return whether a message must be the expected message. A message of another call, or the reply of a one-sided call,
- * may be a different message. */
+/* Return whether a message must be the expected message. It need not be, if another call is current, or if it is an
+ * active message with a different size, such as the reply of a one-sided call. */
 static bool should_match(uint32_t tag, uint64_t bytes)
 {
     if (ibp_current_call.operation != expected.operation) return false;

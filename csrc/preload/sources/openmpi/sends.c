@@ -42,9 +42,9 @@ static inline bool see_recent(const struct ibp_context *here, const struct ibp_r
     return true;
 }
 
-/* Return the counter of the communicator's last message by `send` or by `isend`, at the offset `member` of its context.
- * Return NULL if the context is not cached, or if the origin of the counter is not the origin of the current call,
- * whose context is `here`. */
+/* Return the member `send` or `isend`, at offset `member`, of the communicator's context. This member has the counter
+ * of the last message. Return NULL if the context is not cached, or if the origin of the counter is not the origin of
+ * the current call, whose context is `here`. */
 static inline const struct ibp_recent *recent_elsewhere(const struct ibp_context *here, size_t member,
                                                         ibp_handle communicator)
 {
@@ -77,7 +77,7 @@ static inline bool see_known(struct ibp_context *here, size_t member, size_t cou
     return true;
 }
 
-/* -- all other messages -------------------------------------------------------------------------------------------- */
+/* -- messages that must be classified ------------------------------------------------------------------------------ */
 
 void ibp_openmpi_see_any(size_t count, ibp_handle datatype, int peer, int tag, ibp_handle communicator,
                          unsigned otherwise)

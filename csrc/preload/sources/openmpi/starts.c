@@ -100,9 +100,9 @@ static __attribute__((noinline)) void count_any(void *address, unsigned within, 
 
 /* -- starting ------------------------------------------------------------------------------------------------------ */
 
-/* If Open MPI still uses a request, MPI_Start replaces it with a new request. Enter and hook the new request. Do not
- * remove the entry and the hook of the former request, because another thread may already have entered a new request at
- * the same address. */
+/* If Open MPI still uses a request, MPI_Start replaces it with a new request. Hook the new request, and add it to the
+ * table of requests. Do not remove the entry and the hook of the former request, because another thread may already
+ * have entered a new request at the same address. */
 static __attribute__((noinline)) void follow(struct ibp_request before, void *request)
 {
     if (!before.role) return;

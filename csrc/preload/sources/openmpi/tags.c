@@ -94,7 +94,8 @@ unsigned ibp_openmpi_tagged_call(struct ibp_communicator *communicator, int tag)
     /* ibprof knows no call of the application with this tag. First possible cause: the program starts a persistent
      * collective that was created long ago. Second cause: MPI_Comm_idup duplicates a communicator. Third cause: Open
      * MPI uses nonblocking collectives inside a call, on the call's communicator (as in coll/adapt) or on another
-     * communicator. Behind a layer, the call's communicator is unknown. */
+     * communicator. If another library translates the program's handles (`is_behind_layer`), the communicator of the
+     * call is unknown, so it is not compared. */
     if (ibp_current_call.starts_request && ibp_current_call.operation)
         operation = ibp_current_call.operation;
     else if (communicator->is_duplicated)

@@ -150,7 +150,7 @@ struct ibp_verbs_qp_init {
     uint64_t send_operations;
 };
 
-/* struct ibv_qp_ex; its function pointers have the same order */
+/* struct ibv_qp_ex; `builders` has the function pointers in libibverbs' order */
 struct ibp_verbs_qp_ex {
     struct ibp_verbs_qp qp;
     uint64_t fields;

@@ -25,7 +25,7 @@ struct ibp_verbs_build {
     const struct ibp_verbs_builders *original;
     struct ibp_route *queue_pair, *route;
     uint64_t bytes;
-    /* NOTHING if all requests are in the tally. */
+    /* `opcode` of the newest requests; NOTHING if all requests are in the tally. */
     uint32_t opcode;
     uint32_t messages;
     struct ibp_tally tally;

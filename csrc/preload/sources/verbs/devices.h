@@ -23,8 +23,8 @@ bool ibp_verbs_attached(void);
 
 struct ibp_verbs_device *ibp_verbs_device_find(const struct ibp_verbs_context *context);
 
-/* Enter a device, or set the provider of a known device. Return NULL if the table is full. The verbs lock must be
- * held. */
+/* Add a device to the table, or set the provider of a device in the table. Return NULL if the table is full. The verbs
+ * lock must be held. */
 struct ibp_verbs_device *ibp_verbs_device_enter(const struct ibp_verbs_context *context,
                                                 const struct ibp_verbs_provider *provider);
 
