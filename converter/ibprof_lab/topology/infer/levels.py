@@ -61,6 +61,9 @@ _MORE_ALIKE = 2.0
 of a usual difference. For the usual difference, each of the two is compared with its third most similar other host; the
 smaller difference is used."""
 
+_MOST_PAIRS = 1 << 18
+"""The height of a node is computed from at most about this number of pairs."""
+
 _ROUNDS, _FITS = 4, 6
 _SETTLED = 0.02
 _MANY_HOSTS = 2048
@@ -155,8 +158,10 @@ class LinkedHosts:
         return self.logs[begin:middle, middle : middle + self.size[other]]
 
     def known_between(self, node: int) -> npt.NDArray[np.floating]:
-        """Return the values of `between` that are not nan, one-dimensional."""
-        values = self.between(node).ravel()
+        """Return the values of `between` that are not nan, one-dimensional; a sample of more than `_MOST_PAIRS`."""
+        values = self.between(node)
+        every = -(-values.size // _MOST_PAIRS)
+        values = (values[::every] if len(values) > every else values[:, ::every]).ravel()
         return values if self.is_complete else values[~np.isnan(values)]
 
     def hosts_below(self, node: int) -> npt.NDArray[np.integer]:
