@@ -224,7 +224,7 @@ Cost = tuple[int, int, int, float]
 
 
 def measure_costs(runs: int) -> dict[str, list[Cost]]:
-    """Measure one thread on fabrics of growing size, for hosts that send to some random peers and to all peers."""
+    """Measure one thread on fabrics of growing size; each host sends to some random peers, or to all peers."""
     costs: dict[str, list[Cost]] = {"all-to-all, a matrix": [], f"{SPARSE_PEERS} random peers a host, flows": []}
     dense, sparse = costs.values()
     for name in SIZES:

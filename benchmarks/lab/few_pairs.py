@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Measure few pairs and all pairs of a cluster of network namespaces; compare the inferred topologies and the times.
+"""Measure delays of few pairs and of all pairs of hosts in network namespaces; compare topologies and times.
 
 python benchmarks/lab/few_pairs.py [--leaves 4,4,4,4] -o FOLDER    (as root)
 

@@ -309,7 +309,7 @@ def _parser() -> argparse.ArgumentParser:
         "list such as node[01-16]; `own`: the ranks' present hosts (default: all)",
     )
     what.add_argument(
-        "--slots", metavar="N", type=int, help="ranks on each host (default: 1; for a training job, its value of gpus)"
+        "--slots", metavar="N", type=int, help="most ranks per host (default: 1; for a training job, its value of gpus)"
     )
     what.add_argument(
         "--divide-groups",

@@ -35,7 +35,7 @@ _MOST = 0.5
 """A host or a call is named if it has at least this share of a link direction's bytes."""
 
 _LEAST_VERDICT = 8
-"""Smallest limit on the number of the verdict's lines."""
+"""The verdict may take this number of lines, even if the rest of the report is long."""
 
 _SENTENCE_END = re.compile(r"(?<=[.!?]) (?=[A-Z0-9])")
 

@@ -94,7 +94,7 @@ class TrainingJob:
 
     @property
     def expert_tp(self) -> int:
-        """Size of the tensor groups of experts."""
+        """Number of ranks that share an expert: the size of the expert's tensor group."""
         return self.etp or self.tp
 
     @property
