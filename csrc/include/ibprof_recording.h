@@ -348,7 +348,7 @@ struct ibp_process {
     /* By enum ibp_instance: number of collectives, and number of messages sent or received, including calls and
      * messages without a sample. */
     uint64_t instances[IBP_INSTANCES];
-    /* By enum ibp_instance: the largest `level` of the samples' records. */
+    /* By enum ibp_instance: the largest `level` of the samples' records, except for IBP_LEVEL_LONG. */
     uint64_t level[IBP_INSTANCES];
     /* Number of collectives and of messages that could not be sampled, by reason. */
     uint64_t unsampled[IBP_INSTANCES][IBP_UNSAMPLED_REASONS];

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""ibprof's plug-in of Slurm, or a task prolog instead, records the jobs of a real Slurm as its settings say."""
+"""ibprof's plug-in of Slurm, or a task prolog instead, records the jobs of a real Slurm by the site's settings."""
 
 from __future__ import annotations
 

@@ -29,7 +29,7 @@ def start_without_harm(mpi: mpis.Mpi, ranks: int, command: list[str | Path], tim
     ("name", "start"), [*((name, mpis.run_mpi) for name in ONE_OF_EACH), (mpis.SYSTEM, start_without_harm)]
 )
 def test_no_rank_outlives_a_timeout(name: str, start: Callable[..., object], tmp_path: Path) -> None:
-    for seconds in (1, 4, 16, 64):  # tries time limits until all ranks start
+    for seconds in (1, 4, 16, 64):  # try longer time limits until all ranks start
         with pytest.raises(subprocess.TimeoutExpired):
             start(find(name), RANKS, ["sh", "-c", f"touch {tmp_path}/$$; exec sleep 300"], timeout=seconds)
         started = [int(path.name) for path in tmp_path.iterdir()]

@@ -29,7 +29,7 @@ def started(folder: Path) -> list[int]:
 
 
 def test_all_processes_end_at_the_timeout(tmp_path: Path) -> None:
-    for seconds in (1, 4, 16, 64):  # tries time limits until all processes start
+    for seconds in (1, 4, 16, 64):  # try longer time limits until all processes start
         with pytest.raises(subprocess.TimeoutExpired):
             processes.run([sys.executable, "-c", LAUNCHER, tmp_path], timeout=seconds)
         assert not any(map(processes.is_running, started(tmp_path)))

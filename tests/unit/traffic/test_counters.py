@@ -31,7 +31,7 @@ SAMPLE = "counters-small"
 LEAF1 = 0x0002C90200400000
 NODE01, NODE02 = 0x0002C903000A0000, 0x0002C903000A0010
 SET = 5_000_000_000
-"""4-byte words sent by port 1 of leaf1, as set in the simulator; datagrams of the tools add some kB."""
+"""Number of 4-byte words that port 1 of leaf1 sends, as set in ibsim; datagrams of the tools add some kB."""
 
 
 def fabric() -> Fabric:

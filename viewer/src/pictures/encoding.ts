@@ -248,7 +248,7 @@ export function selectsEndpoints({ ranks, hosts, source, destination, from, to, 
 
 /**
  * Return the link direction whose colour a half link has. Both halves have the colour of the busier direction, unless
- * directions matter: in changes, and if `selectsEndpoints`.
+ * directions matter: in changes, and if `selectsEndpoints` returns true.
  */
 export function colouringEnd({ steps, emphasis, isChange, state }: Encoding, end: number): number {
   const back = end ^ 1;

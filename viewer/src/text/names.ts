@@ -129,7 +129,7 @@ function nameOrAll(name: string, what: string): string {
   return name === "*" ? `all ${what}` : printable(name);
 }
 
-/** Return true unless the only name is `*`, which stands for all. */
+/** Return true if any name differs from `*`, which stands for all. */
 export function hasSeveral(names: string[]): boolean {
   return names.some((name) => name !== "*");
 }
