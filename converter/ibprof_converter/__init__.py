@@ -39,7 +39,7 @@ _LAB_NAMES = ("StudyResults", "simulate")
 """Public names of version 0.1.0 that have moved to `ibprof_lab`."""
 
 
-if not TYPE_CHECKING:  # type checkers would accept any name of the package
+if not TYPE_CHECKING:  # hidden from type checkers, which would accept any name of a package with `__getattr__`
 
     def __getattr__(name: str) -> object:
         if name in _LAB_NAMES:

@@ -62,7 +62,7 @@ class EngineLoads:
             None if nothing was routed.
         lanes: virtual lanes that OpenSM's log states as needed; None if not stated.
         error: the reason for missing tables; None if there are tables.
-        accounts: for each stage of the pipeline, how many bytes, ranks, hosts, ... it read and left out.
+        accounts: for each stage of the pipeline, the numbers of bytes, ranks, hosts, ... that it read and left out.
     """
 
     engine: str
@@ -78,7 +78,7 @@ class EngineLoads:
     accounts: tuple[StageAccount, ...] = ()
 
     def as_json(self) -> dict[str, object]:
-        """Return the loads as plain values. The accounts include only stages that depend on the engine's routes."""
+        """Return the loads as plain values; `accounts` without the stages before routing."""
         values = {each.name: getattr(self, each.name) for each in fields(self) if each.name != "accounts"}
         routed = (each for each in self.accounts if each.stage in _ROUTED)
         return values | {"coverage": accounts_as_json(routed)}
@@ -116,7 +116,7 @@ class EngineComparison:
 
     @property
     def accounts(self) -> tuple[StageAccount, ...]:
-        """The accounts of the stages before routing, which are equal for all engines."""
+        """The values of `EngineLoads.accounts` for the stages before routing, which are equal for all engines."""
         accounts = next((row.accounts for row in self.rows if row.accounts), ())
         return tuple(each for each in accounts if each.stage not in _ROUTED)
 

@@ -71,7 +71,7 @@ def read_subnets(options: FabricOptions, progress: Progress = no_progress) -> tu
 
 
 def apply_interfaces(subnets: Sequence[Subnet], options: FabricOptions) -> tuple[Subnet, ...]:
-    """Return the rails, with marks on the adapters that jobs do not use (`Fabric.is_left_out`).
+    """Return the rails; in their fabrics, `is_left_out` is true for adapters that jobs do not use.
 
     Raises:
         UsageError: no adapter is chosen.

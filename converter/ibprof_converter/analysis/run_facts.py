@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Facts of a run that explain its change in a comparison: links, ranks, hosts, calls."""
+"""Facts of a run (links, ranks, hosts, calls); the facts of two runs show why their link loads differ."""
 
 from __future__ import annotations
 
@@ -112,7 +112,7 @@ class RankPairs:
 
 @dataclass(frozen=True, slots=True)
 class RunFacts:
-    """Facts of a run that explain its change.
+    """Facts of a run, which are compared with another run's facts to explain why the link loads differ.
 
     Attributes:
         ranks: number of the job's ranks; None if unknown.
@@ -243,7 +243,8 @@ def list_directions(rows: Iterable[Mapping[str, Any]]) -> list[LoadedDirection]:
                     guid=row[f"{near}_guid"],
                     is_host_link=str(row["a_level"]) == "0",
                 )
-                key = (*direction.key, direction.receiver, direction.far_port)  # senders can share a name
+                # The key alone does not suffice: two senders can share a name.
+                key = (*direction.key, direction.receiver, direction.far_port)
                 amount += found[key].bytes if key in found else 0
                 seconds = amount / gbps * 8e-9 if gbps > 0 else None
                 found[key] = replace(direction, bytes=amount, seconds=seconds)

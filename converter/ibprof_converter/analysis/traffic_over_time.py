@@ -80,7 +80,8 @@ def _bytes_of_rows(
     begin = np.where(is_known, intervals.first_peer, 0).astype(np.int64).clip(0, ranks)
     after = np.where(is_known, intervals.last_peer.astype(np.int64) + 1, ranks).clip(0, ranks)
     on_link = upto[intervals.rank, after] - upto[intervals.rank, begin]
-    # Rows of one rank and group share the group's bytes on this link in proportion to the rows' bytes.
+    # The bytes from a rank to a group of peers on this link are divided over the rank's rows with this group, in
+    # proportion to the rows' bytes.
     key = (intervals.rank.astype(np.int64) * (ranks + 1) + begin) * (ranks + 1) + after
     _, group = np.unique(key, return_inverse=True)
     total = np.bincount(group, weights=intervals.bytes.astype(np.float64))[group]

@@ -295,7 +295,7 @@ def _check_adapters(fabrics: Sequence[Fabric], hosts: Hosts) -> Iterator[FabricF
 def _find_swapped(one: Sequence[Set[str]], other: Sequence[Set[str]], hosts: Sequence[int]) -> list[int]:
     """Return the hosts that have, on each of two rails, an adapter that most of `hosts` have on the other rail.
 
-    The result is empty if these are at least half of `hosts`.
+    If at least half of `hosts` have such adapters, the result is empty.
     """
     usual, usual_there = (
         Counter(frozenset(rail[host]) for host in hosts).most_common(1)[0][0] for rail in (one, other)

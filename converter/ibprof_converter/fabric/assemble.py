@@ -59,7 +59,7 @@ def assemble(listing: Listing) -> Fabric:
         listing = kept
         links = _Links.match(listing)
     links.ports.take_equal(listing, np.stack([links.of_row, links.of_row], axis=1), "the link of a port")
-    if not links.active.any():  # each link is inactive at one end
+    if not links.active.any():  # each link is inactive at one or both ends
         listing = _make_active(listing, "no link is active at both ends: all links are assumed to become active")
         links = _Links.match(listing)
     active, nodes = listing, links.nodes

@@ -78,7 +78,8 @@ def read_section(path: str | PathLike[str], data: bytes, name: str, log: DamageL
         log: the log for unusable rows; None: the first unusable row is an error.
 
     Raises:
-        InputError: `log` is None, and a row has more or fewer fields than the header, or the section's end is missing.
+        InputError: `log` is None, and a row is unusable: it has more or fewer fields than the header, or the section's
+            end is missing.
     """
     for start in re.finditer(rb"^START_" + name.encode() + rb"\s*$", data, re.MULTILINE):
         first = data.count(b"\n", 0, start.start()) + 1

@@ -23,8 +23,8 @@ def find_parts(nodes: int, pairs: npt.NDArray[np.integer]) -> npt.NDArray[np.int
     part = np.arange(nodes)
     a, b = pairs[:, 0], pairs[:, 1]
     while True:
-        # An edge joins two components: the higher of their two roots is linked to the lower root. Then links between
-        # roots are followed to the lowest root, for each node.
+        # The root of a component is its lowest node. Where an edge joins two components, the higher root is linked to
+        # the lower root. Then each node follows these links to the lowest root.
         joined = part.copy()
         lower = np.minimum(part[a], part[b])
         np.minimum.at(joined, part[a], lower)

@@ -177,7 +177,7 @@ def _count_planes(path: Path, _version: tuple[int, ...]) -> int:
             return 1
         planes = number_planes(_read_listing(path, data, None))
     except (InputError, InconsistentError):
-        return 1  # The error is reported when the file is read.
+        return 1  # The error is not reported here, but when the file is read.
     return 1 if planes is None else int(planes.max()) + 1
 
 

@@ -34,7 +34,7 @@ _ASIDE = 0.25
 """Offset of the two sides of a folded ring from its middle line, so that all lines have equal distances."""
 
 _BELOW_RING = 0.28
-"""Distance of hosts below their switch in a grid, where the next line is twice `_ASIDE` away."""
+"""Distance of hosts below their switch in a grid, where the next row of switches is twice `_ASIDE` away."""
 
 _BELOW = 0.45
 """Distance of hosts below their switch in other drawings."""

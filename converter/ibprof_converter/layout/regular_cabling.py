@@ -3,8 +3,8 @@
 
 No plan of the cabling is needed. In a tree, switches with almost equal cabling show the intended cabling.
 
-In a torus, each cable is a side of a square of four cables; in a group of a dragonfly, a side of a triangle. A
-misplaced cable is a side of no square or triangle. Incomplete squares and triangles show the missing cables.
+In a torus, each cable is a side of a square of four cables; in a group of a dragonfly, of a triangle of three cables. A
+misplaced cable belongs to no square or triangle. Incomplete squares and triangles show the missing cables.
 """
 
 from __future__ import annotations
@@ -103,7 +103,10 @@ def _are_swapped(fabric: Fabric, fitted: RegularCabling) -> bool:
 def _leave_bridges(
     fabric: Fabric, between: npt.NDArray[np.intp], extra: npt.NDArray[np.int64]
 ) -> npt.NDArray[np.int64]:
-    """Return the links of `extra` whose ends are also connected without `extra`; all other links are intended."""
+    """Return the links of `extra` whose two ends are still connected if all links of `extra` are removed.
+
+    The other links of `extra` join parts of the fabric that no other link joins, so they are assumed to be intended.
+    """
     part = find_parts(fabric.nodes, fabric.link_node[np.setdiff1d(between, extra)])
     ends = part[fabric.link_node[extra]]
     joined: npt.NDArray[np.int64] = extra[ends[:, 0] == ends[:, 1]]
@@ -282,9 +285,9 @@ def _choose_odd(
     to: int,
     number: int,
 ) -> list[int]:
-    """Return the `number` cables from `at` to `to` whose port leads to `to` on the fewest other switches.
+    """Return `number` of the cables from `at` to `to`: those at ports that the fewest other switches use for `to`.
 
-    Of equal cables, those with the highest ports are returned.
+    Among cables at ports that equally many switches use, those with the highest port numbers are returned.
     """
     here = np.flatnonzero((row == at) & (column == to))
     usual = [int(((port == port[index]) & (column == to) & (row != at)).sum()) for index in here.tolist()]
@@ -379,7 +382,9 @@ def _count_lacking(count: npt.NDArray[np.int64]) -> dict[int, int] | None:
 
 
 def _complete(count: npt.NDArray[np.int64], lacking: dict[int, int] | None) -> tuple[str, list[tuple[int, int]]] | None:
-    """Add edges between nodes that lack edges, until the graph is a torus. Edges that close more squares come first.
+    """Add edges between nodes that lack edges, until the graph is a torus.
+
+    Edges that complete more squares of four edges are tried first.
 
     Returns:
         The torus's numbers of switches along its dimensions, as text, and the added edges; None if no torus results.

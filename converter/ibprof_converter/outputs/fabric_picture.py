@@ -198,7 +198,7 @@ def _bend(fabric: Fabric, layout: FabricLayout) -> npt.NDArray[np.float64]:
     place = np.empty(len(order))
     place[order] = np.arange(len(order)) - (np.cumsum(size) - size)[bundle[order]]
     gaps = np.maximum(size[bundle] - 1, 1)
-    across = np.where(size[bundle] > 1, 2 * place / gaps - 1, 0.0)  # from -1 to 1 over the parallel links
+    across = np.where(size[bundle] > 1, 2 * place / gaps - 1, 0.0)  # place among parallel links, -1 to 1
     width = float(np.ptp(layout.x))
     crowd = np.bincount(layout.level[fabric.node_kind == NodeKind.SWITCH], minlength=1).max()
     sideways = np.minimum(_BUNDLE_STEP * width * gaps, 0.4 * width / max(int(crowd), 1))

@@ -45,7 +45,7 @@ With few ranks, single steps change the energy by powers of ten, so a search sta
 
 
 class Goal(Enum):
-    """The time that a round minimises, without raising the times of the goals listed before."""
+    """The time that a round of the search minimises. Goals come in this order: a round does not raise earlier times."""
 
     BOTTLENECK = "the largest time of all link directions"
     SWITCHES = "the largest time between switches"
@@ -71,7 +71,7 @@ class Energy:
         """Return the energy for a goal, starting from a placement with the given score."""
         seconds = problem.paths.seconds_per_byte
         between = np.arange(len(seconds)) < problem.paths.between_switches
-        between[-1] = True  # the energy of each goal includes bytes without a route
+        between[-1] = True  # the last entry, bytes without a route, is part of the energy for each goal
         limit = np.full(len(seconds), _NO_LIMIT)
         unit = np.where(between, seconds / (score.max_seconds or score.bottleneck_seconds or 1.0), 0.0)
         if goal is not Goal.BOTTLENECK:
@@ -132,7 +132,8 @@ class RoundSettings:
     Attributes:
         goal: the time that the round lowers.
         doublings: `Energy.doublings` of the round.
-        share: the round's part of the chain's work, relative to the sum of `share` over all rounds that run.
+        share: the round's part of the work from one starting placement, relative to the sum of `share` over all rounds
+            that run.
     """
 
     goal: Goal
@@ -220,7 +221,7 @@ class SearchRound:
         )
 
     def advance(self, work: int) -> None:
-        """Visit `work` more link directions."""
+        """Continue the search until it has visited `work` more link directions."""
         self._kernels.lib.ibp_placement_search(self._problem.c, self._c, self._c.work + work)
 
     @property
@@ -317,7 +318,10 @@ def search(
 def _plan(
     problem: PlacementProblem, scored: Sequence[tuple[PlacementScore, SlotOfRank]], seed: int, seconds: float
 ) -> list[_Chain]:
-    """Return the chains; their number does not depend on the machine, so that results are reproducible."""
+    """Return the chains: searches from one starting placement each.
+
+    Their number does not depend on the machine, so that results are reproducible.
+    """
     plan = [(0, COLD), (0, WARM), (1, COLD), (2, COLD)]
     begins = [(*scored[min(index, len(scored) - 1)], heat) for index, heat in plan]
     if problem.ranks <= _FEW_RANKS:

@@ -159,7 +159,7 @@ def draw_levels(part: UsedPart, form: Form, tones: Sequence[str], said: str, hei
 
 
 def _draw_head(column: _Column, number: int, count: int, form: Form) -> str:
-    """Draw the head of a column: its title, and the number of used units."""
+    """Draw the head of a column: its title, and the number of its used hosts or switches."""
     pitch = form.width / count
     anchor = "start" if number == 0 else "end" if number == count - 1 else "middle"
     x = {"start": 1.0, "middle": _spread(number, count, form.width, pitch * _BOX_PART), "end": form.width - 1.0}[anchor]
@@ -196,7 +196,7 @@ def _fill_columns(part: UsedPart, form: Form) -> list[_Column]:
 
 
 def _fold(units: Sequence[int], named: set[int], names: Sequence[str]) -> Iterator[_Box]:
-    """Yield the boxes of a column. If there are many units, adjacent units without a thick link share a box."""
+    """Yield the boxes of a column. Of many hosts or switches, adjacent ones without a thick link share a box."""
     run: list[int] = []
     few = len(units) <= _ROWS
     for unit in (*units, -1):
@@ -260,7 +260,7 @@ def _bend(start: Point, end: Point, width: float, left: float) -> Curve:
 def _place_thick(
     part: UsedPart, middle_of: npt.NDArray[np.float64], width: float, left: float, space_of: Mapping[Point, float]
 ) -> tuple[list[ThickLink], dict[Point, float]]:
-    """Return the thick links, and box middle -> height of the box, larger where several thick links end.
+    """Return the thick links, and the height of each box by its middle: boxes at several thick links are higher.
 
     Args:
         middle_of: float64 [unit, 2], the middle of each unit's box.

@@ -169,7 +169,7 @@ def _place_hosts(part: UsedPart, spots: dict[int, Spot], size: Point, width: flo
 
 
 def _count_covered(host: Spot, switch: Point, spots: dict[int, Spot], between: Sequence[Point]) -> float:
-    """Return a penalty for a host's position: larger for each element or thick link that host or link would cover."""
+    """Return a penalty for a host's position: higher for each element or thick link that host or link would cover."""
     way = [tuple(a + (b - a) * step / 4 for a, b in zip(switch, host.middle, strict=True)) for step in range(1, 4)]
     covered = sum(3 * host.overlaps(other) for other in spots.values())
     covered += sum(other.middle != switch and other.holds((x, y), _DOT) for other in spots.values() for x, y in way)
@@ -299,7 +299,7 @@ def place_groups(part: UsedPart, folded: npt.NDArray[np.bool_]) -> npt.NDArray[n
             place[units] = across, down
             continue
         along = np.pi * (np.arange(len(units)) + 0.5) / len(units)
-        if len(members) == 1:  # the only group is a ring
+        if len(members) == 1:  # a single group fills the whole circle
             place[units] = np.stack([np.sin(2 * along), -np.cos(2 * along)], axis=1)
             continue
         half = _FILLED * math.tan(min(half_turn, _WIDEST_TURN))

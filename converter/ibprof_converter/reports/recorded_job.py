@@ -186,8 +186,8 @@ def _binary(amount: int) -> str:
 def follow_time(run: Profile) -> tuple[TimeBin, ...]:
     """Return bytes sent and time inside calls over time; empty if no intervals were recorded.
 
-    Bytes and time of a recorded interval are assumed to be spread evenly over it. The bytes of all bins sum to all sent
-    bytes.
+    Bytes and time of a recorded interval are assumed to be spread evenly over it. The bytes of all time bins sum to all
+    sent bytes.
     """
     intervals, times = run.intervals, run.interval_times
     if not len(intervals.bytes):

@@ -59,7 +59,7 @@ _TIME_CHANGE = 0.05
 """A change of a time is reported if it is at least this fraction of run A's time."""
 
 _NAMED_METRICS = ("bytes", "messages", "share", "link")
-"""Metrics that can have a name in brackets."""
+"""Metrics that a name in brackets can follow, as in `bytes[BCAST]`."""
 
 _FORM = re.compile(
     r"\s*(?P<metric>[a-z_]+)\s*(?:\[(?P<name>.*)\])?\s*(?P<than>>=|<=|>|<)\s*"
@@ -308,7 +308,7 @@ def compare_runs(
     if fabric is None and options.fabric and not all(has_loads(side.names[0]) for side in sides):
         fabric = read_routed_fabric(options.fabric, progress)
     a, b = (read_side(side, fabric, progress, demand) for side, demand in zip(sides, demands, strict=True))
-    # Reading may turn a recording into a profile. The provenance needs the profile's hash, so it comes after reading.
+    # Describe the provenance after reading: it has the profile's hash, and reading may turn a recording into a profile.
     return compare(a, b, options.conditions, describe_provenance(command, options.files()))
 
 

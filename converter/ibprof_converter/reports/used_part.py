@@ -18,7 +18,10 @@ from ibprof_converter.layout.regular_cabling import find_dragonfly_groups
 from ibprof_converter.traffic.hosts import NO_HOST, Hosts
 
 _BUSY = 0.5
-"""The picture shows all links of a group if the group's time is at least this fraction of the first group's time."""
+"""The picture shows all links of a group if its time at line rate is at least this fraction of the first group's time.
+
+A group has link directions with about equal load; the first group has the most loaded link directions.
+"""
 
 Pairs = npt.NDArray[np.intp]
 """Pairs of units (hosts or switches) by index, intp [pair, 2]."""
@@ -129,7 +132,7 @@ def _number_groups(
 def _number_units(
     fabrics: Sequence[Fabric], layouts: Sequence[FabricLayout], hosts: Hosts
 ) -> tuple[list[npt.NDArray[np.intp]], list[str]]:
-    """Return for each rail the unit of each node, and the names of all units; hosts have the first numbers."""
+    """Return for each rail the unit (host or switch) of each node; and the names of all units, hosts first."""
     names = [printable(name) for name in hosts.name]
     unit_of = []
     for fabric, layout, host in zip(fabrics, layouts, hosts.of_node, strict=True):

@@ -28,10 +28,10 @@ _BATCH = 1 << 21
 _MOST_HOPS = 64
 
 _GROUPS = 1 << 20
-"""`_STATIC` and `_GROUPS` divide the codes of a switch's choice for a LID.
+"""A switch's choice for a LID is written as a code, whose meaning depends on `_STATIC` and `_GROUPS`.
 
-A code below `_STATIC` is a static port. From `_STATIC` on, fill levels choose a port of group (code - `_STATIC`). From
-`_GROUPS` on, a hash of the flow chooses the port.
+A code below `_STATIC` is the number of a static port. A code of at least `_STATIC` is the number of a group of ports
+plus `_STATIC`: the ports' fill levels choose among them. If `_GROUPS` is added too, a hash of the flow chooses.
 """
 _STATIC = 256
 
@@ -65,8 +65,8 @@ class Choices:
         sender, receiver: int64 [choice], c * switches + switch, for the sending and the receiving switch.
         edge: int64 [choice], index into `SwitchEdges`.
         hashed: bool [choice], true if a hash of the flow chooses the port; false if fill levels do.
-        steps: index of each step's first choice, then the number of choices. Every choice that leads to a switch is in
-            an earlier step than the choices of this switch.
+        steps: index of each step's first choice, then the number of choices. A step is a run of successive choices:
+            every choice that leads to a switch is in an earlier step than the choices of this switch.
     """
 
     classes: npt.NDArray[np.int64]
@@ -155,8 +155,8 @@ class AdaptivePaths:
         cyclic = np.flatnonzero(self._cyclic(choices, classes))
         if not len(cyclic):
             return choices
-        # In a cycle, a group keeps its minimal ports only; a group without minimal ports gets all minimal ports of the
-        # switch.
+        # If the choices of a class have a cycle, each group keeps only its ports on shortest paths (minimal ports). A
+        # group without minimal ports gets all minimal ports of its switch.
         kept = ~np.isin(of_class, cyclic)
         least_class, least_edge = self.minimal(target[cyclic])
         least_class = cyclic[least_class]

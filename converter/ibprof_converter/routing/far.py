@@ -335,7 +335,10 @@ def _leave_undefined(
     choice: npt.NDArray[np.int32],
     groups: dict[tuple[int, int], tuple[SubGroup, ...]],
 ) -> Sequence[str]:
-    """Make entries static if their group is undefined or has no ports. Return a warning with their number, if any."""
+    """Make entries static if their group is undefined or has no ports.
+
+    Return a warning with the number of these entries; an empty list if there are none.
+    """
     undefined, switches = 0, 0
     for row, guid in enumerate(switch_guid.tolist()):
         named = np.unique(choice[row])

@@ -105,7 +105,7 @@ def is_adaptive(path: Path) -> bool:
 
 
 def _identify(head: bytes) -> Content | None:
-    if b"\0" in head:  # a folder of data can hold large binary files
+    if b"\0" in head:  # skip binary files, which can be large
         return None
     return next((content for content, looks_like in _LOOKS if looks_like(head)), None)
 
@@ -219,8 +219,7 @@ def choose_lists(lists: Sequence[tuple[int, Path]]) -> tuple[list[Path], list[st
 def _choose_rails(lists: Sequence[Path]) -> tuple[list[Path], list[str]]:
     """Choose the lists of links that become rails.
 
-    They are the list with the most hosts, and each other list with at least half of its own hosts also in the list with
-    the most hosts.
+    They are the list with the most hosts, and each other list that has at least half of its hosts in common with it.
     """
     hosts: dict[Path, set[str]] = {}
     notes = []

@@ -241,8 +241,8 @@ def _read_folder(folder: Path, found: FolderDumps) -> list[RailFiles]:
 def _pass_over_unusable(rails: list[RailFiles], notes: list[str]) -> tuple[list[RailFiles], list[str]]:
     """Return the rails with readable lists; and `notes` plus a note on each unreadable list.
 
-    The returned notes are also added to the first rail's notes. An unreadable list may be other text that looks like a
-    list. A single list is returned without reading it.
+    The returned notes are also added to the first rail's notes. An unreadable list is no error, since it may be other
+    text that looks like a list. A single list is returned without reading it.
     """
     if len(rails) < 2:
         return rails, notes

@@ -208,7 +208,7 @@ def identify_run(run: Profile) -> str:
 
 
 def _last_moments(run: Profile) -> Iterator[int]:
-    """Yield candidates for a run's last time: ends of ranks (missing in a killed run), marks, and ends of intervals."""
+    """Yield the last recorded times: ends of ranks (missing in a killed run), region events, and ends of intervals."""
     yield from (rank.stop_ns for rank in run.ranks if rank.stop_ns)
     yield from (mark.time_ns for mark in run.marks)
     yield from (int(each.end_ns.max(initial=0)) for each in (run.intervals, run.interval_times))

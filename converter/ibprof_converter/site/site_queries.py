@@ -301,7 +301,7 @@ class SiteQueries:
 
     def keep_sums(self) -> None:
         """Compute and store the sums of days that lack them, so that later questions are fast."""
-        with self.store.locked():  # so that no other ingest replaces the sums before they are used
+        with self.store.locked():  # no other ingest may replace the sums before they are used
             for what in ("links", "hosts"):
                 self._sum_days(what, None, None)
 

@@ -141,8 +141,8 @@ class Hosts:
     def ends(self) -> npt.NDArray[np.int32]:
         """LIDs of all hosts' ports, grouped by host: int32 [end, rail].
 
-        The first ports of a host on all rails are its first end; the second ports are its second end. `NO_LID` means
-        that the host has fewer ports on a rail.
+        A host's first end has its first port on each rail, its second end has the second ports, and so on. `NO_LID`
+        means that the host has fewer ports on a rail.
         """
         by_end = self.ports.transpose(0, 2, 1).reshape(-1, self.rails)
         ends: npt.NDArray[np.int32] = by_end[(by_end != NO_LID).any(axis=1)]

@@ -85,7 +85,7 @@ class _Adapter:
 
 @dataclass(frozen=True, slots=True)
 class _Machines:
-    """Machines with the same slots.
+    """Machines with the same slots (pairs of a network and an adapter's name).
 
     Attributes:
         slots: slot -> adapters, sorted by network and natural order of names.
@@ -372,7 +372,7 @@ def _divide_by_partition(machines: _Machines) -> set[Slot]:
         if found and found < slots:
             return found
     keys = {slot: {each.host: each.pkeys for each in members} for slot, members in machines.slots.items()}
-    if most(lambda each: bool(each.pkeys)) != slots:  # partitions that only some slots have may be for IPoIB
+    if most(lambda each: bool(each.pkeys)) != slots:  # undecided: partitions of some slots only may be for IPoIB
         return set()
     groups = _group_slots(keys, lambda one, other: not one.isdisjoint(other))
     outside = slots - max(groups, key=len)
@@ -432,7 +432,7 @@ def _divide_by_wiring(machines: _Machines) -> set[Slot]:
         (near if 2 * count > len(members) else apart if not count else set[Slot]()).add(slot)
     if near | apart == slots and _is_minority(near, slots):
         return near
-    # No two compute slots share a leaf switch in a rail-optimised network.
+    # Slots that share leaf switches are for storage: compute slots in a rail-optimised network have separate leaves.
     leaves = {slot: {each.host: each.leaves for each in members} for slot, members in machines.slots.items()}
     return _find_sharing(_group_slots(leaves, eq), slots)
 
@@ -440,7 +440,7 @@ def _divide_by_wiring(machines: _Machines) -> set[Slot]:
 def _group_slots(
     values: Mapping[Slot, Mapping[int, frozenset[tuple[int, int]]]], is_shared: Callable[[Any, Any], bool]
 ) -> list[set[Slot]]:
-    """Return groups of slots. On most hosts, the values of each slot and of the first slot of its group agree.
+    """Return groups of slots: on most hosts, the value of each slot agrees with that of the first slot in its group.
 
     Args:
         values: slot -> host -> P_Keys or leaf switches.

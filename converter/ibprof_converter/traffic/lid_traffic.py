@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Map traffic between ranks to traffic between LIDs.
 
-An all-to-all over the adapters of all hosts is a matrix of equal entries. As a table of flows, 11,664 hosts need 136
-million rows; the matrix needs almost no memory. The table and the matrix give the same link loads.
+An all-to-all over the adapters of all hosts is a matrix of equal entries, which needs almost no memory. The same
+all-to-all as a table of flows has 136 million rows for 11,664 hosts; it gives the same link loads.
 """
 
 from __future__ import annotations
@@ -328,8 +328,8 @@ def _pair_up(lid: npt.NDArray[np.int32]) -> Iterator[tuple[_Rows, _Rows, npt.NDA
     """Group the pairs of adapters by the rails that both adapters are on.
 
     Yields:
-        Three values for each group. The sources, and the destinations, as row numbers of `lid`: each source is paired
-        with each destination. bool [rail]: true for the rails that both are on.
+        For each group, the row numbers in `lid` of the source adapters, and of the destination adapters (each source is
+        paired with each destination); and bool [rail], true for the rails that both are on.
     """
     present, kind = np.unique(lid != NO_LID, axis=0, return_inverse=True)
     rows = [np.flatnonzero(kind.ravel() == number) for number in range(len(present))]

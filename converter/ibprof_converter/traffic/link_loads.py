@@ -128,7 +128,7 @@ def load_links(
 
 @dataclass(frozen=True, slots=True)
 class _Grouping:
-    """Groups of flows: `groups` (here `names`), `jobs` and `sites` of `Loads`; index of each flow's group, [flow]."""
+    """Groups of flows: `names` is `Loads.groups`, `jobs` and `sites` are as in `Loads`; and the group of each flow."""
 
     names: tuple[Group, ...]
     jobs: tuple[str, ...]

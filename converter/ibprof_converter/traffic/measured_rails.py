@@ -176,7 +176,7 @@ def _known_lid(pair: PortPair, fabric: Fabric) -> int:
     return lid if fabric.lid_node[lid] != NO_NODE else NO_LID
 
 
-# -- ranks and operations ----------------------------------------------------------------------------------------------
+# -- attribution of measured bytes to ranks and operations -------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)

@@ -116,7 +116,7 @@ def _shift(hosts: int, distance: int) -> Pairs:
     if distance % hosts == 0:
         raise UsageError(f"pattern:shift:{distance}: with {hosts} hosts each would send to itself")
     source = np.arange(hosts)
-    return source, (source + distance % hosts) % hosts  # a distance may exceed numpy's integers
+    return source, (source + distance % hosts) % hosts  # % first: distance may exceed int64
 
 
 def _permutation(hosts: int, seed: int) -> Pairs:

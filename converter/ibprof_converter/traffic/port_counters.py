@@ -43,7 +43,7 @@ _STUCK = (1 << 32) - 1
 
 _PERFQUERY = re.compile(rb"^# Port (extended )?counters: Lid ([0-9]{1,5}) port ([0-9]{1,3})\b", re.MULTILINE)
 _SENT = re.compile(rb"^PortXmitData:\.+([0-9]{1,20})\s*$", re.MULTILINE)
-# Source: two public parsers of .pm files. No genuine file was available.
+# Source: two public parsers of .pm files. No .pm file of ibdiagnet was available.
 _PM = re.compile(
     rb"^[ \t]{0,9}Port=([0-9]{1,3})[ \t]{1,9}Lid=(0x[0-9A-Fa-f]{1,4}|[0-9]{1,5})[ \t]{1,9}GUID=", re.MULTILINE
 )

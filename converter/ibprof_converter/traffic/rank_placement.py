@@ -336,7 +336,7 @@ def _add_planes(found: Sequence[list[tuple[Port, int]]], fabrics: Sequence[Fabri
             for each in others:
                 other = fabrics[each]
                 alike = other.node_guid[other.port_node] == fabric.node_guid[node]
-                if not alike.any():  # some dumps have one NODE GUID per plane
+                if not alike.any():  # compare names, since some dumps have one NODE GUID per plane
                     alike = np.array([other.node_name[own] == fabric.node_name[node] for own in other.port_node])
                 for other_lid in other.port_lid[alike].tolist():
                     if all(other_lid != known for _, known in found[each]):

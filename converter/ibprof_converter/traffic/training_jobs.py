@@ -130,7 +130,7 @@ class TrainingJob:
             shape["dp"] = self.tp * self.dp // (self.expert_tp * self.ep)
         else:
             shape = {"tp": self.tp, "ep": 1, "dp": self.dp, "pp": self.pp}
-        names = self.order.split("-")[::-1]  # the slowest axis comes first
+        names = self.order.split("-")[::-1]  # first the axis whose index varies slowest
         numbers = np.arange(self.ranks).reshape([shape[name] for name in names])
         return np.moveaxis(numbers, names.index(kind), -1).reshape(-1, shape[kind])
 
@@ -213,7 +213,7 @@ def read_job(text: str) -> TrainingJob:
         if name in values:
             raise UsageError(f"{text}: expected {name} once, found it again")
         if name == "order":
-            value = value.replace("cp-", "").removesuffix("-cp")  # the size of context groups is always 1
+            value = value.replace("cp-", "").removesuffix("-cp")  # ignore context groups: their size is always 1
         values[name] = value if known[name] is str else _read_size(text, name, value)
     job = TrainingJob(**values)  # type: ignore[arg-type]
     _check(text, job)

@@ -193,9 +193,10 @@ def _join_pairs(rows: _Rows) -> _Rows:
 
 
 def list_visits(run: Profile) -> RegionVisits:
-    """Return the visits to regions, from the run's marks, rank by rank.
+    """Return the visits to regions, rank by rank, from the recorded begins and ends of regions (`Profile.marks`).
 
-    A process records only its first marks; later visits are unknown. While recording is off, a rank visits no region.
+    A process records only a limited number of these events; later visits are unknown. While recording is off, a rank
+    visits no region.
     """
     by_rank: dict[int, list[Mark]] = {}
     for mark in run.marks:

@@ -175,7 +175,7 @@ def _find_causes(situation: Situation, progress: Progress) -> tuple[list[LoadCau
             found = replace(found, at=first.at, max_time_s=first.max_time_s)
         causes.append(found)
         if found.kind in _EXPENSIVE:
-            # Stop: if the program changes, its flows are unknown; links are added in the needed number at once.
+            # Stop: the flows of a changed program are unknown, and advised new links are already as many as needed.
             break
         situation = found.remedy
     return causes, tried

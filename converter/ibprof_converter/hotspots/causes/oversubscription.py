@@ -142,7 +142,7 @@ def _number_parts(fabric: Fabric, level: npt.NDArray[np.int32], top: int) -> npt
 
 
 def _list_moves(situation: Situation, cut: SwitchCut) -> list[str]:
-    """Return advice without new links: use more parts, or place ranks that send to each other on one part."""
+    """Return advice without new links: use more parts of the fabric, or place ranks that send to each other in one."""
     if cut.found_by != _BY_LEVEL:
         return []
     fabric = situation.subnets[cut.rail].fabric
@@ -325,7 +325,7 @@ class _CutGraph:
     def _measure_moves(self, side: Floats) -> Floats:
         """Return bytes / speed of the cut after moving a single switch, for each switch: float64 [switch]."""
         far = 1 - side
-        sign = far - side  # 1 for switches outside, which would move inside; -1 for switches inside
+        sign = far - side  # 1 for switches that would move inside, -1 for switches that would move outside
         speed_in, speed_far = self.gbps @ side, self.gbps @ far
         speed = float(side @ speed_far) + sign * (speed_far - speed_in)
         to_in, to_far = self.bytes @ side, self.bytes @ far

@@ -189,7 +189,7 @@ def _search(
     seconds = min(max(_LEAST_SECONDS, _SECONDS_PER_RANK * problem.ranks), most_seconds)
     best = search(problem, starts, _SEED, seconds, patience=_PATIENCE_S).slot_of_rank
     after = moved(best)
-    if situation.is_adaptive:  # the search uses static routes
+    if situation.is_adaptive:  # the search used static routes, so a start may be better with adaptive routing
         after = min([after, *map(moved, starts)], key=lambda each: each.max_seconds)
     randoms = [moved(random_slots(problem.slots, problem.ranks, seed)) for seed in range(_RANDOM_SEEDS)]
     return PlacementMove(after, float(np.median([each.max_seconds for each in randoms])))

@@ -104,7 +104,8 @@ def find_repairs(situation: Situation) -> list[Repair]:
         fitted = fit_regular_cabling(subnet.fabric)
         moved = _find_misfits(situation, rail, fitted) if fitted else []
         found += moved
-        # Misfits come from a comparison of all switches with a regular fabric, so switches need no other comparison.
+        # The repairs in `moved` come from comparing all switches with a regular fabric. Compare switches with others of
+        # their level only if there are no such repairs.
         if not moved:
             found += [*_find_few_uplinks(situation, rail)] or _find_few_links(situation, rail)
     return sorted(found, key=lambda repair: -repair.heat)
@@ -264,7 +265,7 @@ def _find_few_uplinks(situation: Situation, rail: int) -> Iterator[Repair]:
     uplinks = np.bincount(fabric.link_node[upward], minlength=fabric.nodes)
     at_hosts = np.broadcast_to(~is_switch[fabric.link_node].all(axis=1)[:, np.newaxis], upward.shape)
     hosts = np.bincount(fabric.link_node[at_hosts], minlength=fabric.nodes)
-    # Count links of a slow switch at their usual speed, since more links are no repair of slow links.
+    # Count the links of a slow switch with the usual speed: more uplinks would not repair slow links.
     speed = np.nan_to_num(fabric.link_gbps)
     for switch in find_slow_switches(fabric, level):
         speed[switch.links] = switch.usual
@@ -378,7 +379,7 @@ def _plan_evenly(
 def _plan_cables(
     fabric: Fabric, pairs: Iterable[tuple[int, int]], ports: FreePorts, freed: list[PortOfNode]
 ) -> list[Cable]:
-    """Plan a cable for each pair: at ports of `find_patterned`, else at freed ports, else at any free ports."""
+    """Plan a cable for each pair of nodes, at ports of `find_patterned`, else at freed ports, else at any free port."""
     freed_at = {end.node: end for end in freed}
     cables = []
     for low, high in pairs:
@@ -440,7 +441,7 @@ def _find_usual_speeds(fabric: Fabric, level: npt.NDArray[np.int32]) -> npt.NDAr
     for kind in np.unique(levels):
         members = np.flatnonzero((levels == kind) & ~np.isnan(fabric.link_gbps))
         speeds, counts = np.unique(fabric.link_gbps[members], return_counts=True)
-        # Links of another speed are faulty only if they are a minority.
+        # There is a usual speed only if more than half of the links between the two levels have it.
         if len(speeds) and 2 * counts.max() > len(members):
             usual[members] = speeds[counts.argmax()]
     return usual

@@ -128,7 +128,7 @@ def _share_over_adapters(situation: Situation) -> PairBytes:
 
 
 def _share_over_rails(situation: Situation) -> PairBytes:
-    """Divide the bytes of each pair of hosts evenly over their common rails; the adapters keep their index."""
+    """Divide the bytes of each pair of hosts evenly over their common rails; adapter i of a host stays adapter i."""
     flows, hosts = situation.flows, situation.hosts
     source, destination = situation.flow_hosts
     known = np.flatnonzero((source != NO_HOST) & (destination != NO_HOST))
