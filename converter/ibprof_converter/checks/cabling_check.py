@@ -142,7 +142,7 @@ def _check_uplinks(rail: int, fabric: Fabric) -> Iterator[FabricFinding]:
     yield from _find_few(rail, fabric, leaves, up, down, "leaf switches")
     for above in range(2, int(level.max(initial=0))):
         peers = np.flatnonzero(is_switch & ~is_leaf & (level == above))
-        # If at least a quarter of the switches have no uplinks, these are core switches without a defect.
+        # Switches without uplinks are core switches, not defects, if they are at least a quarter of the level.
         if 4 * (up[peers] == 0).sum() >= len(peers):
             peers = peers[up[peers] > 0]
         yield from _find_few(rail, fabric, peers, up, down, f"switches of level {above}")

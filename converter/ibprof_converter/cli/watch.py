@@ -134,7 +134,7 @@ def _look_until_end(
         try:
             look = look_at_run(recording, fabric, placement)
         except InputError as error:
-            # The recording, or its files, do not exist yet.
+            # Wait: the recording, or its files, do not exist yet.
             if str(error) != said:
                 said = str(error)
                 print(printable(f"{NAME}: waiting: {said}"), file=sys.stderr, flush=True)

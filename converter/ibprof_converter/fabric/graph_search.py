@@ -55,7 +55,7 @@ def count_hops(nodes: int, edges: npt.NDArray[np.integer], goals: npt.NDArray[np
     for start in range(0, len(goals), _AT_ONCE):
         near = hops[:, start : start + _AT_ONCE]
         near[goals[start : start + _AT_ONCE], np.arange(near.shape[1])] = 0
-        reached = np.packbits(near == 0, axis=1)  # one bit for each goal
+        reached = np.packbits(near == 0, axis=1)  # one bit per goal: true if reached
         for step in range(1, nodes):
             grown = reached.copy()
             if len(at):

@@ -52,7 +52,7 @@ def parse_link_info(path: str | PathLike[str], data: bytes) -> Listing:
     matches = []
     ports: dict[int, set[int]] = {}
     for number, line in enumerate(data.split(b"\n"), 1):
-        arrows = line.count(b")==>")  # if a line break is lost, the first description would contain the second line
+        arrows = line.count(b")==>")  # two arrows: a lost line break has joined two lines
         if arrows == 1 and (match := _LINE.fullmatch(line)):
             matches.append((number, match))
             ports.setdefault(int(match[1], 16), set()).add(int(match[4]))

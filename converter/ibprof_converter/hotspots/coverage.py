@@ -191,7 +191,7 @@ def _keep_accounts(
         left_out = demand.unmapped
         sent = sum_exactly(demand.bytes)
         yield StageAccount("read", "bytes", sent + sum(left_out.values()), sent, left_out)
-    # With measured rails, `placed` has bytes counted at ports, which differ from the bytes of the MPI calls.
+    # Leave out the stage "place" if rails were measured: bytes counted at ports differ from the bytes of the MPI calls.
     if demand and isinstance(placed, Traffic) and placed.in_parts is None and placed.rail_source != MEASURED_RAILS:
         left_out = {reason: amount - demand.unmapped.get(reason, 0) for reason, amount in placed.unmapped.items()}
         left_out = {reason: amount for reason, amount in left_out.items() if amount}

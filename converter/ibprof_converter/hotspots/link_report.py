@@ -202,7 +202,7 @@ def judge_job(
             unrouted=" ".join(filter(None, (unrouted.text if unrouted else "", lost))),
             unrouted_share=unrouted.share if unrouted else 0.0,
         )
-    # A profile that was converted from files of NCCL Inspector has ranks, but no recorded bytes.
+    # Judge by the run only if bytes were recorded: a profile converted from files of NCCL Inspector has ranks only.
     is_recorded = run is not None and bool(len(run.counters.bytes) or len(run.transfers.bytes) or len(run.times.calls))
     return judge_run(run, times) if run and is_recorded else judge_traffic(times)
 

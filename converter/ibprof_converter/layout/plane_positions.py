@@ -125,7 +125,7 @@ def position_on_grid(graph: list[set[int]]) -> Points | None:
         return None
     ordered = [_order_factor(len(graph), graph, along) for along in edges]
     found = [factor for factor in ordered if factor is not None]
-    # A single ring or path is not a grid.
+    # A grid needs at least two factors, since a single ring or path is no grid.
     if len(found) < max(2, len(ordered)) or len({*zip(*(f.position.tolist() for f in found), strict=True)}) != len(
         graph
     ):
@@ -197,7 +197,7 @@ def _order_factor(nodes: int, graph: list[set[int]], edges: list[tuple[int, int]
     """Return the factor that some links form; None if they form no ring, path or pair."""
     along = set(edges)
     others = [(a, b) for a, around in enumerate(graph) for b in around if a < b and (a, b) not in along]
-    # Switches that are connected by links of other factors have the same position along this factor.
+    # Switches that are connected by other links than `edges` have the same position along this factor.
     layer = find_parts(nodes, np.array(others, np.int64).reshape(-1, 2))
     links: dict[int, set[int]] = defaultdict(set)
     for a, b in edges:

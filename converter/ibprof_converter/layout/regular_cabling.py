@@ -201,7 +201,8 @@ def _expect(count: Counts, has_other_end: npt.NDArray[np.bool_]) -> Counts | Non
     has = (count > 0).astype(np.float64)
     shared = has @ has.T
     either = has.sum(axis=1)[:, np.newaxis] + has.sum(axis=1) - shared
-    # A switch with one uplink and a switch with this and another uplink are similarly cabled: one cable may be lost.
+    # Two switches with one common neighbour above are similarly cabled if one of them has another neighbour too: the
+    # other switch may have lost a cable.
     alike = (shared > _ALIKE * either) | ((shared == 1) & (either == 2))
     groups, group = np.unique(alike, axis=0, return_inverse=True)
     if len(groups) > _MOST_GROUPS:
@@ -359,7 +360,7 @@ def _fit_torus(nodes: int, edges: npt.NDArray[np.integer]) -> Misfits | None:
     if completed is None:
         return None
     sides, added = completed
-    # A cable whose squares lack other cables is a side of no square, but still fits.
+    # An edge that belongs to no square fits if the torus has it: its squares lack other edges.
     pairs = [tuple(sorted(pair)) for pair in added]
     fits = [link for link in wrong.tolist() if tuple(sorted(edges[link].tolist())) in pairs]
     for link in fits:

@@ -295,7 +295,7 @@ def report_on_demand(demand: Demand, provenance: Provenance) -> JobReport:
         coverage=describe_coverage(demand, None, ()),
         provenance=provenance,
         run=run,
-        requests=() if stays_on_host else REQUESTS,  # no link carries bytes, so no dumps are needed
+        requests=() if stays_on_host else REQUESTS,  # no dumps needed if no link carries bytes
         hosts=matrix_of_recorded_hosts(demand),
         balance=sender_imbalance(demand, run, (), None),
     )

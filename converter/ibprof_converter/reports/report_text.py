@@ -90,7 +90,7 @@ def _describe_most_loaded(report: JobReport, width: int, shown: int) -> Iterator
     links = report.links
     if report.coverage.interfaces:
         yield from _wrap(f"Interfaces: {report.coverage.interfaces.text}", width)
-    # With links, the verdict already names the hosts, LIDs and lines that were left out.
+    # If there are links, the verdict already names left-out hosts, LIDs and lines (`Coverage.lost`).
     for sentence in (*(() if links else report.coverage.lost), *describe_left_out(report.coverage)):
         yield from _wrap(sentence, width)
     if links and links.groups:

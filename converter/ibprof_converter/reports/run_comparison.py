@@ -364,7 +364,7 @@ def _add_times(change: RunChange, a: ComparedRun, b: ComparedRun) -> RunChange:
         if not before or after is None:
             continue
         ratio = after / before - 1
-        # The change of each time is compared with the time of the whole run.
+        # Report a change by its size relative to the time of the whole run.
         whole = first.get("run_s") or before
         if abs(after - before) >= _TIME_CHANGE * whole:
             more = "less" if ratio < 0 else "more"
@@ -463,7 +463,7 @@ def _find_part(condition: FailCondition, a: ComparedRun, b: ComparedRun) -> tupl
     known = {dimension: {**a.parts.get(dimension, {}), **b.parts.get(dimension, {})} for dimension in _NAMED_PARTS}
     spellings = (text, text.upper().removeprefix("MPI_"))
     found = [(dimension, name) for dimension, names in known.items() for name in spellings if name in names]
-    # A region may have the same name as a call site. NAME without `site:` then means the region.
+    # A name of both a call site and another part, such as a region, means the other part.
     found = [part for part in found if part[0] != SITE] or found
     if len({dimension for dimension, _ in found}) > 1:
         raise UsageError(

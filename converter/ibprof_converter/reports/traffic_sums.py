@@ -121,7 +121,7 @@ def _find_hosts(
         node = subnet.fabric.lid_node[:LIDS]
         of_lid[number, : len(node)] = np.where(node >= 0, hosts.of_node[number][node], NO_HOST)
     rail = placed.rail if len(subnets) > 1 else np.zeros(len(placed.bytes), np.int32)
-    # LID 0 belongs to no port.
+    # Replace impossible LIDs by LID 0, which belongs to no port.
     known = [np.where((lid > 0) & (lid < LIDS), lid, 0) for lid in (placed.source_lid, placed.destination_lid)]
     return of_lid[rail, known[0]], of_lid[rail, known[1]]
 

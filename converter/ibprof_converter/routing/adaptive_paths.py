@@ -115,7 +115,7 @@ class AdaptivePaths:
         lids = np.flatnonzero(switch_of_lid != NONE)
         code = self._code_choices(adaptive, lids)
         target = switch_of_lid[lids]
-        code[target, np.arange(len(lids))] = 0  # a switch delivers to its own hosts
+        code[target, np.arange(len(lids))] = 0  # no choice: the switch delivers itself
         columns, of_lid = np.unique(np.vstack([target[np.newaxis], code]), axis=1, return_inverse=True)
         self.class_of_lid = np.full(LIDS, NONE, np.int32)
         self.class_of_lid[lids] = of_lid.ravel()

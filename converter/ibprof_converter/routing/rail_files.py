@@ -182,7 +182,7 @@ def _complete(rail: RailFiles, named: FolderDumps, number: int, rails: int) -> R
         if tables is None and not candidates:
             found = sort_folder(rail.links.parent)
             candidates = tuple(_find_candidates(rail.links.parent, found))
-            # If tables are missing, the notes on unusable files may explain this.
+            # Without candidates, tables are missing: notes on unusable files may explain this.
             notes = (*notes, *(note for note in found.notes if not candidates and note not in notes))
     adaptive = named.adaptive[number] if named.adaptive else rail.adaptive
     if adaptive is None:

@@ -32,8 +32,8 @@ from ibprof_converter.fabric.damage import DamageLog
 from ibprof_converter.fabric.node_names import show_some
 from ibprof_converter.routing.tables import UNREACHABLE, ForwardingTables
 
-# Tables have a cell for each LID, and a valid file fills most cells. Without a limit, one line with a high LID could
-# make a damaged file need all memory.
+# Largest size of the tables: a table has a cell for each LID, and a valid file fills most cells. Without a limit, one
+# line with a high LID could make a damaged file need all memory.
 _CELLS_PER_ENTRY = 64
 _CELLS_ALWAYS = 1 << 24
 
@@ -41,11 +41,11 @@ _NOWHERE = -1
 
 _HEADLESS_LINES = 1000
 
-# A stanza of ibnetdiscover in the same log is not a header.
+# Matches words of a header, but not the first line of an ibnetdiscover stanza in the same log.
 _HEADER_WORDS = re.compile(rb"\bSwitch\b(?!\s*[0-9]{1,3}\s*\"[SHR]-)|Unicast lids|of switch|lids \[")
 
 
-# Possible ends of an entry's line.
+# Matches the end of a complete entry's line.
 _WHOLE = re.compile(rb"(?:yes|!|\)|'|UNKNOWN|UNREACHABLE)\s*\Z")
 
 _OTHER = kernels_headers().types["ibp_other_line"]

@@ -156,7 +156,7 @@ class CacheEntry:
         except (OSError, ValueError, KeyError, TypeError):
             return None
         with suppress(OSError):
-            os.utime(self.path)  # the time of last use decides which entries are deleted
+            os.utime(self.path)  # the entry was used: `_evict` deletes the least recently used
         return tables
 
     def store(self, tables: ForwardingTables) -> None:
@@ -193,7 +193,7 @@ def _evict(folder: Path) -> None:
     """Delete the least recently used entries, and temporary files of processes that were killed."""
     files = []
     for path in folder.iterdir():
-        with suppress(OSError):  # another process may have deleted it
+        with suppress(OSError):  # another process may have deleted the file
             status = path.stat()
             if path.suffix == _SUFFIX:
                 files.append((status.st_mtime, status.st_size, path))

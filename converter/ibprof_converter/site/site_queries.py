@@ -93,7 +93,7 @@ class SiteQueries:
                 "autoload_known_extensions": False,
             }
         )
-        self._db.execute("SET parquet_metadata_cache = true")  # one question runs several statements on the same files
+        self._db.execute("SET parquet_metadata_cache = true")  # a question needs several statements on the same files
         tables = [os.fspath(path) for path in list_tables(store.folder)]
         self._define("directions", tables, _SQL["no_directions"])
         self._define("jobs", [os.fspath(store.path_of(day)) for day in store.days()], None)

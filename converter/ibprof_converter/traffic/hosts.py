@@ -209,7 +209,7 @@ class HostIndex:
 
 
 def _without_domain(name: str) -> str:
-    # The first part of an IP address is not a host name.
+    # An IP address stays whole: its first part is not a host name.
     return name if name.replace(".", "").isdigit() else name.split(".", 1)[0]
 
 

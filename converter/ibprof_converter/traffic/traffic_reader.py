@@ -54,7 +54,7 @@ def is_traffic(name: str) -> bool:
     path = Path(name)
     if name.startswith(PATTERN_PREFIX) or path.suffix.lower() in _SUFFIXES:
         return True
-    if path.is_dir():  # the output folder of a run
+    if path.is_dir():  # true for the output folder of a run
         return any(each.suffix in _SUFFIXES[:2] for each in path.iterdir()) or bool(list_inspector_files(path))
     return peek_dump(path).startswith(_OTF2_MAGIC) or is_inspector_file(path)
 

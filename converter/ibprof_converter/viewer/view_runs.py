@@ -95,7 +95,7 @@ def share_names(runs: Sequence[ViewRun]) -> SharedNames:
         operations=join([each.operations for each in traffics]) or (ALL,),
         jobs=join([each.jobs for each in traffics]) or (ALL,),
         sites=join([each.sites for each in traffics]) or (ALL,),
-        # Sorting keeps the ranks of a job consecutive, so that a group of peers is a range in each run.
+        # Ranks are sorted, so that each job's ranks are consecutive and a group of peers is a range in each run.
         ranks=tuple(sorted(join([each.rank_names for each in traffics]), key=_rank_order)),
     )
 

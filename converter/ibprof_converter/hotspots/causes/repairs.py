@@ -315,9 +315,9 @@ def _find_few_uplinks(situation: Situation, rail: int) -> Iterator[Repair]:
 def _plan_uplinks(fabric: Fabric, level: npt.NDArray[np.int32], node: int, count: int) -> list[Cable]:
     """Plan cables from a switch to switches of the next level, first to those with the fewest links to the switch.
 
-    Switches with links to the switch's siblings are preferred; siblings are switches of its level that share a
-    neighbour above with it. At the top level, cables lead to the same level. The result is empty if there are too few
-    free ports.
+    Switches with links to the switch's siblings are preferred. Siblings are switches of its level that have a common
+    neighbour with it on the next level. At the top level, cables lead to the same level. The result is empty if there
+    are too few free ports.
     """
     is_switch = fabric.node_kind == NodeKind.SWITCH
     is_top = not (level[is_switch] > level[node]).any()

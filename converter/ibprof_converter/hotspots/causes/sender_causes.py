@@ -294,7 +294,7 @@ def _relieve(
         rows = np.flatnonzero(one == host)
         turn = np.unique(other[rows], return_inverse=True)[1]
         chosen = np.array(helpers)[turn % len(helpers)]
-        # No host sends to itself, or over a rail that it lacks.
+        # Bytes stay at `host` if the chosen host would send to itself, or over a rail that it lacks.
         usable = (chosen != other[rows]) & (hosts.lid[chosen, flows.rail[rows]] != NO_LID)
         replaced[rows] = np.where(usable, chosen, host)
         idle = idle[len(helpers) - 1 :] + idle[: len(helpers) - 1]

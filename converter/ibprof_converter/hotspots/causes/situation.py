@@ -319,7 +319,7 @@ def find_rank_flows(
         return None
     host = _host_of_ranks(placed.rank_lid, hosts, subnets)
     if (host == NO_HOST).any() or (host[placed.source_rank] == host[placed.destination_rank]).any():
-        return None  # The ends of a pattern may be adapters, and two adapters of one host send to each other.
+        return None  # A pattern's ends may be adapters, not ranks: two adapters of one host send to each other.
     if placed.nic == label_of_policy(SPREAD):
         try:
             own = {number: int((host == number).sum()) for number in np.unique(host).tolist()}

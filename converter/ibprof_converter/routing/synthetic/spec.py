@@ -87,7 +87,7 @@ def generate(name: str, rail: int = 0, part: int = 0) -> SyntheticSubnet:
     Raises:
         UsageError: the name describes no possible fabric.
     """
-    # Most commands only ask if a name is synthetic.
+    # Imported here, since most commands only ask whether a name is synthetic.
     from ibprof_converter.routing.synthetic.regular_networks import (  # noqa: PLC0415  # noqa: PLC0415
         generate_codes_tree,
         generate_dragonfly,
