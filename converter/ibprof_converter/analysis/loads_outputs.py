@@ -78,7 +78,7 @@ class LoadsOutputOptions:
             by: columns by which the loads are divided.
 
         Raises:
-            UsageError: the loads are not divided by the column of the panels.
+            UsageError: the loads are not divided by the column of the panels, or `--panels job` has only one job.
             MissingToolError: an output needs a package that is not installed.
         """
         if self.panels in (REGION, OPERATION, SITE) and self.panels not in by:
