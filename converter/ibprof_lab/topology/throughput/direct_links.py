@@ -158,9 +158,9 @@ def _judge(
 def _would_not_fit(routes: InferredRoutes, path: BlockedPath, alone: PairJobResult, others: PairJobResult) -> bool:
     """Return True if the link certainly cannot carry the traffic of all pairs together.
 
-    If the throughput of the link is known, it must be below the sum of the rates. If it is unknown, or only a lower
-    bound is known, the other pairs must slow each other down, or the only other pair must consist of the two hosts at
-    the ends of the link.
+    If the throughput of the link is known, it must be below the sum of the rates. If at most a lower bound is known,
+    there are two cases: the other pairs slow each other down, or the only other pair is the two hosts at the ends of
+    the link.
     """
     known, demand = routes.topology.throughput, alone.total + others.total
     edge = routes.edge_between(*path.link)
