@@ -112,7 +112,7 @@ static inline unsigned ibp_size_bin(uint64_t bytes)
 {
     const unsigned zeros = (unsigned)__builtin_clzll(2 * bytes | 1); /* messages have less than 2^63 bytes */
 
-    if (zeros > 63) __builtin_unreachable(); /* tells the compiler to omit a sign extension */
+    if (zeros > 63) __builtin_unreachable(); /* then the compiler omits a sign extension */
     return 63 - zeros;
 }
 
