@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`ibprof X` finds the command X among the entry points of `GROUP`, so this module imports no command.
+"""The command `ibprof`. It finds `ibprof X` among the entry points of `GROUP`, so that this module imports no command.
 
 Other packages can add commands as entry points of `GROUP`.
 """

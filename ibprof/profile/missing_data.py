@@ -36,7 +36,7 @@ CUT_SHORT = "parts of the recording of this host are missing: it was copied in p
 """The recorder's note on a file with lost segments or pages."""
 
 _IN_TEXT = ("hosts", "ranks", "bytes", "messages", "simulations")
-"""Units whose losses are reported in sentences."""
+"""Nouns of `StageAccount` whose losses are reported in sentences."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +66,7 @@ class StageAccount:
 
 
 def accounts_as_json(accounts: Iterable[StageAccount]) -> dict[str, Any]:
-    """Return accounts of stages as the entry `coverage` of a JSON document."""
+    """Return the entry `coverage` of a JSON document: the numbers of received, kept and lost units of each stage."""
     return {"accounts": [asdict(each) for each in accounts]}
 
 
@@ -119,7 +119,8 @@ def describe_losses(accounts: Iterable[StageAccount], complete: bool = True) -> 
     losses = []
     for each, following in zip_longest(accounts, accounts[1:]):
         if each.stage != COLLECT:
-            # A message may be counted at both of its ends. Subtract the second counts, which `COLLECT` leaves out.
+            # A loss is a share of the bytes without those that the next stage `COLLECT` leaves out: bytes counted
+            # twice, and control messages.
             is_twice = following is not None and following.stage == COLLECT
             total = each.total - (sum(following.left_out.values()) if is_twice else 0)
             of_total = f"of {_say(total, each.noun)}"

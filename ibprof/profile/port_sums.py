@@ -280,7 +280,7 @@ def _bytes_between_hosts(run: Profile) -> int:
 
 @dataclass(frozen=True, slots=True)
 class HostCheck:
-    """Bytes sent by one host, from two counts.
+    """Bytes that one host sent, as its ranks counted them and as its ports counted them.
 
     Attributes:
         host: name of the host.

@@ -45,7 +45,7 @@ class Source(IntEnum):
 
     @property
     def layer(self) -> str:
-        """Text for the layer where bytes were counted."""
+        """Name of the source in reports, such as `Open MPI's PML`."""
         return _LAYERS[self]
 
 

@@ -67,7 +67,7 @@ def take_rows(rows: Rows, chosen: npt.NDArray[Any]) -> Rows:
 
 
 _PIECE_BITS = 22
-"""Number of bits in a piece: a float64 holds the sum of 2**31 pieces exactly."""
+"""Numbers of 64 bits are summed in pieces of this many bits: a float64 holds the sum of 2**31 pieces exactly."""
 
 _DENSE = 8
 _DENSE_ANYHOW = 1 << 16

@@ -265,7 +265,7 @@ def _least_of_allreduce(unit: Indices, amount: Bytes, members: Indices) -> int:
 
 
 def _least_of_scan(unit: Indices, amount: Bytes, members: Indices) -> int:
-    """Sum each unit's largest contribution, without the largest of all, because the last unit need not send."""
+    """Sum each unit's largest contribution; leave out the largest of these values, as the last unit need not send."""
     largest = _largest(unit, amount)
     return sum_exactly(largest) - int(largest.max()) if len(np.unique(members)) > 1 else 0
 

@@ -144,7 +144,7 @@ def _find_long(
 
 
 def _is_kept(records: npt.NDArray[np.void], thinning: int) -> npt.NDArray[np.bool_]:
-    """Return a mask of kept samples, equal for all ranks of a collective or message, and for all messages of a call."""
+    """Return a mask of samples to read, equal for all ranks of a collective, and for all messages of an exchange."""
     if not thinning:
         return np.ones(len(records), np.bool_)
     hashed = np.zeros(len(records), np.uint64)

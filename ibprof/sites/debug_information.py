@@ -2,9 +2,9 @@
 """Read symbols and source lines of programs in a separate process, because a damaged file may end this process.
 
 The process reads requests as JSON from stdin: limits, and an `ObjectAddresses` for each object. The process writes two
-lines to stdout for each object: first symbols, before it reads debug information, then frames. A note in each line is
-the reason for missing frames. Debug information is in the program itself, in split debug files, or on a debuginfod
-server. libibprof_lines.so reads source lines from the debug information.
+lines to stdout for each object: first symbols, before it reads debug information, then frames. If symbols or frames are
+missing, a note in the line states the reason. Debug information is in the program itself, in split debug files, or on a
+debuginfod server. libibprof_lines.so reads source lines from the debug information.
 """
 
 from __future__ import annotations

@@ -43,10 +43,10 @@ SLOWEST_COPY = 0.5e9
 """Minimum bytes per second that a rank copies within its host; it copies the sent and the received bytes."""
 
 _MANY_TIMES = 4
-"""The job's own bytes explain at most this multiple of their time at line rate; more time is unexplained."""
+"""The job's bytes explain transfer of up to this multiple of their time at line rate; more is unexplained."""
 
 _NEXT_TO_OTHERS = 16
-"""`_MANY_TIMES` for a run with a known fabric, a larger multiple because other jobs' traffic may slow the messages.
+"""As `_MANY_TIMES`, if the fabric is known; larger, because other jobs' traffic may slow the messages.
 
 Source: benchmarks/codes/README.md: messages concurrent with a checkpoint take 8 to 11 times as long.
 """
@@ -72,7 +72,7 @@ _SLOW = 4
 """Multiple of the expected time above which transfer is slow."""
 
 _SLOW_WITH_CAUSE = 2
-"""`_SLOW` if hosts show a cause of slow transfer, a smaller multiple since half a link's rate only doubles the time."""
+"""As `_SLOW`, if hosts show a cause of slow transfer. Lower, because half a link's rate only doubles the time."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -461,13 +461,13 @@ def share_by_region(
 ) -> tuple[RegionShare, ...]:
     """Return the regions with time in MPI, sorted by this time, descending; empty if no rank was timed.
 
-    The estimated waiting in a region is the larger of two figures, as for the run: the slowest rank's excess of time
-    outside MPI over the mean, and the waiting in the region's collectives.
+    The estimated waiting in a region is the larger of two figures: the slowest rank's excess of time outside MPI over
+    the mean, and the waiting in the region's collectives.
 
     Args:
         collectives: waiting by site.
         line_rates: seconds of each region's most loaded link direction at line rate; None without a fabric.
-        measured: measured waiting, which replaces both figures; None without sampled calls.
+        measured: measured waiting, which replaces the estimate; None without sampled calls.
     """
     timed = [rank for rank in run.ranks if rank.has_times and rank.rank < run.world_size]
     if not timed:

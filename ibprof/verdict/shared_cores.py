@@ -17,7 +17,7 @@ _MUCH_CROWDED = 0.1
 """Fraction of the run in which ranks have no core, above which shared cores are a cause."""
 
 _MUCH_OTHERS = 0.25
-"""`_MUCH_CROWDED` for ranks that share no core with other ranks, but with programs that are not part of the job."""
+"""As `_MUCH_CROWDED`, if there are enough cores for all ranks, so that other programs must use the cores."""
 
 _MOST_CORES = 4096
 
