@@ -65,7 +65,7 @@ REPEATED = 2
 
 @dataclass(frozen=True, slots=True)
 class Drawn:
-    """A run: the correct kind and cause, the run's name, and a function from a folder for files to ibprof's verdict."""
+    """A run: its name, correct kind and cause, and a function that takes a folder for files and returns the verdict."""
 
     kind: VerdictKind
     name: str

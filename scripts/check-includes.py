@@ -94,7 +94,7 @@ def place_of(file: Path, order: list[list[str]]) -> tuple[int, str]:
 
 
 def points_right(file: Path, included: Path) -> bool:
-    """Return whether an include is forbidden: no list has the included file's room at, or left of, the file's room."""
+    """Return whether no list of `ORDERS` allows an include. Lists allow the file's room, and rooms to its left."""
     for order in ORDERS:
         (own, room), (other, other_room) = place_of(file, order), place_of(included, order)
         if 0 <= other < own or (room and room == other_room):

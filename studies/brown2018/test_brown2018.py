@@ -168,7 +168,7 @@ def texts_of(figure: Path) -> str:
     return " ".join(re.findall(r"<!-- (.*?) -->", figure.read_text()))
 
 
-@pytest.mark.full  # other tests of figures read the stored tables
+@pytest.mark.full  # simulates all studies, which is slow; the next test draws the same figures from stored tables
 def test_all_figures_are_drawn_from_stored_results(every_study: Path, figures: ModuleType, tmp_path: Path) -> None:
     written, missing, _ = figures.draw([every_study], tmp_path)
     assert {path.name for path in written} == {f"figure-{name}.png" for name in figures.FIGURES}

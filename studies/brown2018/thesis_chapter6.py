@@ -106,7 +106,7 @@ def down_switches() -> Verdict:
 
 
 def _is_reached(network: Any, switch: int, server: int, ends: set[int]) -> bool:
-    """Return whether a packet that starts at one of `ends` passes a switch on its route to a server."""
+    """Return whether packets to a server that start on one of the link directions `ends` pass a given switch."""
     at = {int(network.end_to[end]) - network.hosts for end in ends if network.end_to[end] >= network.hosts}
     for _ in range(4):
         if switch in at:
@@ -147,7 +147,8 @@ def throttled(window: float, least: float) -> Verdict:
 def throttle_cost(window: float) -> tuple[str, float] | None:
     """Return the effect of the throttle on the time of a client for all its writes; None if not simulated.
 
-    Text: growth for the last client and for the mean client. Number: throttled / unthrottled time of the last client.
+    The text has the growth of the last client's and of the mean client's time. The number is the last client's
+    throttled time / its unthrottled time.
     """
     after = find_throttled("io", window)
     before = find_unthrottled("io", after) if after else None

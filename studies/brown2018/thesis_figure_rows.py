@@ -17,7 +17,7 @@ _OF_NOBODY = {
     for job in JOBS
     for name in ("share", "bytes", "interval_us", "window_us", "limit", "whole_ms")
 }
-"""Default values (None) of columns, for studies whose jobs have other names than `io` and `mpi`."""
+"""Columns that a study lacks if its jobs have other names than `io` and `mpi`; their value is then None."""
 USUAL = {"routing": "static", "server_placement": "isolated", "job_placement": "random-node"}
 """The thesis's configuration."""
 
@@ -25,7 +25,7 @@ USUAL = {"routing": "static", "server_placement": "isolated", "job_placement": "
 def choose_machine(means: Rows) -> tuple[list[Row], str, list[str]]:
     """Return the rows of the machine with the most rows, this machine's name, and the names of the other machines.
 
-    Rows with fewer seeds than others are marked.
+    The column `has_fewer_seeds` is true in rows with fewer seeds than another row.
     """
     of_machine = Counter(tuple(row.get(column) for column in _MACHINE) for row in means)
     if not of_machine:

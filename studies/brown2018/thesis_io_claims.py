@@ -38,7 +38,7 @@ def threshold(size: float, above: float | None, below: float | None) -> Verdict:
 
 
 def locate(rows: list[Row], above: float | None, below: float | None) -> Verdict:
-    """Compare the two intervals around the congestion threshold (rule of `ibprof-sim threshold`) with the thesis's."""
+    """Compare the two intervals around the threshold, by `ibprof-sim threshold`'s rule, with the thesis's intervals."""
     times = {row["io_interval_us"]: float(row["mean_us"]) for row in rows}
     longest, shortest, seeds = max(times), min(times), tell_seeds(*rows)
     if times[shortest] < CONGESTED * times[longest]:
@@ -71,7 +71,7 @@ def nothing_small() -> Verdict:
 
 
 def largest(measured: str, printed: float) -> Verdict:
-    """Find the pair with the largest slow-down. In the thesis, this pair is in chart C: 4 KB next to 4 MB."""
+    """Find the largest slow-down of all pairs of I/O and MPI. In the thesis, it is in chart C: 4 KB next to 4 MB."""
     rows = survey(measured)
     if len(rows) < 200:
         return OPEN

@@ -60,7 +60,7 @@ def routing_threshold() -> Verdict:
 
 
 def routing_congested(job: str) -> Verdict:
-    """Compare times past the I/O threshold: adaptive routing / forwarding tables, also for I/O alone."""
+    """Compare times with adaptive routing and with forwarding tables, at I/O intervals past the threshold."""
     below = INTERVALS[512 << 10][3:]
     ratios, used = [], []
     for row in (row for run in ("baseline", "interference") for row in list_rows("routing", job, run)):

@@ -289,7 +289,7 @@ def find_adaptive(lab: Laboratory, measured: str) -> Found:
 
 
 BEFORE = {5 * MS: (0, 2), 1 * MS: (4, 8), 500 * US: (12, 20)}
-"""Interval of 512 KB I/O before its threshold -> numbers of a client's left-out and measured messages."""
+"""Interval of 512 KB I/O before its threshold -> number of a client's messages left out, number measured."""
 
 OTHERS = (5 * MS, 500 * US, 10 * US)
 """Intervals of MPI next to this I/O."""
@@ -305,7 +305,7 @@ def pair_512_kb(
 
 
 def find_adaptive_slow(lab: Laboratory, measured: str) -> Found:
-    """Check that a job of 512 KB is not slowed by the other job, with I/O before its threshold."""
+    """Check that, with adaptive routing and I/O before its threshold, the other job does not slow a job of 512 KB."""
     slow = [
         pair_512_kb(lab, at, other, measured).mean / pair_512_kb(lab, at, other, measured, alone=True).mean
         for at in BEFORE

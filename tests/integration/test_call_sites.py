@@ -33,7 +33,7 @@ SITES = tuple(
 BYTES = (1, 20, 300, 4000, 50_000)
 """Bytes that a rank sends from the unknown call site, then from each known call site.
 
-Each sum of these numbers shows which sites it contains.
+A sum of some of these numbers shows which call sites are in the sum.
 """
 
 

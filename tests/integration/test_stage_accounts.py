@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Each stage states the bytes that it received, kept and left out.
 
-If many bytes are left out, the text begins with them.
+If many bytes are left out, the text first states how many.
 """
 
 from __future__ import annotations

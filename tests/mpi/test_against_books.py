@@ -49,7 +49,7 @@ def test_point_to_point(mpi: Mpi, build: Build, ranks: int, seed: int, tmp_path:
 
 @pytest.mark.parametrize("ranks", FEW_AND_5)
 def test_persistent_point_to_point(mpi: Mpi, build: Build, ranks: int, tmp_path: Path) -> None:
-    """The program's notes and receivers' records are the reference. Open MPI's monitoring misses persistent sends."""
+    """The references are the program's own list of messages, and the messages that receivers counted."""
     profile, books = record_with_books(mpi, ranks, [build(mpi, "persistent.c")], tmp_path)
     assert set(books) == {"SEND_INIT", "SSEND_INIT", "BSEND_INIT", "RSEND_INIT"}
     assert recorded_as_in(books, profile) == books
@@ -118,7 +118,7 @@ def test_one_sided(mpi: Mpi, build: Build, window: str, component: str, ranks: i
 @pytest.mark.parametrize("threads", [False, True], ids=["one-thread", "threads"])
 @pytest.mark.parametrize("sites", ["0", "1"], ids=["", "sites"])
 def test_handles_that_mpi_reuses(mpi: Mpi, build: Build, sites: str, threads: bool, ranks: int, tmp_path: Path) -> None:
-    """ibprof forgets freed communicators, datatypes and requests, even if a call site has stored them."""
+    """ibprof forgets freed communicators, datatypes and requests, even if it has stored them for a call site."""
     command: list[str | Path] = [build(mpi, "reused_handles.c", "-pthread"), *(["threads"] if threads else [])]
     profile, books = record_with_books(mpi, ranks, command, tmp_path, env={"IBPROF_SITES": sites})
     assert set(books) == {"SEND", "SEND_INIT"}

@@ -64,8 +64,9 @@ def test_ranks_come_late(name: str, level: str, build: Build, tmp_path: Path) ->
     assert {key for key in own if key[1] != "TEST"} <= seconds.keys()
     for key, expected in own.items():
         assert seconds[key] <= 1.03 * expected + 0.002, key
-        # Another process may run for `SLICE_S` between the program's clock and the call, or during a call that is not
-        # timed. In a loop of MPI_Test, the program's clock takes most of the time, so TEST has no lower bound.
+        # Another process may run for `SLICE_S` after the program reads its clock and before the call, or during a call
+        # that is not timed. In a loop of MPI_Test, reading the clock takes most of the time, so TEST has no lower
+        # bound.
         if key[1] != "TEST" and expected >= ROUNDS * LATE_S / 2:
             assert seconds[key] >= 0.97 * expected - SLICE_S, key
     waited = {operation for (rank, operation, _), time_s in own.items() if rank and time_s >= ROUNDS * LATE_S / 2}
@@ -132,7 +133,7 @@ def test_rare_copies(name: str, build: Build, tmp_path: Path) -> None:
         *("RECV", "IRECV", "MRECV", "ISEND", "START", "PUT", "GET", "ACCUMULATE")
     ]
     for rank, operation, least, most in own:
-        # Another process may run for `SLICE_S` between the program's clock and the call.
+        # Another process may run for `SLICE_S` after the program reads its clock and before the call.
         assert recorded[int(rank), operation] >= 0.97 * float(least) - SLICE_S, (rank, operation)
         if operation != "ISEND":
             assert recorded[int(rank), operation] <= 1.03 * float(most) + SLICE_S, (rank, operation)
@@ -157,7 +158,7 @@ def test_a_rare_wait_and_files(name: str, build: Build, tmp_path: Path) -> None:
     for rank, operation, least, most in own:
         time_s = recorded[int(rank), operation]
         assert time_s <= 1.03 * float(most) + SLICE_S, (rank, operation)
-        # Quick calls have no lower limit, because another process may run between the program's clock and the call.
+        # Quick calls have no lower limit, because another process may run after the program reads its clock.
         if (rank, operation) != ("0", "WAITALL"):
             assert time_s >= 0.97 * float(least) - SLICE_S, (rank, operation)
     assert recorded[1, "WAITALL"] >= 0.8 * late_s
@@ -183,7 +184,8 @@ def test_interrupted_polls(build: Build, tmp_path: Path) -> None:
     ran = run_mpi(mpi, 2, [build(mpi, "interrupted_polls.c", "-g", "-O2")], recording=tmp_path, env=ON)
     seconds = recorded_seconds(read_recording(tmp_path))
     for key, expected in own_seconds(ran.stdout).items():
-        # ibprof records less than the program's clock, which includes ibprof's own work and its interruptions.
+        # ibprof records less time than the program, whose clock includes ibprof's own work and interruptions of that
+        # work.
         assert 0.5 * expected <= seconds[key] <= 1.03 * expected, key
 
 

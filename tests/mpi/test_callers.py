@@ -141,7 +141,7 @@ def test_no_callers(callers: str, build: Build, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("callers", ["many", "2 3", "-1"])
 def test_a_value_that_is_no_number(callers: str, build: Build, tmp_path: Path) -> None:
-    """A message reports the invalid value, and sites are recorded without callers."""
+    """A message says that IBPROF_CALLERS is invalid, and sites are recorded without callers."""
     program = build(find_mpi(SYSTEM), "figure36.c", "-g")
     variables = {"IBPROF_CALLERS": callers}
     done = check_no_harm(find_no_harm(SYSTEM), 2, [program], tmp_path, variables=variables)

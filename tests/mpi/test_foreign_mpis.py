@@ -41,7 +41,8 @@ LAYERS = {
     "has the name of the standard ABI": ("libmpi_abi.so.1", IS_LINKED),
     "is linked with it, without PMPI names": ("libtranslates.so", f"{IS_LINKED} -DWITHOUT_PMPI"),
 }
-"""Kind -> file name and options of a layer. Programs are linked with the layer, or the linker finds it before MPI."""
+"""Kind -> file name and options of a layer: a library that translates a program's handles for an MPI. Programs are
+linked with the layer, or the linker finds it before MPI."""
 
 
 def compile_c(*words: str | Path) -> None:

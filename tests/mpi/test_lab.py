@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Delays measured between network namespaces over real connections lead to the topology that was built.
 
-The built topology is independent of ibprof: `lab/cables.c` delays links, the kernel's token bucket filter limits rates.
+The built topology is independent of ibprof: `lab/cables.c` delays links, and the kernel's token bucket filter limits
+rates.
 """
 
 from __future__ import annotations

@@ -198,7 +198,8 @@ def test_what_was_measured_is_kept_and_gone_on_with(number: signal.Signals, syst
     found = kept.measured
     assert 0 < np.count_nonzero(found) < 401 * 6
     assert kept.attributes["complete"] == 0
-    # The full measurement would take too long. Keep the results of a few lengths, and finish only these lengths.
+    # The full measurement would take too long. Keep the results of a few message lengths, and finish only these
+    # lengths.
     few = [0, 1, 398, 399]
     write_delays(path, kept.select(lengths=few))
     done = measure(system_mpi, 3, *QUICK, "--lengths", "0,1,398,399", "--resume", "-o", path, folder=tmp_path)

@@ -15,7 +15,7 @@ from ibprof_testing.mpi.times import own_seconds, recorded_seconds
 # ibprof times the first 16 calls of a site in another way than later calls.
 ROUNDS, LATE_S = 24, 0.02
 # Largest missing fraction of a call's time: another process may run between the progress loop's last pass and the jump,
-# or between the clock and the call.
+# or after the program reads its clock and before the call.
 TOLERANCE = 0.25
 
 

@@ -33,7 +33,7 @@ def by_operation(run: Profile) -> dict[str, Matrix]:
 
 @pytest.fixture(params=["in turn", pytest.param("alone", marks=pytest.mark.full)])
 def known(request: pytest.FixtureRequest) -> str:
-    """Return "in turn" if one run of all calls gives the expected messages; "alone" if each call has a run."""
+    """Return "in turn" if one run of all calls gives the expected messages; "alone" if one run for each call does."""
     return str(request.param)
 
 

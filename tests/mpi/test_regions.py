@@ -37,7 +37,7 @@ def in_ring(size: int, messages: int) -> Matrix:
 
 
 def visits(profile: Profile) -> dict[str, set[int]]:
-    """Return region -> the ranks' different numbers of visits to the region."""
+    """Return region -> set of the numbers of visits that single ranks made to the region."""
     times = profile.region_times
     return {name: {int(n) for n in times.visits[times.region == i]} for i, name in enumerate(profile.regions)}
 
@@ -115,7 +115,7 @@ def test_a_marked_program_runs_without_preload(mpi: Mpi, build: Build, linked: b
 
 
 def test_two_broadcasts_and_their_marks(mpi: Mpi, build: Build, tmp_path: Path) -> None:
-    """Each mark has the bytes since the run's start (K. A. Brown, figure 3.6). The third mark is MPI_Finalize."""
+    """Each mark has the bytes since the run's start (K. A. Brown, figure 3.6). The third mark is at MPI_Finalize."""
     run_mpi(mpi, 2, [build(mpi, "figure36.c")], recording=tmp_path)
     profile = load_complete(tmp_path, 2)
     names = [line_of_mark("figure36.c", 0), line_of_mark("figure36.c", 1), "MPI_Finalize"]

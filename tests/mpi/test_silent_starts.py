@@ -20,8 +20,8 @@ ITEM = 4
 ITEMS, ROUNDS, THOUSANDS = 30_000, 20, 3_000
 
 
-# Open MPI reduces long vectors by recursive halving, which sends (p - 1) vectors in total. A binomial tree then gathers
-# the parts, which sends log2(p) / 2 vectors.
+# Open MPI reduces long vectors by recursive halving, which sends (p - 1) vectors in total. Then a binomial tree sends
+# log2(p) / 2 vectors to gather the parts.
 REDUCED_VECTORS = RANKS - 1 + 1
 
 

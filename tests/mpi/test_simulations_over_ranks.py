@@ -34,7 +34,7 @@ def test_three_ranks_give_the_same_results(system_mpi: mpis.Mpi, tmp_path: Path)
     assert {MEANS, RESULTS, "summary.json", "links.csv", "view.html"} <= set(names)
     for name in names:
         assert (tmp_path / "ranks" / name).read_bytes() == (tmp_path / "one" / name).read_bytes(), name
-    # Stores may differ, because they have the simulations in order of completion, with the time that each took.
+    # The files `STORE` may differ, because they have simulations in order of completion, with the time that each took.
     assert len((tmp_path / "ranks" / RESULTS).read_text().splitlines()) == 5
     assert len((tmp_path / "ranks" / STORE).read_text().splitlines()) == 4
 
@@ -67,7 +67,7 @@ def test_one_rank_estimates(system_mpi: mpis.Mpi, capsys: pytest.CaptureFixture[
 
 @pytest.mark.usefixtures("system_mpi")
 def test_an_mpi4py_is_there() -> None:
-    """Without mpi4py, the tests above would prove nothing."""
+    """mpi4py is installed; without it, the tests above would prove nothing."""
     from mpi4py import futures  # noqa: PLC0415
 
     assert hasattr(futures, "MPICommExecutor")

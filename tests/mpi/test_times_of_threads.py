@@ -48,12 +48,12 @@ def test_threads_that_wait_at_once(system_mpi: Mpi, build: Build, tmp_path: Path
 
 @pytest.mark.parametrize("name", [SYSTEM, "5.0.11"])
 def test_overlap_is_known_by_arithmetic(name: str, build: Build, tmp_path: Path) -> None:
-    """Waits of 3, 4 and 2 units, with an overlap of 2 units: the rank was inside calls for 7 units."""
+    """In units of `unit_s`: waits of 3, 4 and 2 overlap for 2, so the rank was inside calls for 7."""
     mpi, unit_s = find_mpi(name), 0.2
     program = build(mpi, "overlapping_threads.c", "-O2", "-pthread")
     ran = run_mpi(mpi, 2, [program, str(unit_s)], recording=tmp_path / "recording", env=ON)
     summed, both = map(float, ran.stdout.split())
-    # A deviation of a unit is allowed: other processes may delay the senders, or delay the threads before they wait.
+    # A deviation of `unit_s` is allowed: other processes may delay the senders, or delay the threads before they wait.
     assert summed == pytest.approx(9 * unit_s, abs=unit_s)
     assert both == pytest.approx(2 * unit_s, abs=unit_s / 2)
     run = load_profile(tmp_path / "recording")

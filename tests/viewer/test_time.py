@@ -44,9 +44,8 @@ def test_a_brush_over_one_row_is_a_time_range_and_filters_links_and_lists(opened
     drag(opened, (0.25, row(3)), (0.5, row(3)))
     assert "time=" in opened.address()
     assert "ranks=" not in opened.address()
-    # The axis begins with the first bytes, at 60 ms, and lasts 940 ms. The brush is from 295 to 530 ms: it has an
-    # eighth
-    # of the bytes in the third step, and all bytes of two other steps.
+    # The axis begins with the first bytes, at 60 ms, and lasts 940 ms. The brush selects 295 to 530 ms: an eighth of
+    # the bytes in the third step, and all bytes of two other steps.
     amounts = {int(each) for ends in opened.loads() for each in ends} - {0}
     assert max(amounts) == pytest.approx(2125, abs=100)
     opened.page.locator("#tab-ranks").click()

@@ -44,8 +44,7 @@ from ibprof_testing.samples.planted_causes import (
 
 
 def check(planted: list[Planted]) -> list[tuple[Planted, Diagnosis]]:
-    """Diagnose cases; check that at most 1 of 30 planted cases has a wrong first cause, and no faultless case any
-    cause."""
+    """Diagnose cases; at most 1 of 30 planted cases may have a wrong first cause, and no faultless case a cause."""
     diagnosed = []
     wrong = []
     for case in planted:

@@ -50,7 +50,7 @@ def test_median_filter_is_not_padded_with_zeros() -> None:
     assert filter_median(np.array([[5.0, 6, 7, 99, 9, 10]])).tolist() == [[5, 6, 7, 9, 10, 10]]
     line = np.arange(3.0, 12)[None]
     assert np.array_equal(filter_median(line), line)
-    # A peak at an end is removed too, by Tukey's rule.
+    # A peak at the first or last length is removed too, by Tukey's rule.
     assert filter_median(np.array([[50.0, 6, 7, 8, 9]]))[0, 0] == 7
 
 

@@ -18,7 +18,7 @@ RANKS, INSTANCES, TAGS = 6, 512, 32
 
 
 def make_samples(rank: int) -> dict[int, bytes]:
-    """Return a rank's records: of each collective, and of messages with each tag to the next rank."""
+    """Return a rank's samples (kind of record -> bytes): collectives, and messages with each tag to the next rank."""
     types = recording_layout().types
     collectives = np.zeros(INSTANCES, types["collective_sample"])
     collectives["communicator"], collectives["number"] = 7, np.arange(INSTANCES)
@@ -57,7 +57,7 @@ def test_of_many_whole_instances_stay_and_stand_for_more(tmp_path: Path, monkeyp
 
 
 def test_a_killed_process_replaced_one_of_its_longest_messages(tmp_path: Path) -> None:
-    """The record that was being replaced has no communicator. All records are in use, so messages may be missing."""
+    """A kill left a record without a communicator. All records are in use, so other samples may be missing."""
     layout = recording_layout()
     longest = layout.constants["IBP_LONGEST_MAX"]
     messages = np.zeros(longest + 1, layout.types["message_sample"])

@@ -62,7 +62,7 @@ def test_published_results() -> None:
 
 
 def test_sharing_slows_a_run_by_its_bytes() -> None:
-    """One process a node adds only pivot rows to HPL's model.
+    """With one process a node, only the time of pivot rows is added to HPL's model.
 
     Two processes a node halve the bandwidth. A row has four processes, so that every second message of a panel stays on
     its node.

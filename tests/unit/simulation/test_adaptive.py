@@ -101,8 +101,7 @@ def test_the_packets_of_a_message_stay_together() -> None:
 
 @pytest.mark.parametrize(("step", "links"), [(1, 2), (1 << 20, 1)])
 def test_a_message_avoids_ports_that_are_fuller_by_a_step(step: int, links: int) -> None:
-    """A host sends during another host's message. The second message avoids the occupied port only if steps are
-    small."""
+    """A message avoids the port that another host's message occupies only if `message_step_bytes` is small."""
     network = make("xgft:2:2,2:1,2@100", message_step_bytes=step)
     counts = set()
     for seed in range(1, 21):

@@ -33,7 +33,7 @@ Message = tuple[int, int, int]
 
 
 def play(parts: list[CollectivePart]) -> Iterator[Message]:
-    """Simulate a collective, where a step waits until messages fill its slots; fail if no rank can continue."""
+    """Yield a collective's messages, each to a slot of its receiver. A step waits until its slots have messages."""
     came: list[set[int]] = [set() for _ in parts]
     position = [0] * len(parts)
     while any(at < len(part.steps) for at, part in zip(position, parts, strict=True)):

@@ -95,7 +95,7 @@ T0, C = 100e3, 1000e3
 
 
 def closed_network(cells: Sequence[Cell]) -> dict[str, Outcome]:
-    """Return outcomes on the asymptotes of a closed network; seeds differ by 1%, seed 3 without pause never settles."""
+    """Return outcomes on a closed network's asymptotes. Seeds differ by 1%; without pause, seed 3 never settles."""
     off = {1: 0.99, 2: 1.01, 3: 1.0}
     outcomes = {}
     for cell in cells:

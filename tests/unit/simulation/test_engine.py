@@ -305,7 +305,7 @@ def test_a_ring_deadlocks_and_is_reported() -> None:
 
 
 def test_a_deadlock_is_reported_while_others_go_on() -> None:
-    """Six hosts on a ring deadlock; the messages of two hosts on one switch of the ring do not cross its links."""
+    """The messages of six hosts on a ring deadlock; a message between hosts of one switch uses no link of the ring."""
     network = make("torus:6:3@100", Hardware(packet_bytes=4096, lane_bytes=4096, switch_ns=96, wire_ns=6.4))
     of_switch = [np.flatnonzero(network.host_leaf == switch) for switch in range(6)]
     ring = [Client(int(of_switch[n][0]), 0, [Step(int(of_switch[(n + 2) % 6][0]), 1 << 20)]) for n in range(6)]

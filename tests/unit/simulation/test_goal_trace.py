@@ -158,7 +158,7 @@ def test_a_rank_waits_for_a_message_only_where_an_operation_requires_it(tmp_path
 
 
 def test_what_may_begin_when_a_receive_begins_does_not_wait_for_its_message(tmp_path: Path) -> None:
-    """A nonblocking receive: 50 us of computing run while a message takes 84 us; 20 us follow the message."""
+    """While the message of a nonblocking receive takes 84 us, the rank computes for 50 us; then it computes 20 us."""
     text = """\
 num_ranks 2
 rank 0 {

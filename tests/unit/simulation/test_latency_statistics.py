@@ -43,7 +43,7 @@ def test_a_drift_is_what_a_line_changes_by() -> None:
     assert rises.half == pytest.approx(0, abs=1e-3)
     assert rises.exceeds(0.05)
     assert find_drift(slices_of(np.linspace(110, 90, 40))).exceeds(0.05)
-    assert not find_drift(slices_of(np.linspace(99, 101, 40))).exceeds(0.05)  # certain, but a small drift
+    assert not find_drift(slices_of(np.linspace(99, 101, 40))).exceeds(0.05)  # the drift is certain, but small
     assert not find_drift([]).exceeds(0.05)
     assert not find_drift(slices_of(np.array([1.0, 2.0, 4.0]))).exceeds(0.05)  # too few slices to decide
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A recorded run with phases, and with ranks on shared hosts: whole rounds are measured, and only network messages."""
+"""A recorded run with phases and ranks on shared hosts is measured in whole rounds, without messages within hosts."""
 
 from __future__ import annotations
 
@@ -170,7 +170,7 @@ def test_a_profile_by_its_time_line_is_measured_to_its_end(tmp_path: Path) -> No
 
 @pytest.mark.parametrize("small", [15, 2000])
 def test_a_profile_at_intervals_is_not_measured_by_its_first_messages_alone(tmp_path: Path, small: int) -> None:
-    """All messages of the list are measured if the effort allows this number; otherwise, the allowed number is."""
+    """All messages of a client's list are measured if the effort allows so many; otherwise, the allowed number."""
     ring = [(rank, (rank + 1) % (RANKS - 1)) for rank in range(RANKS - 1)]
     counts = [Count(*pair, 64 * small, messages=small, operation=0) for pair in ring]
     counts += [Count(*pair, 1 << 20, operation=1) for pair in ring]

@@ -173,7 +173,7 @@ def test_an_end_is_busy_by_what_it_has_sent() -> None:
         sent = busy[network.host_end[:2]]
         packet = 4096 * 8  # ns at 1 Gb/s
         assert busy.sum(axis=1).max() <= now * (1 + 1e-12)
-        assert packet <= network.to_ns(now - busy[to_last].sum()) <= 2.1 * packet  # the first arrives later
+        assert packet <= network.to_ns(now - busy[to_last].sum()) <= 2.1 * packet  # the first packet arrives later
         lies = float(ends.queued[to_last]) * 8  # ns
         assert network.to_ns(sent.sum() - busy[to_last].sum()) == pytest.approx(lies, abs=3 * packet)
     assert describe_links(Watch(simulation))[0][1].max() <= 1 + 1e-12

@@ -191,7 +191,7 @@ def test_of_two_runs_on_the_same_hosts_one_stays(tmp_path: Path, capsys: pytest.
 
 
 def test_a_study_says_where_a_recorded_run_is(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Named hosts are taken in the order of first ranks. For `drawn`, hosts are sampled, and no message is printed."""
+    """Named hosts replace recorded hosts in the order of these hosts' first ranks; `drawn` silently samples hosts."""
     chosen = ["host10", "host20", "host31"]
     (cell,) = read_study(write_study(tmp_path, replayed(tmp_path, hosts=chosen))).cells[:1]
     steps = {client.host: client.steps for client in set_up(cell).clients}
@@ -302,7 +302,7 @@ def test_shares_with_hosts_that_leave_less(tmp_path: Path) -> None:
 
 
 def test_a_key_is_of_the_hosts(tmp_path: Path) -> None:
-    """A key contains named hosts even of jobs that do not run: other jobs' hosts are sampled from the rest."""
+    """A cell's key has the named hosts even of jobs that do not run: other jobs' hosts are sampled from the rest."""
     study = write_study(tmp_path, WRITES, PAIRS, servers=8)
     plain = read_study(study).cells[0]
     keys = {plain.key}

@@ -70,7 +70,7 @@ def test_the_slower_of_two_slow_senders_is_named_first(tmp_path: Path, capsys: p
 def test_a_slow_sender_is_named_with_its_link(
     speed: str, role: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """The partner has equally slow messages, but is not named; a rank of a program that computes is named once."""
+    """Only the sender with a slow link is named, and only once; its partner's messages are equally slow."""
     (host,) = run_with_slow_links(tmp_path, role, {5: speed})
     named = [line for line in capsys.readouterr().err.splitlines() if "slow sender" in line]
     summary = json.loads((tmp_path / "out" / "summary.json").read_text())

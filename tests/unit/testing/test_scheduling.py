@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tests that must run alone exist and run last; all tests in virtual machines are in one group."""
+"""Each test that is listed as running alone exists and runs last; all tests in virtual machines are in one group."""
 
 from __future__ import annotations
 

@@ -18,7 +18,7 @@ SECONDS_OF_A_ROUND = (11 + 1.5) * 1e-3 + 3e-4
 
 
 def search(true: Matrix, seed: int) -> tuple[Matrix, list[list[tuple[int, int]]], PairSearch]:
-    """Return the measured delays, the pairs of each round, and the search at its end."""
+    """Return the measured delays, the pairs of each round, and the finished search."""
     chooser = PairSearch(len(true), seed)
     measured = np.full_like(true, np.nan)
     np.fill_diagonal(measured, 0.0)

@@ -386,7 +386,7 @@ def test_other_networks_get_no_name_of_a_grid(graph: nx.Graph) -> None:
 
 
 def test_networks_with_more_neighbours_than_any_grid_cost_no_memory() -> None:
-    """ibprof must not store the squares of a full mesh: 100 hosts would need 3.5 GB of memory."""
+    """ibprof must not store all squares of four linked hosts: in a full mesh of 100 hosts, they would need 3.5 GB."""
     edges = np.array(list(nx.complete_graph(64).edges))
     tracemalloc.start()
     assert describe_grid(edges, 64) is None
@@ -396,7 +396,7 @@ def test_networks_with_more_neighbours_than_any_grid_cost_no_memory() -> None:
 
 @pytest.mark.parametrize("noise", [0.0, 0.002, 0.005, 0.01])
 def test_processors_of_a_blizzard_node_are_switches(noise: float) -> None:
-    """Bufe's figure 3.2: four meshed blocks of four processors, which have two cores and two links to others."""
+    """Bufe's figure 3.2: four meshed blocks of four processors, each with two cores and two links to other blocks."""
     graph = nx.Graph()
     for processor in range(16):
         block, place = divmod(processor, 4)

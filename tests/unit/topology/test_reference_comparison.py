@@ -114,8 +114,8 @@ class TestPaper:
         )
         comparison = compare_with_reference(found, read_reference("plan.dot"), None).comparison
         assert comparison.kind == REGULAR
-        # Of the four links, one has 0.75 (the larger value of its two arcs), one has 1, and two have 0. n1 - n3 is no
-        # link.
+        # Of the plan's four links, one has the probability 0.75 (the larger value of its two arcs), one has 1, and two
+        # have 0. n1 - n3 is no link of the plan.
         assert comparison.similarity == pytest.approx(1.75 / 4)
         assert comparison.missing == (("n1", "n4"), ("n3", "n4"))
         assert comparison.extra == (("n1", "n3"),)

@@ -299,7 +299,7 @@ def test_a_weak_answer_ends_with_status_5(tmp_path: Path, capsys: pytest.Capture
 
 @pytest.mark.parametrize("is_slow", [True, False])
 def test_the_others_of_a_slow_core_are_no_group(is_slow: bool) -> None:
-    """One core has long delays to all cores, or only to the cores of its socket; hops on a mesh hide a switch."""
+    """One core has long delays to all cores, or only to its socket's cores; delays also grow with hops on a mesh."""
     core = np.arange(32)
     place = core % 16
     hops = abs(place % 6 - place[:, None] % 6) + abs(place // 6 - place[:, None] // 6)

@@ -226,7 +226,7 @@ def test_large_all_to_all_as_a_matrix_is_that_of_the_flows(
         policy = ["--nic", nic] if nic else []
         assert report.main([str(links), "pattern:all-to-all:7", "--json", "--adaptive", *policy]) == 0
         documents.append(json.loads(capsys.readouterr().out))
-        # Traffic between ports has no ranks, so there are no accounts of the stages that read and place ranks.
+        # Traffic between ports has no ranks, so `accounts` lacks the stages that read and place ranks.
         documents[-1]["routed"] = documents[-1]["coverage"].pop("accounts")[-1]
     for name in ("hotspots", "adaptive", "bytes_routed", "max_link", "nic", "coverage", "routed"):
         assert documents[0][name] == documents[1][name], name

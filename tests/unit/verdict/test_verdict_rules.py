@@ -203,7 +203,7 @@ def test_bytes_within_a_host_need_no_times() -> None:
 
 
 def test_messages_within_a_host_that_are_not_seen() -> None:
-    """The time of messages within a host is not waiting; on two hosts, it is unknown which messages there are."""
+    """If messages within hosts are not seen, the verdict is `ON_HOST` for one host, and `UNKNOWN` for two hosts."""
     for hosts, seen, kind in (
         ((0,), False, VerdictKind.ON_HOST),
         ((0,), True, VerdictKind.WAITING),

@@ -52,7 +52,7 @@ def test_no_region_is_visited_while_recording_is_off_nor_after_the_last_mark() -
         (MarkKind.ON, 8, MAIN),
         (MarkKind.END, 9, HALO),
     )
-    assert visits_of(run) == [(HALO, 1, 4), (HALO, 8, 9)]  # no visit includes the first second
+    assert visits_of(run) == [(HALO, 1, 4), (HALO, 8, 9)]  # no mark names the region of the first nanosecond
 
 
 def test_the_shortest_of_too_many_visits_are_left_out(monkeypatch: pytest.MonkeyPatch) -> None:

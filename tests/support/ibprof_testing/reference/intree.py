@@ -60,7 +60,7 @@ class InTrees:
 def _step(
     network: IndexedNetwork, destination_lid: npt.NDArray[np.integer]
 ) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int32]]:
-    """Return link direction and next place of each switch, both [switch, destination]."""
+    """Return the link direction on which each switch sends, and the next place: both [switch, destination]."""
     switches = len(network.switch_node)
     table = network.tables.port
     egress = np.full((switches, len(destination_lid)), UNREACHABLE, np.uint8)
@@ -83,7 +83,7 @@ def _step(
 def arrive(
     network: IndexedNetwork, end: npt.NDArray[np.int32], destination: npt.NDArray[np.int32]
 ) -> npt.NDArray[np.int32]:
-    """Return the place at the receiving end of each link direction.
+    """Return the place (see `InTrees`) at the receiving end of each link direction.
 
     Args:
         end: int32, link directions. For `NONE`, the returned place is undefined.

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """A slow and plain implementation of the packet simulation's model (docs/simulation.md), independent of the engine.
 
-The model does not define the order of events within a tick. `Reference` supports any order, so that tests can check
-that the order does not matter.
+The model does not define the order of events within a tick. `Reference` supports any order of these events, so that
+tests can check that the order does not matter.
 """
 
 from __future__ import annotations

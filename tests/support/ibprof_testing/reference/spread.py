@@ -175,7 +175,7 @@ def _flow_down(
 
 
 def _by_falling_depth(depth: npt.NDArray[np.int32]) -> Iterator[npt.NDArray[np.intp]]:
-    """Yield the cells of each depth, from the deepest to depth 1."""
+    """Yield the indices of the elements with each depth, from the largest depth to depth 1."""
     order = np.argsort(depth.astype(np.uint16), kind="stable")
     bounds = np.cumsum(np.bincount(depth)) if len(depth) else np.zeros(1, np.int64)
     for level in range(len(bounds) - 1, 0, -1):

@@ -625,7 +625,7 @@ def _without_name(answer: Answer, odd: str, name: str) -> Answer:
 
 
 def judge_answer(right: Answer, found: Answer, damage: DamagedFabric | DamagedRun) -> str:
-    """Return NAMED, UNCHANGED or SILENT for an output.
+    """Classify an output as NAMED, UNCHANGED or SILENT.
 
     NAMED: new lines contain one of `damage.names`; and the head reports missing hosts, and lost bytes above 1%, if
     there are any.

@@ -59,5 +59,5 @@ class FairNetwork:
 
 
 def rounds_on(network: FairNetwork, hosts: int) -> RoundMeasurement:
-    """Return a round measurement on a network with one rank on each host."""
+    """Return a `RoundMeasurement` on a network with one rank on each host."""
     return RoundMeasurement(network, range(hosts), 1)  # type: ignore[arg-type]

@@ -35,7 +35,7 @@ class Machine:
 
     @property
     def alone(self) -> npt.NDArray[np.bool_]:
-        """Return the pairs of threads that form a group of two: only this pair's delay shows the group."""
+        """Return which pairs of threads form a group of two; only the delay of such a pair shows its group."""
         pairs = np.zeros(self.delays.shape, bool)
         for one, other in (sorted(group) for group in self.groups if len(group) == 2):
             pairs[one, other] = pairs[other, one] = True

@@ -42,6 +42,6 @@ def switch_of(made: Made, host: int) -> str:
 
 
 def name_slow(compared: ReferenceComparison) -> set[frozenset[str]]:
-    """Return the two ends of each link that is slow in the comparison."""
+    """Return the names of both ends of each link that the comparison reports as slow."""
     reference = compared.reference
     return {frozenset(reference.names[end] for end in reference.link[each.link]) for each in compared.slow}

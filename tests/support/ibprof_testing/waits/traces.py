@@ -97,9 +97,10 @@ def _read(path: Path) -> Trace:
 def find_waits(traces: Sequence[Trace]) -> list[np.ndarray]:
     """Return the waiting inside each call, ns: one array for each rank, in the order of the rank's calls.
 
-    A call waits until the last event that it needs. A receive needs the start of its message (late sender). A send that
-    blocks needs the start of its receive (late receiver). A collective needs the start of its last member (wait at N x
-    N or at barrier, early reduce, early scan), or of its root (late broadcast). A wait is never longer than its call.
+    A receive waits until its message starts (late sender). A send that blocks waits until its receive starts (late
+    receiver). A collective waits until its last member starts (wait at N x N or at barrier, early reduce, early scan),
+    or until its root starts (late broadcast). If a call waits for several events, the last one counts. A wait is never
+    longer than its call.
     """
     waits = [np.zeros(len(trace.calls), np.int64) for trace in traces]
 

@@ -150,7 +150,8 @@ def test_shares_of_a_tree(pattern: str, ranks: int, share: float) -> None:
 
 
 def make_run(processes: int, size: float = 1e6, noise: float = 1.0) -> TimedRun:
-    """Return a run: operations of 1 ns, 0.1 s of serial work, 10 all-to-alls and 100 messages to a neighbour."""
+    """Return a run: arithmetic (1 ns an operation), 0.1 s of serial work, 10 all-to-alls, 100 messages to a
+    neighbour."""
     block = size / processes**2
     groups = {
         "ALLTOALL": CallGroup(10, block, 2 * 10 * time_collective("ALLTOALL", processes, block, Line(), alone)),

@@ -238,7 +238,7 @@ def test_a_short_call_of_one_run_does_not_hide_the_others() -> None:
 
 
 def test_runs_that_no_formula_fits(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
-    """From 2 to 4 ranks a call slows 60 times, faster than any formula grows."""
+    """On 4 ranks, a call takes 60 times as long as on 2 ranks: no formula grows so fast."""
 
     def jump(p: int) -> tuple[float, ...]:
         return 0.5, 0.03 if p < 4 else 1.8, 0.001
