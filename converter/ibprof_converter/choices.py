@@ -92,4 +92,4 @@ SEARCH_SECONDS = 10.0
 """Search time in seconds for up to 1,024 ranks; for more ranks, it is proportional to their number."""
 
 BALANCED = "balanced"
-"""Rule for forwarding tables that distributes destinations evenly over links; no model has this rule."""
+"""Rule for forwarding tables that distributes destinations evenly over links; `--routes` cannot model it."""

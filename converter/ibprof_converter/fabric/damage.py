@@ -90,7 +90,7 @@ class DamageLog:
     _first: InputError | None = None
 
     def skip(self, line: int, text: bytes, expected: str, node_guid: int | None = None) -> None:
-        """Note a line that does not belong to the format. The line may be the tool's message about a missing answer."""
+        """Note a line that does not belong to the format; it may be the tool's message that a node did not answer."""
         if _TOOL_MESSAGE.search(text) and not _PROGRESS.match(text):
             self._silent.setdefault(node_guid, []).append((line, text))
         else:

@@ -31,7 +31,7 @@ _LANE_GBPS = 190.0
 
 
 _SWITCH_OF_CHASSIS = re.compile(r"/U\d+$")
-"""End of a switch's description in a chassis with several switches."""
+"""Matches the end of a switch's description if its chassis has several switches."""
 
 
 def number_planes(listing: Listing) -> npt.NDArray[np.int64] | None:

@@ -194,7 +194,7 @@ def _find_factors(graph: list[set[int]]) -> list[list[tuple[int, int]]] | None:
 
 
 def _order_factor(nodes: int, graph: list[set[int]], edges: list[tuple[int, int]]) -> _Factor | None:
-    """Return the factor that some links form; None if they form no ring, path or pair."""
+    """Return the factor (a ring, path or pair) that `edges` form; None if they form none of these."""
     along = set(edges)
     others = [(a, b) for a, around in enumerate(graph) for b in around if a < b and (a, b) not in along]
     # Switches that are connected by other links than `edges` have the same position along this factor.

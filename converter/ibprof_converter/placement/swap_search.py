@@ -40,12 +40,12 @@ _FEW_RANKS = 24
 _FEW_STARTS = 12
 """A search for at most `_FEW_RANKS` ranks also begins from this number of random placements.
 
-With few ranks, single steps change the energy by powers of ten, so a search stays in a local minimum.
+With few ranks, a single swap changes the energy by powers of ten, so a search stays in a local minimum.
 """
 
 
 class Goal(Enum):
-    """The time that a round of the search minimises. Goals come in this order: a round does not raise earlier times."""
+    """The time that a round of the search minimises, without raising the times that are listed above it."""
 
     BOTTLENECK = "the largest time of all link directions"
     SWITCHES = "the largest time between switches"

@@ -218,7 +218,7 @@ def _count_levels(leads_to: npt.NDArray[np.int32], is_leaf: npt.NDArray[np.bool_
 def _find_subtrees(
     level: npt.NDArray[np.int64], at: npt.NDArray[np.intp], to: npt.NDArray[np.int32], highest: int
 ) -> npt.NDArray[np.int32]:
-    """Return the index of each switch's subtree: int32 [switch]. Links between levels up to `highest` connect it."""
+    """Return the subtree of each switch, int32 [switch]: switches joined by links on levels up to `highest`."""
     inside = (level[at] <= highest) & (level[to] <= highest)
     return find_parts(len(level), np.column_stack([at[inside], to[inside]])).astype(np.int32)
 

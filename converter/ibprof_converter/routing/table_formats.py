@@ -124,7 +124,7 @@ class CacheEntry:
 
     @classmethod
     def of(cls, dump: str | PathLike[str]) -> CacheEntry | None:
-        """Return the entry of a dump; None if caching is off, or if the dump is unreadable, small or just changed."""
+        """Return the cache file of a dump; None if caching is off, or the dump is unreadable, small or just changed."""
         if os.environ.get(SWITCH, "").lower() in ("off", "0", "no"):
             return None
         try:

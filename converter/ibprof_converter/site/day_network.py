@@ -40,7 +40,7 @@ def view_day(store: JobStore, day: date, jobs: int) -> NetworkView:
 
     Args:
         day: day on which the jobs began, UTC.
-        jobs: number of jobs to show, the jobs with most bytes first. Each job is a layer of the view.
+        jobs: number of jobs to show, the jobs with most bytes first. The view has separate loads for each job.
 
     Raises:
         UsageError: the store has no fabric or no jobs of the day, or no job of the day has pairs of ports.

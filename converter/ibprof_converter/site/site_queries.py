@@ -38,7 +38,7 @@ _ATTEMPTS = 9
 """Largest number of attempts to run a statement while other processes replace the files of days."""
 
 _OF_FILES = (duckdb.Error, duckdb.InvalidInputException, duckdb.IOException)
-"""Exact types of DuckDB's errors about damaged files. Subclasses of these types have other meanings."""
+"""Types of DuckDB's errors about damaged files; an error of a subclass means something else, so types must be equal."""
 
 _Z = 1.96
 
@@ -306,7 +306,7 @@ class SiteQueries:
                 self._sum_days(what, None, None)
 
     def _sum_days(self, what: str, first: Day, last: Day) -> int:
-        """Define the view `day_links` or `day_hosts` of the sums of days.
+        """Define the view `day_links` or `day_hosts`, which has the sums of each day.
 
         Return the number of days from the first to the last day with jobs.
 

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Synthetic summaries of jobs, for demonstrations, tests and benchmarks of the store.
 
-Questions about these jobs have two known answers. Ranks on `SLOW_HOST` are late in every third job. The first two jobs
-of each day share links, and the first job's time in calls correlates with the second job's traffic.
+Two facts about these jobs are known, and questions to the store must find them. Ranks on `SLOW_HOST` are late in every
+third job. The first two jobs of each day share links, and the first job's time in calls correlates with the second
+job's traffic.
 """
 
 from __future__ import annotations

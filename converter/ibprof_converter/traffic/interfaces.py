@@ -53,7 +53,7 @@ _PORT = re.compile(r":[0-9]{1,3}$")
 _EXPANDED = re.compile(r"([^\[\]]*)\[([0-9]{1,4})-([0-9]{1,4})\]([^\[\]]*)")
 
 Slot = tuple[int, str]
-"""Index of a network's first rail, and an adapter's name."""
+"""A slot: the index of a network's first rail, and an adapter's name."""
 
 
 @dataclass(frozen=True, slots=True)

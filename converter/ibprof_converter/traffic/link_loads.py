@@ -128,7 +128,7 @@ def load_links(
 
 @dataclass(frozen=True, slots=True)
 class _Grouping:
-    """Groups of flows: `names` is `Loads.groups`, `jobs` and `sites` are as in `Loads`; and the group of each flow."""
+    """Groups of flows, as in `Loads` (where `names` is called `groups`), and the index of each flow's group, [flow]."""
 
     names: tuple[Group, ...]
     jobs: tuple[str, ...]

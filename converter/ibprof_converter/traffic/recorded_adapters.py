@@ -41,8 +41,8 @@ class RankAdapters:
     Attributes:
         selected: adapters that the rank's environment names; for a rank that names none, the adapters of its host that
             the run may use. None if no rank names an adapter.
-        near: the adapters near the largest number of the rank's cores; all selected adapters if no distance is known
-            for the rank. None if distances are unknown for all ranks.
+        near: the adapters that are near more of the rank's cores than any other adapter; all selected adapters if no
+            distance is known for the rank. None if distances are unknown for all ranks.
         notes: sentences on environment variables that ibprof does not evaluate.
     """
 
@@ -154,7 +154,7 @@ _NOT_FOLLOWED = "FI_VERBS_IFACE"
 
 
 def _find_near(rank: Rank, ports: Sequence[Port]) -> list[Port] | None:
-    """Return the ports that are near the largest number of the rank's cores; None if no port is near any core."""
+    """Return the ports with the largest number of the rank's cores near them; None if no core is near any port."""
     cores = next((read_cores(choice.text) for choice in rank.choices if choice.name == CORES), frozenset())
     shared = [len(cores & read_cores(port.near_cores)) for port in ports]
     if not max(shared, default=0):

@@ -95,7 +95,7 @@ def read_node_data(path: Path, fabrics: Sequence[Fabric], hosts: Hosts) -> list[
 def find_recorded_grid(profile: Profile | None) -> RankGrid | None:
     """Return the first grid of MPI_Cart_create whose ranks are all recorded; None if there is none.
 
-    The last dimension becomes x, the second to last y. All other dimensions are flattened to z.
+    The last dimension becomes x, the second to last becomes y, and all earlier dimensions together become z.
     """
     if profile is None:
         return None
