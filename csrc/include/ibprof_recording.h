@@ -764,8 +764,8 @@ struct ibp_nccl_communicator {
     uint64_t clock_ns[2];
     /* Number of proxy operations for which no space was left. The steps of these operations are in no flow. */
     uint64_t operations_lost;
-    /* Ticks during which at least one proxy operation of the process was in progress. Set only in the first record of
-     * a process, which is also the record for operations of unknown communicators. */
+    /* Ticks during which at least one proxy operation of the process was in progress. Set only in the first record of a
+     * process. This record is also used for operations of unknown communicators. */
     uint64_t busy_ticks;
 };
 

@@ -207,7 +207,7 @@ static void set_sge_list(struct ibv_qp_ex *qp, size_t count, const struct ibv_sg
     for (size_t i = 0; i < count; i++) of(qp)->length += pieces[i].length;
 }
 
-/* -- what libibverbs exports --------------------------------------------------------------------------------------- */
+/* -- functions that libibverbs exports ----------------------------------------------------------------------------- */
 
 static struct ibv_qp *make_qp(struct ibv_context *context, struct ibv_pd *domain, enum ibv_qp_type type)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The ibprof developers
  *
- * Messages with more envelopes than the table has entries: samples represent all messages.
+ * The messages of these tests have more envelopes than the table has entries. The samples must represent all messages.
  */
 #include "check.h"
 #include "counting/communicator_names.h"

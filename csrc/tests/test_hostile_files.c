@@ -264,7 +264,7 @@ static void nobody_shortens_a_recording(const char *folder)
     in_child(shorten_as_owner, folder);
 }
 
-/* Many processes open the file at the same time. Each makes the file writable for a moment. */
+/* Many processes open the file at the same time. Each process makes the file writable for a moment. */
 static void many_grow_at_once(const char *folder)
 {
     enum { PROCESSES = 24 };

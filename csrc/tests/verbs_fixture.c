@@ -13,7 +13,7 @@
 struct ibv_context *rail0, *rail1;
 struct ibv_pd domain0, domain1;
 
-/* -- what was recorded --------------------------------------------------------------------------------------------- */
+/* -- recorded amounts ---------------------------------------------------------------------------------------------- */
 
 struct amount recorded(uint32_t remote_lid, int opcode, int region)
 {

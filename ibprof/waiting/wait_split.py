@@ -448,7 +448,7 @@ def trace_back(
         next_until = np.concatenate([ends[inner], starts[earlier]])
         item = np.concatenate([item[inner], item[earlier]])
         who, since, until = next_who, next_since, next_until
-    if len(item):  # ranks that still wait for each other: clock errors make a cycle
+    if len(item):  # these ranks still wait for each other: clock errors make a cycle
         found.append((who, (until - since).astype(np.float64), item))
     guilty, amount, of_item = (np.concatenate([part[each] for part in found]) for each in range(3))
     some = amount > 0

@@ -136,8 +136,8 @@ static int contract(const level_t *fine, uint32_t count, level_t *coarse)
 }
 
 /* Set the gain of each vertex: by how much its move to the other part lowers the total weight of edges between the
- * parts. Return the present total weight. Set `excess` to the size of the first part minus its target, in vertices of
- * the whole graph. */
+ * parts. Return the present total weight of these edges. Set `excess` to the size of the first part minus its target,
+ * in vertices of the whole graph. */
 static double find_gains(const level_t *level, parts_t *p, int64_t *excess)
 {
     double cut = 0;

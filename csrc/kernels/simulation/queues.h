@@ -155,7 +155,7 @@ static inline struct ibp_sim_waiter ibp_sim_pop_waiter(struct ibp_sim *sim, stru
     return first;
 }
 
-/* If other packets wait for the next queue on a packet's path, add the packet to these packets before it arrives, and
+/* If other packets wait for the next queue on a packet's path, let the packet wait behind them before it arrives, and
  * return true. The packet's arrival then needs no event. Otherwise return false. */
 static inline bool ibp_sim_wait_ahead(struct ibp_sim *sim, struct ibp_sim_packet packet, uint64_t arrival)
 {

@@ -35,7 +35,7 @@
 
 enum {
     IBP_SIM_WHEEL_BITS = 14,
-    /* Ticks from now to the end of the wheel. Events after the end are in the heap. */
+    /* Ticks from now to the end of the wheel. Events after the end of the wheel are in the heap. */
     IBP_SIM_WHEEL = 1 << IBP_SIM_WHEEL_BITS,
     /* Number of slots of a chunk of events. The first slot links to the next chunk. */
     IBP_SIM_CHUNK = 8,
@@ -203,7 +203,7 @@ struct ibp_sim_path {
     uint64_t bytes;
 };
 
-/* The use of a queue; only if hops are skipped. */
+/* How messages use a queue, recorded only if hops are skipped. */
 struct ibp_sim_use {
     /* `messages`: number of active messages whose path contains the queue. `processes`: sum of the indices of the
      * processes that send these messages. If `messages` is 1, `processes` is the index of the message's process. */

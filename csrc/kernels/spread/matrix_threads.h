@@ -56,8 +56,8 @@ static inline uint64_t ibp_matrix_value(const struct ibp_matrix *matrix, uint64_
 /* Sum the rows of leaves until no leaf is left, then wait until all threads have finished their leaves. */
 void ibp_matrix_sum_leaves(struct ibp_matrix_spread *all);
 
-/* Sum columns over their routes, until no column is left. All leaves must be summed before. Set `status` if an error
- * occurs. */
+/* Sum columns over their routes, until no column is left. All leaves must be summed before this call. Set `status` if
+ * an error occurs. */
 void ibp_matrix_spread_columns(struct ibp_matrix_spread *all);
 
 #endif

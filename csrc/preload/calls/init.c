@@ -31,8 +31,8 @@ static void leave_world(void)
         ibp_process_note_missing("sessions were open when MPI_Finalize was called: their later messages are missing\n");
 }
 
-/* Return whether MPI_Finalize deletes ibprof's attribute. Return false if sessions are open: MPICH then deletes
- * attributes when the last session ends, and a program may never end it. */
+/* Return whether MPI_Finalize deletes ibprof's attribute. Return false if sessions are open, because MPICH then deletes
+ * attributes when the last session ends, and a program may never end this session. */
 static bool stops_in_finalize(void)
 {
     return has_last_attribute && __atomic_load_n(&ibp_lifecycle.sessions, __ATOMIC_RELAXED) <= 0;

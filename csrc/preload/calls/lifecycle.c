@@ -165,7 +165,7 @@ void ibp_lifecycle_start(void)
     say_invalid_numbers();
     ibp_process_describe_rank(ibp_source ? ibp_source->source : IBP_SOURCE_NONE);
     ibp_source_note_gaps();
-    (void)ibp_recording_copy(); /* so that readers know this rank even if its node fails */
+    (void)ibp_recording_copy(); /* readers then know this rank even if its node fails */
     if (!ibp_source) return;
     if (ibp_source->sees_host()) ibp_process_record()->flags |= IBP_PROCESS_SEES_HOST;
     if (!ibp_mpi.is_behind_layer) ibp_process_record()->flags |= IBP_PROCESS_DEMANDS;

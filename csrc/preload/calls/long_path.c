@@ -349,7 +349,8 @@ static bool is_part_of_wrapped(unsigned operation)
     return IBP_UNLIKELY(is_wrapped[operation]) && ibp_stack_end < ibp_timed_frame();
 }
 
-/* Pass a call on without ibp_enter. Set only the context; with several threads, only ibp_current_call.call. */
+/* Pass a call on without ibp_enter. Of the current call, only the context is set; with several threads, only
+ * ibp_current_call.call. */
 static __attribute__((noinline)) int pass_on(const struct call_in_progress *making)
 {
     struct ibp_call *const call = call_of(making);

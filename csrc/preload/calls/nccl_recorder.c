@@ -37,7 +37,7 @@ static bool open_recording(const char *library)
     is_rank_known = ibp_job_rank(&rank, &ranks) && ranks;
     ibp_text_copy(library_name, sizeof library_name, library);
     ibp_process_describe_without_mpi(rank, ranks, IBP_SOURCE_NCCL, library);
-    (void)ibp_recording_copy(); /* so that readers know this process even if its node fails */
+    (void)ibp_recording_copy(); /* readers then know this process even if its node fails */
     return true;
 }
 

@@ -301,7 +301,7 @@ static inline __attribute__((always_inline)) bool repeats(unsigned operation, st
         return result;                                                                                                 \
     }
 
-/* Used while sites but no times are recorded, for a send whose mode the source can see. */
+/* Used for a send whose mode the source can see, while call sites are recorded and times are not. */
 #define SITE(function, name, count)                                                                                    \
     static int among_threads_##function(PARAMETERS_##count)                                                            \
     {                                                                                                                  \

@@ -179,8 +179,8 @@ void ibp_timing_begin(struct ibp_timing *timing, struct ibp_call *call, bool is_
 void ibp_timing_end(const struct ibp_timing *timing);
 
 /* If a call was entered at least 0.1 ms before its timing began, set the beginning of the timing to the time of the
- * entry. Possible reasons: the process had no core, or the file system was slow. No effect while several threads may be
- * in MPI. */
+ * entry. Possible reasons: the process had no core, or the file system was slow. While several threads may be in MPI,
+ * the function does nothing. */
 void ibp_timing_extend(struct ibp_timing *timing, uint64_t entered_ticks);
 
 /* Return an address in the wrapper's stack frame if this thread is in a call that is timed from entry to return;

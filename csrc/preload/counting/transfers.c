@@ -293,7 +293,7 @@ void ibp_transfers_move(uint32_t from, uint32_t into)
         if ((uint32_t)record.key != from || !(moved[0] | moved[1])) continue;
         amount = find_record(GIVEN, (struct group *)transfers.groups.items + record.group, 0, into);
         if (!amount) continue;
-        /* Reset the record of region `from` first. If the process is killed before the addition, readers count the
+        /* Set the record of region `from` to 0 first: if the process is killed before the addition, readers count the
          * bytes for the open region, and the totals are right. */
         record.amount[0] = record.amount[1] = 0;
         amount[0] += moved[0];

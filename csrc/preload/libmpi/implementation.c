@@ -143,7 +143,7 @@ bool ibp_implementation_find(struct ibp_implementation *found)
     return true;
 }
 
-/* -- which MPI a library is ---------------------------------------------------------------------------------------- */
+/* -- recognition of each MPI --------------------------------------------------------------------------------------- */
 
 static bool is_openmpi(const struct ibp_implementation *library)
 {

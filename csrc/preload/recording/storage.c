@@ -90,7 +90,7 @@ static bool find_type(int mounts, const char *device, const char *type)
     return false;
 }
 
-/* Return whether a folder is on a mounted file system of a type. */
+/* Return whether a folder is on a mounted file system of the given type. */
 static bool is_mount_of(const char *folder, const char *type)
 {
     struct stat status;
