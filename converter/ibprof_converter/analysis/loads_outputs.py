@@ -43,7 +43,7 @@ class LoadsOutputOptions:
         topology_conf: file for Slurm's topology.
         boxfish: folder for tables.
         trace: file for trace events of the run over time.
-        folded: file for folded stacks: calls by their bytes on the most loaded link direction.
+        folded: file for folded stacks of calls, with the bytes of each call on the most loaded link direction.
         panels: `REGION`, `OPERATION`, `SITE` or `JOB`: pictures have one panel for each; None: one panel with the sum.
         only_used: true to leave out links without traffic.
         full_scale: bytes of the darkest colour in pictures; None: bytes of the most loaded link direction.

@@ -249,7 +249,7 @@ def slots_as_taken(
     Args:
         hosts: the fabric's hosts.
         host_of_rank: int32 [rank], host of each rank.
-        lid: int32 [rank, rail], ports of each rank.
+        lid: int32 [rank, rail], LIDs of each rank's ports.
 
     Returns:
         The slots, one for each rank; and the slot of each rank: uint32 [rank]. Ranks of a host have its slots in rank

@@ -282,8 +282,8 @@ class GridDivider:
 def find_grids(neighbours: Neighbours) -> list[npt.NDArray[np.int64]]:
     """Return possible grids of the program, each as the positions of the ranks: int64 [rank, axis].
 
-    A grid is recognised by the pairs of ranks that exchange most bytes: the two rank numbers of a pair differ by 1, by
-    the length of a row, or by the size of a plane. Successive ranks are adjacent along axis 0.
+    A grid is recognised by the pairs of ranks that exchange most bytes. The two rank numbers of such a pair differ by
+    1, by the length of a row, or by the size of a plane. Successive ranks are adjacent along axis 0.
     """
     ranks = len(neighbours.first) - 1
     step = np.abs(neighbours.rank.astype(np.int64) - neighbours.owner().astype(np.int64))

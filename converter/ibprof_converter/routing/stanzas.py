@@ -254,7 +254,7 @@ class Entries:
 
         Args:
             stanza_begin: uint64 [stanza + 1], first entry of each stanza, then the number of entries.
-            row: int32 [stanza], row of each stanza; -1 leaves the stanza out.
+            row: int32 [stanza], the table's row for each stanza; -1 leaves the stanza out.
             shape: the table's shape, larger than the highest row and LID.
 
         Returns:

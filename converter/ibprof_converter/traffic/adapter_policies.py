@@ -131,7 +131,7 @@ class AdapterShares:
     """Flows cut into shares, one for each pair of adapters; arrays of equal length. Shares of 0 bytes are left out.
 
     Attributes:
-        flow: intp, row of the flow that each share is a part of.
+        flow: intp, index of the flow to which each share belongs.
         source_lid, destination_lid: int32, LIDs of the adapters.
         bytes: uint64, bytes of each share.
     """
@@ -190,7 +190,7 @@ class RailShares:
     """Flows cut into shares, one for each rail; arrays of equal length. Shares of 0 bytes are left out.
 
     Attributes:
-        flow: row of the flow that each share is a part of.
+        flow: index of the flow to which each share belongs.
         rail: int32, rail of each share.
         bytes: uint64, bytes of each share.
     """

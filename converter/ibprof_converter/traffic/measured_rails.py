@@ -184,7 +184,7 @@ class _Share:
     """Bytes of work requests distributed over flows between ranks; arrays of equal length, one row per share.
 
     Attributes:
-        row: intp, row of the work requests that the share is a part of.
+        row: intp, index of the row of work requests to which the share belongs.
         flow: intp, row of the demand; -1 if no flow can have caused the bytes.
         bytes: uint64, bytes of the share.
     """

@@ -79,7 +79,7 @@ class Diagnosis:
             time.
         causes: the causes, in the order found; empty if no network problem is found.
         load_basis: `static` if times are from loads along forwarding tables, `estimate` with adaptive routing.
-        tried: all considered changes; a change that is no remedy has the reason.
+        tried: all considered changes; each change that is no remedy states why.
         loaded_by: ranks, call, line and region that load the busiest link direction most; None if unknown.
         busiest_at: rail, link and end of the busiest link direction; None if unknown.
         alike: number of link directions of the same kind with about the largest time; None if unknown.
@@ -249,7 +249,7 @@ class _RepairTrials:
         rule: rule that computes forwarding tables after repairs; None for the rule of the present tables.
 
     Attributes:
-        tried: sorted id() of the repairs -> the repairs and the situation after them.
+        tried: the repairs that were tried: their id(), sorted -> the repairs, and the situation after them.
     """
 
     def __init__(

@@ -60,7 +60,7 @@ class Cable:
     Attributes:
         one, other: the two ports.
         gbps: data rate in Gbit/s.
-        decided: for each port, true if the cable must be there; false if any free port of the node will do.
+        decided: for each port, true if the cable must use this port; false if any free port of the node will do.
     """
 
     one: PortOfNode
