@@ -177,7 +177,7 @@ def _add_questions(commands: Subcommands) -> None:
 
 
 def _add_outputs(commands: Subcommands) -> None:
-    summary = "write the web view of a day: its network, with the largest jobs as layers"
+    summary = "write the web view of a day: its network, with the traffic of the largest jobs"
     view = _add(commands, "view", summary, "2026-11-29 -o day.html", _view_day)
     view.add_argument("day", metavar="DAY", type=type_of(_parse_day))
     view.add_argument("-o", "--output", metavar="FILE", type=Path, required=True, help="the page")

@@ -37,7 +37,7 @@ STATIC, ESTIMATE = "static", "estimate"
 LABEL = (
     "with adaptive routing a link has no single load: `shared` is the load if every switch spreads evenly over the "
     "ports it may choose, `most` if the link carries all flows that can use it. `estimate`, for packets that avoid "
-    "fuller ports, sorts links and judges causes. Static loads follow the forwarding tables"
+    "fuller ports, decides the order of links and the causes. Static loads follow the forwarding tables"
 )
 
 MODEL_LABEL = (
