@@ -50,7 +50,7 @@ def io_placement(placement: str, passes: Callable[[float], bool]) -> Verdict:
 
 
 def io_deviation() -> Verdict:
-    """Compare the coefficients of variation of an I/O request's time, alone and next to MPI, with the thesis's."""
+    """Compare the coefficients of variation of the time of I/O requests, alone and next to MPI, with the thesis's."""
     rows = all_there(*(find("placement", "io", run) for run in ("baseline", "interference")))
     if rows is None:
         return OPEN

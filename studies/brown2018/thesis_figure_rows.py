@@ -51,7 +51,7 @@ def _name_machine(machine: tuple[Any, ...], others: Iterable[tuple[Any, ...]]) -
 
 
 def find_usual(rows: Rows, column: str) -> str:
-    """Return the thesis's value of a column, or the most frequent value if no row has the thesis's."""
+    """Return the thesis's value of a column, or the most frequent value if no row has the thesis's value."""
     values = Counter(row[column] for row in rows)
     return USUAL[column] if USUAL[column] in values or not values else values.most_common(1)[0][0]
 

@@ -232,7 +232,7 @@ def find_rare(lab: Laboratory, share: float, printed: float) -> Found:
 
 
 def find_deviation(lab: Laboratory) -> Found:
-    """Compare the coefficients of variation of a request's time, alone and next to MPI, with the thesis's."""
+    """Compare the coefficients of variation of a request's time, alone and next to MPI, with the thesis's values."""
     parts = [float(run.latency.std() / run.mean) for run in run_rare(lab, 0.5)]
     return is_close(parts[0], 0.08) and is_close(parts[1], 0.19), " to ".join(f"{part:.1%}" for part in parts)
 

@@ -107,7 +107,7 @@ _MARK = re.compile(r"(<!-- (table|fact): ([\w-]+) -->\n?).*?(<!-- end -->)", re.
 
 
 def fill(page: str) -> str:
-    """Return the page with current tables and facts between the marks."""
+    """Return the page with current tables and facts between the comments that mark them."""
 
     def write(mark: re.Match[str]) -> str:
         return mark[1] + (TABLES[mark[3]]() + "\n" if mark[2] == "table" else FACTS[mark[3]]()) + mark[4]

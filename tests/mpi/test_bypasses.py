@@ -50,7 +50,7 @@ def test_a_plugin_calls_mpi(how: str, name: str, build: Build, tmp_path: Path) -
 
 
 def test_an_mpi_in_a_namespace_of_its_own(build: Build, tmp_path: Path) -> None:
-    """The linker preloads nothing into a namespace that dlmopen creates.
+    """The dynamic linker preloads nothing into a namespace that dlmopen creates.
 
     The test uses MPICH, because Open MPI cannot run in such a namespace, even without ibprof.
     """

@@ -175,7 +175,7 @@ def test_whether_rails_would_be_measured(
 
 
 def test_a_batch_systems_launcher_alone(tmp_path: Path) -> None:
-    """Because a batch system's launcher belongs to no MPI, the doctor examines the MPI that the linker would find."""
+    """A batch system's launcher belongs to no MPI, so the doctor examines the MPI that the dynamic linker finds."""
     (tmp_path / "bin").mkdir()
     (tmp_path / "bin" / "srun").write_text("#!/bin/sh\n")
     (tmp_path / "bin" / "srun").chmod(0o755)

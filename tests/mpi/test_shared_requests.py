@@ -15,7 +15,7 @@ from ibprof_testing.mpi.matrices import Matrix, load_complete, read_tally, recei
 from ibprof_testing.mpi.mpis import Build, find_mpi, find_mpich_like, in_every_run, run_mpi
 
 KEEPS_MESSAGES = tuple(name for name in mpis.MPICH_LIKE if name != mpis.INTEL)
-"""MPIs that lose no matched messages of threads.
+"""MPIs that lose no messages if threads share matched messages (MPI_Mprobe).
 
 Intel MPI loses some such messages: its ranks hung in 3 of 9 runs without ibprof.
 """

@@ -102,7 +102,7 @@ def outcome(parse: Parse, data: bytes) -> object:
         tables = parse("dump", data)
     except InputError:
         return "refused"
-    # Notes that a dump or table ends early name a line too, but the entry in this line is used.
+    # A note on the early end of a dump or table names a line too, but the entry in this line is used.
     of_ends = ("the dump ends", "the table ends")
     unused = {line for damage in tables.damage if not damage.what.startswith(of_ends) for line in damage.lines}
     return tables.switch_guid.tolist(), tables.port.tolist(), tables.warnings, unused

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Options of all commands: an option has the same meaning in each command, and its former spellings warn."""
+"""Options of all commands: an option has the same meaning in each command, and former spellings lead to warnings."""
 
 from __future__ import annotations
 

@@ -102,7 +102,8 @@ def test_one_end_of_a_link_is_enough(left_out: str, tmp_path: Path) -> None:
 
 
 def test_loads_are_on_equal_cost_paths(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Hosts send from their first ports, on leaf1; the bounds divide loads between a leaf's two cables to the spine."""
+    """Hosts send from their first ports. Each of a leaf's two cables to the spine carries half of the bytes, up to
+    all."""
     write_all(tmp_path / "lldp")
     assert layout.main([str(tmp_path / "lldp"), "pattern:all-to-all:1000"]) == 0
     shown = capsys.readouterr()

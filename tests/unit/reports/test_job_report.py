@@ -269,7 +269,7 @@ def test_the_time_line_has_the_waiting_of_the_calls_sampled_then() -> None:
     parts = [None if each.wait_s is None or not each.mpi_s else each.wait_s / each.mpi_s for each in bins]
     waiting, transfer = ([part for part in parts[at : at + 30] if part is not None] for at in (2, 55))
     assert min(waiting) > 0.95
-    assert max(transfer) < 0.6  # ranks leave a call at different times: the difference is up to half of its transfer
+    assert max(transfer) < 0.6  # ranks leave a call at different times, up to half of the transfer apart
     assert sum(each.mpi_s or 0 for each in bins) == pytest.approx((last - begin) * 1e-9)
 
 

@@ -170,7 +170,7 @@ def test_a_fat_tree_is_loaded_as_opensm_loads_it() -> None:
     ],
 )
 def test_shifts_block_nowhere_in_a_full_fat_tree(name: str) -> None:
-    """Source: d-mod-k has no contention in any shift permutation (Zahavi 2010)."""
+    """With d-mod-k routes, no shift permutation has contention (Zahavi 2010)."""
     subnet = make(name)
     lids = host_lids(subnet.fabric)
     for distance in range(1, len(lids)):

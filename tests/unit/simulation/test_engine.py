@@ -103,7 +103,7 @@ def test_a_packet_takes_whole_ticks_of_which_the_last_has_begun(fastest: str, gb
     subnet = read_subnet("xgft:1:2:1@100")
     subnet = replace(subnet, fabric=replace(subnet.fabric, link_gbps=np.array([float(fastest), float(gbps)])))
     network = index_network(subnet, Hardware(switch_ns=0))
-    for size in (*range(1, 4097, 31), *range(504, 4097, 504)):  # 504 bytes can take a whole number of ticks
+    for size in (*range(1, 4097, 31), *range(504, 4097, 504)):  # 504 n bytes can take whole ticks
         sample = Simulation(network, [Job("one", limit=1)], [Client(0, 0, [Step(1, size)])]).run()
         on_links = [math.ceil(Fraction(8 * size, 64) * Fraction(fastest) / Fraction(each)) for each in (fastest, gbps)]
         assert int(sample["ticks"][0]) == sum(on_links) + 2
@@ -248,7 +248,7 @@ def test_rounds_of_a_collective_wait_for_each_other() -> None:
     samples = simulation.run()
     assert simulation.state.stop == Stop.DONE
     first = {k: samples["start"][samples["host"] == (samples["client"] ^ 1 << k)] for k in range(rounds)}
-    # Host 0 is late. The partner of host 0 in round 0 begins round 1 late too, and no other host can end earlier.
+    # Host 0 is late, so its partner in round 0 begins round 1 late too.
     assert first[1][np.argsort(first[1])][-2:].min() > 50_000
     assert simulation.look_at_clients().steps.tolist() == [2 * rounds] * 16
 

@@ -68,7 +68,7 @@ def mean_of(values: BySeed) -> float:
 
 
 def test_a_rate_is_of_what_requests_and_their_windows_take() -> None:
-    """Half of the requests last longer than the window: a mean cycle is longer than the mean request and the window."""
+    """Half of the requests outlast the window: a mean cycle is longer than a mean request and than the window."""
     scenarios = list(list_scenarios(SMALL, io(), mpi()))
     name, _, jobs = next(each for each in scenarios if "apart" in each[0])
     window = jobs[0].window_ns
@@ -86,7 +86,7 @@ def test_a_rate_is_of_what_requests_and_their_windows_take() -> None:
 
 
 def test_only_what_is_sure_is_recommended() -> None:
-    """Whole switches reduce message times by 40%, which is significant only if the seeds differ little."""
+    """Jobs on whole switches have message times 40% shorter; this is significant only if the seeds differ little."""
 
     def compare(*spread: float) -> tuple[str | None, tuple[UndecidedChange, ...]]:
         outcomes = {}

@@ -113,7 +113,7 @@ def on_one_host(ranks: int) -> Profile:
 
 
 def test_a_job_may_take_the_whole_fabric(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """16 ranks take 16 hosts: the number of a recorded job's hosts is known, so its share does not limit it."""
+    """16 ranks take 16 hosts: a recorded job's number of hosts is known, so no share of the hosts limits it."""
     found = predict(tmp_path, capsys, on_one_host(16), "--to-fabric", "xgft:1:16:1@0.1")
     assert found["predicted_s"]["waits_early"] == pytest.approx(COMPUTING + SENDING, rel=0.05)
 

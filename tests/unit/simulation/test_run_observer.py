@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Each view of an observed simulation has all messages, and observing does not change the simulation."""
+"""Each result of an observed simulation includes all messages, and observing does not change the simulation."""
 
 from __future__ import annotations
 

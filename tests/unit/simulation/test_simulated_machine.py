@@ -116,7 +116,7 @@ def test_what_is_drawn_is_drawn_of_the_other_hosts(servers: ServerPlacement, job
 
 
 def test_jobs_without_a_share_have_what_named_ones_leave(tmp_path: Path) -> None:
-    """Other jobs get the hosts that are not named, but at most the share that they have without named hosts."""
+    """A job without named hosts gets the remaining hosts, but at most the share that it has if no job names hosts."""
     few, many = (
         read_study(write_study(tmp_path, WRITES, {**PAIRS, "hosts": hosts}, servers=2)).cells[0].workloads
         for hosts in ("host[01-04]", "host[01-20]")

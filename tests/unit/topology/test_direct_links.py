@@ -72,7 +72,7 @@ def test_without_hidden_links_none_is_found(made: Made) -> None:
 
 
 def test_links_that_carry_all_of_them_do_not_show_it_but_a_known_throughput_does() -> None:
-    """30 Gb/s of three pairs do not fill a trunk; 10 Gb/s more show the link only if the trunk's 35 Gb/s are known."""
+    """Three pairs with 30 Gb/s do not fill a trunk; 10 Gb/s more show a link only if the trunk's 35 Gb/s are known."""
     made = with_rates(tree(2, 2, 4), 10.0, 30.0)
     topology = infer_made(made)
     for one, other in (("s.0", "s.0.0"), ("s.0", "s.0.1"), ("s.1", "s.1.0"), ("s.1", "s.1.1")):

@@ -15,7 +15,7 @@ SMALL = "hidden=16,layers=8,seq=6,vocab=10,micro=2,batches=3"
 
 
 def sent(text: str, region: str | None = None) -> Counter[tuple[int, int]]:
-    """Return the bytes of each pair of ranks; with a region, only the bytes of its kind of group."""
+    """Return the bytes of each pair of ranks; with a region, only the bytes in this region."""
     traffic = build_training(text)
     found: Counter[tuple[int, int]] = Counter()
     rows = zip(

@@ -42,7 +42,7 @@ _ROUNDS = 5
 """Maximum number of repeated measurements of doubtful pairs."""
 
 _NOISY = 0.05
-"""Relative deviation of measured delays from the inferred network above which all pairs are measured again."""
+"""If measured delays deviate from the inferred network by more than this fraction, all pairs are measured again."""
 
 
 class Cluster:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`ibprof-scaling predict PROFILE...`: laws of parts are found, and other runs' times lie inside the interval."""
+"""`ibprof-scaling predict PROFILE...`: laws of a run's parts are found, and times of other runs lie in the interval."""
 
 from __future__ import annotations
 
