@@ -739,10 +739,9 @@ struct ibp_message_sample {
     uint64_t enter_ns;
     uint64_t exit_ns;
     /* Since version 2. The longer of two times: the duration of the completing call, and how late the message was
-     * posted. The lateness is the longest time between a post and the previous post, among the posts of the message's
-     * round up to the message's post. A round ends when the envelope of its first message occurs again, or after 64
-     * further messages. The score is 0 if the messages of the envelope (sender, receiver, communicator, tag) were not
-     * all timed. */
+     * posted. The lateness is the longest time between two successive posts of the message's round, up to the post of
+     * the message. A round ends when the envelope of its first message occurs again, or after 64 further messages. The
+     * score is 0 if the messages of the envelope (sender, receiver, communicator, tag) were not all timed. */
     uint64_t score_ns;
 };
 

@@ -172,7 +172,7 @@ static void something_lies_there(const char *folder)
     }
 }
 
-/* A complete recording of this launch that belongs to another user, who could shorten it. */
+/* A recording of this launch that belongs to another user is not used, because that user could shorten it. */
 static void a_file_of_another_user(const char *folder)
 {
     struct stat before, after;

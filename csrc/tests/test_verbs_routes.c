@@ -259,7 +259,7 @@ static void test_dynamic_connections_go_where_each_request_says(void)
     CHECK_ALL();
 }
 
-/* Devices that mlx5's own function (used by UCX) or an unknown function has opened. */
+/* Posts are also recorded on devices that mlx5's own function (used by UCX) or an unknown function has opened. */
 static void test_devices_that_are_opened_otherwise(void)
 {
     struct mlx5dv_context_attr attributes = {.flags = MLX5DV_CONTEXT_FLAGS_DEVX};

@@ -67,8 +67,8 @@ static uint32_t number_array(struct distinct *all, const void *item)
     return *index - 1;
 }
 
-/* Count the bits of a word. __builtin_popcountll would be slower, since compilers for all processors of a kind must not
- * use an instruction that only some of them have. */
+/* Count the bits of a word. __builtin_popcountll would be slower: the library must run on all processors, so the
+ * compiler cannot use an instruction that some processors lack. */
 static inline uint32_t count_bits(uint64_t word)
 {
     word -= word >> 1 & UINT64_C(0x5555555555555555);

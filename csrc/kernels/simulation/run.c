@@ -3,7 +3,7 @@
  */
 #include "simulation/clients.h"
 
-/* Memory is prefetched in two steps, for the events that are FAR and NEAR events behind the present event. */
+/* The memory of each event is prefetched in two steps: FAR events and NEAR events before the event is processed. */
 enum { NEAR = 3, FAR = 6 };
 
 /* -- arrival ------------------------------------------------------------------------------------------------------- */

@@ -138,7 +138,7 @@ static void subtract_own(struct ibp_matrix_spread *all, struct worker *worker, u
     }
 }
 
-/* Subtract the bytes from leaves whose packets do not arrive at the destination. */
+/* If packets from a leaf do not arrive at the destination, subtract the bytes that enter at this leaf. */
 static void subtract_lost(struct ibp_matrix_spread *all, struct worker *worker, uint64_t column, uint64_t *entering)
 {
     int32_t port = all->routes->lid_port[all->matrix->destination_lid[column]];

@@ -79,7 +79,7 @@ static int sort_into_cells(cells_t *cells, const double (*position)[3], uint32_t
     return 0;
 }
 
-/* Add `times` the offset from `one` to `other` to the gradient of `other`, and subtract it from the gradient of
+/* Add `times` * (offset from `one` to `other`) to the gradient of `other`, and subtract the same from the gradient of
  * `one`. */
 static void pull(double (*gradient)[3], uint32_t one, uint32_t other, const double offset[3], double times)
 {

@@ -30,7 +30,7 @@ bool ibp_lifecycle_is_started(void);
 void ibp_lifecycle_stop(void);
 
 /* Return whether this thread may change regions. Below MPI_THREAD_SERIALIZED, only the thread that called
- * ibp_lifecycle_start may, because ibprof takes no lock. */
+ * ibp_lifecycle_start may change regions, because ibprof takes no lock. */
 bool ibp_may_change_regions(void);
 
 #endif

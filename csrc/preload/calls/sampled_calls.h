@@ -55,8 +55,8 @@ void ibp_sampled_starts(void *const *requests, int count, struct ibp_call *call)
 struct ibp_sampled_completion {
     /* Time at which the call was entered; 0 if none of its requests is sampled. */
     uint64_t enter_ns;
-    /* `requests`: number of requests that the call may complete. `found`: number of sampled requests among them, which
-     * are the first elements of `request`. */
+    /* `requests`: number of requests that the call may complete. `found`: number of these requests that are sampled;
+     * they are the first elements of `request`. */
     uint32_t requests, found;
     struct {
         uint32_t index, serial;

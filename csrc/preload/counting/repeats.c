@@ -47,7 +47,7 @@ static struct table *make_table(void)
     return made;
 }
 
-/* -- when calls are granted ---------------------------------------------------------------------------------------- */
+/* -- conditions for granting calls --------------------------------------------------------------------------------- */
 
 void ibp_repeats_choose(void)
 {

@@ -11,7 +11,7 @@
 #define MINOR(version) ((version) >> 16)
 #define IS_STABLE(version) (((version) >> 4 & 0xf) >= 0xc) /* a release, or a release candidate */
 
-/* -- up to 3.12: from the headers of each version ------------------------------------------------------------------ */
+/* -- offsets up to 3.12, from the headers of each version ---------------------------------------------------------- */
 
 #define OBJECTS .object_type = 8, .object_count = 16, .type_basic_size = 32, .bytes_data = 32
 #define STRINGS .string_length = 16, .string_state = 32, .string_width_bit = 2
@@ -44,7 +44,7 @@ static const struct {
       .code_version = 92}},
 };
 
-/* -- from 3.13 on: from the interpreter's own table ---------------------------------------------------------------- */
+/* -- offsets from 3.13 on, from the interpreter's own table -------------------------------------------------------- */
 
 /* Index, in 64-bit words of `_Py_DebugOffsets`, at which each group of members begins. Within a group, all versions
  * have the same order of members. */

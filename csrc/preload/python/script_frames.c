@@ -182,7 +182,7 @@ bool ibp_script_next(struct ibp_script_frame *frame)
     return find_from(ibp_load_pointer(frame->frame, ibp_interpreter.layout.frame_previous), frame);
 }
 
-/* -- texts of a frame ---------------------------------------------------------------------------------------------- */
+/* -- file, function and line of a frame ---------------------------------------------------------------------------- */
 
 bool ibp_script_describe(const struct ibp_script_frame *frame, char *file, size_t file_bytes, char *function,
                          size_t function_bytes, uint32_t *line)

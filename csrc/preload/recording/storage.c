@@ -19,8 +19,8 @@
 #include <sys/sysmacros.h>
 #include <unistd.h>
 
-/* Network file systems, and file systems of user-space programs, by f_type of statfs(2). Source: the kernel's
- * linux/magic.h, and file systems that are not part of the kernel. */
+/* Network file systems, and file systems of user-space programs, by f_type of statfs(2). Sources: the kernel's
+ * linux/magic.h, and the code of file systems that are not part of the kernel. */
 static const uint32_t remote_types[] = {
     0x6969,     /* NFS */
     0xff534d42, /* CIFS */
