@@ -39,7 +39,7 @@ from ibprof_converter.traffic.traffic_reader import profile_traffic
 
 NS = 1e-9
 LINES_KEPT = 20
-"""Largest number of call sites in a summary, those with most time. The sum of all others is named `OTHERS`."""
+"""Largest number of call sites in a summary, those with most time. All further call sites are summed as `OTHERS`."""
 
 PAIRS_KEPT = 1000
 """Largest number of pairs of ports in a summary, those with most bytes."""

@@ -137,7 +137,7 @@ def _describe_reduction(
         )
 
 
-# -- ports ------------------------------------------------------------------------------------------------------------
+# -- rails and LIDs of the ports of work requests ----------------------------------------------------------------------
 
 
 def _find_ends(run: Profile, fabrics: Sequence[Fabric]) -> _PairEnds:

@@ -252,8 +252,8 @@ def _find_few_uplinks(situation: Situation, rail: int) -> Iterator[Repair]:
     """Find switches with too few uplinks, at the most loaded link direction between switches.
 
     The cause is OVERSUBSCRIPTION for a leaf whose uplinks are too slow for its hosts (`_LOCAL`), unless the leaf lacks
-    only a quarter of the usual uplinks or less. The cause is MISSING_UPLINK for all other switches with fewer uplinks
-    than usual. At the top level, links within the level count as uplinks.
+    only a quarter of the usual uplinks or less. For any other switch with fewer uplinks than usual, the cause is
+    MISSING_UPLINK. At the top level, links within the level count as uplinks.
     """
     busiest = situation.most_loaded_between_switches()
     if busiest is None or busiest.rail != rail:

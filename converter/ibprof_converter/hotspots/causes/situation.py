@@ -333,7 +333,7 @@ def find_rank_flows(
     held = hold_together(slots, tensor_group_size(demand.origin))
     slots = held if held.keeps_groups(slot_of_rank) else slots
     if (slots.lid == NO_LID).any():
-        return None  # A host lacks a rail: a rank that moves there may not reach all other ranks.
+        return None  # A rank that moves to a host without some rail may not reach all other ranks.
     within = np.flatnonzero(host[demand.source] == host[demand.destination])
     by_rail = np.bincount(placed.rail, weights=placed.bytes.astype(np.float64), minlength=len(subnets))
     share = by_rail / by_rail.sum() if by_rail.sum() else np.full(len(subnets), 1 / len(subnets))
