@@ -100,7 +100,7 @@ def main() -> None:
         outcomes = find_stored(cells, arguments.folder)
         missing = len({cell.key for cell in cells}) - len(outcomes)
         if missing:
-            print(f"{name}: {missing} simulations are missing, its table stays", file=sys.stderr)
+            print(f"{name}: {missing} simulations are missing, so the study's table is not written", file=sys.stderr)
             continue
         write_table(TABLES / f"{name}.csv", average_seeds(list_results(cells, outcomes)))
         if name == "interference":

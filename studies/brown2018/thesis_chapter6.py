@@ -203,10 +203,10 @@ def shorter_than_window() -> Verdict:
 
 CLAIMS: list[tuple[str, str, str, Callable[[], Verdict]]] = [
     ("6.2", "4 KB MPI next to a checkpoint, random-node", '7.6 times ("800%")', checkpoint),
-    ("6.2", "the same, random-switch", "negligible", switch_placement),
+    ("6.2", "4 KB MPI next to a checkpoint, random-switch", "negligible", switch_placement),
     ("6.2", "4 MB I/O at 128 ms next to 4 MB MPI, random-node", "1.12 (+11.8%)",
      lambda: io_placement("random-node", lambda simulated: adds_as(simulated, 1.118))),
-    ("6.2", "its standard deviation, alone and next to MPI", "8% to 19%", io_deviation),
+    ("6.2", "standard deviation of a request's time at 128 ms, alone and next to MPI", "8% to 19%", io_deviation),
     ("6.2", "4 MB I/O at 128 ms next to 4 MB MPI, random-switch", "minimal",
      lambda: io_placement("random-switch", is_none)),
     ("6.5", "MPI, by placement of the servers", "spread is best", lambda: spread_best("mpi")),

@@ -123,8 +123,8 @@ def near_4_ms() -> str:
     quicker = slow["mean_us"] / mpi["mean_us"]
     last, mean = (io[column] / short[column] for column in ("io_whole_most_ms", "io_whole_ms"))
     return (
-        f"MPI {quicker:.1f} times as quick, {100 * (last - 1):+.1f}% of the last client's time and "
-        f"{100 * (mean - 1):+.1f}% of the mean one's"
+        f"MPI is {quicker:.1f} times as quick; the last client's I/O time changes by {100 * (last - 1):+.1f}%, "
+        f"the mean client's by {100 * (mean - 1):+.1f}%"
     )
 
 

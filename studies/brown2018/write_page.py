@@ -119,5 +119,5 @@ if __name__ == "__main__":
     before = PAGE.read_text(encoding="utf-8")
     after = fill(before)
     if "--check" in sys.argv:
-        sys.exit(0 if before == after else f"{PAGE}: its tables and figures are not those of the results")
+        sys.exit(0 if before == after else f"{PAGE}: tables or figures differ from the results")
     PAGE.write_text(after, encoding="utf-8")
