@@ -362,7 +362,7 @@ static void the_first_message_is_proof(void)
     ibp_leave();
     for (int i = 0; i < 20; i++) {
         enter_call(IBP_OPERATION_Send, IBP_CALL_SENDING, WORLD);
-        ibp_mpich_expect(100000, 0x4c00010d, 1, 7); /* messages of this length do not verify the source */
+        ibp_mpich_expect(100000, 0x4c00010d, 1, 7); /* too long to verify the source */
         send_message(POINT_TO_POINT, 7, 50000);
         ibp_leave();
     }
@@ -376,9 +376,9 @@ static void messages_of_other_calls_are_no_failures(void)
 {
     ibp_source_unproved = true;
     for (int i = 0; i < 20; i++) {
-        enter_call(IBP_OPERATION_Send, IBP_CALL_SENDING, WORLD); /* to the same host, unseen by the source */
+        enter_call(IBP_OPERATION_Send, IBP_CALL_SENDING, WORLD); /* the source sees no message on a host */
         ibp_mpich_expect(100, 0x4c00010d, 1, 7);
-        if (i % 2) ibp_mpich_count_active_message(some_peer, 5000); /* data that another rank requested */
+        if (i % 2) ibp_mpich_count_active_message(some_peer, 5000); /* sent for another rank's request */
         ibp_leave();
         enter_call(IBP_OPERATION_Intercomm_create, IBP_CALL_MAKING, WORLD);
         send_message(POINT_TO_POINT, 5000, 4);

@@ -52,7 +52,7 @@ static void names_are_upper_case_and_all_different(void)
 
     CHECK(!strcmp(ibp_operation_name(IBP_OPERATION_Reduce_scatter_block), "REDUCE_SCATTER_BLOCK"));
     ibp_operations_list(list, sizeof list);
-    CHECK(strlen(list) < 3584); /* fits into the message that lists operations */
+    CHECK(strlen(list) < 3584); /* the message that lists operations has space for it */
     for (unsigned a = 0; a < IBP_OPERATIONS; a++)
         for (unsigned b = a + 1; b < IBP_OPERATIONS; b++) CHECK(strcmp(ibp_operation_name(a), ibp_operation_name(b)));
 }

@@ -169,7 +169,7 @@ int main(void)
     put("mlx5_0/ports/1/link_layer", "InfiniBand");
     put("mlx5_0/ports/1/gids/0", "fe80:0000:0000:0000:506b:4b03:00fa:0291");
     put("mlx5_0/ports/1/gids/1", "0000:0000:0000:0000:0000:0000:0000:0000");
-    /* A device links to its PCI function. */
+    /* In sysfs, a device has a link to its PCI function. */
     put("../pci0000:3a/0000:3b:00.1/numa_node", "1");
     put("../pci0000:3a/0000:3b:00.1/local_cpulist", "16-31,48-63");
     snprintf(path, sizeof path, "%s/mlx5_0/device", devices);

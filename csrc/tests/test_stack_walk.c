@@ -24,7 +24,7 @@
 #if defined(__x86_64__)
 #define WITHOUT_FRAME_POINTER NEVER_INLINED __attribute__((optimize("omit-frame-pointer")))
 #define LEADS_THROUGH_SIGNALS 1
-#else /* on processors where frames are found only by frame pointers */
+#else /* other processors find frames only by frame pointers */
 #define WITHOUT_FRAME_POINTER NEVER_INLINED
 #define LEADS_THROUGH_SIGNALS 0
 #endif
@@ -221,7 +221,7 @@ static NEVER_INLINED __attribute__((optimize("no-omit-frame-pointer"))) void wit
     place = distance_of_caller((const void *)call_with_frame_pointer);
     CHECK(place >= 0 && place + 2 < last.count && last.addresses[place + 2] == own);
     call_without_frame_pointer(note_callers);
-    CHECK(distance_of_caller((const void *)call_without_frame_pointer) >= 0); /* outer frames may be missing */
+    CHECK(distance_of_caller((const void *)call_without_frame_pointer) >= 0); /* outer frames can be missing */
     call_with_nonsense(note_callers);
     CHECK(distance_of_caller((const void *)call_with_nonsense) == last.count - 1);
 }
