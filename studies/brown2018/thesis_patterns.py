@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The machine and the traffic patterns of chapters 5 and 6: section 5.3 and table 5.1."""
+"""The simulated machine and the traffic patterns of chapters 5 and 6, from section 5.3 and table 5.1."""
 
 from __future__ import annotations
 

@@ -58,7 +58,7 @@ def test_one_rank_says_what_is_wrong(system_mpi: mpis.Mpi, command: list[str], t
 
 
 def test_one_rank_estimates(system_mpi: mpis.Mpi, capsys: pytest.CaptureFixture[str]) -> None:
-    """The estimate is for the two ranks that simulate, whatever `--workers` says."""
+    """The estimated time is for the two ranks that simulate, whatever `--workers` says."""
     survey = [*STUDY, "--dry-run"]
     done = run_on_ranks(system_mpi, *survey, "--workers", "7")
     assert main([*survey, "--workers", "2"]) == 0

@@ -250,7 +250,7 @@ def test_twice_as_much_of_everything_is_no_change_of_shares(open_view: Open, tmp
     opened = open_view(arguments, options=["--compare", str(tmp_path / "twice.csv")], address="#compare=difference")
     assert {each for ends in drawn(opened) for each in ends} == {"0"}
     assert "no change" in opened.page.locator("#changes").inner_text()
-    # In pictures side by side, colours and selected ranges are for fractions of each run's largest load.
+    # In pictures side by side, colours and selected ranges stand for fractions of each run's largest load.
     opened.page.keyboard.press("c")
     opened.page.keyboard.press("c")
     opened.page.get_by_role("slider", name="Load of link directions, from").press("PageUp")

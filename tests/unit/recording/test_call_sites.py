@@ -70,7 +70,7 @@ def test_a_program_without_build_id_must_be_older_than_the_run(program: Path) ->
     began_ns = time.time_ns()
     (site,), notes = resolve_sites(recorded, began_ns)
     assert (site.name, notes) == ("halo.c:2", ())
-    while time.time_ns() < began_ns + 20_000_000:  # the kernel may set a file's time to its last clock tick
+    while time.time_ns() < began_ns + 20_000_000:  # the kernel may set a file's time to the last clock tick
         time.sleep(0.001)
     (program.with_name("halo.c")).write_text("\n" + SOURCE)
     objects = (program.with_name("halo.c"), program.with_name("sink.o"))

@@ -110,7 +110,7 @@ def test_changes_are_sorted_by_weight(write: Write, capsys: pytest.CaptureFixtur
 def test_runs_of_different_size_are_compared_by_share(write: Write, capsys: pytest.CaptureFixture[str]) -> None:
     a = write("a", [Count(0, 1, 900), Count(0, 1, 100, operation=1)], ranks=3)
     b = write("b", [Count(0, 1, 1500), Count(0, 1, 500, operation=1)], ranks=6)
-    document = compare([a, b, "--fail-on", "bytes[SEND]>+1%"], capsys)  # SEND has 90% of A's bytes, 75% of B's
+    document = compare([a, b, "--fail-on", "bytes[SEND]>+1%"], capsys)  # SEND has 90% of A's bytes, and 75% of B's
     assert document["by_share"]
     assert "by share" in document["notes"][0]
     assert {change["name"]: round(change["change"], 9) for change in part_of(document, "operation")} == {

@@ -107,7 +107,7 @@ def test_the_optimum_is_one(kernel: Callable[[float, Cluster], AnalyticKernel]) 
 
 
 def test_closed_forms_solve_slide_12() -> None:
-    """p_1/2 solves y r(n, p) = p, and p_max solves p^2 d'(p) = y c(n), unless the closed form approximates further."""
+    """p_1/2 solves y r(n, p) = p, and p_max solves p^2 d'(p) = y c(n), unless the closed form is less exact."""
     scalar = scalar_product(1e7, BWGRID)
     solved = find_optimum(scalar.approximate, BWGRID)
     assert scalar.closed.p_half == pytest.approx(solved.p_half)

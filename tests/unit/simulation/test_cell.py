@@ -64,7 +64,7 @@ def test_estimates_by_hand() -> None:
     # A real run has about as many packet hops as estimated.
     short = replace(cell, setting=replace(SMALL, effort=Effort(messages=20)))
     assert 0.2 < run_cell(short).packet_hops / estimate_hops(short) < 5
-    # If the confidence interval does not end the run, all requested messages are simulated: 50 + 1,000 instead of 8.
+    # If the confidence interval does not end the run, all requested messages of a client are simulated: 1,050, not 8.
     (alone, _) = make_cells(SMALL, [mpi()], MPI, [1])
     every, skipping = (
         replace(alone, setting=replace(SMALL, effort=each)) for each in (replace(FULL, steady=0.0), FULL)

@@ -64,7 +64,7 @@ def test_in_a_folder_of_the_system(build: Build, tmp_path: Path) -> None:
     build_id = build_id_of(program)
     debug = tmp_path / "debug" / ".build-id" / build_id[:2] / f"{build_id[2:]}.debug"
     split(program, debug)
-    # Search with the program at first, then without the program.
+    # Search once with the opened program, and once without it.
     for each in debug_information.open_program(str(program), "")[0], None:
         (file,) = find_debug_files(each, build_id, [str(tmp_path / "debug")])
         assert (file.path, file.has_lines) == (str(debug), True)

@@ -259,7 +259,7 @@ def test_opposite_sockets_of_a_ring_are_no_rail(seed: int) -> None:
 
 @pytest.mark.parametrize("seed", [5, 11])
 def test_pairs_that_look_wrong_are_switches_like_others(seed: int) -> None:
-    """Large errors hide cores that share a cache: some of these pairs are too weak to become a switch."""
+    """Although some delays have large errors, the two threads of each core are found to share a switch."""
     draw = np.random.default_rng(seed)
     core, socket = np.arange(24) // 2, np.arange(24) // 6
     delays = np.where(np.equal.outer(socket, socket), 63.0, 181.0)

@@ -134,7 +134,7 @@ def _make_subject(right: Path, links: Path, cases: Iterable[DamagedRun]) -> Subj
 
 
 def list_subjects() -> dict[str, Callable[[Path], Subject]]:
-    """Return name -> function that makes a subject in a folder."""
+    """Return name -> function that makes a `Subject` with its files in a folder."""
     found: dict[str, Callable[[Path], Subject]] = {
         f"{spec} {'with' if with_tables else 'without'} tables": partial(make_tree, spec, with_tables)
         for spec in TREES
