@@ -158,7 +158,7 @@ def _read_profile(path: Path, otf2: Otf2Library, archive: Any) -> tuple[Profile,
 
 @dataclass(frozen=True, slots=True)
 class ArchiveOrigin:
-    """Origin of an archive: the job's name, its command, and (rank, start in ns) of each process."""
+    """The run of an archive, identified by the job's name, its command, and (rank, start in ns) of each process."""
 
     job: str
     command: str
@@ -166,7 +166,7 @@ class ArchiveOrigin:
 
 
 def read_origin(path: Path) -> ArchiveOrigin:
-    """Return the origin of an archive, reading only its definitions.
+    """Return the run of an archive, reading only the archive's definitions.
 
     Args:
         path: path of the archive's anchor.

@@ -131,7 +131,7 @@ class Unsampled(IntEnum):
 
 
 UNKNOWN_BYTES = _HEADER.constants["IBP_BYTES_UNKNOWN"]
-"""Bytes of a sampled message if the sampling end does not know the size."""
+"""Value of `bytes` in the sample of a message if the process that took the sample does not know the size."""
 
 
 @dataclass(frozen=True, slots=True)

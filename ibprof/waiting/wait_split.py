@@ -189,12 +189,12 @@ def share_times(run: Profile, calls: SplitCalls) -> WaitShares:
 
     The longest calls of a rank, and large messages among small ones, are all sampled, so their times are summed. In the
     rest of the row's time, the fraction of waiting is assumed to be the same as in the other samples (ratio estimate).
-    The variance assumes that calls were chosen independently with probability 1 / weight. If only a part of a call's
-    messages was chosen, the variance assumes that messages were chosen in groups, none larger than this part. Unsampled
-    calls add an error of 1 / (n + 2) of their time, where n is the effective sample size. A call is an outlier if it
-    lasts more than `LONG_OF_A_ROW` times the mean and would represent more than `MOST_OF_A_ROW` of the row's time; an
-    outlier represents only itself. If samples represent much less time than the row has, the samples missed the row's
-    long calls, and the remaining time is unsplit.
+    The variance assumes that calls were chosen independently with probability 1 / weight. If thinning chose only a part
+    of a call's messages, the variance assumes that it chose groups of messages, each at most as large as this part.
+    Unsampled calls add an error of 1 / (n + 2) of their time, where n is the effective sample size. A call is an
+    outlier if it lasts more than `LONG_OF_A_ROW` times the mean and would represent more than `MOST_OF_A_ROW` of the
+    row's time; an outlier represents only itself. If samples represent much less time than the row has, the samples
+    missed the row's long calls, and the remaining time is unsplit.
     Source: Cochran, Sampling Techniques, 3rd edition, section 6.4; Kish, Survey Sampling, section 8.2.
     """
     times = run.times

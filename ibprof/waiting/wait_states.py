@@ -219,7 +219,7 @@ def _count_completed(
 
 
 def _are_long(matched: MatchedSamples) -> tuple[npt.NDArray[np.bool_], npt.NDArray[np.bool_]]:
-    """Return two masks of rows: long for all ranks of the collective or message; neither long nor chosen by the hash.
+    """Return two masks: rows that are long for all their ranks, and rows that are neither long nor chosen by the hash.
 
     All ranks record a long collective or message, which represents only itself, chosen by the hash or not.
     Collectives and messages that are not long represent unsampled ones only if the hash chose them.

@@ -170,7 +170,7 @@ def test_a_profile_by_its_time_line_is_measured_to_its_end(tmp_path: Path) -> No
 
 @pytest.mark.parametrize("small", [15, 2000])
 def test_a_profile_at_intervals_is_not_measured_by_its_first_messages_alone(tmp_path: Path, small: int) -> None:
-    """All messages of a client's list are measured if the effort allows so many; otherwise, the allowed number."""
+    """All messages of a client's list are measured, or as many as the effort allows."""
     ring = [(rank, (rank + 1) % (RANKS - 1)) for rank in range(RANKS - 1)]
     counts = [Count(*pair, 64 * small, messages=small, operation=0) for pair in ring]
     counts += [Count(*pair, 1 << 20, operation=1) for pair in ring]
