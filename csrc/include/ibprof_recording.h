@@ -518,10 +518,10 @@ struct ibp_demand {
     uint64_t calls;
 };
 
-/* Time inside the calls of an origin, in ticks. The rate of ticks follows from ibp_process. All waits, and all calls
- * that may take long, are timed. Some of the other calls are chosen at random and timed. The estimated time is ticks +
- * times_weight * sampled_ticks, with times_weight of ibp_process. If a process is killed while times are moved to
- * another region, the times of one origin may count twice. */
+/* Time inside the calls of an origin, in ticks. `clock_ticks` and `clock_ns` of ibp_process show the rate of ticks. All
+ * waits, and all calls that may take long, are timed. Some of the other calls are chosen at random and timed. The
+ * estimated time is ticks + times_weight * sampled_ticks, with times_weight of ibp_process. If a process is killed
+ * while times are moved to another region, the times of one origin may count twice. */
 struct ibp_time {
     uint32_t origin;
     uint32_t reserved;

@@ -422,7 +422,7 @@ def _order_collectives(matched: MatchedSamples, operations: Sequence[str], clock
         _pairs(clock[other], clock[hub], first_exit[other], first_exit[hub] + slack, certain=False),
         _pairs(clock[hub], clock[other], first_exit[hub], first_exit[other] + slack, certain=False),
     ]
-    # Orders between ranks that are assumed to share a clock test this assumption.
+    # If ranks are assumed to share a clock, the known orders of their events test this assumption.
     own = EventOrders(clock, clock, last_enter, first_exit, holds)
     return [*found, own]
 

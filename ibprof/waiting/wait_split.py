@@ -64,7 +64,7 @@ LITTLE_OF_A_CALL = 0.1
 
 
 def is_local(operation: str) -> bool:
-    """Return whether a call never waits for a rank: it only starts an operation, or receives a message that arrived."""
+    """Return whether calls of an operation never wait for a rank, such as MPI_Isend, or MPI_Mrecv after a match."""
     starts = operation.startswith("I") and operation not in _UNTIMED and not operation.startswith("INTERCOMM_")
     return starts or operation.endswith("_INIT") or operation in _LOCAL
 
