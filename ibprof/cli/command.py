@@ -206,7 +206,7 @@ def run_command(
 
     Returns:
         The exit status of `body` or of an `IbprofError`. 3: the operating system refused a file, or an input exceeds
-        the memory. 4: a package of an extra is missing. 130: interrupt. 141: the reader of stdout ended. 70, with a
+        the memory. 4: a package of a pip extra is missing. 130: interrupt. 141: the reader of stdout ended. 70, with a
         traceback: a bug in ibprof.
     """
     _replace_closed_streams()
@@ -239,7 +239,7 @@ def run_command(
 
 
 def _report_unexpected(name: str, error: Exception) -> int:
-    """Print the name of a missing extra, or the traceback of a bug; return the exit status."""
+    """Print the name of a missing pip extra, or the traceback of a bug; return the exit status."""
     if missing := find_missing_extra(error):
         _print_error(f"{name}: {missing}")
         return missing.status

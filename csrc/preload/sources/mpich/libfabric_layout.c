@@ -17,7 +17,7 @@ static const struct {
 } widths[] = {
     {31, 0, 20, 51, false}, /* nearly all providers */
     {20, 0, 20, 40, false}, /* cxi */
-    {19, 23, 16, 58, false}, /* providers that send no extra data with a message */
+    {19, 23, 16, 58, false}, /* providers without remote CQ data */
     {20, 0, 20, 60, true},  /* Intel MPI 2021.18: the rank is above the context */
 };
 

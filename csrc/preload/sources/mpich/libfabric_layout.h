@@ -2,9 +2,9 @@
  * Copyright The ibprof developers
  *
  * The layout of a tagged message's match bits. Match bits contain the tag, the context, and in the highest bits the
- * protocol bits. If the provider cannot send extra data with a message, match bits also contain the sender's rank. The
- * protocol bits show the role of a message in a rendezvous: announcement, reply or data. Source: ofi_types.h of MPICH
- * 4.3 and 5.0. The layout of Intel MPI was found from observed messages.
+ * protocol bits. If the provider cannot send an integer with a message (remote CQ data), match bits also contain the
+ * sender's rank. The protocol bits show the role of a message in a rendezvous: announcement, reply or data. Source:
+ * ofi_types.h of MPICH 4.3 and 5.0. The layout of Intel MPI was found from observed messages.
  */
 #ifndef IBPROF_SOURCES_MPICH_LIBFABRIC_LAYOUT_H
 #define IBPROF_SOURCES_MPICH_LIBFABRIC_LAYOUT_H
