@@ -74,7 +74,7 @@ def main(argv: Sequence[str] | None) -> None:
     options = _parser().parse_args(argv)
     by = tuple(options.by.split(","))
 
-    from ibprof.load import load_profile  # noqa: PLC0415  (--help must come at once)
+    from ibprof.load import load_profile  # noqa: PLC0415  (late, so that --help is fast)
     from ibprof.profile.call_report import KEYS, report_calls, sum_calls  # noqa: PLC0415
     from ibprof.profile.flame_graphs import STACK, write_folded, write_speedscope  # noqa: PLC0415
     from ibprof.profile.profile_rows import RowChoice  # noqa: PLC0415

@@ -76,7 +76,7 @@ def show_progress(doing: str) -> Iterator[TellProgress]:
     if not sys.stderr.isatty():
         yield lambda *_: None
         return
-    from rich.console import Console  # noqa: PLC0415  (slow to import, and only needed on a terminal)
+    from rich.console import Console  # noqa: PLC0415  (is slow to import, and only needed on a terminal)
     from rich.progress import Progress  # noqa: PLC0415
 
     with Progress(console=Console(stderr=True), transient=True) as progress:
@@ -96,7 +96,7 @@ _PIPE_WIDTH = 140
 
 def print_captured(show: Callable[[Console], None], pipe_width: int = _PIPE_WIDTH) -> None:
     """Print the output of `show` on a console, without the trailing blanks of rich's tables."""
-    from rich.console import Console  # noqa: PLC0415  (slow to import, and --json needs none of it)
+    from rich.console import Console  # noqa: PLC0415  (is slow to import, and --json needs none of it)
 
     terminal = sys.stdout.isatty()
     width = None if terminal else shutil.get_terminal_size((pipe_width, 24)).columns
@@ -149,7 +149,7 @@ def show_stages() -> Iterator[Callable[[str], None]]:
     if not sys.stderr.isatty():
         yield lambda _: None
         return
-    from rich.console import Console  # noqa: PLC0415  (slow to import, and most runs have no terminal)
+    from rich.console import Console  # noqa: PLC0415  (is slow to import, and most runs have no terminal)
 
     with Console(stderr=True).status("") as status:
         yield status.update
@@ -179,7 +179,7 @@ _is_reading: ContextVar[bool] = ContextVar("_is_reading", default=False)
 
 def find_commands() -> dict[str, EntryPoint]:
     """Return all installed commands, by name."""
-    from importlib.metadata import entry_points  # noqa: PLC0415  (a sixth of the time of `import numpy`)
+    from importlib.metadata import entry_points  # noqa: PLC0415  (takes a sixth of the time of `import numpy`)
 
     return {point.name: point for point in sorted(entry_points(group=GROUP), key=lambda point: point.name)}
 
@@ -249,7 +249,7 @@ def _report_unexpected(name: str, error: Exception) -> int:
 
 
 def _print_version(name: str) -> int:
-    from importlib.metadata import version  # noqa: PLC0415  (a sixth of the time of `import numpy`)
+    from importlib.metadata import version  # noqa: PLC0415  (takes a sixth of the time of `import numpy`)
 
     print(f"{name} {version('ibprof')}")
     return 0
@@ -259,7 +259,7 @@ def _replace_closed_streams() -> None:
     """Replace streams that a shell closed (`>&-`), so that no opened file gets the descriptor of a closed stream."""
     for name in ("stdout", "stderr"):
         if getattr(sys, name) is None:
-            setattr(sys, name, open(os.devnull, "w", encoding="utf-8"))  # noqa: PTH123, SIM115  (open until exit)
+            setattr(sys, name, open(os.devnull, "w", encoding="utf-8"))  # noqa: PTH123, SIM115  (stays open until exit)
 
 
 def _refusal(error: OSError | MemoryError) -> str:
@@ -476,6 +476,6 @@ def add_row_arguments(parser: argparse.ArgumentParser) -> None:
 
 def row_options(arguments: argparse.Namespace) -> RowChoice:
     """Return the operation, region and site that the arguments choose."""
-    from ibprof.profile.profile_rows import RowChoice  # noqa: PLC0415  (--help must come at once)
+    from ibprof.profile.profile_rows import RowChoice  # noqa: PLC0415  (late, so that --help is fast)
 
     return RowChoice(arguments.operation, arguments.region, arguments.site)

@@ -40,7 +40,7 @@ def main(argv: Sequence[str] | None) -> int:
     arguments = _parser().parse_args(argv)
     command = arguments.command[1:] if arguments.command[:1] == ["--"] else arguments.command
 
-    from ibprof.doctor.examination import examine  # noqa: PLC0415  (--help must come at once)
+    from ibprof.doctor.examination import examine  # noqa: PLC0415  (late, so that --help is fast)
 
     findings = list(examine(os.environ, command))
     good = all(finding.good for finding in findings)

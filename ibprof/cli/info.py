@@ -41,7 +41,7 @@ def main(argv: Sequence[str] | None) -> None:
     """Run `ibprof info`."""
     arguments = _parser().parse_args(argv)
 
-    from ibprof.load import load_profile  # noqa: PLC0415  (--help must come at once)
+    from ibprof.load import load_profile  # noqa: PLC0415  (late, so that --help is fast)
     from ibprof.profile.missing_data import account_for_run, describe_losses  # noqa: PLC0415
     from ibprof.profile.profile_summary import summarize  # noqa: PLC0415
     from ibprof.verdict.verdict_rules import judge_run  # noqa: PLC0415

@@ -30,7 +30,7 @@ def main(argv: Sequence[str] | None) -> None:
     """Run `ibprof matrix`."""
     options = _parser().parse_args(argv)
 
-    from ibprof.load import load_profile  # noqa: PLC0415  (--help must come at once)
+    from ibprof.load import load_profile  # noqa: PLC0415  (late, so that --help is fast)
     from ibprof.profile.communication_matrix import Selection, build_matrix  # noqa: PLC0415
     from ibprof.profile.missing_data import describe_run_losses  # noqa: PLC0415
     from ibprof.profile.profile_data import Kind  # noqa: PLC0415

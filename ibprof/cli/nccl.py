@@ -40,7 +40,7 @@ def main(argv: Sequence[str] | None) -> None:
     """Run `ibprof nccl`."""
     options = _parser().parse_args(argv)
 
-    from ibprof.recording.folder_runs import choose_run, list_runs  # noqa: PLC0415  (--help must come at once)
+    from ibprof.recording.folder_runs import choose_run, list_runs  # noqa: PLC0415  (late, so that --help is fast)
     from ibprof.recording.nccl_flows import COLUMNS, describe_waits, list_flows, sum_by_sender  # noqa: PLC0415
 
     flows = list_flows(choose_run(options.recording, list_runs(options.recording), options.run).files)
