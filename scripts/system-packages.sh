@@ -81,7 +81,7 @@ for group in "$@"; do
     tests)
         need "openmpi-bin libopenmpi-dev" has mpicc
         need openmpi-bin has mpirun
-        # In addition to Open MPI, which keeps the names without a suffix: Debian prefers it.
+        # MPICH's programs get a suffix, because Debian prefers Open MPI for the names without one.
         need "mpich libmpich-dev" has mpicc.mpich
         need gfortran has gfortran
         need g++ compiles_cpp

@@ -17,7 +17,7 @@
 #define WARM_UP 100
 #define THREADS_MAX 2
 
-/* What one thread uses. */
+/* The objects that one thread uses. */
 struct ends {
     MPI_Comm communicator, other_communicator;
     MPI_Datatype type, other_type;

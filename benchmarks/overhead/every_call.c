@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The ibprof developers
  *
- * The full timing of every call: two reads of the clock around each, by operation and by the address that it returns to.
- * Preloaded twice. Before libibprof.so, compiled with -DOUTSIDE, it only notes the address. After libibprof.so it reads the
- * clock, so that what it measures has MPI's work and none of ibprof's. One thread at a time may call MPI, in C or C++.
+ * Times every call: reads the clock before and after each call, and sums the times by operation and return address.
+ * The library is preloaded twice. Before libibprof.so, compiled with -DOUTSIDE, it only notes the return address. After
+ * libibprof.so it reads the clock, so that the times include MPI's work but not ibprof's. One thread at a time may call
+ * MPI, in C or C++.
  *
  * At its end, each rank writes lines to the file that EVERY_CALL and the rank's number name:
  *
@@ -26,7 +27,7 @@
 /* Within a call, MPI may call its own functions by their public names. */
 extern int every_call_depth;
 
-/* Where the program's present call returns to. */
+/* The return address of the program's present call. */
 extern const void *every_call_place;
 
 #ifdef OUTSIDE
@@ -131,7 +132,7 @@ static __attribute__((destructor)) void write_all(void)
 
 #endif
 
-/* Of both: the calls that ibprof wraps. */
+/* In both variants: the calls that ibprof wraps. */
 #define IBP_POINT_TO_POINT(name)
 #define IBP_SEND IBP_CALL
 #define IBP_SEND_INIT IBP_CALL

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The ibprof developers
  *
- * To be preloaded: ranks that wait for messages over UCX yield their processor, where MPICH waits busily. Tests with
- * more ranks than processors then end in time.
+ * A library to preload: ranks that wait for messages over UCX yield their processor, whereas MPICH waits busily. Tests
+ * with more ranks than processors then end in time.
  *
  *     cc -shared -fPIC -O2 -o libyields.so yields.c
  */

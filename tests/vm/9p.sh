@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-# What is run in the guest: an MPI program that records to a 9P mount, with each kind of cache that the client has.
+# The command of the guest: an MPI program records to a 9P mount, with each kind of cache that the client has.
 #
 #     9p.sh LIBRARY RANKS MPIRUN PROGRAM CACHE...
 #
-# Leaves CACHE.{out,err,status} and the recording in share/CACHE.ibprof; node/CACHE lists what is left on the node.
+# Writes CACHE.{out,err,status}, and the recording to share/CACHE.ibprof; node/CACHE lists the files left on the node.
 set -eu
 library=$1 ranks=$2 mpirun=$3 program=$4
 shift 4

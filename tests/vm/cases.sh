@@ -1,12 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-# What is run in the guest, all in one: each case leaves CASE.ibprof, CASE.out and, before and after it, what the wires carried.
+# The command of the guest, which runs all cases. Each case writes CASE.ibprof, CASE.out, and the bytes that the wires
+# had carried before (CASE.before) and after the case (CASE.after).
 #
 #     cases.sh LIBRARY TRAFFIC STRIPE RAILS BCAST [full]      RAILS: examples/rails/measured.sh, which runs BCAST
 set -eu
 library=$1 traffic=$2 stripe=$3 rails_script=$4 bcast=$5 kind=${6:-}
 here=$PWD
 
-# Where memory can be mapped and shared; the folder that is this machine's is reached over a network file system.
+# In this folder, files can be mapped and shared. The machine's folder is on a network file system.
 cd "$(mktemp -d)" # the machine's /tmp is seen here, with any name in it
 
 wires() { # the bytes that each end of each wire has sent
@@ -25,7 +26,7 @@ case_of() { # CASE COMMAND...
 
 preloaded() { LD_PRELOAD=$library "$@"; }
 
-# Two ranks, the first with a's adapters and the second with b's; Open MPI's own transports are left to UCX.
+# Two ranks, the first with a's adapters and the second with b's. UCX replaces Open MPI's own transports.
 ranks() { # TRANSPORTS DEVICES-OF-A DEVICES-OF-B COMMAND...
     transports=$1 a=$2 b=$3
     shift 3
@@ -34,7 +35,7 @@ ranks() { # TRANSPORTS DEVICES-OF-A DEVICES-OF-B COMMAND...
         -x LD_PRELOAD="$library" -x UCX_NET_DEVICES="$b" -n 1 "$@"
 }
 export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 UCX_WARN_UNUSED_ENV_VARS=n
-# Soft-RoCE has its IPv4 address as GID 1, and does not say which kind of packet a datagram came in.
+# The GID 1 of soft-RoCE is its IPv4 address. Soft-RoCE does not report the kind of a datagram's packet.
 export UCX_IB_GID_INDEX=1 UCX_UD_VERBS_ETH_DGID_CHECK=n
 
 for mode in plain built datagrams shared; do case_of $mode preloaded "$traffic" rail0a rail0b $mode; done
@@ -48,7 +49,7 @@ if [ -n "$kind" ]; then
     case_of many ranks rc_verbs,ud_verbs rail0a:1,rail1a:1 rail0b:1,rail1b:1 "$stripe" 40 3000000
 fi
 # Two adapters of a and two of b in one subnet: four ports of one bridge.
-# Packets cross its queue twice, and none may be dropped: ports count what is sent again.
+# Packets cross the bridge's queue twice. None may be dropped, because ports would count the packet that is sent again.
 echo 30000 >/proc/sys/net/core/netdev_max_backlog
 ip link add one type bridge
 ip link set one up

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-# What is run in the guest: MPI programs of a user with a quota on an ext4 file system that has plenty of room.
+# The command of the guest: MPI programs of a user with a quota on an ext4 file system with much free space.
 #
 #     quota.sh LIBRARY RANKS MODES (NAME MPIRUN PROGRAM)...
 #
-# Each runs twice and leaves NAME-HOW.{out,err,status} and its recording. HOW is `before`: the user has all that is allowed
-# already; or `meanwhile`: what is left does for a part of the recording.
+# Each program runs twice, and writes NAME-HOW.{out,err,status} and its recording. HOW is `before`: the quota is used up
+# at the start; or `meanwhile`: the free quota suffices for a part of the recording.
 set -eu
 library=$1 ranks=$2 modes=$3
 shift 3

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The ibprof developers
  *
- * Every collective call on several kinds of intracommunicators, at sizes on both sides of where algorithms change.
+ * Every collective call on several kinds of intracommunicators, below and above the sizes at which algorithms change.
  *
- *     collectives STYLE [CALL [BYTES]]      blocking, nonblocking or persistent; one call alone; one size alone, on the
- *                                           world alone
+ *     collectives STYLE [CALL [BYTES]]      blocking, nonblocking or persistent; only one call; only one size, only on
+ *                                           MPI_COMM_WORLD
  */
 #include "collective.h"
 

@@ -176,7 +176,7 @@ static long timed(void)
     return kept.ss_sp == stack;
 }
 
-/* -- what a process may do to itself ------------------------------------------------------------------------------------- */
+/* -- processes that change their folder, root, rights, variables or limits ----------------------------------------------- */
 
 static long elsewhere(void)
 {

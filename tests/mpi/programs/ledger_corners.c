@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The ibprof developers
  *
- * Calls that move less than their arguments seem to say, or differently: in place, of no items, to nobody, to oneself, of
- * types that differ between ranks. The style as collectives.c takes it.
+ * Calls that move fewer or other bytes than their arguments suggest: in place, without items, to MPI_PROC_NULL, to the
+ * own rank, with types that differ between ranks. STYLE is as in collectives.c.
  */
 #include "collective.h"
 

@@ -71,7 +71,7 @@ static void on_window_error(MPI_Win *window, int *code, ...)
     leave();
 }
 
-/* -- what is sent meanwhile --------------------------------------------------------------------------------------------- */
+/* -- messages in between ------------------------------------------------------------------------------------------------ */
 
 static int sum;
 static MPI_Request persistent[2];
@@ -165,7 +165,7 @@ static void fail_all(void)
     MPI_Errhandler_free(&handler);
 }
 
-/* -- calls that are not: what leaves starts within them ----------------------------------------------------------------- */
+/* -- calls that are not left: jumps start and end within them ----------------------------------------------------------- */
 
 static void add(void *from, void *into, int *count, MPI_Datatype *type)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The ibprof developers
  *
- * A library that opens another one by the path which is written in itself, and looks up a function behind its own: both
- * depend on who asks. With -DOPENED it is that other one.
+ * A library that opens another library by the search path in itself, and looks up a function in the libraries after it.
+ * Both results depend on the calling library. With -DOPENED, this file is the other library.
  */
 #include <dlfcn.h>
 
@@ -22,7 +22,7 @@ int opens_library(void)
     if (!library) return 1;
     *(void **)&answer = dlsym(library, "answer");
     if (!answer || answer() != 42) return 2;
-    /* No library behind this one has the function, but from the program one is found. */
+    /* No library after this one has the function; a lookup from the program finds it. */
     return dlsym(RTLD_NEXT, "opens_library") ? 3 : 0;
 }
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The ibprof developers
  *
- * Another tool that is preloaded: it counts broadcasts by the profiling interface of MPI, and says how many there were.
+ * Another tool that is preloaded: it counts broadcasts by the profiling interface of MPI, and prints their number.
  * It passes on starts and completions of requests, and sends.
  */
 #include <mpi.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Small programs whose time goes where their name says, as drawn at random: planted NAME MILLISECONDS BYTES ROUNDS SEED.
+// Small programs that spend time as their names say, in random detail: planted NAME MILLISECONDS BYTES ROUNDS SEED.
 // A round takes about MILLISECONDS on the rank that works; SEED chooses ranks and calls. benchmarks/verdicts.py runs it.
 #include <mpi.h>
 #include <stdlib.h>

@@ -263,7 +263,7 @@ static long names(void)
     return total(2);
 }
 
-/* -- limits that are set when MPI is up: what is there already goes on ------------------------------------------------------ */
+/* -- limits that are set after MPI_Init ------------------------------------------------------------------------------------- */
 
 static void limit(int resource, rlim_t most)
 {
@@ -387,7 +387,7 @@ static int end(const char *how)
     return strcmp(how, "fail") ? 0 : 8;
 }
 
-/* -- the program's own MPI functions, in the place of the library's and of any tool's ------------------------------------ */
+/* -- MPI functions that the program defines ------------------------------------------------------------------------------ */
 
 #ifdef OWN_FUNCTIONS
 static long own_calls;

@@ -2,8 +2,8 @@
  * Copyright The ibprof developers
  *
  * The ranks are late by turns: rank 1 waits in MPI_Recv, rank 0 in MPI_Barrier; in between, both compute. Each rank
- * prints when it began and ended what: OPERATION BEGIN END, in seconds of Unix time; COMPUTE is outside of calls. Two
- * ranks.
+ * prints a line for each call and each computation: OPERATION BEGIN END, in seconds of Unix time. COMPUTE is outside of
+ * calls. Two ranks.
  *
  *     waits_over_time SECONDS
  */

@@ -113,7 +113,7 @@ static PyObject *state(PyObject *module, PyObject *arguments)
     return Py_BuildValue("I", (unsigned)ibp_interpreter.state);
 }
 
-/* -- by ctypes ----------------------------------------------------------------------------------------------------- */
+/* -- frames of a caller through ctypes ----------------------------------------------------------------------------- */
 
 static struct seen noted;
 static size_t noted_count;

@@ -354,7 +354,7 @@ static void *proxy(void *given)
     return NULL;
 }
 
-/* -- life ---------------------------------------------------------------------------------------------------------- */
+/* -- start, use in a forked child, and end ------------------------------------------------------------------------- */
 
 static void logger(int level, unsigned long flags, const char *file, int line, const char *format, ...)
 {
