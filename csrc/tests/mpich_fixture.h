@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The ibprof developers
  *
- * Messages of MPICH without an MPI: a recording that has begun, and its contents. A process has one recording, so each
- * test runs in a separate process.
+ * Shared by tests of the sources in MPICH: a test without an MPI library records calls and messages, and reads the
+ * counted bytes. A process has one recording, so each test runs in a separate process.
  */
 #ifndef IBPROF_TESTS_MPICH_FIXTURE_H
 #define IBPROF_TESTS_MPICH_FIXTURE_H
