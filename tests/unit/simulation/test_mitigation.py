@@ -140,7 +140,7 @@ def test_links_of_jobs_that_end(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.parametrize("interval", [10 * US, 10 * MS, 10_000 * MS])
 def test_links_of_jobs_that_send_seldom(interval: float) -> None:
-    """Shared links are on paths to all peers of clients; MPI's bytes keep a link busy for their time at line rate."""
+    """A job's links are on paths to all peers of clients; MPI's bytes keep a link busy for their time at line rate."""
     cell = Cell(SMALL, (io(64 * KIB, interval), mpi(interval=interval)), (IO, MPI), MPI, 1)
     links, shared = find_shared_links(cell)
     simulation = set_up(cell).simulation
