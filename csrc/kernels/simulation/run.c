@@ -3,9 +3,6 @@
  */
 #include "simulation/clients.h"
 
-/* The memory of each event is prefetched in two steps: FAR events and NEAR events before the event is processed. */
-enum { NEAR = 3, FAR = 6 };
-
 /* -- arrival ------------------------------------------------------------------------------------------------------- */
 
 static void stop_unrouted(struct ibp_sim *sim, uint32_t at, uint32_t host)
@@ -95,41 +92,6 @@ static void arrive(struct ibp_sim *sim, struct ibp_sim_packet packet)
         arrive_at_switch(sim, packet);
 }
 
-/* -- prefetching --------------------------------------------------------------------------------------------------- */
-
-/* Prefetch the two queues of a packet's next hop, and the path, which determines the following queue. */
-static inline void prefetch_packet(const struct ibp_sim *sim, const struct ibp_sim_packet *packet)
-{
-    if (packet->queue == IBP_SIM_NOTHING) return;
-    __builtin_prefetch(&sim->queue[packet->queue], 1);
-    if (packet->ahead == IBP_SIM_AT_HOST) {
-        __builtin_prefetch(&sim->process[packet->client], 1);
-        return;
-    }
-    if (packet->ahead < IBP_SIM_CHOOSE) {
-        __builtin_prefetch(&sim->queue[packet->ahead], 1);
-    } else if (packet->ahead != IBP_SIM_NOTHING) {
-        const uint32_t *queued = &sim->queued[ibp_sim_queue_of_port(sim, packet->ahead - IBP_SIM_CHOOSE, 0, 0)];
-
-        __builtin_prefetch(queued);
-        __builtin_prefetch(queued + 16);
-        __builtin_prefetch(queued + 32);
-    }
-    __builtin_prefetch(&sim->path[packet->client]);
-}
-
-/* Prefetch the memory for the release of a packet's buffer: the packet that takes the buffer, its path, and the queue
- * that it leaves. */
-static inline void prefetch_release(const struct ibp_sim *sim, const struct ibp_sim_packet *packet)
-{
-    if (packet->queue == IBP_SIM_NOTHING) return;
-    const struct ibp_sim_queue *queue = &sim->queue[packet->queue];
-    if (!queue->waiting) return;
-    __builtin_prefetch(&sim->queue[queue->head.queue], 1);
-    __builtin_prefetch(&sim->path[queue->head.client]);
-    __builtin_prefetch(ibp_sim_waiter_of(sim, queue, 1));
-}
-
 /* -- a tick -------------------------------------------------------------------------------------------------------- */
 
 static void process_heap(struct ibp_sim *sim)
@@ -144,42 +106,23 @@ static void process_heap(struct ibp_sim *sim)
     }
 }
 
-/* Move the events of the present tick from the wheel to `sim->batch`. Return their number. */
-static uint32_t take_events(struct ibp_sim *sim)
-{
-    const struct ibp_sim_bucket bucket = ibp_sim_take_bucket(sim);
-    uint32_t count = 0, chunk = bucket.first;
-
-    if (!bucket.end) return 0;
-    for (;;) {
-        const bool is_last = bucket.end - 1 - chunk < IBP_SIM_CHUNK;
-        const uint32_t events = is_last ? bucket.end - chunk - 1 : IBP_SIM_CHUNK - 1, next = sim->slot[chunk].next;
-
-        if (count + IBP_SIM_CHUNK > sim->batch_capacity) {
-            void *batch = sim->batch;
-
-            if (!ibp_sim_grow(sim, &batch, count, 2 * sim->batch_capacity + 256, sizeof *sim->batch)) return 0;
-            sim->batch = batch;
-            sim->batch_capacity = 2 * sim->batch_capacity + 256;
-        }
-        for (uint32_t i = 0; i < events; i++) sim->batch[count++] = sim->slot[chunk + 1 + i].packet;
-        ibp_sim_drop_chunk(sim, chunk);
-        if (is_last) break;
-        chunk = next;
-    }
-    sim->in_wheel -= count;
-    return count;
-}
-
 static void process_bucket(struct ibp_sim *sim)
 {
-    const uint32_t count = take_events(sim);
+    const struct ibp_sim_bucket bucket = ibp_sim_take_bucket(sim);
+    uint32_t chunk = bucket.first, slot = chunk + 1;
 
-    for (uint32_t i = 0; i < count; i++) {
-        if (i + FAR < count) prefetch_packet(sim, &sim->batch[i + FAR]);
-        if (i + NEAR < count) prefetch_release(sim, &sim->batch[i + NEAR]);
-        arrive(sim, sim->batch[i]);
+    while (bucket.end && slot != bucket.end) {
+        if (!(slot & IBP_SIM_CHUNK_MASK)) {
+            const uint32_t next = sim->slot[chunk].next;
+
+            ibp_sim_drop_chunk(sim, chunk);
+            chunk = next;
+            slot = chunk + 1;
+        }
+        sim->in_wheel--;
+        arrive(sim, sim->slot[slot++].packet);
     }
+    if (bucket.end) ibp_sim_drop_chunk(sim, chunk);
 }
 
 static void process_tick(struct ibp_sim *sim)

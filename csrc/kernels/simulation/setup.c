@@ -224,7 +224,6 @@ void ibp_sim_free(struct ibp_sim *sim)
     free(sim->choices);
     free(sim->number_of_leaf);
     free(sim->slot);
-    free(sim->batch);
     free(sim->outbox);
     free(sim->bucket);
     free(sim->bucket_used);

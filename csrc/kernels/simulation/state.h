@@ -272,9 +272,6 @@ struct ibp_sim {
     uint64_t in_wheel;
     union ibp_sim_slot *slot;
     uint32_t slots, slot_capacity, free_chunk;
-    /* The events of the present tick. */
-    struct ibp_sim_packet *batch;
-    uint32_t batch_capacity;
     struct ibp_sim_event *heap;
     uint64_t heap_count, heap_capacity, order;
     struct ibp_sim_job *job;
