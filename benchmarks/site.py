@@ -4,9 +4,9 @@
     python benchmarks/site.py --days 10               # 100,000 jobs
     python benchmarks/site.py --days 100 --folder /scratch    # 1 million jobs of 100 links
 
-Jobs are synthetic (`ibprof-site demo`). Ingest reads files with a line of JSON for each job, as jobs write them. SQLite
-gets rows that ibprof has parsed, so that SQLite's time does not include parsing. Every question runs in a new process,
-whose largest memory is printed. The engines' answers must be equal, except to the question `load`.
+Jobs are synthetic (`ibprof-site demo`). `ibprof-site ingest` reads files with a line of JSON for each job, as jobs
+write them. SQLite gets rows that ibprof has parsed, so that SQLite's time does not include parsing. Every question runs
+in a new process, whose largest memory is printed. The engines' answers must be equal, except to the question `load`.
 """
 
 from __future__ import annotations

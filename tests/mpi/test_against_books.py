@@ -88,7 +88,8 @@ def test_requests_that_count_their_starts(
 ) -> None:
     """Each start is counted. Requests that are freed, or that outlive the recording, keep no hook of ibprof.
 
-    Open MPI's monitoring starts requests by a function that is not in Open MPI's table, so ibprof does not hook them.
+    Open MPI's monitoring starts requests by a function that is not in Open MPI's table, so ibprof does not hook these
+    requests.
     """
     command: list[str | Path] = [build(mpi, "started_requests.c"), *(["threads"] if threads else [])]
     profile, books = record_with_books(mpi, 3, command, tmp_path, {"pml_monitoring_enable": monitored})

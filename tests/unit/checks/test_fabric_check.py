@@ -406,7 +406,7 @@ def test_hosts_with_fewer_or_swapped_adapters_are_found() -> None:
 
 
 def test_hosts_of_several_kinds_are_no_finding() -> None:
-    """Other names of adapters, or a second adapter on a rail, are no finding; hosts without an adapter on it are."""
+    """Other names of adapters, or two adapters on a rail, are no finding; hosts without an adapter on a rail are."""
     others = [f"host{number:02} HCA-1" for number in range(1, 6)]
     kinds = [
         name_adapters(device, {each: each.replace("HCA-1", on) for each in others[:3]})
