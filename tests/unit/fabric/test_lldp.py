@@ -102,8 +102,10 @@ def test_one_end_of_a_link_is_enough(left_out: str, tmp_path: Path) -> None:
 
 
 def test_loads_are_on_equal_cost_paths(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Hosts send from their first ports. Each of a leaf's two cables to the spine carries half of the bytes, up to
-    all."""
+    """A leaf's two cables to the spine have equal shares of its bytes; the upper bound for each cable is all bytes.
+
+    Hosts send from their first ports.
+    """
     write_all(tmp_path / "lldp")
     assert layout.main([str(tmp_path / "lldp"), "pattern:all-to-all:1000"]) == 0
     shown = capsys.readouterr()

@@ -33,7 +33,10 @@ Message = tuple[int, int, int]
 
 
 def play(parts: list[CollectivePart]) -> Iterator[Message]:
-    """Yield a collective's messages, each to a slot of its receiver. A step waits until its slots have messages."""
+    """Yield a collective's messages, each to a slot of its receiver. A step waits until its slots have messages.
+
+    Fail if no rank can continue.
+    """
     came: list[set[int]] = [set() for _ in parts]
     position = [0] * len(parts)
     while any(at < len(part.steps) for at, part in zip(position, parts, strict=True)):
