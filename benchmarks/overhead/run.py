@@ -104,7 +104,7 @@ def main() -> None:
     parser.add_argument("--imb", type=Path, metavar="FOLDER", help="folder of IMB-MPI1 and mpirun: bin/ of impi-rt")
     parser.add_argument("--rounds", type=int, metavar="N", help="rounds of each measurement (default: 30)")
     parser.add_argument(
-        "--most-rounds", type=int, default=0, metavar="N", help="maximum rounds of a call (default: --rounds)"
+        "--most-rounds", type=int, default=0, metavar="N", help="repeat uncertain calls, up to N rounds"
     )
     parser.add_argument("--ranks", type=int, default=8, metavar="N", help="ranks when memory is measured (default: 8)")
     parser.add_argument("--quick", action="store_true", help=f"{QUICK_ROUNDS} rounds and fewer sizes")

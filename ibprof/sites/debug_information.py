@@ -252,7 +252,7 @@ def _try_lines(
         return [[] for _ in addresses], f"its debug information is damaged ({error})"
     if bare := sum(not each for each in frames):
         return frames, (
-            f"{bare} of {len(frames)} call sites are in code without lines that ibprof reads: compile it with -g, "
+            f"{bare} of {len(frames)} call sites have no line that ibprof can read: compile their code with -g, "
             "without -gsplit-dwarf or -gz=zstd"
         )
     return frames, ""

@@ -269,7 +269,7 @@ def explain_unsplit(measured: MeasuredWaiting, operations: Sequence[str]) -> tup
     if operations[operation] in _UNTIMED:
         reason = "this call returns even if nothing has completed, so a program that repeats it waits between the calls"
     elif operations[operation].startswith("nccl") and float(unsplit[chosen].sum()) >= 0.99 * stay:
-        reason = "in NCCL's trees, broadcasts, sends and receives, ranks pass on other ranks' data"
+        reason = "NCCL's calls are split only for all-reduce, all-gather and reduce-scatter on complete rings"
     elif not stay:
         reason = "no sample of it has the records of all its ranks"
     elif float(unsplit[chosen].sum()) / stay < shares.unsplit_s[rows].sum() / shares.time_s[rows].sum() / 2:

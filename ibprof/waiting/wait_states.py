@@ -221,8 +221,9 @@ def _count_completed(
 def _are_long(matched: MatchedSamples) -> tuple[npt.NDArray[np.bool_], npt.NDArray[np.bool_]]:
     """Return two masks: rows that are long for all their ranks, and rows that are neither long nor chosen by the hash.
 
-    All ranks record a long collective or message, which represents only itself, chosen by the hash or not.
-    Collectives and messages that are not long represent unsampled ones only if the hash chose them.
+    A collective or message is long if its score exceeds the limit of each of its ranks. All its ranks have recorded it,
+    so it represents only itself, even if the hash chose it. Collectives and messages that are not long represent
+    unsampled ones only if the hash chose them.
     """
     rows, messages, notices = matched.collectives, matched.messages, matched.notices
     begins, counts = find_runs(matched.instance)
@@ -438,7 +439,7 @@ def _need_of_messages(messages: MessageSamples, clocks: HostClocks, clock_of: In
 def _need_of_notices(
     notices: MessageSamples, operations: Sequence[str], clocks: HostClocks, clock_of: Integers
 ) -> _Needs:
-    """Return the events that calls need if they wait for a notifier, or wait for a message without receiving it."""
+    """Return how long calls wait for another rank's MPI_Win_post or MPI_Win_complete, or for messages (MPI_Probe)."""
     clock = clock_of[notices.rank]
     origin, waiter = slice(0, None, 2), slice(1, None, 2)
     post, error = clocks.to_common(clock, notices.post_ns)

@@ -152,7 +152,7 @@ def test_time_of_trees_is_not_split(harness: Path, ports: Ports, tmp_path: Path)
     assert measured
     assert measured.total().unsplit_s == pytest.approx(measured.total().time_s)
     assert not measured.late
-    assert explain_unsplit(measured, run.operations)[1].startswith("in NCCL's trees, broadcasts")
+    assert explain_unsplit(measured, run.operations)[1].startswith("NCCL's calls are split only for all-reduce")
 
 
 @pytest.mark.parametrize("ending", ["finalize", "exit", "_exit", "kill"])

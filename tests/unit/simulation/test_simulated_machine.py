@@ -191,7 +191,8 @@ def test_of_two_runs_on_the_same_hosts_one_stays(tmp_path: Path, capsys: pytest.
 
 
 def test_a_study_says_where_a_recorded_run_is(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Named hosts replace recorded hosts in the order of these hosts' first ranks; `drawn` silently samples hosts."""
+    """The n-th name in `hosts` replaces the n-th recorded host, in the order of recorded hosts' first ranks. With
+    `hosts: drawn`, hosts are sampled, without a message."""
     chosen = ["host10", "host20", "host31"]
     (cell,) = read_study(write_study(tmp_path, replayed(tmp_path, hosts=chosen))).cells[:1]
     steps = {client.host: client.steps for client in set_up(cell).clients}

@@ -27,9 +27,7 @@ from ibprof_testing.samples.compiled import (
     run,
 )
 
-NO_LINES = (
-    "call sites are in code without lines that ibprof reads: compile it with -g, without -gsplit-dwarf or -gz=zstd"
-)
+NO_LINES = "call sites have no line that ibprof can read: compile their code with -g, without -gsplit-dwarf or -gz=zstd"
 
 
 @pytest.mark.parametrize("source", SOURCES)
