@@ -79,8 +79,9 @@ static inline uint32_t ibp_context_peer(const struct ibp_context *context, int r
 /* The context between wrapped calls while contexts are open (counting/contexts.h). */
 extern IBP_INTERNAL struct ibp_context ibp_outside;
 
-/* `ibp_here`: the present context. `ibp_between`: the context between wrapped calls: ibp_outside while contexts are
- * open, otherwise the context of IBP_OPERATION_NONE. All contexts are closed while counting is off, or while several threads may be in MPI. */
+/* `ibp_here`: the present context. `ibp_between`: the context between wrapped calls, which is ibp_outside while
+ * contexts are open, otherwise the context of IBP_OPERATION_NONE. All contexts are closed while counting is off, or
+ * while several threads may be in MPI. */
 extern IBP_INTERNAL struct ibp_context *ibp_here, *ibp_between;
 
 /* The store in ibp_set_here is atomic, because several threads may write the variable. An atomic store compiles to a
