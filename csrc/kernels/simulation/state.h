@@ -260,8 +260,8 @@ struct ibp_sim {
     /* The buffer of every queue in bytes; 0 if queues have different buffers. */
     uint32_t capacity;
     /* With adaptive routing. `choice`: [row][leaf], a choice (ibp_sim_choice_of). `choice_row`: [switch]; switches with
-     * equal choices have the same row. `choices`: [set], sets of ports; port i is bit i. `number_of_leaf`: [switch], the
-     * leaf index; IBP_SIM_NOTHING if no host has this leaf switch. */
+     * equal choices have the same row. `choices`: [set], sets of ports; port i is bit i. `number_of_leaf`: [switch],
+     * the leaf index; IBP_SIM_NOTHING if no host has this leaf switch. */
     uint32_t *choice, *choice_row;
     uint64_t *choices;
     uint32_t *number_of_leaf;

@@ -33,7 +33,7 @@ export interface Encoding {
   emphasis: Uint8Array;
   /** The property by which links are coloured; null if they are coloured by `amounts`. */
   value: LinkValue | null;
-  /** Coloured link directions, sorted by time at line rate (loads) or by amount, descending; ties: hosts' links first. */
+  /** Coloured link directions, by descending time at line rate (loads) or amount; at ties, hosts' links come first. */
   ranking: Ranking;
   /** The first groups of link directions with about equal load. Lists name the groups, and pictures number them. */
   groups: AlikeLinks[];
