@@ -75,7 +75,9 @@ MOVES_DATA = (*ONE_SIDED, *(f"R{name}" for name in ONE_SIDED))
 
 @pytest.mark.parametrize("how", ["create", "allocate", "shared", "dynamic"])
 def test_what_windows_send_in_addition_to_their_data(how: str, build: Build, tmp_path: Path) -> None:
-    """Both tools count only windows' control messages, because windows' data moves below the counted functions."""
+    """The monitoring counts only control messages of windows. ibprof also counts the data, from the calls' arguments,
+    so calls that move data are left out.
+    """
     mpi = find_mpi("5.0.11")
     command: list[str | Path] = [build(mpi, "onesided.c"), how]
     monitored = run_monitored(mpi, 3, command, tmp_path / "monitoring", tmp_path / "recording")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Warm-ups and drifts are found; steady states are skipped only if the mean is known well enough."""
+"""Warm-ups and drifts are found; a measurement ends early only if the mean latency is known well enough."""
 
 from __future__ import annotations
 
@@ -117,7 +117,7 @@ def test_few_messages_are_never_enough() -> None:
 
 
 def run_both(jobs: tuple[Workload, ...], measured: str) -> tuple[Outcome, Outcome]:
-    """Simulate the jobs twice: with all messages, and with skipped steady states."""
+    """Simulate the jobs twice: with all messages, and with measurements that end early."""
     names = tuple(each.name for each in jobs)
     settings = (replace(SMALL, effort=each) for each in (replace(FULL, steady=0.0), FULL))
     every, skipped = (run_cell(Cell(each, jobs, names, measured, 1)) for each in settings)

@@ -168,8 +168,8 @@ class NamedHosts:
         """Find the hosts of a recorded run, and the adapters that its ranks used, in the same manner as `ibprof-view`.
 
         Returns:
-            The ports of the ranks, empty unless each recorded host is a different host of the fabric; and notes for the
-            user.
+            The ports of the ranks, and notes for the user. There are no ports if the fabric lacks a recorded host, if
+            several recorded hosts are the same host of the fabric, or if not all ranks were recorded.
         """
         run = load_profile(Path(profile))
         placed = place_ranks_as_recorded(run, self._hosts, [self._fabric], run.world_size)

@@ -116,7 +116,7 @@ def compare_switch_links(between: SwitchDistances, graph: nx.Graph) -> tuple[Lin
     A link of the reference is missing if the delay between its switches is about as long as over the shortest detour.
 
     Args:
-        between: distances between switches, from hosts that are not misplaced.
+        between: distances between switches, found by the delays between hosts that are not misplaced.
         graph: result of `reduce_graph`.
 
     Returns:

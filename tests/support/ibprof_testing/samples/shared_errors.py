@@ -11,7 +11,9 @@ import numpy as np
 from ibprof_testing.samples.topologies import Made, Matrix, tree
 
 MESSAGE_US, HOP = 1.0, 0.1
-"""Delay in µs of a message and of each link if `is_costly`, as in a real cluster. Otherwise, a link takes 1 µs."""
+"""If `is_costly`, a message takes 1 µs and each link 0.1 µs, as in a real cluster. Otherwise, only links take time:
+1 µs each.
+"""
 
 
 @dataclass(frozen=True)
