@@ -79,7 +79,7 @@ def test_help_names_all_that_a_study_may_say(capsys: pytest.CaptureFixture[str])
         (
             {"jobs": [{"name": "packet", "role": "pairs", "bytes": "4 B"}]},
             3,
-            "name to be different from other jobs' and columns' names",
+            "name to be different from the names of other jobs and of columns",
         ),
         ({"jobs": [{"name": "a", "role": "allreduce"}]}, 3, "no bytes"),
         ({"jobs": [{"name": "a", "role": "profile", "bytes": "4 B"}]}, 3, "no profile"),

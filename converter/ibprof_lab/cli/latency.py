@@ -135,7 +135,8 @@ def _add_measure(commands: Subcommands) -> None:
         "--pairs", metavar="FILE", type=Path, help="measure only the pairs of FILE again; its lines are sender,receiver"
     )
     add("--few-pairs", action="store_true", help="measure one process per host, and only pairs chosen by the delays "
-        "so far: enough for `ibprof-topology infer` if switches are nested; else, measure all pairs")  # fmt: skip
+        "so far, which is enough for `ibprof-topology infer`; all pairs are measured if the delays do not show nested "
+        "switches")  # fmt: skip
     add("--resume", action="store_true", help="keep the delays in FILE, and measure the missing ones")
     add("--max-time", metavar="T", type=_duration, help="stop after this time, such as 90s, 10m or 2h; --resume "
         "continues")  # fmt: skip

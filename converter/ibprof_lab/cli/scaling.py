@@ -136,7 +136,8 @@ def _add_predict(commands: Subcommands) -> None:
     parser = _add(commands, "predict", summary)
     add = parser.add_argument
     add("runs", nargs="+", metavar="[N:]PROFILE", type=_parse_sized_run, help="profiles or recordings of runs, each "
-        "after its problem size; at least two different numbers of processes (--delays: at least three above 1)",
+        "after its problem size; the runs need two or more different numbers of processes, and with --delays three "
+        "or more numbers above 1",
     )  # fmt: skip
     add("--delays", metavar="FILE", type=Path, help="predict from delays of this network, which ibprof-latency "
         "measured with --lengths 0,1K:1M:x4 (default: from waiting and transfer in the profiles)")  # fmt: skip

@@ -172,11 +172,11 @@ def _add_advise(commands: Subcommands) -> None:
     parser = add_subcommand(commands, "advise", summary, _ADVISE_EXAMPLES, description, shown=_ADVISE_SHOWN)
     add = parser.add_argument
     add("--mpi", metavar="TRAFFIC", type=type_of(parse_messages), required=True, help="messages of the MPI job: "
-        "SIZE@INTERVAL between random pairs; a profile (by its time line, or with @INTERVAL); or a training "
-        "step, pattern:nccl-ring:tp=8,dp=16@INTERVAL")  # fmt: skip
+        "SIZE@INTERVAL between random pairs; a profile, sent by its time line or as PROFILE@INTERVAL; or a "
+        "training step, pattern:nccl-ring:tp=8,dp=16@INTERVAL")  # fmt: skip
     add("--io", metavar="LOAD", type=type_of(parse_messages), required=True, help="requests of the I/O job: "
-        "SIZE[@INTERVAL] (no interval: a checkpoint), a log of Darshan (*.darshan), or the profile of a second job "
-        "")  # fmt: skip
+        "SIZE@INTERVAL, SIZE (a checkpoint without intervals), a log of Darshan (*.darshan), or the profile of a "
+        "second job")  # fmt: skip
     add("--share", metavar="S", type=number_in(0, 1), default=0.5, help="share of the compute hosts for MPI; the rest "
         "is for I/O (default: 0.5). If named hosts leave too few hosts, the share is smaller")  # fmt: skip
     parser.add_argument(
@@ -256,8 +256,8 @@ def _add_machine(parser: argparse.ArgumentParser, seeds: int = 1, needs_fabric: 
     effort = parser.add_mutually_exclusive_group()
     effort.add_argument("--quick", action="store_true", help="fewer patterns and messages")
     effort.add_argument("--full", action="store_true", help="50 messages of warm-up and 1,000 measured messages; "
-                        "steady states are skipped")  # fmt: skip
-    parser.add_argument("--every-message", action="store_true", help="with --full: simulate steady states too")
+                        "a measurement ends early if the mean latency is steady")  # fmt: skip
+    parser.add_argument("--every-message", action="store_true", help="with --full: no measurement ends early")
     parser.add_argument(
         "--seeds", metavar="N", type=count_in(1, MOST_SEEDS), default=seeds,
         help=f"number of random seeds of each simulation (default: {seeds})",

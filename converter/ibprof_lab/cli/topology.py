@@ -320,7 +320,7 @@ def _add_view(commands: Subcommands) -> None:
     )
     summary = "a topology in space, as one HTML file"
     parser = add_subcommand(commands, "view", summary, _VIEW_EXAMPLES, description, build=_build)
-    parser.add_argument("topology", metavar="TOPOLOGY", help="a topology or delays, see below")
+    parser.add_argument("topology", metavar="TOPOLOGY", help="a topology or delays; the formats are listed below")
     parser.add_argument("-o", "--output", metavar="FILE", type=Path, required=True, help="the file, such as view.html")
     add_unit(parser)
     _add_position_arguments(parser)
@@ -372,7 +372,7 @@ def _add_outputs(parser: argparse.ArgumentParser) -> None:
 def _add_position_arguments(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
     add("--positions", choices=POSITION_METHODS, default=POSITION_METHODS[0], help="method of positions in space; "
-        "paper: the published descent, which takes minutes from some 200 hosts on (fast)")  # fmt: skip
+        "paper: the published descent, which takes minutes for 200 hosts or more (default: fast)")  # fmt: skip
     add(
         "--gamma",
         metavar="G",

@@ -36,7 +36,7 @@ NOT_MEANT = (
     "b_eff is not the bandwidth of a link, of a host, nor of a bisection: it is the one bandwidth that would explain "
     "R_max if all bytes of a system passed through it. It grows with the number of processes",
     "R_max per core is not a peak: it contains the time of communicating",
-    "a rank correlation is not a cause: R_max, which decides the list's rank, is a factor of both quantities",
+    "a rank correlation is not a cause: both quantities are computed from R_max, which also decides the list's rank",
 )
 """Sentences that prevent wrong readings of the numbers of a TOP500-like list."""
 
@@ -242,7 +242,7 @@ def print_systems(console: Console, document: Document) -> None:
     show_table(console, "effective bandwidth in Linpack (slide 22)", table)
     for name, value in document["rank_correlation"].items():
         correlation = "unknown" if value is None else f"{value:.3f}"
-        console.print(f"rank correlation of {name} with the list's order: {correlation} (-1 predicts it best)")
+        console.print(f"rank correlation of {name} with the list's order: {correlation} (-1: predicts the order best)")
     if left_out:
         console.print(f"note: {left_out} systems without N_max are left out")
     show_notes(console, document["notes"])
@@ -267,7 +267,8 @@ def print_study(console: Console, document: Document) -> None:
             _flops(each["l_max"]),
         )
     between = document["between"]
-    show_table(console, f"bytes between {between} as measured, and where scaling ends for n = {document['n']:g}", table)
+    title = f"measured bytes between {between}, and the processes at which scaling ends for n = {document['n']:g}"
+    show_table(console, title, table)
     for each in regions:
         if each["exchange"] and each["exchange"]["alternatives"]:
             forms = ", ".join(each["exchange"]["alternatives"])

@@ -141,7 +141,7 @@ def study_runs(
     shares = _share_operations(smallest, names, operations(size), {k: f(size) for k, f in region_operations.items()})
     if sum(shares[name] > 0 for name in names if name not in region_operations) > (0 if region_operations else 1):
         notes.append(
-            f"regions without a formula share the operations by their wall time in {smallest.name}: an assumption"
+            f"regions without a formula are assumed to share the operations by their wall times in {smallest.name}"
         )
     if not 0 < size <= max(run.size for run in runs):
         notes.append(f"n = {size:g} is {size / max(run.size for run in runs):.3g} times the largest size measured")

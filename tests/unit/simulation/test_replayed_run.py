@@ -84,7 +84,7 @@ def test_a_replay_that_is_far_from_the_run_predicts_nothing(tmp_path: Path, caps
     """On links of 20 Mbit/s, messages take 0.2 s, which is much longer than the recorded run."""
     write_archive(NEAR, tmp_path / "profile.otf2")
     assert main(["replay", str(tmp_path / "profile.otf2"), "--fabric", "xgft:2:4,4:1,1@0.02", "--workers", "1"]) == 5
-    assert "nothing is predicted" in capsys.readouterr().err
+    assert "no prediction: the run's messages do not explain its time in MPI" in capsys.readouterr().err
 
 
 def test_a_recording_without_times_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -298,7 +298,8 @@ def test_a_run_needs_as_many_hosts_as_it_had(tmp_path: Path) -> None:
 
 def test_shares_with_hosts_that_leave_less(tmp_path: Path) -> None:
     study = write_study(tmp_path, {**WRITES, "share": 0.5}, {**PAIRS, "hosts": "host[01-20]"}, servers=2)
-    with pytest.raises(InputError, match=r"shares, with those of named hosts, add up to at most 1, found '0.5 \+ 0.66"):
+    expected = r"shares, also the shares of named hosts, add up to at most 1, found '0.5 \+ 0.66"
+    with pytest.raises(InputError, match=expected):
         read_study(study)
 
 
@@ -381,7 +382,7 @@ def test_advice_for_a_recorded_run(tmp_path: Path, capsys: pytest.CaptureFixture
     assert main([*question, "--mpi-hosts", "drawn", "--json"]) == 0
     told = capsys.readouterr()
     assert json.loads(told.out)["ways"][0]["mpi_hosts"] == "drawn"
-    assert "hosts are sampled where no option names them: --mpi-hosts, --io-hosts" in told.err
+    assert "hosts are sampled, since these options are missing: --mpi-hosts, --io-hosts" in told.err
 
 
 @pytest.mark.parametrize(

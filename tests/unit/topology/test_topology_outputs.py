@@ -52,7 +52,7 @@ def test_positions_are_found_once_for_all_files_that_show_them(
     assert {path.name for path in tmp_path.iterdir()} == {"a.html", "a.csv", "a.tgf", "a.lst", "a.fdbs"}
     routes, positions = notes
     assert routes == f"{tmp_path / 'a.lst'}: routes in {tmp_path / 'a.fdbs'} are modelled as shortest paths"
-    assert positions.startswith("positions are chosen so that links are as long as their delays")
+    assert positions.startswith("positions by the method fast make links about as long as their delays: ")
     assert positions.endswith(" s")
     assert (tmp_path / "a.csv").read_text().startswith("node,x,y,z\n")
     assert "inferred from delays.nc" in (tmp_path / "a.lst").read_text()

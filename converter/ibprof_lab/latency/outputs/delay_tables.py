@@ -76,11 +76,13 @@ def show_features(console: Console, document: Document) -> None:
         count = len(document["lengths"])
         console.print(f"{examined:,} of {document['pairs']:,} pairs are measured at all {count} lengths")
     if found is None:
-        console.print("peaks and steps: unknown; they need 4 message lengths and a pair measured at each")
+        console.print(
+            "peaks and steps: unknown; measure 4 or more message lengths, and at least one pair with all lengths"
+        )
     else:
         for name in ("peak", "step"):
             by_count = ", ".join(f"{pairs:,} with {count}" for count, pairs in enumerate(found[f"pairs_by_{name}s"]))
-            console.print(f"pairs by number of {name}s: {by_count} (threshold {found[f'{name}_threshold']:.2f})")
+            console.print(f"pairs by number of {name}s: {by_count} (--threshold {found[f'{name}_threshold']:.2f})")
         _show_by_length(console, found)
     if document["clusters"] is not None:
         _show_clusters(console, document)
@@ -134,8 +136,8 @@ def show_outlying(console: Console, outlying: list[Document]) -> None:
 def show_change(console: Console, document: Document) -> None:
     """Print the pairs that changed between two measurements."""
     console.print(
-        f"{document['processes']} processes, {len(document['lengths'])} message lengths in both; "
-        f"overall {_times(document['overall_ratio'])} as slow as before"
+        f"both measurements have {document['processes']} processes and {len(document['lengths'])} message lengths; "
+        f"the median pair is {_times(document['overall_ratio'])} as slow as before"
     )
     for key, text in (("only_before", "only before"), ("only_after", "only after")):
         if document[key]:

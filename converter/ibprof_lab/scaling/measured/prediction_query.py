@@ -238,8 +238,8 @@ def print_prediction(console: Console, document: dict[str, Any]) -> None:
     console.print(
         Text(
             f"{kind}: {_time(curve[-1])} with {curve[-1]['processes']} processes, an efficiency of "
-            f"{curve[-1]['efficiency']:.0%} compared with {document['base']['processes']}; "
-            f"shortest with {best['processes']}. Predictions hold for {least:g} to {most:g} processes.",
+            f"{curve[-1]['efficiency']:.0%} compared with {document['base']['processes']} processes; "
+            f"the time is shortest with {best['processes']}. Predictions hold for {least:g} to {most:g} processes.",
             style="bold",
         )
     )
@@ -270,7 +270,8 @@ def print_prediction(console: Console, document: dict[str, Any]) -> None:
         )
     show_table(
         console,
-        f"network, from {document['network']['pairs']} pairs; largest misfit {document['network']['misfit']:.0%}",
+        f"network, fitted to the delays of {document['network']['pairs']} pairs; largest error of the fit: "
+        f"{document['network']['misfit']:.0%}",
         table,
     )
     table = new_table("run", "n", "p", "measured", "predicted from the others", "error")

@@ -29,7 +29,7 @@ from ibprof.errors import InconsistentError, InputError, UsageError, quote_found
 from ibprof.load import load_profile
 from ibprof.profile.efficiency import elapsed_s, overlaps_s
 from ibprof.profile.profile_rows import UNKNOWN_SITE, name_sites
-from ibprof.text.quantities import format_seconds, name_call, name_mpi, printable, shorten_site
+from ibprof.text.quantities import count_of, format_seconds, name_call, name_mpi, printable, shorten_site
 from ibprof.waiting.wait_split import measure_waiting
 from ibprof_lab.lab_choices import STRONG, WEAK
 from ibprof_lab.latency.outputs.delay_tables import new_table
@@ -388,11 +388,12 @@ def _describe_limit(values: Floats) -> dict[str, float | None]:
 
 def _list_outside(runs: Sequence[RunParts], most: int) -> list[str]:
     places = sorted({(run.hosts, run.processes) for run in runs})
-    text = ", ".join(f"{p} on {hosts}" for hosts, p in places)
+    text = ", ".join(f"{count_of(p, 'rank')} on {count_of(hosts, 'host')}" for hosts, p in places)
     return [
         f"more than {most} processes",
-        f"numbers of ranks per host that were not recorded (recorded processes on hosts: {text})",
-        "other problems, hosts and MPI libraries; an algorithm that the MPI library changes beyond the recorded sizes",
+        f"numbers of ranks per host that were not recorded (recorded: {text})",
+        "other problems, hosts and MPI libraries",
+        "message sizes and numbers of processes for which the MPI library uses another algorithm than in the runs",
     ]
 
 
@@ -404,7 +405,10 @@ def _list_notes(runs: Sequence[RunParts], counts: Sequence[int], stated: str | N
             "that intervals are wide; record a third number of processes"
         )
     if len(runs) == len(counts):
-        notes.append(f"no run was repeated: equal runs are assumed to differ by {_NOISE:.0%}; record each run twice")
+        notes.append(
+            f"no run was repeated, so the times of equal runs are assumed to differ by {_NOISE:.0%}; "
+            "record each run twice"
+        )
     if counts[0] == 1:
         notes.append("the run of one process is the base of the speed-up; it communicates nothing")
     if stated not in (None, shown := find_scaling(runs)):
@@ -429,7 +433,8 @@ def print_split(console: Console, document: dict[str, Any]) -> None:
     fitted = document["range"]["fitted"]
     console.print(
         f"fitted to {document['range']['runs']} runs with {', '.join(map(str, fitted))} processes; predictions hold "
-        f"for {least} to {most}; {last['processes']} processes are {last['beyond']:.3g} times the largest run"
+        f"for {least} to {most} processes; {last['processes']} processes are {last['beyond']:.3g} times as "
+        "many as in the largest run"
     )
     console.print()
     table = new_table(
@@ -457,7 +462,7 @@ def print_split(console: Console, document: dict[str, Any]) -> None:
             continue
         table.add_row(str(CallPlace(part["operation"] or "", part["site"] or "")), part["kind"], part["form"])
     show_table(console, "likeliest forms", table)
-    show_notes(console, [*document["notes"], f"outside of the range: {'; '.join(document['range']['outside'])}"])
+    show_notes(console, [*document["notes"], f"predictions do not hold for {'; '.join(document['range']['outside'])}"])
 
 
 def _summarise(first: dict[str, Any], most: int) -> str:

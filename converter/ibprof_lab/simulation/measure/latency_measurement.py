@@ -148,7 +148,7 @@ def _summarise(
     begin = float((kept["start"][0] + kept["ticks"][0]) * to_ns) if cut else begin
     latency = describe(simulation, kept, begin, half_interval(average_batches(kept["ticks"] * to_ns, 2 * BATCHES)))
     if steady.is_reached(kept["ticks"]):
-        return replace(latency, is_settled=True, note="steady state: the rest of the messages was skipped")
+        return replace(latency, is_settled=True, note="steady state: the remaining messages were not simulated")
     is_narrow = latency.half <= precision * latency.mean
     drifts = find_drift(latency.over_time).exceeds(precision)
     return replace(
@@ -167,7 +167,8 @@ def _judge(latency: Latency, simulation: Simulation, all_of: bool, effort: Effor
             told = f"{100 * drift.change:+.0f}% ± {100 * drift.half:.0f} in the time that is measured"
             note = f"no steady state: the mean still changes, {told}"
             return replace(latency, is_settled=False, change=drift.change, note=note)
-        return replace(latency, is_settled=True, note=f"{effort.messages} messages of each client, or all of them")
+        note = f"{effort.messages} messages of each client were measured, or all messages of the client"
+        return replace(latency, is_settled=True, note=note)
     if all_of or simulation.state.stop == Stop.DONE:
         return note_all_sent(latency, effort, stay)
     return replace(latency, is_settled=False, note=f"given up after {effort.hops:g} packet hops")

@@ -197,7 +197,7 @@ def _place_jobs(setting: Setting, options: AdviceOptions) -> tuple[Workload, Wor
         clients = len(io.hosts) or max(round(io.share * (network.hosts - setting.servers)), 1)
         io = replace(io, window_ns=load.cycle_ns(clients))
     if sampled := [option for option, named_hosts in hosts.items() if not named_hosts]:
-        notes.append(f"hosts are sampled where no option names them: {', '.join(sampled)}")
+        notes.append(f"hosts are sampled, since these options are missing: {', '.join(sampled)}")
     return io, mpi, notes
 
 

@@ -183,9 +183,9 @@ def answer_replay(question: ReplayQuestion, simulate: Simulate) -> ReplayedTime:
         replayed = replayed_late + part * gap
         if abs(replayed / measured - 1) > FARTHEST:
             raise InconsistentError(
-                f"the replay on the recorded network takes {replayed:.3g} s, but the run took {measured:.3g} s, with "
-                f"{computing:.3g} s outside of MPI: its messages do not explain its time in MPI, so nothing is "
-                "predicted"
+                "no prediction: the run's messages do not explain its time in MPI. The replay on the recorded network "
+                f"takes {replayed:.3g} s, but the run took {measured:.3g} s, {computing:.3g} s of this time "
+                "outside of MPI"
             )
         raw = late + part * (early - late)
         # The replay's error on the other network is unknown: `added` assumes the error on the recorded network,
@@ -207,7 +207,7 @@ def answer_replay(question: ReplayQuestion, simulate: Simulate) -> ReplayedTime:
 
 def _find_seconds(latency: Latency) -> float:
     if not latency.operations:
-        raise InconsistentError(f"the replay has no time: {latency.note}")
+        raise InconsistentError(f"no prediction: the replay gave no run time: {latency.note}")
     return latency.operation_mean / 1e9
 
 

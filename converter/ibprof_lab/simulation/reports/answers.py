@@ -231,11 +231,11 @@ def _format_bounds(found: Threshold) -> list[str]:
     )
     return [
         f"  I/O-congestion threshold: about {_time(found.about_ns)}, between {_time(found.below_ns)} and "
-        f"{_time(found.above_ns)}. This is the pause between a request's end and the next one's start,",
-        f"    up to which the job has {100 * NEAR:.0f}% of the throughput that it has without a pause",
-        f"    from {by}",
+        f"{_time(found.above_ns)}. With this pause between a request's end and the next request's start,",
+        f"    the job still has {100 * NEAR:.0f}% of its throughput without a pause",
+        f"    found with {by}",
         f"  the asymptotes cross at (time without a pause) - (time alone): {_time(found.crossing_ns)}",
-        f"  threshold of the servers' links alone, N S/(n B) - S/B: {_time(max(found.bound_ns, 0))}",
+        f"  threshold if only the servers' links limit the job, N S/(n B) - S/B: {_time(max(found.bound_ns, 0))}",
     ]
 
 
@@ -268,11 +268,12 @@ def format_replay(found: ReplayedTime) -> str:
     compared = f"{abs(change)}% {'more' if change > 0 else 'less'} than recorded" if change else "as recorded"
     lines = [
         f"predicted {found.seconds:.3g} s ({found.low:.3g} to {found.high:.3g}), {compared}",
-        f"recorded  {found.measured:.3g} s, with {found.computing:.3g} s outside of MPI",
+        f"recorded  {found.measured:.3g} s, {found.computing:.3g} s of this time outside of MPI",
     ]
     if found.replayed:
         early, late = found.replayed
-        lines.append(f"replayed  {early:.3g} s with the earliest possible waits, {late:.3g} s with the latest")
+        ends = f"{early:.3g} s with the earliest possible waits, {late:.3g} s with the latest possible waits"
+        lines.append(f"replayed  {ends}")
     else:
         lines.append("not calibrated: the run was recorded on one host, where no message crosses a network")
     return "\n".join(lines)

@@ -295,7 +295,7 @@ def _check_hosts(reader: StudyReader, setting: Setting, workloads: Sequence[Work
     """
     if sum(each.share for each in workloads) > 1 + 1e-9:
         total = " + ".join(f"{each.share:g}" for each in workloads)
-        parts = "shares" if not any(each.hosts for each in workloads) else "shares, with those of named hosts,"
+        parts = "shares" if not any(each.hosts for each in workloads) else "shares, also the shares of named hosts,"
         raise reader.fail(f"job {len(workloads)}'s share", f"such that all {parts} add up to at most 1", total)
     find_assignment(Cell(setting, tuple(workloads), (), workloads[-1].name, 1))
 
@@ -321,7 +321,7 @@ def read_jobs(reader: StudyReader, jobs: object) -> list[Workload]:
         if not name.isprintable() or not name.strip():
             raise reader.fail(f"{where}'s name", "printable", name)
         if name in {*(each.name for each in made), *_TAKEN}:
-            raise reader.fail(f"{where}'s name", "different from other jobs' and columns' names", name)
+            raise reader.fail(f"{where}'s name", "different from the names of other jobs and of columns", name)
         trace = "goal" if "goal" in job else "profile"
         made.append(
             Workload(

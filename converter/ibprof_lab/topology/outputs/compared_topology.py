@@ -265,7 +265,7 @@ def describe_comparison_lines(comparison: ReferenceComparison) -> Iterator[str]:
         for a, b in pairs[:_MOST_SHOWN]:
             yield f"link {what}: {a} to {b}"
     for each in found.cables[:_MOST_SHOWN]:
-        yield f"cables: {each.a} to {each.b}: {each.cables}, in the reference {each.reference}"
+        yield f"cables: {each.a} to {each.b}: {each.cables} found, {each.reference} in the reference"
     for link in comparison.slow[:_MOST_SHOWN]:
         a, b = (reference.names[end] for end in reference.link[link.link].tolist())
         yield f"slow: {a} to {b}: {link.why}"

@@ -133,7 +133,7 @@ def write_fabric(path: Path, topology: InferredTopology, remark: str, gbps: floa
         remark: origin of the topology.
     """
     made, tables = make_fabric(topology, str(path), gbps), path.with_suffix(".fdbs")
-    speeds = "speeds are unknown" if isnan(gbps) else f"{gbps:g} Gb/s is an assumption"
+    speeds = "speeds are unknown" if isnan(gbps) else f"links are assumed to have {gbps:g} Gb/s"
     write_text(path, lambda file: write_lst(file, made.fabric, f"{remark}; GUIDs are synthetic; {speeds}"))
     write_text(tables, lambda file: write_fdbs(file, made.tables))
     return f"{path}: routes in {tables} are modelled as shortest paths"

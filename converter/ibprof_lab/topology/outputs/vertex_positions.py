@@ -79,8 +79,9 @@ class VertexPositions:
         """Return a sentence on the quality of the positions."""
         stress, f1, f2 = (f"{round(part, 6):.4g}" for part in (self.stress, self.f1, self.f2))
         return (
-            f"positions are chosen so that links are as long as their delays ({self.method}): lengths deviate by "
-            f"{self.deviation:.1%}; stress {stress}, mean of {f1} (links) and {f2} (near pairs, gamma {self.gamma:g})"
+            f"positions by the method {self.method} make links about as long as their delays: lengths deviate by "
+            f"{self.deviation:.1%}. The stress {stress} is the mean of {f1} (links) and {f2} (near vertices without a "
+            f"link, gamma {self.gamma:g})"
         )
 
 

@@ -160,7 +160,7 @@ def _compare_switches(
     names = np.array([reference.names[each] for each in leaf.tolist()])
     cycles = are_linked_in_cycles(graph, matched.vertex, leaf)
     if not found.switches and not cycles:
-        return replace(hosts, unknown=("no switches were inferred, so that their hosts cannot be compared",))
+        return replace(hosts, unknown=("which hosts share a switch: no switches were inferred",))
     # If no switches were inferred, each host stands for a switch of the torus: use the reference's groups.
     now = group_by_switch(found, own) if found.switches else was
     now = join_moved(now, was, find_nearer(was, delays) if nearer is None else nearer)
@@ -181,7 +181,7 @@ def _compare_switches(
     was_part = _restrict(expected, range(len(matched.names)), kept)
     now_part = _restrict(found, own, kept)
     if was_part is None or now_part is None:
-        unknown = "which switches are near each other: they are linked in cycles, and only their hosts are compared"
+        unknown = "which switches are near each other: switches are linked in cycles, so only their hosts are compared"
         return replace(hosts, unknown=(*hosts.unknown, unknown))
     merged = [frozenset(np.flatnonzero(np.isin(names, each)).tolist()) for each in hosts.merged]
     return replace(hosts, regrouped=_pair_splits(was_part, now_part, matched.names, merged))

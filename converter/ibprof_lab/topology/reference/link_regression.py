@@ -217,7 +217,8 @@ def describe_regression_lines(links: RegressedLinks) -> Iterator[str]:
     """Yield the lines of a regression: quality of the fit, the first links, and the number of unknown latencies."""
     reference, found = links.reference, links.regression
     count = len(reference.link)
-    yield f"{count} links, {found.paths} paths, R2 {found.r_squared:.6f}, corrected for size: {found.corrected}"
+    subtracted = f"transfer time subtracted (--correct): {found.corrected}"
+    yield f"{count} links, {found.paths} paths, R2 {found.r_squared:.6f}, {subtracted}"
     for (a, b), seconds in zip(reference.link[:_SHOWN_LINKS].tolist(), found.latency_seconds, strict=False):
         latency = "unknown" if isnan(seconds) else f"{seconds * 1e6:.4g} µs"
         yield f"  {reference.names[a]} to {reference.names[b]}: {latency}"

@@ -192,8 +192,8 @@ def _without_peers(
             if each not in known:
                 excess = float(usual[tier] - usual[tier - 1] - others * (hops[tier] - hops[tier - 1])) / len(in_a_row)
                 why = (
-                    f"messages over this link take {usual[tier] * 1e6:.3g} µs, and those over the next shorter paths "
-                    f"{usual[tier - 1] * 1e6:.3g} µs"
+                    f"messages over this link take {usual[tier] * 1e6:.3g} µs, and messages over the next shorter "
+                    f"paths take {usual[tier - 1] * 1e6:.3g} µs"
                 )
                 yield SlowLink(each, why, float(by_hop[tier] / others), excess)
 
@@ -225,8 +225,8 @@ def find_slow_by_speed(
     return [
         SlowLink(
             link,
-            f"no pair of hosts reaches more than {best[link] * 8e-9:.3g} Gb/s over this link, {share[link]:.0%} of its "
-            f"{reference.gbps[link]:g} Gb/s",
+            f"pairs of hosts reach at most {best[link] * 8e-9:.3g} Gb/s over this link, which is {share[link]:.0%} of "
+            f"its speed of {reference.gbps[link]:g} Gb/s",
             1 / float(share[link]),
             bytes_per_second=float(best[link]),
         )

@@ -206,12 +206,15 @@ def describe_direct_links(topology: InferredTopology, found: DirectLinkResults) 
         row = _row(topology, names, each)
         others = f"{count_of(row['pairs'], 'pair')} between {' and '.join(row['blocked'])}"
         yield (
-            f"{' to '.join(row['hosts'])}: {_WORDS[each.finding]}; {row['gbps']:.3g} Gb/s alone, "
-            f"{row['gbps_blocked']:.3g} Gb/s while {others} send; these send {row['others_gbps']:.3g} Gb/s alone, "
-            f"{row['others_gbps_blocked']:.3g} Gb/s together with the first pair"
+            f"{' to '.join(row['hosts'])}: {_WORDS[each.finding]}; this pair sends {row['gbps']:.3g} Gb/s alone, "
+            f"{row['gbps_blocked']:.3g} Gb/s while {others} send; the others send {row['others_gbps']:.3g} Gb/s alone, "
+            f"{row['others_gbps_blocked']:.3g} Gb/s while this pair sends"
         )
     if found.left_out:
-        yield f"not tried: {found.left_out} pairs without a certain path of several links that other hosts can fill"
+        yield (
+            f"not tried: {found.left_out} pairs; a test needs a certain path over several links, and other hosts that "
+            "can fill one of these links"
+        )
 
 
 def list_direct_links(topology: InferredTopology, found: DirectLinkResults) -> dict[str, Any]:

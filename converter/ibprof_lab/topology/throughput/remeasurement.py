@@ -62,8 +62,8 @@ def remeasure(
         hosts = len(graph.hosts)
         chosen = wanted[: _count_pairs(budget, hosts, plan)]
         session.say(
-            f"{len(unexplained)} outlying pairs and {len(wanted) - len(unexplained)} pairs that represent links; "
-            f"{len(chosen)} of {hosts * (hosts - 1) // 2} pairs are measured again"
+            f"found {len(unexplained)} outlying pairs and {len(wanted) - len(unexplained)} pairs that represent links; "
+            f"{len(chosen)} of all {hosts * (hosts - 1) // 2} pairs are measured again, outlying pairs first"
         )
         rounds: list[list[Pair]] = (
             [[pair] for pair in chosen] if schedule == "sequential" else schedule_pairs(routes, chosen)

@@ -99,8 +99,8 @@ def test_the_call_that_stops_scaling_first(capsys: pytest.CaptureFixture[str], t
     assert main([*line, "--figure", str(tmp_path / "curve.png")]) == 0
     text = capsys.readouterr().out.replace("\n", " ")
     assert "MPI_Alltoall at solver.c:51 stops scaling first, at 1" in text
-    assert "32 processes are 4 times the largest run" in text
-    assert "outside of the range: more than 32 processes" in text
+    assert "32 processes are 4 times as many as in the largest run" in text
+    assert "predictions do not hold for more than 32 processes" in text
     assert (tmp_path / "curve.png").stat().st_size > 10_000
 
 
