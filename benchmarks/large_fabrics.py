@@ -155,7 +155,7 @@ def compare_rails(folder: Path, hosts: int, commit: str) -> bool:
     if different := [key for key in links[1].keys() - UNCOMPARED if not is_within(links[1][key], links[0][key])]:
         sys.exit(f"the versions report different {', '.join(different)}")
     ratios = [new / old for new, old in zip(*used, strict=True)]
-    print(f"{ratios[0]:.2f} of the processor time and {ratios[1]:.2f} of the memory of {commit} (limit {RATIO})")
+    print(f"processor time is {ratios[0]:.2f} and memory {ratios[1]:.2f} times that of {commit} (limit {RATIO})")
     return bool(max(ratios) <= RATIO)
 
 

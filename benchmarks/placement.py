@@ -36,7 +36,7 @@ def main() -> None:
     print("| case | a host | ibprof-place | recorded order | " + " | ".join(libraries) + " | of the best |")
     print("|" + "---|" * (5 + len(libraries)))
     ratios = [compare(case, libraries, arguments.time) for case in CASES if arguments.only.lower() in case.name.lower()]
-    print(f"ibprof-place / best library: mean {np.mean(ratios):.3f}, ", end="")
+    print(f"time with ibprof-place / time with the best library: mean {np.mean(ratios):.3f}, ", end="")
     print(f"geometric mean {np.exp(np.mean(np.log(ratios))):.3f}; ", end="")
     print(f"largest {max(ratios):.3f}, {sum(ratio > 1 + 1e-9 for ratio in ratios)} above 1")
 

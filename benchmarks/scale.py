@@ -56,7 +56,7 @@ def main() -> None:
         shown = {"matrix": "ibprof matrix", "layout": "ibprof-layout", "collect": "ibprof collect"}
         for key, command in commands.items():
             if wanted.only in (None, key):
-                measure(shown.get(key, "ibprof matrix, of the archive"), command, folder)
+                measure(shown.get(key, "ibprof matrix of the archive"), command, folder)
 
 
 if __name__ == "__main__":

@@ -182,7 +182,10 @@ def main() -> None:
     parser.add_argument("--seeds", type=int, default=30, metavar="N")
     parser.add_argument("--methods", default=",".join(METHODS), metavar="NAME,...")
     parser.add_argument(
-        "--log", type=Path, metavar="FILE", help="for recovery: file of finished samples, which are not repeated"
+        "--log",
+        type=Path,
+        metavar="FILE",
+        help="for recovery: file of finished samples; these samples are not measured again",
     )
     parser.add_argument(
         "--patience",

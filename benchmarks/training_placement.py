@@ -95,7 +95,7 @@ def main() -> None:
         others = [each.ratio for each in cases if each.is_open]
         whole = [each for each in cases if not each.splits]
         print(
-            f"{free}: time / the better of Slurm and topograph: mean {np.mean(every):.3f}, largest {max(every):.3f}, ",
+            f"{free}: time / smaller of Slurm's and topograph's: mean {np.mean(every):.3f}, largest {max(every):.3f}, ",
             end="",
         )
         print(f"{sum(ratio > 1 + 1e-9 for ratio in every)} above 1; ", end="")

@@ -81,8 +81,8 @@ def show_end(bench: Bench, rounds: int, ranks: int) -> bool:
     show_table(["", "ms a rank", "ms, slowest rank", "ms a job"], rows)
     more, low, high = median_interval(wall[WITH] - wall[WITHOUT])
     print(
-        f"From entering MPI_Finalize to the end, wall, median rank: {np.median(wall[WITHOUT]):.1f} ms without, "
-        f"{np.median(wall[WITH]):.1f} ms with; {more:+.1f} ms ({low:+.1f} to {high:+.1f})\n"
+        f"Wall time from MPI_Finalize to the end of the median rank: {np.median(wall[WITHOUT]):.1f} ms without ibprof, "
+        f"{np.median(wall[WITH]):.1f} ms with ibprof; difference {more:+.1f} ms ({low:+.1f} to {high:+.1f})\n"
     )
     return added[WITH] - added[WITHOUT] < END_GOAL_MS
 

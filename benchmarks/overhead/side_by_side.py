@@ -204,7 +204,7 @@ def show_sites(bench: Bench, mpip: Path | None, ranks: int, callers: int, comman
             rows.append(_row(one.operation, shorten_site(one.name), one, two))
     total = [Timed("", "", ("", 0), sum(e.calls for e in es), sum(e.seconds for e in es)) for es in (recorded, timed)]
     rows.append(_row("all", "", *total))
-    print(f"`{' '.join(command)}`, {ranks} ranks, {run_s / ranks:.2f} s; sites above {LARGE:.0%} of the run\n")
+    print(f"`{' '.join(command)}`, {ranks} ranks, {run_s / ranks:.2f} s; sites with at least {LARGE:.0%} of the time\n")
     show_table(["operation", "site", "calls", f"{other}, s", "ibprof, s", "difference", "difference a call, ns"], rows)
 
 

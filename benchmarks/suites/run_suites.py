@@ -68,8 +68,8 @@ def main() -> int:
 def _read_options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("suite", choices=("mpich-tests", "imb"))
-    parser.add_argument("built", nargs="+", type=_parse_built, metavar="MPI=FOLDER", help="one of "
-        f"{', '.join((*NAMES, *MPICH_LIKE))}, and where the suite was built for it")  # fmt: skip
+    parser.add_argument("built", nargs="+", type=_parse_built, metavar="MPI=FOLDER", help="an MPI "
+        f"({', '.join((*NAMES, *MPICH_LIKE))}) and the folder where the suite was built for it")  # fmt: skip
     parser.add_argument(
         "-o", "--output", type=Path, required=True, metavar="DIR", help="folder for the tables and the cases' files"
     )
@@ -78,12 +78,19 @@ def _read_options() -> argparse.Namespace:
     parser.add_argument("--only", default="", metavar="REGEX", help="run only cases whose name matches REGEX")
     parser.add_argument("--seconds", type=float, default=60, help="time limit of a case (default: %(default)s)")
     parser.add_argument(
-        "--variables", nargs="+", default=[], type=_parse_variable, metavar="NAME=VALUE", help="for both runs of a case"
+        "--variables",
+        nargs="+",
+        default=[],
+        type=_parse_variable,
+        metavar="NAME=VALUE",
+        help="environment variables of both runs of a case",
     )
     parser.add_argument(
         "--preload", default="", metavar="FILE", help="library to preload in both runs, for example from yields.c"
     )
-    parser.add_argument("--repeats", type=int, default=3, help="maximum number of runs of a case whose outcomes differ")
+    parser.add_argument(
+        "--repeats", type=int, default=3, help="maximum number of runs of a case, if its outcomes differ"
+    )
     return parser.parse_args()
 
 

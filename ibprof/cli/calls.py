@@ -38,8 +38,8 @@ def _parser() -> argparse.ArgumentParser:
     parser = make_parser(
         "ibprof calls",
         "Print the number of MPI calls, the seconds inside them, and the bytes and messages that they "
-        "sent, for each call site: file.c:LINE. Efficiencies of the run and an estimate of waiting follow. Of short "
-        "calls, a random sample is timed.",
+        "sent, for each call site: file.c:LINE. Efficiencies of the run and an estimate of waiting follow. Only a "
+        "random sample of the short calls is timed.",
         EXAMPLES,
     )
     parser.add_argument("profile", metavar="PROFILE", type=Path, help="a profile or a recording")
@@ -59,7 +59,7 @@ def _parser() -> argparse.ArgumentParser:
         "--folded-by",
         choices=("time", "bytes"),
         default="time",
-        help="weight of a stack. time: microseconds inside calls, over all ranks; bytes: bytes sent (default: time)",
+        help="weight of a stack. time: microseconds inside calls, summed over ranks; bytes: bytes sent (default: time)",
     )
     parser.add_argument(
         "--speedscope", metavar="FILE", type=Path, help="write a speedscope file: by time, and by bytes sent"
@@ -167,7 +167,7 @@ def _describe_time(report: CallReport) -> Iterator[str]:
     if time := report.time:
         yield f"{format_seconds(time.mean_s)}, mean over ranks"
         yield f", {time.share:.1%} of the run" if time.share is not None else ""
-        yield f"; {format_seconds(time.overlap_s)} of it overlap between threads" if time.overlap_s else ""
+        yield f"; threads overlap for {format_seconds(time.overlap_s)} of it" if time.overlap_s else ""
         yield f"; slowest rank {time.slowest}: {format_seconds(time.slowest_s)}; spread {time.spread:.1%}"
 
 

@@ -74,7 +74,7 @@ def _print_text(summary: dict[str, Any], *, all_marks: bool) -> None:
             "ranks": f"{summary['ranks_recorded']} of {summary['world_size']} recorded, on {len(hosts)} host{plural}",
             "measured in": ", ".join(Source[name.upper()].layer for name in summary["sources"]),
             "sent": f"{format_bytes(summary['bytes'])} in {summary['messages']:,} messages",
-            "received": f"{format_bytes(summary['bytes_received'])} as receivers counted it" if received else "",
+            "received": f"{format_bytes(summary['bytes_received'])}, counted by receivers" if received else "",
             "posted": _posted(summary),
             f"in {summary['library']}": _time_in_mpi(summary["time_in_mpi"]),
         }
@@ -153,7 +153,7 @@ def _time_in_mpi(time: dict[str, Any] | None) -> str:
         return ""
     share = f", {time['share']:.1%} of the run" if time["share"] is not None else ""
     slowest = f"slowest rank {time['slowest']}: {format_seconds(time['slowest_s'])}"
-    overlap = f"; {format_seconds(time['overlap_s'])} of it overlap between threads" if time["overlap_s"] else ""
+    overlap = f"; threads overlap for {format_seconds(time['overlap_s'])} of it" if time["overlap_s"] else ""
     return f"{format_seconds(time['mean_s'])}, mean over ranks{share}{overlap}; {slowest}"
 
 

@@ -64,8 +64,8 @@ NOT_RECORDED = (
 """Message after a run that recorded nothing, with possible reasons, because the actual reason is unknown."""
 
 OPENSHMEM = (
-    "an OpenSHMEM program: its puts, gets and atomics are recorded, by port and not by PE, only where they are posted "
-    "by verbs; IBPROF_SOURCE=exact selects such transports"
+    "an OpenSHMEM program: its puts, gets and atomics are recorded only if they are posted by verbs, and their bytes "
+    "are known by port, not by PE; IBPROF_SOURCE=exact selects transports that post by verbs"
 )
 
 EXAMPLES = """\

@@ -111,7 +111,7 @@ def _judge(run: Profile) -> Iterator[DoctorFinding]:
         return
     if run.world_size != _RANKS or (why := describe_uncompared(run)):
         why = why if run.world_size == _RANKS else f"the launcher starts jobs of {run.world_size} rank(s)"
-        yield DoctorFinding("calls", good=True, text=f"a trial of {_RANKS} ranks shows nothing on collectives: {why}")
+        yield DoctorFinding("calls", good=True, text=f"a trial of {_RANKS} ranks did not check collectives: {why}")
         return
     lacking = list(describe_unaccounted(run))
     for sentence in lacking:

@@ -43,7 +43,10 @@ _LIMITS = (
 _LEAST_FREE_BYTES = 4 << 20
 _SYSFS = Path("/sys/class/infiniband")
 
-_COUNTED = "reports show how many queue pairs were not recorded (IBPROF_SOURCE=exact with ibprof run measures them)"
+_COUNTED = (
+    "reports show the number of queue pairs that were not recorded; to measure rails, use ibprof run with "
+    "IBPROF_SOURCE=exact"
+)
 
 _WITHIN_A_HOST = ("self", "sm", "shm", "posix", "sysv", "cma", "knem", "xpmem")
 
@@ -127,7 +130,7 @@ def _list_ports(environment: Mapping[str, str]) -> Iterator[DoctorFinding]:
     past = sorted({port.parent.parent.name for port in ports if _is_mlx5(port.parent.parent)})
     seen = exact_settings(environment) or _takes_seen_transports(environment.get(TRANSPORTS, ""))
     if past and not seen:
-        text = f"on {', '.join(past)} (mlx5) UCX bypasses verbs by default: rails are then modelled, and {_COUNTED}"
+        text = f"UCX bypasses verbs by default on {', '.join(past)} (mlx5): rails are then modelled, and {_COUNTED}"
     else:
         text = "messages posted by verbs are recorded: rails are measured if all messages use verbs"
     yield DoctorFinding("rails", good=True, text=text)
@@ -184,8 +187,9 @@ def _read(path: Path) -> str:
 
 
 _OPENSHMEM = (
-    "puts, gets and atomics are counted, by port and not by PE, only where they are posted by verbs "
-    "(IBPROF_SOURCE=exact selects such transports); MPI calls of the program are recorded as in other programs"
+    "puts, gets and atomics are counted only if they are posted by verbs, and by port, not by PE; "
+    "IBPROF_SOURCE=exact selects transports that post by verbs. MPI calls of the program are recorded as in other "
+    "programs"
 )
 
 

@@ -60,7 +60,7 @@ _NETWORK_UNUSED = "does not send through libfabric"
 _AS_BETWEEN_HOSTS = {"I_MPI_FABRICS": "shm:ofi"}
 _ONE_HOST = (
     "{}: a job on several hosts is recorded. On this host alone the MPI opens no network, and nothing is recorded "
-    "unless I_MPI_FABRICS=shm:ofi is set (IBPROF_INTRANODE=1: messages within a host use the network too)"
+    "unless I_MPI_FABRICS=shm:ofi is set; with IBPROF_INTRANODE=1, messages within a host also use the network"
 )
 
 _PREFIX = "OPAL_PREFIX"
@@ -116,7 +116,11 @@ def examine_mpi(program: Program | None, library: Path, environment: Mapping[str
     mpi = program.mpi if program else _belonging_to(launcher) or _on_search_path(launcher, environment)
     if program and mpi is None and program.python is None:
         if any(name.startswith("libibverbs.so") for name in program.libraries):
-            yield DoctorFinding("MPI", good=True, text="none, but libibverbs: bytes posted to queue pairs are recorded")
+            yield DoctorFinding(
+                "MPI",
+                good=True,
+                text="none, but the program loads libibverbs: bytes posted to queue pairs are recorded",
+            )
         else:
             yield _explain_no_mpi(program)
         return
@@ -197,7 +201,9 @@ def _judge_source(trial: Trial) -> Iterator[DoctorFinding]:
         said = reason.removeprefix("ibprof: ") or trial.said
         yield DoctorFinding("source", good=False, text=said or "nothing was recorded, for no stated reason")
         return
-    yield DoctorFinding("source", good=True, text=f"{trial.rank.source.name.lower()}: recorded a single process")
+    yield DoctorFinding(
+        "source", good=True, text=f"{trial.rank.source.name.lower()}: a trial with a single process was recorded"
+    )
     for note in trial.rank.notes:
         if not note.startswith(_OF_THE_TRIAL):
             yield DoctorFinding("unseen", good=True, text=note)

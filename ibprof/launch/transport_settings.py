@@ -43,7 +43,7 @@ def describe_exact(environment: Mapping[str, str]) -> Iterator[str]:
     if (chosen := environment.get(TRANSPORTS)) and chosen != SEEN_TRANSPORTS:
         yield f"{TRANSPORTS}={chosen} becomes {SEEN_TRANSPORTS}, because of {SOURCE_VARIABLE}={EXACT}"
     yield (
-        f"{SOURCE_VARIABLE}={EXACT}: {TRANSPORTS}={SEEN_TRANSPORTS}, so that all work requests are recorded. "
+        f"{SOURCE_VARIABLE}={EXACT} sets {TRANSPORTS}={SEEN_TRANSPORTS}, so that all work requests are recorded. "
         "This changes the job's performance: use sizes and rails from this run, not times"
     )
 

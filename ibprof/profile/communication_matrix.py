@@ -123,12 +123,12 @@ def build_matrix(run: Profile, by: str = "rank", selection: Selection = Selectio
         # Two sources count the same bytes, at different layers. Keep the source nearest to the MPI calls, which knows
         # ranks and operations, and NCCL's source, since MPI does not carry NCCL's bytes.
         chosen &= (counters.source == sources[0]) | (counters.source == Source.NCCL)
-        notes.append(f"bytes are those measured in {Source(sources[0]).layer}")
+        notes.append(
+            f"several sources counted the same bytes: the matrix has the bytes measured in {Source(sources[0]).layer}"
+        )
     names, row_of = _name_ranks(run, by)
     if by == "port":
-        notes.append(
-            "ports were not measured: the bytes that ranks send to other hosts are assigned to their host's only port"
-        )
+        notes.append("ports were not measured: bytes between hosts are assigned to the only port of each host")
     lost = 0
     parts = []
     for begin in range(0, max(len(chosen), 1), _COUNTERS_AT_ONCE):
@@ -232,7 +232,9 @@ def _closed_until(run: Profile, region: int) -> Flags:
     left = (times.last_ns > 0) & (times.last_ns <= closed_last[times.rank])
     included[times.rank[left], times.region[left]] = True
     if not included.any():
-        raise UsageError(f"region {run.regions[region]!r} was not closed by a mark, which --since-start needs")
+        raise UsageError(
+            f"--since-start needs the end of region {run.regions[region]!r}, and no mark closed this region"
+        )
     return included
 
 

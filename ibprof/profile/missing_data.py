@@ -196,8 +196,8 @@ def describe_gaps(run: Profile, *, with_operations: bool = True) -> Iterator[str
         of_cut = np.isin(run.counters.site, cut)
         ranks = sorted({*run.counters.rank[of_cut].tolist(), *run.times.rank[np.isin(run.times.site, cut)].tolist()})
         yield (
-            f"rank {format_ranks(ranks)} called MPI through more chains of callers than a recording distinguishes: of "
-            f"further chains only the innermost line is known, called from {OTHER_SITES.name}"
+            f"rank {format_ranks(ranks)} called MPI through more chains of callers than a recording distinguishes: "
+            f"further chains have only the line of the call, called from {OTHER_SITES.name}"
         )
     yield from _describe_elsewhere(run)
     yield from _describe_ports(run)
@@ -290,8 +290,8 @@ def _describe_ports(run: Profile) -> Iterator[str]:
         count = sum(rank.queue_pairs_unseen for rank in run.ranks)
         yield (
             f"{count} queue pair(s) of rank {format_ranks(unseen)} bypass verbs (by calls of a vendor: mlx5dv, "
-            "mlx4dv, efadv, hnsdv, manadv), so ports do not have their bytes; IBPROF_SOURCE=exact with `ibprof run` "
-            "selects transports that are recorded"
+            "mlx4dv, efadv, hnsdv, manadv), so no port includes their bytes; `ibprof run` with "
+            "IBPROF_SOURCE=exact selects transports that are recorded"
         )
     if len(run.transfers.bytes):
         if run.operations_asked:
@@ -307,8 +307,8 @@ def _describe_elsewhere(run: Profile) -> Iterator[str]:
     sent = (counters.kind == Kind.USER) & (counters.direction != Direction.RECEIVED)
     if elsewhere := sum_exactly(counters.bytes[sent & (counters.peer == UNKNOWN_PEER)]):
         yield (
-            f"{format_bytes(elsewhere)} are between ranks and processes outside MPI_COMM_WORLD (another "
-            "job's, spawned or connected, or not recorded): no matrix and no link includes them"
+            f"{format_bytes(elsewhere)} are between ranks and processes outside MPI_COMM_WORLD (of "
+            "another job, spawned, connected, or not recorded): no matrix and no link includes these bytes"
         )
 
 
@@ -318,10 +318,10 @@ def _locate_missing(run: Profile) -> str:
     absent = [name for name in unknown if not any(same_host(name, host) for host in recorded_hosts)]
     recorded = format_names([host.name for host in run.hosts])
     if absent:
-        return f"of the job's hosts, {format_names(absent)} left no recording; {recorded} did"
+        return f"of the job's hosts, {format_names(absent)} left no recording; {recorded} left a recording"
     if run.job_hosts:
         return f"all known hosts of the job left a recording ({recorded}): these ranks ran without the library"
-    return f"their hosts are unknown: other hosts than {recorded}, or these hosts without the library"
+    return f"their hosts are unknown: other hosts than {recorded}, or the same hosts but without the library"
 
 
 def format_names(names: Sequence[str], limit: int = 16) -> str:

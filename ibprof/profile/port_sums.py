@@ -150,8 +150,8 @@ def describe_ports(run: Profile) -> Iterator[str]:
         name = f"{each.host} {each.device}/{each.port}"
         if each.unexplained_sent:
             yield (
-                f"{name} sent at least {each.unexplained_sent} bytes that this run's work requests do not explain "
-                "(other jobs, file systems, or a transport that was not recorded)"
+                f"{name} sent at least {each.unexplained_sent} bytes that this run's work requests do not explain; "
+                "possible causes are other jobs, file systems, and transports that were not recorded"
             )
         if each.hardware_sent is not None and each.hardware_sent < NEARLY * each.bytes_sent:
             yield f"{name} counted {each.hardware_sent} bytes sent, fewer than the {each.bytes_sent} that were posted"
@@ -256,7 +256,7 @@ def describe_unmeasured(run: Profile) -> str | None:
     if not posted:
         return "no work requests were recorded at queue pairs"
     if unseen := sum(rank.queue_pairs_unseen for rank in run.ranks):
-        return f"{unseen} queue pair(s) bypass verbs (vendors' calls; IBPROF_SOURCE=exact selects recorded transports)"
+        return f"{unseen} queue pair(s) bypass verbs; IBPROF_SOURCE=exact selects transports that are recorded"
     between = _bytes_between_hosts(run)
     if posted < _COMPLETE * between:
         return f"only {posted} of {between} bytes between hosts were posted to queue pairs: MPI sent the rest elsewhere"
@@ -342,8 +342,8 @@ def describe_hosts(run: Profile) -> Iterator[str]:
             )
         elif each.unexplained_sent > max(_WORTH_SAYING, (1 - NEARLY) * each.hardware_sent):
             yield (
-                f"{counted}; its ranks' messages do not explain at least {format_bytes(each.unexplained_sent)} of it "
-                "(other jobs, file systems, or calls that were not recorded)"
+                f"{counted}; its ranks' messages leave at least {format_bytes(each.unexplained_sent)} of it "
+                "unexplained; possible causes are other jobs, file systems, and calls that were not recorded"
             )
 
 

@@ -155,7 +155,7 @@ def describe_waits(flows: Sequence[NcclFlow]) -> Iterator[str]:
         for rank, mean_s in by_rank.items():
             if len(by_rank) > 2 and mean_s > max(LATER * median, median + LATE_S):
                 yield (
-                    f"{function} on {communicator}: the GPU of rank {rank} provides its first data "
-                    f"{format_seconds(mean_s)} after the proxy is ready (mean); the median of ranks is "
+                    f"{function} on {communicator}: the GPU of rank {rank} provides its first data on "
+                    f"average {format_seconds(mean_s)} after the proxy is ready; the median over ranks is "
                     f"{format_seconds(median)}"
                 )

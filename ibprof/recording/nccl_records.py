@@ -26,7 +26,7 @@ _WHOLE_RINGS = ("AllReduce", "AllGather", "ReduceScatter")
 csrc/nccl/events.c numbers the operations of these functions together.
 """
 
-LOST = "NCCL: {} operations of proxies found no memory; their bytes are not in the recording"
+LOST = "NCCL: there was no memory for {} operations of proxies; the recording does not have their bytes"
 
 Members = dict[tuple[int, int], int]
 """(communicator hash, rank) -> process, or UNKNOWN_PEER if several processes have this rank."""

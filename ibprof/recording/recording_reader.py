@@ -98,7 +98,10 @@ STARTED_ALONE = (
     "the {0} processes of this launch are {0} jobs of one rank each: their MPI ({1}) did not recognise the launcher, "
     "which is probably another MPI's. Start the program with the mpirun of its own MPI"
 )
-UNNAMED = "the launcher gave the job no name: {} files count as one run, judged by processes' ancestors and start times"
+UNNAMED = (
+    "the launcher gave the job no name: {} files count as one run, because of the ancestors and start times of "
+    "their processes"
+)
 ELSEWHERE = "the launcher gave the job no name: ranks that are missing here may be those of --run {}"
 
 FULL = {
@@ -280,7 +283,7 @@ def _check_world(files: Sequence[RecordingFile]) -> int:
         raise InputError(files[0].path, None, "a recorded process", "none: all ended before MPI_Init returned")
     if len(sizes) > 1:
         raise InconsistentError(
-            f"the processes of one run disagree on their number: {sorted(sizes)} ({files[0].path.parent})"
+            f"the processes of one run report different numbers of ranks: {sorted(sizes)} ({files[0].path.parent})"
         )
     return int(max(sizes, default=0))
 

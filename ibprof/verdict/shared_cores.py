@@ -135,7 +135,7 @@ def _say_crowd(run: Profile, crowd: Sequence[Rank], cores: frozenset[int], share
     named = [str(core) for core in sorted(cores)[:_MOST_NAMED]]
     numbers = f"{', '.join(named)}{', ...' if len(cores) > len(named) else ''}"
     of_cores = f"core {numbers}" if len(cores) == 1 else f"{len(cores)} cores ({numbers})"
-    lacked = "" if share is None else f"; each was ready to run but had none for {share:.0%} of the run"
+    lacked = "" if share is None else f"; each was ready to run but had no core for {share:.0%} of the run"
     return f"{_name(run, crowd)} share {of_cores}{lacked}."
 
 

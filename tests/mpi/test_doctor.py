@@ -152,10 +152,10 @@ def test_a_limit_that_is_too_small(build: Build, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("driver", "variables", "rails"),
     [
-        ("mlx5_core", {}, "on odd0 (mlx5) UCX bypasses verbs by default: rails are then modelled"),
+        ("mlx5_core", {}, "UCX bypasses verbs by default on odd0 (mlx5): rails are then modelled"),
         ("mlx5_core", {"IBPROF_SOURCE": "exact"}, "messages posted by verbs are recorded"),
         ("mlx5_core", {"UCX_TLS": "rc_verbs,self"}, "messages posted by verbs are recorded"),
-        ("mlx5_core", {"UCX_TLS": "rc,self"}, "on odd0 (mlx5)"),
+        ("mlx5_core", {"UCX_TLS": "rc,self"}, "UCX bypasses verbs by default on odd0 (mlx5)"),
         ("rdma_rxe", {}, "messages posted by verbs are recorded"),
     ],
 )

@@ -23,8 +23,10 @@ MEANINGS = {
     "librccl.so.1": "librccl is loaded: it sends without MPI",
     "libsharp_coll.so.5": "libsharp_coll is loaded: switches may reduce data (SHARP); ibprof counts",
     "libsharp.so.5": "libsharp is loaded: switches may reduce data (SHARP); ibprof counts",
-    "liboshmem.so.40": "liboshmem is loaded: OpenSHMEM's puts, gets and atomics are counted, by port and not by PE",
-    "libsma.so.1": "libsma is loaded: OpenSHMEM's puts, gets and atomics are counted, by port and not by PE",
+    "liboshmem.so.40": "liboshmem is loaded: OpenSHMEM's puts, gets and atomics are counted only if they are "
+    "posted by verbs, and by port, not by PE",
+    "libsma.so.1": "libsma is loaded: OpenSHMEM's puts, gets and atomics are counted only if they are "
+    "posted by verbs, and by port, not by PE",
 }
 
 
@@ -85,7 +87,10 @@ def test_an_openshmem_program_that_posts_nothing_by_verbs_is_said_to_be_one(tmp_
     subprocess.run(["cc", "-o", program, tmp_path / "program.c", *link], check=True)
     for command in ([program], [mpis.find_mpi(SYSTEM).program("mpirun"), "-n", "2", program]):
         done = run(tmp_path, "run", "--", *command)
-        assert "ibprof: an OpenSHMEM program: its puts, gets and atomics are recorded, by port" in done.stderr
+        assert (
+            "ibprof: an OpenSHMEM program: its puts, gets and atomics are recorded only if they are posted by verbs"
+            in done.stderr
+        )
     assert (
         "SHMEM      liboshmem.so.40: puts, gets and atomics are counted"
         in run(tmp_path, "doctor", "--", program).stdout

@@ -67,7 +67,7 @@ def test_overlap_is_known_by_arithmetic(name: str, build: Build, tmp_path: Path)
     for command in ("calls", "info"):
         shown = [sys.executable, "-m", "ibprof", command, str(tmp_path / "recording")]
         text = subprocess.run(shown, capture_output=True, text=True, check=True).stdout
-        assert "of it overlap between threads" in text, command
+        assert "; threads overlap for " in text, command
         found = json.loads(subprocess.run([*shown, "--json"], capture_output=True, text=True, check=True).stdout)
         time = found["time_in_mpi"] if command == "info" else found
         assert time["overlap_s"] == pytest.approx(threaded.overlap_ns * 1e-9 / 2)

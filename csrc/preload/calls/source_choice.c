@@ -76,7 +76,7 @@ const struct ibp_source_operations *ibp_sources_choose(char *why, size_t why_byt
     for (; *source; source++) {
         if (!is_asked_for(*source)) continue;
         if (!(*source)->attach(why, why_bytes)) return *source;
-        ibp_log(2, "not by %s: %s", (*source)->name, why);
+        ibp_log(2, "messages are not recorded by source %s: %s", (*source)->name, why);
     }
     ibp_got_restore();
     return NULL;

@@ -17,7 +17,7 @@ static const char accelerators[] =
 static const char reduction[] =
     "switches may reduce data (SHARP); ibprof counts bytes that hosts post through verbs, not bytes that switches send";
 static const char shmem[] =
-    "OpenSHMEM's puts, gets and atomics are counted, by port and not by PE, only where they are posted by verbs";
+    "OpenSHMEM's puts, gets and atomics are counted only if they are posted by verbs, and by port, not by PE";
 
 static const struct library {
     const char *name, *meaning;

@@ -52,7 +52,7 @@ def test_by_rank_fetched_bytes_come_from_their_owner_and_sums_are_exact() -> Non
 def test_what_is_left_out_is_said() -> None:
     notes = build_matrix(RUN, "rank", Selection()).notes
     assert notes == [
-        "bytes are those measured in Open MPI's PML",
+        "several sources counted the same bytes: the matrix has the bytes measured in Open MPI's PML",
         "3 bytes are left out: the rank at the other end is unknown",
     ]
 
@@ -81,7 +81,7 @@ def test_unknown_ports_are_refused() -> None:
         ({"operation": "NONSENSE"}, "no operation 'NONSENSE'; it has BCAST, SEND"),
         ({"region": "y"}, "no region 'y'; it has main, x"),
         ({"since_start": True}, "needs --region"),
-        ({"region": "x", "since_start": True}, "was not closed by a mark"),
+        ({"region": "x", "since_start": True}, "no mark closed this region"),
     ],
 )
 def test_names_that_are_not_there_are_refused(selection: dict[str, Any], message: str) -> None:

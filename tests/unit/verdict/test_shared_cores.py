@@ -42,7 +42,7 @@ def make_run(
     ("run", "evidence", "advice"),
     [
         (make_run(["0-1"] * 4), "The 4 ranks of n0 share 2 cores (0, 1); each was ready", "at most 2 ranks"),
-        (make_run(["0-1"] * 4), "had none for 50% of the run", "more hosts"),
+        (make_run(["0-1"] * 4), "had no core for 50% of the run", "more hosts"),
         (make_run(["3", "3", "0", "1"]), "The 2 ranks of n0 share core 3;", "bind each rank"),
         (
             make_run(["0-1", "0-1", "1", "0-7"]),

@@ -54,7 +54,7 @@ static void find_widths(bool of_intel)
         ibp_fi_layout.context_bits = widths[i].context_bits;
         ibp_fi_layout.protocol_shift = widths[i].protocol_shift;
     }
-    ibp_log(3, "the largest tag is %u: %u bits of match bits", largest_tag, ibp_fi_layout.tag_bits);
+    ibp_log(3, "the largest tag is %u: the tag has %u of the match bits", largest_tag, ibp_fi_layout.tag_bits);
 }
 
 void ibp_fi_find_layout(void)

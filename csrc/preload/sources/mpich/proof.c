@@ -49,7 +49,7 @@ static void prove_progress(void **request)
 
     if (ibp_threads_multiple || !test || test(request, &is_complete, status)) return;
     ibp_times_see_progress = ibp_times_see_sends = ibp_times_see_exits = ibp_mpich_passes != before;
-    ibp_log(2, "waits %s the hooked progress loop", ibp_times_see_progress ? "pass" : "do not pass");
+    ibp_log(2, "waiting calls %s the hooked progress loop", ibp_times_see_progress ? "run" : "do not run");
 }
 
 int ibp_mpich_probe(char *why, size_t why_bytes)

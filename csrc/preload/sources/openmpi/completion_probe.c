@@ -107,7 +107,7 @@ bool ibp_openmpi_completion_probe(void)
     ibp_mpi.wait(&request, NULL);
     found = found && tried.calls == 1 && is_probe(&tried.status);
     if (!found || tried.releases != 1) ibp_openmpi_release = NULL;
-    ibp_log(2, "received bytes %s (status at %zu of a request)", found ? "can be seen" : "cannot be seen",
+    ibp_log(2, "received bytes %s (a request has its status at offset %zu)", found ? "can be seen" : "cannot be seen",
             ibp_openmpi_request_offset);
     return found;
 }

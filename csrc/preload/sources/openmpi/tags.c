@@ -144,7 +144,7 @@ bool ibp_openmpi_tags_probe(void)
         ibp_openmpi_first_counted_tag = FIRST_COUNTED_TAG_OF_4;
     }
     ibp_lowest_tag_within = ibp_openmpi_first_counted_tag + 1;
-    ibp_log(2, "nonblocking collectives: first tag %d; the next tag is at offset %zu of a communicator",
+    ibp_log(2, "the tags of nonblocking collectives begin at %d; a communicator has its next tag at offset %zu",
             ibp_openmpi_first_counted_tag, next_tag_offset);
     return next_tag_offset != 0;
 }
