@@ -70,7 +70,7 @@ def test_layout_and_report_take_opensm_for_the_routes(capsys: pytest.CaptureFixt
     assert anew.out == captured.out
     assert anew.err.splitlines()[0] == (
         "ibprof-layout: routes: opensm:updn (OpenSM on this machine routed the list of links on ibsim; "
-        "not the subnet's own tables)"
+        "these are not the subnet's own tables)"
     )
     assert report.main([FAULTY, traffic, "--routes", "opensm:ftree", "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["routes"] == "opensm:minhop, in place of ftree"
@@ -128,7 +128,7 @@ def test_lanes_are_asked_for_where_no_engine_is_free_without(capsys: pytest.Capt
     assert lines[6].endswith("can deadlock on one virtual lane")
     assert lines[7].endswith("free with 3 virtual lanes, but not with one")
     assert [line.strip() for line in lines[-3:]] == [
-        "best of those free from deadlock: dfsssp, with 3 virtual lanes; in opensm.conf:",
+        "best engine free from deadlock: dfsssp, with 3 virtual lanes; write in opensm.conf:",
         "routing_engine dfsssp",
         "qos TRUE",
     ]

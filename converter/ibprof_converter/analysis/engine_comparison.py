@@ -225,10 +225,10 @@ def describe_engines(comparison: EngineComparison) -> list[str]:
             lines.append(_describe_row(row))
     if comparison.best:
         needed = f", with {comparison.best.lanes} virtual lanes" if comparison.best.deadlock == BY_LANES else ""
-        lines += ["", f"best of those free from deadlock: {comparison.best.engine}{needed}; in opensm.conf:"]
+        lines += ["", f"best engine free from deadlock: {comparison.best.engine}{needed}; write in opensm.conf:"]
         lines += [f"    {line}" for line in comparison.conf_lines]
     else:
-        lines += ["", "best: none; OpenSM used no engine that is free from deadlock"]
+        lines += ["", "no best engine: OpenSM used no engine that is free from deadlock"]
     return lines
 
 

@@ -153,7 +153,9 @@ class FabricLoads(NotebookView):
         """Routed, local and unrouted bytes, in one line."""
         loads = self.loads
         busiest = max(int(each.sum(axis=2, dtype=np.uint64).max(initial=0)) for each in loads.by_rail)
-        text = f"{format_bytes(loads.bytes_routed)} over links, {format_bytes(busiest)} on the most loaded direction"
+        text = (
+            f"{format_bytes(loads.bytes_routed)} over links, {format_bytes(busiest)} on the most loaded link direction"
+        )
         if loads.bytes_on_host:
             text += f"; {format_bytes(loads.bytes_on_host)} within hosts"
         if unrouted := sum(loads.bytes_unrouted.values()):

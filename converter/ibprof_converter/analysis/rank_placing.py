@@ -258,7 +258,7 @@ def _describe_unreachable(subnets: Sequence[Subnet], hosts: Hosts, chosen: npt.N
         named.append(f"{show_some(names)} ({count_of(len(names), 'host')})")
     if len(named) < 2:
         return f"hosts such as {named[0]} have no route even to other hosts of their leaf switch"
-    return f"{show_some(named)} cannot all reach each other".replace("), ", ") and ")
+    return f"routes are missing between {show_some(named)}".replace("), ", ") and ")
 
 
 def _find_recorded_grid(demand: RankTraffic) -> npt.NDArray[np.int64] | None:

@@ -154,7 +154,7 @@ def _describe_loads(
         loads = f"{_name(slower)} carries {format_bytes(after)} instead of {format_bytes(before)}"
     other, run = (first, names[0]) if slower is second else (second, names[1])
     if other.key != slower.key:
-        loads += f" ({run}'s most loaded is {_name(other)} with {format_bytes(other.bytes)})"
+        loads += f" ({run}'s most loaded link is {_name(other)} with {format_bytes(other.bytes)})"
     return f"{said}: {loads}"
 
 
@@ -208,7 +208,7 @@ def _join_reasons(a: RunFacts, b: RunFacts, known: Sequence[_Reason]) -> tuple[C
     if len(known) == 1:
         return known[0].kind, known[0].text + hedge
     text = " and ".join(each.text for each in known)
-    return ChangeKind.SEVERAL, f"{text}; how much is due to each is not known{hedge}"
+    return ChangeKind.SEVERAL, f"{text}; how much each of them adds to the change is not known{hedge}"
 
 
 def _find_obstacle(a: RunFacts, b: RunFacts, names: tuple[str, str]) -> tuple[ChangeKind, str] | None:
@@ -254,10 +254,8 @@ def _describe_ranks(a: RunFacts, b: RunFacts, ranks: tuple[int, int]) -> str:
     text = f"it has {ranks[1]:,} ranks instead of {ranks[0]:,}"
     if a.bytes is not None and b.bytes is not None:
         before, after = format_bytes(a.bytes / ranks[0]), format_bytes(b.bytes / ranks[1])
-        text += f", each of which sends {after} on average" + (
-            f" instead of {before}" if before != after else " in both"
-        )
-    return f"{text}; whether other hosts of the ranks add to the change is not known"
+        text += f"; a rank sends {after} on average" + (f" instead of {before}" if before != after else " in both")
+    return f"{text}; whether the ranks' hosts also add to the change is not known"
 
 
 def _compare_placement(a: RunFacts, b: RunFacts, slower: LoadedDirection | None) -> _Reason | bool | None:
@@ -277,7 +275,7 @@ def _describe_ranks_at(a: RunFacts, b: RunFacts, slower: LoadedDirection | None)
     for node in (slower.sender, slower.receiver) if slower else ():
         before, after = (each.ranks_at.get(node, 0) for each in (a, b))
         if before != after:
-            return f" ({after:,} instead of {before:,} of them at {printable(node)})"
+            return f" (ranks at {printable(node)}: {after:,} instead of {before:,})"
     return ""
 
 
@@ -293,7 +291,7 @@ def _compare_program(a: RunFacts, b: RunFacts, slower: LoadedDirection | None) -
         _describe_operation(on_link[0], on_link[1], " over it")
         or _describe_operation(a.operations, b.operations)
         or (f"the ranks send {format_bytes(b.bytes)} instead of {format_bytes(a.bytes)}" if a.bytes != b.bytes else "")
-        or f"{format_bytes(differing / 2)} of {format_bytes(b.bytes)} are sent between other ranks"
+        or f"{format_bytes(differing / 2)} of {format_bytes(b.bytes)} are sent between other pairs of ranks"
     )
     return _Reason(ChangeKind.PROGRAM, text)
 

@@ -76,7 +76,7 @@ def check_routes(rail: int, subnet: Subnet) -> Iterator[FabricFinding]:
         yield FabricFinding(kind, rail, f"no forwarding tables of {len(without)} switches{of}", ())
     elif len(without):
         what = f"{len(without)} of {len(network.row)} switches have no forwarding table"
-        what += f"; {lost[Reason.MISSING_TABLE].sum()} of {lost.sum()} routes need one"
+        what += f"; {lost[Reason.MISSING_TABLE].sum()} of {lost.sum()} routes end at such a switch"
         yield FabricFinding(FindingKind.NO_TABLE, rail, what, name_nodes(fabric, without))
     for reason, kind, words in (
         (Reason.UNREACHABLE, FindingKind.UNREACHABLE, "end at a switch that has no entry for them"),
@@ -144,7 +144,7 @@ def check_dumps(rail: int, subnet: Subnet) -> Iterator[FabricFinding]:
                 yield FabricFinding(finding, rail, f"{name}: {len(places)} {words[len(places) > 1]}", places)
     short = tuple(_find_short_tables(subnet))
     if short:
-        what = f"{subnet.tables.name}: {count_of(len(short), 'table')} shorter than the others"
+        what = f"{subnet.tables.name}: {count_of(len(short), 'table')} without the last LIDs of most tables"
         yield FabricFinding(FindingKind.DAMAGED, rail, what, short)
 
 

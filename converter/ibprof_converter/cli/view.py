@@ -94,8 +94,8 @@ def _parser() -> argparse.ArgumentParser:
         metavar="HOW",
         action="append",
         default=[],
-        help="placement of the ranks of --compare, one for each; without --compare: TRAFFIC under another placement "
-        "(several jobs: one for each, in their order). May be repeated",
+        help="placement of the ranks of --compare, given once for each --compare. Without --compare: another placement "
+        "of TRAFFIC (with several jobs, given once for each job, in their order). May be repeated",
     )
     add_counters_argument(parser)
     add_unrouted_argument(parser)

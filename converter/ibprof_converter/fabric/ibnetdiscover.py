@@ -305,7 +305,9 @@ def _compare_stanzas(node: _Node, log: DamageLog) -> None:
     """Note links that only some of a node's stanzas list, for example because the file has two dumps."""
     lines = [line for port in node.links for line, _ in node.text[port] if len(node.text[port]) < node.stanzas]
     if lines:
-        log.miss(f"one of its {node.stanzas} lists of links is cut, or of another day", node.node_guid, lines)
+        log.miss(
+            f"its {node.stanzas} lists of links differ: one is cut, or was made at another time", node.node_guid, lines
+        )
 
 
 def _parse_port(number: int, line: bytes, node: _Node | None) -> _Port | None:

@@ -247,13 +247,17 @@ def print_placements(console: Console, comparison: PlacementComparison) -> None:
     )
     console.print(table)
     found = comparison.found
-    summary = f"{found.proposals:,} changes tried, {found.accepted:,} made, in {found.seconds:.1f} s"
+    summary = (
+        f"the search tried {found.proposals:,} changes and made {found.accepted:,} of them in {found.seconds:.1f} s"
+    )
     notes = comparison.notes
     if comparison.load_basis == STATIC and bounds.bottleneck_seconds > 0:
         room = 1 - bounds.bottleneck_seconds / best if best else 0.0
         if room < _ROOM:
             notes = tuple(each for each in notes if each != STOPPED_BY_CLOCK)
-        summary += f"; no placement is more than {room:.0%} better" if room >= _ROOM else "; this placement is optimal"
+        summary += (
+            f"; no placement can be more than {room:.0%} better" if room >= _ROOM else "; this placement is optimal"
+        )
     console.print(Text(summary))
     for note in (*notes, comparison.limits):
         console.print(Text(f"note: {printable(note)}"))

@@ -255,7 +255,7 @@ def _escape_whole(text: str) -> str:
 def _count_tried(diagnosis: Diagnosis) -> str:
     """Return the number of tried changes as the last words of a sentence; empty if no change was tried."""
     tried = sum(each.max_time_after_s is not None for each in diagnosis.tried)
-    return f"; {count_of(tried, 'change')} tried, without enough gain" if tried else ""
+    return f"; ibprof tried {count_of(tried, 'change')}, and none gains enough" if tried else ""
 
 
 def _list_group(group: LinkGroup, number: int, first: Hotspot, rails: int) -> str:

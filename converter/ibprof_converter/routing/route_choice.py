@@ -35,7 +35,7 @@ _DEFAULT_ENGINE = "minhop"
 _EXPLAINED = {
     f"{MODELLED}:{D_MOD_K}": "shortest routes as engines for fat-trees choose them, not the subnet's own",
     f"{MODELLED}:{MIN_HOP}": "shortest routes as OpenSM's default engine chooses them, not the subnet's own",
-    OPENSM: "OpenSM on this machine routed the list of links on ibsim; not the subnet's own tables",
+    OPENSM: "OpenSM on this machine routed the list of links on ibsim; these are not the subnet's own tables",
 }
 
 

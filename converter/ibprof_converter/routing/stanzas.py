@@ -170,8 +170,8 @@ def _report_contradictions(
         lids = [f"{lid:#06x}" for lid in (twice[of] & 0xFFFF).tolist()]
         lines = [entries.line_of(first + int(entry)) for entry in kept[np.isin(cell, twice[of])]]
         what = (
-            f"{len(lids)} LID{'s have' if len(lids) > 1 else ' has'} several ports, up to {int(ports[of].max())}, "
-            f"which are not used: {show_some(lids)}"
+            f"{len(lids)} LID{'s have' if len(lids) > 1 else ' has'} entries with several ports (up to "
+            f"{int(ports[of].max())}), which are not used: {show_some(lids)}"
         )
         stanzas.log.miss(what, int(switch_guid[switch]), lines)
 

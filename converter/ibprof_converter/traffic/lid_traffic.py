@@ -225,7 +225,7 @@ def note_ends(hosts: Hosts) -> str:
     """Return a note that a pattern's senders are adapters, not hosts."""
     return (
         f"the pattern's senders and receivers are the {len(hosts.ends)} {hosts.end_noun} of {len(hosts.name)} hosts; "
-        "with --nic they are the hosts"
+        "with --nic, hosts send and receive instead"
     )
 
 

@@ -135,7 +135,7 @@ def _describe_forms(unknown: set[str]) -> Iterator[str]:
         forms = ", ".join(quote_found(form) if form else "none" for form in sorted(unknown)[:_FORMS_SHOWN])
         more = f" and {len(unknown) - _FORMS_SHOWN} more" if len(unknown) > _FORMS_SHOWN else ""
         known = f"{min(_FORMS)} to {max(_FORMS)}"
-        yield f"NCCL Inspector's files state form {forms}{more}: only the fields of {known} are read."
+        yield f"NCCL Inspector's files have format {forms}{more}; ibprof reads only the fields of formats {known}."
 
 
 def _describe_gaps(account: _Account, communicators: Collection[_Communicator]) -> Iterator[str]:
@@ -315,12 +315,12 @@ def _add_flows(
         sent = amount if is_tree else ring_bytes(function, amount, ranks)
         sums[function, is_tree] += sent
         if amount and not sent and ranks > 1:
-            account.unmodelled[f"collectives without a model: {quote_found(function)}"] += amount
+            account.unmodelled[f"collectives that ibprof cannot model: {quote_found(function)}"] += amount
         elif sent and not is_tree and algorithm not in _RINGS:
             account.as_rings[algorithm] += 1
     if len(members) < 2:
         alone = sum(sums.values())
-        account.unmodelled.update({"collectives of which only one rank left a file": alone} if alone else {})
+        account.unmodelled.update({"collectives with a file of only one rank": alone} if alone else {})
         return
     for (function, is_tree), amount in sums.items():
         for sources, destinations, share in (tree_edges if is_tree else ring_edges)(list(hosts.values()), amount):

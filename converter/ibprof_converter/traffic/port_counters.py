@@ -332,11 +332,18 @@ def describe_agreement(agreement: Agreement, fabrics: Sequence[Fabric]) -> Itera
     counted = agreement.bytes_counted
     explained = f" ({100 * agreement.bytes_explained / counted:.1f}%)" if counted else ""
     yield f"Counters compared with prediction ({agreement.origin})"
-    yield f"  link directions with a counter: {agreement.ends_counted}; used, no counter: {agreement.ends_uncounted}"
-    yield f"  with a counter: counted {format_bytes(counted)}, predicted {format_bytes(agreement.bytes_predicted)}"
     yield (
-        f"  explained by prediction {format_bytes(agreement.bytes_explained)}{explained}, from other traffic "
-        f"{format_bytes(agreement.bytes_elsewhere)}, predicted but not counted {format_bytes(agreement.bytes_missing)}"
+        f"  link directions with a counter: {agreement.ends_counted}; "
+        f"with predicted bytes but no counter: {agreement.ends_uncounted}"
+    )
+    yield (
+        f"  bytes on link directions with a counter: {format_bytes(counted)} counted, "
+        f"{format_bytes(agreement.bytes_predicted)} predicted"
+    )
+    yield (
+        f"  counted bytes: {format_bytes(agreement.bytes_explained)}{explained} were predicted, "
+        f"{format_bytes(agreement.bytes_elsewhere)} are from other traffic; "
+        f"{format_bytes(agreement.bytes_missing)} were predicted but not counted"
     )
     if agreement.correlation is not None:
         yield f"  correlation over the link directions {agreement.correlation:.3f}"

@@ -389,8 +389,8 @@ def describe_other_rails(run: Profile, fabric: Fabric) -> str | None:
         if not 0 < part < _WHOLE:
             return None
         return (
-            f"{part:.0%} of the run's bytes took this rail, as measured; the simulation sends all bytes over it: the "
-            "simulated time is too long"
+            f"{part:.0%} of the run's bytes took this rail by measurement, but the simulation sends all bytes over it, "
+            "so the simulated time is too long"
         )
     used = {rank.host for rank in run.ranks}
     lacking = 0

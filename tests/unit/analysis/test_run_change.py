@@ -88,9 +88,9 @@ def test_ranks_below_the_loaded_switch_are_counted(write: Write, change: Changed
     assert (found["kind"], found["ratio"], found["link"]) == ("placement", 2, "host01 HCA-1 port 1 to sw-a")
     assert found["text"] == (
         "B needs 2 times as long as A on its most loaded link (2 µs instead of 1 µs at line rate): host01 HCA-1 port 1 "
-        "to sw-a carries 8 kB instead of 4 kB (A's most loaded is sw-a port 21 to host21 HCA-1 with 4 kB), because 1 "
-        "of 4 ranks is on another host (2 instead of 1 of them at host01 HCA-1); MPI_Send sends most of the bytes on "
-        "this link."
+        "to sw-a carries 8 kB instead of 4 kB (A's most loaded link is sw-a port 21 to host21 HCA-1 with 4 kB), "
+        "because 1 of 4 ranks is on another host (ranks at host01 HCA-1: 2 instead of 1); MPI_Send sends most of the "
+        "bytes on this link."
     )
 
 
@@ -130,7 +130,7 @@ def test_both_differ(write: Write, change: Changed) -> None:
     assert found["kind"] == "several"
     assert "1 of 3 ranks is on another host" in found["text"]
     assert "MPI_Alltoall sends 12 kB instead of 4 kB" in found["text"]
-    assert "how much is due to each is not known" in found["text"]
+    assert "how much each of them adds to the change is not known" in found["text"]
 
 
 def test_a_few_bytes_more_are_not_called_another_program(write: Write, change: Changed) -> None:
@@ -142,10 +142,8 @@ def test_more_ranks(write: Write, change: Changed) -> None:
     four = write("four", [*SENT, Count(3, 2, 8000)], (*SAME, "host04"))
     found = change(write("a", SENT), four, "--fabric", LST)
     assert (found["kind"], found["ratio"]) == ("ranks", 2)
-    assert (
-        "because it has 4 ranks instead of 3, each of which sends 4 kB on average instead of 2.67 kB" in found["text"]
-    )
-    assert "whether other hosts of the ranks add to the change is not known" in found["text"]
+    assert "because it has 4 ranks instead of 3; a rank sends 4 kB on average instead of 2.67 kB" in found["text"]
+    assert "whether the ranks' hosts also add to the change is not known" in found["text"]
 
 
 def test_nothing_changed(write: Write, change: Changed) -> None:

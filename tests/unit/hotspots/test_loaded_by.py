@@ -64,7 +64,7 @@ def test_equal_halves_are_both_named() -> None:
     found = find_loaders(halves, [subnet], case.most_loaded())
     assert found is not None
     gather, exchange = "7 ranks' MPI_Gatherv at io.py:88 in 'checkpoint'", "7 ranks' MPI_Alltoall at solve.c:7"
-    assert found.text == f"{gather} to rank 0 and {exchange} to rank 0, 50% of the bytes on the link each"
+    assert found.text == f"{gather} to rank 0 and {exchange} to rank 0, each with 50% of the bytes on the link"
 
 
 def test_all_links_of_hosts_in_a_shift_are_alike() -> None:

@@ -103,7 +103,7 @@ def test_a_notebook_shows_counters_and_bounds_next_to_loads() -> None:
     assert "with adaptive routing a link has no single load" in loads.warnings[-1]
     for page in (show(loads), show(report_on(loads))):
         assert all(escape(sentence) in page for sentence in loads.warnings)
-        assert "with a counter: counted 20 GB, predicted 13 kB" in page
+        assert "bytes on link directions with a counter: 20 GB counted, 13 kB predicted" in page
 
 
 def test_a_notebook_says_that_no_link_is_loaded() -> None:

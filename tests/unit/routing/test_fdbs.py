@@ -151,7 +151,7 @@ def test_a_lid_with_several_ports_has_none(tmp_path: Path) -> None:
     (damage,) = tables.damage
     assert damage.node_guid == 0x0002C90200000020
     assert damage.lines == tuple(range(4, 12))
-    assert "1 LID has several ports, up to 8, which are not used: 0x0005" in damage.what
+    assert "1 LID has entries with several ports (up to 8), which are not used: 0x0005" in damage.what
 
 
 def test_a_row_that_is_repeated_is_one(tmp_path: Path) -> None:

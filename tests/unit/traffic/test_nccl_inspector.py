@@ -139,7 +139,7 @@ def test_what_is_not_on_links_is_in_the_first_lines(tmp_path: Path, capsys: pyte
         "1 rank of communicators left no file: its sent bytes are missing",
         "2 of 8 numbered collectives are in no file, so their bytes are missing",
         "NCCL Inspector dropped 15 records of collectives, and 6 of sends and receives.",
-        "have no route: collectives without a model: 'All2All'",
+        "have no route: collectives that ibprof cannot model: 'All2All'",
         "Files of NCCL Inspector are cut off: the bytes of 2 records are missing",
         "Collectives of other algorithms are modelled as rings: 'PAT' (1).",
         "Records of other kinds are not read: 'proxy_trace' (1).",
@@ -148,13 +148,13 @@ def test_what_is_not_on_links_is_in_the_first_lines(tmp_path: Path, capsys: pyte
     traffic = read_inspector(paths[:3], "inspector")
     assert traffic.unmapped == {
         "sends to ranks that left no file": 4096,
-        "collectives without a model: 'All2All'": SIZE,
+        "collectives that ibprof cannot model: 'All2All'": SIZE,
     }
 
 
 def test_collectives_of_one_file_alone_are_left_out(tmp_path: Path) -> None:
     traffic = read_inspector(write(tmp_path, "AllReduce")[:1], "inspector")
-    assert traffic.unmapped == {"collectives of which only one rank left a file": 3 * 2 * SIZE * 7 // 8}
+    assert traffic.unmapped == {"collectives with a file of only one rank": 3 * 2 * SIZE * 7 // 8}
 
 
 @pytest.mark.parametrize("algorithm", ["RING", "TREE"])
@@ -257,6 +257,6 @@ def test_an_unknown_form_is_read_and_named_in_the_first_lines(
     for fabric in ([str(FABRIC)], []):
         assert main([*fabric, *map(str, paths)]) == 0
         said = " ".join(capsys.readouterr().out.split())
-        expected = f"NCCL Inspector's files state form {found}: only the fields of v4.0 to v4.4 are read."
+        expected = f"NCCL Inspector's files have format {found}; ibprof reads only the fields of formats v4.0 to v4.4."
         assert (expected in said) == (found is not None)
     assert int(read_inspector(paths, "inspector").bytes.sum()) == 4 * 3 * 2 * SIZE * 3 // 4

@@ -58,7 +58,7 @@ _MOST_TRIED = 8
 
 _EXPENSIVE = {PROGRAM, LINKS}
 _SPLITS = "bytes would arrive nowhere"
-_OTHER_REPAIRS = "other repairs are chosen: they leave a shorter link time, are fewer, or were tried first"
+_OTHER_REPAIRS = "the chosen repairs leave a shorter link time, are fewer, or were tried earlier"
 
 Progress = Callable[[str], None]
 Repairs = tuple[Repair, ...]
@@ -361,14 +361,15 @@ def _find_change(situation: Situation, maker: TableMaker, before: int, tried: li
             why_not = _SPLITS
         elif after_s > each.most * situation.max_seconds and gain > 0:
             why_not = (
-                f"saves {100 * gain:.0f}% of the largest time; less than {100 * (1 - each.most):.0f}% is not reported"
+                f"saves {100 * gain:.0f}% of the largest link time; only changes that save at least "
+                f"{100 * (1 - each.most):.0f}% are reported"
             )
         elif after_s > each.most * situation.max_seconds:
             why_not = "does not help"
         elif change is not None and after_s > NEAR_BEST * _remedy_seconds(situation, change):
             why_not = "another change leaves a shorter link time"
         else:
-            why_not = "a cheaper change is chosen, or one of the same kind that was tried before"
+            why_not = "the chosen change is cheaper, or of the same kind and tried earlier"
         shown_s = each.after.max_seconds if each.after is not None and arrives else None
         tried.append(TriedChange(each.what, each.kind, before, shown_s, None if each is change else why_not))
     if change is None:

@@ -197,7 +197,7 @@ class LoadedBy:
         """Text that names the senders and their share of the link direction's bytes."""
         share = f"{self.share * 100:.0f}%"
         if self.also:
-            return f"{self.words} and {self.also}, {share} of the bytes on the link each"
+            return f"{self.words} and {self.also}, each with {share} of the bytes on the link"
         return self.words if share == "100%" else f"{self.words}, {share} of the bytes on the link"
 
     @property

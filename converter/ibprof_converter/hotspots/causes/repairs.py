@@ -238,8 +238,8 @@ def _describe_missing(
         cause=MISSING_UPLINK if is_uplink else MISSING_CABLE,
         rail=rail,
         at=name_node(fabric, low) if is_uplink else _name_pair(fabric, pairs[0]),
-        evidence=f"{count_of(len(pairs), 'cable')} of a {fitted.name} {'is' if len(pairs) == 1 else 'are'} missing, "
-        f"between {names}: other switches of the level have them",
+        evidence=f"{count_of(len(pairs), 'cable')} of a {fitted.name} {'is' if len(pairs) == 1 else 'are'} missing "
+        f"between {names}; other switches of the level have all their cables",
         change="repair or plug " + _list_cables(fabric, cables, len(cables)),
         advice="repair or plug " + _list_cables(fabric, cables, _CABLES_ADVISED),
         heat=_heat(situation, rail, [node for pair in pairs for node in pair]),
