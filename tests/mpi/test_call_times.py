@@ -97,7 +97,7 @@ def test_calls_are_timed_where_no_source_attaches(
     assert {key for key in own if key[1] != "TEST"} <= seconds.keys()
     for key, expected in own.items():
         assert seconds[key] <= 1.03 * expected + 0.002, key
-        if key[1] != "TEST":
+        if key[1] != "TEST" and expected >= ROUNDS * LATE_S / 2:
             assert seconds[key] >= 0.97 * expected - SLICE_S, key
     plain = tmp_path / "plain"
     ran = run_mpi(mpi, 2, [*command[:1], "1", "0.001"], recording=plain, env=variables | {"IBPROF_TIME": "0"})
