@@ -29,8 +29,8 @@ CASES = {
     "2 levels, 256 hosts": SHAPES["2 levels"](256),
     "3 levels, 256 hosts": SHAPES["3 levels"](256),
     "director, 256 hosts": SHAPES["director"](256),
-    "28 switches of 36, 2 levels": tree(28, 36),
-    "28 switches of 36, 3 levels": tree(4, 7, 36),
+    "2 levels, 1,008 hosts": tree(28, 36),
+    "3 levels, 1,008 hosts": tree(4, 7, 36),
 }
 
 

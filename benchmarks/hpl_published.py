@@ -14,9 +14,9 @@ The second table is for processes that share a node: predictions with and withou
 netlib.org/benchmark/hpl/results.html), and of clusters of Raspberry Pis (github.com/geerlingguy/turing-pi-2-cluster,
 issue 1, and top500-benchmark, issue 33; github.com/deater/performance_results, results/pi-cluster2). It also has the
 nominal rates of two Ethernets, of the PCI bus of Myrinet's adapter, of QsNet with MPI (netlib.org/utk/papers/advanced-
-computers/qsnet.html), and of the memory buses. The rate of matrix products comes from one result of each system.
-Memory is assumed to reach half of the bus rate; the factor 1/2 was chosen after seeing these results. Latencies are
-assumed.
+computers/qsnet.html), and of the memory buses. The rate of matrix products is chosen so that the model meets one result
+of each system; the other results test the model. Memory is assumed to reach half of the bus rate; the factor 1/2 was
+chosen after seeing these results. Latencies are assumed.
 """
 
 from __future__ import annotations

@@ -308,7 +308,8 @@ struct ibp_process {
     /* Number of queue pairs to which the program may post without verbs, and to which it has not posted through
      * verbs. */
     uint32_t queue_pairs_unseen;
-    /* When the process began its last copy of its segments to `output`. 0 if the process maps the recording itself. */
+    /* When the process began its last copy of its segments to `output`. 0 before the first copy, and if the process
+     * maps the file in `output`, so that nothing is copied. */
     uint64_t copy_begun_ns;
     /* When the last complete copy began. If copy_begun_ns is later than this time, the process ended while it was
      * copying. The copy then contains data of two moments. */

@@ -122,7 +122,7 @@ def test_a_layer_over_mpich(name: str, kind: str, build: Build, tmp_path: Path) 
 
 
 def test_what_is_linked_with_an_unknown_mpi_keeps_its_status(tmp_path: Path) -> None:
-    """Without a launcher, `ibprof run` ends with the status of the program."""
+    """A preloaded program that is linked with an unknown MPI keeps its status and output; ibprof prints one line."""
     program = make_mock(tmp_path, "libmpi.so.7")
     environment = mpis.environment({"LD_PRELOAD": str(library()), "IBPROF_OUTPUT": str(tmp_path / "recording")})
     done = processes.run([program, "3"], env=environment)

@@ -71,7 +71,7 @@ class FindingKind(Enum):
         "unlisted-lid",
         True,
         "the tables lead to LIDs that no listed port has. The list of links is cut, or was made at another time, or "
-        "ports have an LMC that no dump states (OpenSM's guid2lid does)",
+        "ports have an LMC that the given files do not contain: copy OpenSM's guid2lid next to the list of links",
     )
     NO_LINK = _Meaning(
         "route-without-link",

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The picture at the top of a report's page: the network's used part; the most loaded links are thick and numbered.
 
-A fabric with levels has one column of boxes per level, hosts first; other fabrics are drawn in a plane. In a column
-with many boxes, adjacent hosts or switches without a thick link share one box.
+A fabric with levels has one column of boxes per level, hosts first; in other fabrics, such as a torus, switches are
+placed freely. In a column with many boxes, adjacent hosts or switches without a thick link share one box.
 """
 
 from __future__ import annotations

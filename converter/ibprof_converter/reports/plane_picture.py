@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The picture of a torus, a dragonfly or another fabric without levels: its used switches in a plane."""
+"""The picture of a torus, a dragonfly or another fabric without levels: its used switches, placed freely."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ _AROUND = tuple((math.cos(turn * math.pi / 8), math.sin(turn * math.pi / 8)) for
 
 
 def draw_plane(part: UsedPart, form: Form, tones: Sequence[str], said: str) -> str:
-    """Return SVG of the used switches in a plane, and of the hosts at ends of thick links.
+    """Return SVG of the used switches, placed freely, and of the hosts at ends of thick links.
 
     Args:
         tones: CSS class of each thick link.

@@ -48,8 +48,8 @@ static bool is_mpi_call(const char *name)
     return begins(name, "MPI_") || begins(name, "PMPI_") || begins(name, "MPIX_") || begins(name, "PMPIX_");
 }
 
-/* Return false if ibprof certainly wraps no function with this name. Every lookup calls this function, so it must be
- * fast. */
+/* Return true if ibprof may wrap a function with this name, by the first characters of the name. Every lookup calls
+ * this function, so it must be fast. */
 static bool is_watched(const char *name)
 {
     switch (name[0]) {

@@ -33,8 +33,8 @@ static void enter_start(struct ibp_call *call, ibp_handle communicator)
     if (takes_tag) ibp_source->before_tag();
 }
 
-/* For a source without `start`: start the requests at the beginning of an array, up to the first request that the table
- * of requests contains. Return the number of started requests. */
+/* Start the first requests of an array: all requests before the first one that the table of requests contains. Return
+ * the number of started requests. Used if the source has no function `start`. */
 static size_t start_unknown(ibp_start_function *start_all, size_t count, void **requests, int *result)
 {
     struct ibp_request known;
@@ -48,8 +48,8 @@ static size_t start_unknown(ibp_start_function *start_all, size_t count, void **
     return unknown;
 }
 
-/* Start a partitioned request, or a request whose messages do not show the operation to the source. The messages
- * count for the call that created the request; this call is set as the current call. */
+/* Start one request alone: a partitioned request, or a request whose messages do not show their operation where bytes
+ * are counted. The messages count for the call that created the request; this call is set as the current call. */
 static int start_alone(ibp_start_function *start_all, void **request)
 {
     void *before = ibp_mpi_request(request, 0);

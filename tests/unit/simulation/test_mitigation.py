@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Advice for two jobs that disturb each other compares scenarios, and recommends only scenarios with a certain gain."""
+"""Advice for two jobs that disturb each other compares scenarios; recommended scenarios have a sure gain."""
 
 from __future__ import annotations
 

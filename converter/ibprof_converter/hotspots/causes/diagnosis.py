@@ -175,7 +175,8 @@ def _find_causes(situation: Situation, progress: Progress) -> tuple[list[LoadCau
             found = replace(found, at=first.at, max_time_s=first.max_time_s)
         causes.append(found)
         if found.kind in _EXPENSIVE:
-            # Stop: the flows of a changed program are unknown, and advised new links are already as many as needed.
+            # Stop after advice to change the program, because the traffic of the changed program is unknown, and after
+            # advice of links, because it has as many or as fast links as needed, or as the ports allow.
             break
         situation = found.remedy
     return causes, tried

@@ -117,7 +117,7 @@ class _Tree:
         half: number of cables from a leaf to spines, and largest number of adapters at a leaf.
         span: number of leaves below one group of spines.
         groups, spines: number of groups of spines, and of spines in a group.
-        cores: number of cores above the spines of one index; 0 for a tree of two levels.
+        cores: number of cores that join the spines with the same index in their groups; 0 for a tree of two levels.
     """
 
     units: int

@@ -112,9 +112,10 @@ class MeasurementSession:
 
         Args:
             resume: True to keep the results in the file and measure only missing pairs.
-            choose: function from the delays in the file to the rounds to repeat, called on the first process; None to
-                measure all missing pairs.
-            search: function that returns a chooser of few pairs, called on the first process; None for all pairs.
+            choose: function that returns the rounds to repeat, given the delays in the file; called on the first
+                process. None to measure all missing pairs.
+            search: function that returns a `PairChooser`, which chooses the few pairs to measure; called on the first
+                process. None to measure all pairs.
 
         Returns:
             The number of the signal that ended the measurement; 0 if no signal arrived.
@@ -362,7 +363,7 @@ def measure_delays(
         pairs: file of pairs to repeat, without a measurement of other pairs; None for all pairs.
         few_pairs: True to measure only the pairs that `search` chooses.
         dry_run: True to only print an estimate.
-        search: function that returns the chooser of few pairs.
+        search: function that returns a `PairChooser`, which chooses the few pairs to measure.
 
     Returns:
         The number of the signal that ended the measurement, with partial results in the file; 0 if no signal arrived.

@@ -108,8 +108,9 @@ def continue_delays(
     if sorted(earlier.hosts) != sorted(hosts):
         only = sorted(set(hosts) ^ set(earlier.hosts))
         raise InconsistentError(
-            f"{path}: expected the hosts of this run, found {earlier.processes} processes where this run has "
-            f"{len(hosts)}" + (f"; hosts in only one of the two: {quote_found(', '.join(only))}" if only else "")
+            f"{path}: expected as many processes on each host as this run has; the file has {earlier.processes} "
+            f"processes, this run {len(hosts)}"
+            + (f"; hosts in only one of the two: {quote_found(', '.join(only))}" if only else "")
         )
     if not np.array_equal(earlier.lengths, lengths):
         raise InconsistentError(f"{path}: expected message lengths {_show(lengths)}, found {_show(earlier.lengths)}")

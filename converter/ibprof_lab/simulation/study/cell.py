@@ -106,8 +106,8 @@ class Cell:
         return self.setting.adaptive or (measured.role is Role.PROFILE and not measured.follows_time_line)
 
     def describe(self) -> dict[str, Any]:
-        """Return all inputs on which the outcome depends, as JSON. Of a job that does not run, only properties that
-        determine its hosts are included, so that different studies share baselines.
+        """Return all inputs on which the outcome depends, as JSON. A job outside `running` only occupies hosts, so only
+        properties that determine its hosts are included: studies that differ in its traffic share baselines.
         """
         setting = asdict(self.setting)
         del setting["fabric"]  # `network` identifies the content of the file

@@ -198,7 +198,7 @@ def are_linked_in_cycles(graph: nx.Graph, hosts: Integers, leaf: Integers) -> bo
 
 
 def _expect(reference: Reference, matched: MatchedHosts, graph: nx.Graph) -> InferredTopology:
-    """Return the reference as exact delays show it: a tree unchanged, another graph as inferred from hop counts."""
+    """Return the topology that exact delays show: `graph` if it is a tree, else one inferred from hop counts."""
     number = {int(vertex): place for place, vertex in enumerate(matched.vertex)}
     if nx.is_tree(graph):
         switches = [vertex for vertex in graph if vertex not in number]
