@@ -26,7 +26,8 @@ RECORDER = """include < preload/mpi.def < preload/platform < preload/python < pr
 KERNELS = """include < kernels/support
     < kernels/sums | kernels/text | kernels/routes | kernels/archive | kernels/topology
     < kernels/spread | kernels/placement
-    < kernels/simulation/state < kernels/simulation/agenda < kernels/simulation/queues < kernels/simulation/clear_paths
+    < kernels/simulation/state < kernels/simulation/adaptive < kernels/simulation/agenda < kernels/simulation/queues
+    < kernels/simulation/clear_paths
     < kernels/simulation/clients
     < kernels/simulation/run | kernels/simulation/setup | kernels/simulation/observation
     < tests"""

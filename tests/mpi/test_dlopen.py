@@ -63,7 +63,7 @@ def test_a_program_without_mpi_that_posts_for_openshmem_is_said_to_be_one(tmp_pa
     assert run([program, "dlsym"], tmp_path, LD_PRELOAD=f"{mpis.library()}:{shmem}").returncode == 0
     (process,) = load_profile(tmp_path / "recording").ranks
     (note,) = [each for each in process.notes if "SHMEM" in each]
-    assert note.startswith("liboshmem is loaded: OpenSHMEM's puts, gets and atomics are counted, by port")
+    assert note.startswith("liboshmem is loaded: OpenSHMEM's puts, gets and atomics are counted only")
 
 
 def test_who_asks_decides_what_is_found(tmp_path: Path) -> None:

@@ -167,5 +167,5 @@ def test_doctor_names_a_layer(build: Build, tmp_path: Path) -> None:
     options = REPLACES.format(inner=f'"{inner_library(build)}"').split()
     found = doctor(make_mock(tmp_path, "libmpi.so.40", *options), tmp_path)
     assert str(found["MPI"]["text"]).endswith("through a library that translates handles")
-    assert str(found["source"]["text"]).startswith("openmpi: recorded")
+    assert str(found["source"]["text"]).startswith("openmpi: a trial with a single process was recorded")
     assert "one-sided and partitioned calls are not counted" in str(found["unseen"]["text"])

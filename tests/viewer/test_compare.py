@@ -174,7 +174,7 @@ def test_a_drag_on_the_colours_is_a_range_of_changes(opened: Opened) -> None:
     low, high = opened.page.evaluate("new URLSearchParams(location.hash.slice(1)).get('change').split(',').map(Number)")
     assert low == pytest.approx(0.2 * max(map(abs, changes)), rel=0.1)
     assert opened.lit() == {end for end, change in enumerate(changes) if low <= change <= high}
-    address, lit = opened.page.url, opened.lit()
+    address, lit = opened.page.evaluate("location.href"), opened.lit()
     opened.page.goto("about:blank")
     opened.page.goto(address)
     opened.page.wait_for_selector("html[data-ready]")

@@ -211,7 +211,7 @@ def test_the_address_holds_what_is_chosen(open_view: Open, profile: str) -> None
     opened.page.locator("#regions button", has_text="halo").click()
     opened.page.keyboard.press("g")
     opened.page.keyboard.press("d")
-    address, loads = opened.page.url, opened.loads()
+    address, loads = opened.page.evaluate("location.href"), opened.loads()
     assert loads != opened.expected()
     opened.page.goto("about:blank")
     opened.page.goto(address)
