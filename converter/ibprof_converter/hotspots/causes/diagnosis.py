@@ -175,7 +175,7 @@ def _find_causes(situation: Situation, progress: Progress) -> tuple[list[LoadCau
             found = replace(found, at=first.at, max_time_s=first.max_time_s)
         causes.append(found)
         if found.kind in _EXPENSIVE:
-            # Stop after advice to change the program, because the traffic of the changed program is unknown, and after
+            # Stop after advice to change the program, because the traffic of the changed program is unknown. Stop after
             # advice of links, because it has as many or as fast links as needed, or as the ports allow.
             break
         situation = found.remedy
