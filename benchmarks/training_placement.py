@@ -143,8 +143,8 @@ def least_of_whole(problem: PlacementProblem, job: TrainingJob, block: SlotOfRan
     """Return a lower bound of the time (s) of the most loaded host link, if each tensor group is on one host.
 
     A host with one group sends the bytes that leave the group, whatever the order. If hosts have two groups, the bound
-    gives each group the partner with which their host sends the fewest bytes. At best, a host's adapters send equal
-    bytes.
+    assumes the best partner for each group: these two groups send the fewest bytes to other hosts. At best, a host's
+    adapters send equal bytes.
 
     Args:
         problem: the ranks to place.

@@ -75,7 +75,7 @@ class LoadsOutputOptions:
         """Check the options before any file is read.
 
         Args:
-            by: columns by which the loads are divided.
+            by: columns of the loads' parts, such as region and job.
 
         Raises:
             UsageError: the loads are not divided by the column of the panels, or `--panels job` has only one job.

@@ -44,7 +44,7 @@ if TYPE_CHECKING:
     from ibprof_converter.hotspots.link_report import LinkReport
 
 _MOST_REGIONS = 64
-"""Largest number of regions by which loads are split: memory grows with links times regions."""
+"""Loads are split into at most this number of regions: memory grows with links times regions."""
 
 Demand = RankTraffic | Traffic | PortCounters
 """The traffic of one job, before it is put on a fabric."""

@@ -171,7 +171,7 @@ def starting_placements(
     seed: int,
     grid: npt.NDArray[np.int64] | None = None,
 ) -> dict[str, SlotOfRank]:
-    """Return the placements from which a search starts, by name.
+    """Return the starting placements of a search, by name.
 
     Args:
         neighbours: the traffic.

@@ -234,8 +234,8 @@ class SiteQueries:
     def find_gains(self, first: Day = None, last: Day = None, top: int = TOP) -> Rows:
         """Return the jobs that would gain from another rank placement, sorted by node hours, descending.
 
-        The ingest predicted the gain: the seconds by which another placement shortens the time of the most loaded link
-        direction at line rate.
+        The ingest predicted the gain, in seconds: with another placement, the most loaded link direction needs less
+        time at line rate.
         """
         return self._ask(_SQL["find_gains"], {**_bounds(first, last), "top": top})
 

@@ -393,7 +393,7 @@ def _list_outside(runs: Sequence[RunParts], most: int) -> list[str]:
         f"more than {most} processes",
         f"numbers of ranks per host that were not recorded (recorded: {text})",
         "other problems, hosts and MPI libraries",
-        "message sizes and numbers of processes for which the MPI library uses another algorithm than in the runs",
+        "message sizes and numbers of processes at which the MPI library uses other algorithms than in the runs",
     ]
 
 

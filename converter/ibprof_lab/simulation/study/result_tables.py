@@ -35,7 +35,7 @@ _QUANTILES = tuple(f"p{100 * quantile:g}_us" for quantile in QUANTILES)
 _VALUES = ("mean_us", "node_mean_us", "deviation_us", "least_us", *_QUANTILES, "most_us", "operation_us")
 
 _SLOWDOWNS = {"slowdown": "mean_us", "node_slowdown": "node_mean_us", "operation_slowdown": "operation_us"}
-"""Column with a slow-down -> column with the times from which the slow-down is computed."""
+"""Column with a slow-down -> column with the times that are divided by the baseline's."""
 
 _MISSING = Outcome("", replace(NOTHING, note="not simulated yet"), 0, 0.0, {})
 
