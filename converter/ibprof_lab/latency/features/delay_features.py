@@ -134,8 +134,8 @@ def _find_scattered(
 ) -> npt.NDArray[np.bool_]:
     """Return a mask of values whose samples scatter too widely for a peak, bool [P, L].
 
-    A value is masked unless its quartile range after `detrend` lies above the ranges at both neighbouring lengths, or
-    below both.
+    A value is not masked if its quartile range after `detrend` is above the quartile ranges at both neighbouring
+    lengths, or below both of these ranges.
     """
     level = detrend(profiles, lengths)
     with np.errstate(divide="ignore", invalid="ignore"):

@@ -39,7 +39,8 @@ class OutlyingProcess:
 
     Attributes:
         role: `sender` (row), `receiver` (column), or `both`.
-        ratio: the process's delays / the other processes' delays; infinite if no delay was measured.
+        ratio: the process's delays / typical delays, by the larger of its outlying effects; infinite if no delay was
+            measured.
         score: deviation of the process's effect from the median effect, in robust standard deviations.
     """
 
@@ -123,8 +124,8 @@ def rate_outliers(delays: Delays, index: int) -> Matrix:
     """Return the largest of three robust z-scores per ordered pair, float64 [n, n].
 
     The three scores rate the distance between the quartiles of the samples, the difference between the two directions,
-    and the difference from the delay predicted from similar processes. The first score needs quartiles, the third 4 to
-    `_LARGEST` processes. A pair without a delay has the score infinity; the diagonal is 0.
+    and the difference from the delay predicted from similar processes. The first score needs quartiles; the third score
+    needs 4 to `_LARGEST` processes. A pair without a delay has the score infinity; the diagonal is 0.
     """
     median = delays.median[index].astype(np.float64)
     size = len(median)

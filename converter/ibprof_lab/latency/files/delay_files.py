@@ -186,8 +186,8 @@ _THOUSANDS = re.compile(r"[-+]?\d{1,3}(\.\d{3})+")
 def read_text_matrix(path: Path, unit: float | None) -> Delays:
     """Read a matrix (rows are senders, columns are receivers), or a file with a line per pair.
 
-    A matrix may have names: the first row and the first column then have the same names in the same order. The first
-    field of the first row, or all its other fields, may have a unit in brackets. Commas, semicolons, tabs or blanks
+    A matrix may have names: the first row and the first column then have the same names in the same order. In the first
+    row, either the first field or all other fields may have a unit in brackets. Commas, semicolons, tabs or blanks
     separate fields. If the separator is not a comma, numbers may have decimal commas. An empty field, `-` or `nan`
     means "not measured". One triangle of a matrix is enough, with or without its diagonal. A line of a pair file
     (`a,b,latency`, header in any language) has two names and a delay. Other formats are recognised by their first

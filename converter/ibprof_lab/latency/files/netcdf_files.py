@@ -320,7 +320,8 @@ _OBJECT_HEAD = struct.Struct("<HHxxxxQ")
 
 
 _FREE = 0
-"""Object number of free space. Its size in the head includes the head; the sizes of other objects do not."""
+"""Object number of free space. The size of free space includes its head; the sizes of other objects do not include
+their heads."""
 
 
 def check_heaps(path: Path) -> None:

@@ -105,7 +105,7 @@ class MeasurementPlan:
 
     @property
     def seconds_of_pair_again(self) -> float:
-        """Longest time to measure a pair with one length again, in a separate round, seconds."""
+        """Longest time of a repeated measurement of one pair and one length, in a separate round, seconds."""
         return 2 * (AGAIN_MORE * self.sampling.repetitions + 1.5) * self.sampling.batch_s + SYNCHRONISING_S
 
     def describe(self) -> dict[str, Attribute]:

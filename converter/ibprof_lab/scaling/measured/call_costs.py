@@ -4,9 +4,9 @@
 Recorded times are from the rank with the smallest time inside MPI. This rank is assumed to arrive last at each
 collective call, so that all its time in calls is communication time; the other ranks also wait in calls.
 
-A share is the factor by which messages on the same links slow each other down: the time of the most loaded link
-direction / the time of a single message on a host's link. An operation takes the time of its fastest algorithm, since
-MPI libraries choose the algorithm by size and number of ranks.
+A share is the slow-down of messages that use the same links: the time of the most loaded link direction / the time of a
+single message on a host's link. An operation takes the time of its fastest algorithm, since MPI libraries choose the
+algorithm by size and number of ranks.
 
 Source: R. Thakur, R. Rabenseifner and W. Gropp, "Optimization of collective communication operations in MPICH",
 International Journal of High Performance Computing Applications 19(1), 2005, sections 3 to 4.5. The paper's alpha is L
@@ -52,11 +52,11 @@ Shares = Callable[[str, int], float]
 Ints = npt.NDArray[np.int64]
 
 _UNIT = 1 << 20
-"""Bytes of each message for the computation of shares. The shares do not depend on this size."""
+"""Bytes of each message in the computation of shares, which do not depend on this size."""
 
 _MOST_PAIRS = 1 << 22
-"""Largest number of pairs of ranks in `ALL_PAIRS`. If a job has more pairs, only pairs whose rank numbers differ by
-evenly spaced values are listed."""
+"""Largest number of pairs of ranks in `ALL_PAIRS`. If a job has more pairs, only pairs with evenly spaced differences
+of the two rank numbers are listed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -197,7 +197,7 @@ class LinkSharing:
 
         Raises:
             UsageError: the hosts have too few slots for the ranks.
-            InconsistentError: a message has no route, or no link has a known speed.
+            InconsistentError: a message has no route, the speed of a link is unknown, or no host has a link.
         """
         key = pattern, ranks
         if key not in self._known:

@@ -6,7 +6,8 @@ ranks' longest minus mean run time. The time in calls is split into waiting, tra
 (`ibprof.waiting`). Each of these times is fitted separately (`part_scaling`).
 
 A call site stops scaling at the number of processes p_1/2 where its time exceeds its ideal time by the ideal time of
-the whole run. This call site alone then halves the efficiency. Kredel et al. define p_1/2 with communication time.
+the whole run. This call site alone then halves the efficiency. In the model of Kredel et al. (`scaling_model`), p_1/2
+is the number of processes at which communication takes as long as computing.
 """
 
 from __future__ import annotations
@@ -350,7 +351,7 @@ def _measure_noise(processes: Floats, walls: Floats) -> float:
 def _find_stops(
     drawn: dict[tuple[CallPlace, str], PartDraws], falls: Floats, ideal: Floats, grid: Floats
 ) -> list[dict[str, Any]]:
-    """Return a row per call site, sorted by the number of processes at which it halves the efficiency."""
+    """Return a row per call site, sorted by the number of processes at which the call site halves the efficiency."""
     by_place: dict[CallPlace, Floats] = {}
     kinds: defaultdict[CallPlace, dict[str, float]] = defaultdict(dict)
     for (place, kind), each in drawn.items():

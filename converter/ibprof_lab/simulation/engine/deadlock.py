@@ -156,7 +156,7 @@ def follow_routes(network: SimulatedNetwork, host: int) -> Iterator[tuple[Ints, 
     """Follow packets from all leaf switches to a host, one hop per iteration.
 
     Yields:
-        The leaf switches with a packet that now crosses a link between switches, and the link direction of each packet.
+        The leaf switches with packets that cross a link between switches in this hop, and each packet's link direction.
         If packets run in a cycle, the iteration ends after the number of switches + 1 hops.
     """
     leaf = np.unique(network.host_leaf).astype(np.int64)

@@ -67,7 +67,7 @@ def measure(
 
 
 def _check_other_jobs(latency: Latency, simulation: Simulation, clients: npt.NDArray[np.bool_]) -> Latency:
-    """Return the latency, as not settled if another job ended before the measurement ended."""
+    """Return the latency; its `is_settled` is False if another job ended before the measurement ended."""
     own = int(simulation.job_of_client[clients][0])
     progress, until = simulation.look_at_clients(), latency.left_out_ns + latency.measured_ns
     for number, job in enumerate(simulation.jobs):
@@ -225,8 +225,8 @@ class Rounds:
 
     def _has_warmed_up(self) -> bool:
         """Return True if the warm-up has ended. Each client of another job must have completed `Effort.background`
-        messages, or all messages of its limit or its round. The clients of the measured job must have completed, on
-        average, the messages that `Effort` leaves out.
+        messages; fewer if its limit or its round has fewer messages. The clients of the measured job must have
+        completed, on average, the messages that `Effort` leaves out.
         """
         steps, effort = self._simulation.look_at_clients().steps, self._effort
         left_out = 0 if self._ends else effort.left_out(0)
@@ -245,7 +245,7 @@ class Rounds:
         return bool((self._simulation.look_at_clients().steps >= self._limit)[self._clients].all())
 
     def _run_on(self, until: int) -> None:
-        """Run for one piece of time, at most until a tick, and record the messages that are completed."""
+        """Run for one piece of simulated time, at most until the tick `until`, and record the completed messages."""
         now = self._simulation.state.now
         if now > CHUNKS * self._chunk and self._chunk * CHUNKS < self._round:
             self._chunk *= 2
@@ -257,8 +257,8 @@ class Rounds:
         self._due.append(due[chosen])
 
     def _find_due(self, samples: npt.NDArray[Any]) -> npt.NDArray[np.int64]:
-        """Return for each message a tick in the round to which it belongs: for the recorded run, the start of the
-        round; for another job, the start of the message.
+        """Return for each message a tick in its round: the start of the round for the recorded run, the start of the
+        message for another job.
         """
         if not self._own_round:
             return samples["start"].astype(np.int64)
@@ -299,7 +299,7 @@ class Rounds:
         return True
 
     def _judge(self, rounds: int, came: bool) -> Latency:
-        """Return the latency over complete rounds. The note of the latency is empty if more rounds must be measured."""
+        """Return the latency over complete rounds. Its `note` is empty if more rounds must be measured."""
         simulation, effort = self._simulation, self._effort
         sent_all = not came and (self._has_sent_all() or simulation.state.stop == Stop.DONE)
         latency = self._operations.add_to(self._summarise(rounds, sent_all))

@@ -29,8 +29,8 @@ NO_END = 1 << 62
 _FIRST_CHUNK_NS = 50e3
 
 _LEAST = 10
-"""Smallest number of measured operations of a collective. A smallest number of messages is not enough, since one
-operation may have tens of messages."""
+"""Smallest number of measured operations of a collective. Operations are counted, not messages, since one operation may
+have tens of messages."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -209,12 +209,12 @@ class Watch:
                 return np.concatenate(taken)
 
     def histogram(self, job: int) -> Counts:
-        """Return the number of a job's messages by latency in ns, int64 [bin], with the bins of `bin_edges`."""
+        """Return a histogram of the latencies of a job's messages in ns, int64 [bin], with the bins of `bin_edges`."""
         counts: Counts = self._histogram[job]
         return counts
 
     def operations(self, job: int) -> Counts | None:
-        """Return the number of a collective's operations by duration in ns, int64 [bin]; None for other jobs."""
+        """Return a histogram of a collective's durations in ns, int64 [bin]; None for other jobs."""
         return self._durations.get(job)
 
     def over_time(self, job: int) -> OverTime:
@@ -235,7 +235,7 @@ class Watch:
         )
 
     def flows(self) -> Flows:
-        """Return the completed messages between clients and hosts."""
+        """Return the number and the bytes of completed messages between clients and hosts."""
         client, host = np.divmod(self._flow, self.simulation.network.hosts)
         return Flows(client, host, self._flow_messages, self._flow_bytes)
 

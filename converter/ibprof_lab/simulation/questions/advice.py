@@ -56,8 +56,8 @@ that follows its time line must complete one round."""
 _CHUNK_NS = 1e6
 
 _PARTS = 20
-"""The loads of links are measured in pieces of simulated time. A piece lasts at least the time simulated so far / this
-number."""
+"""The loads of links are measured in pieces of simulated time. Each piece lasts at least 1 / `_PARTS` of the time
+simulated so far."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -222,7 +222,7 @@ def _describe_mpi(options: AdviceOptions) -> Workload:
 
 @dataclass(frozen=True, slots=True)
 class SharedLink:
-    """A link direction that several jobs use.
+    """A link direction that all jobs use.
 
     Attributes:
         end: index of the link direction.
@@ -239,7 +239,7 @@ class SharedLink:
 
 
 def find_shared_links(cell: Cell, most: int = 5) -> tuple[list[SharedLink], int]:
-    """Return the busiest link directions that all jobs use, and the number of link directions that all jobs use.
+    """Return the busiest of the link directions that all jobs use, and the number of these link directions.
 
     With forwarding tables, a job uses all links on the routes of its messages. With adaptive routing, a job uses the
     links that its messages crossed in a simulation.

@@ -4,8 +4,8 @@
 A client waits T(I) for each request, then for the interval I: its cycle is I + T(I). For long intervals, T is T0, the
 time of a request alone. For interval 0, T is C, the time in which the servers' links and the routes to them carry one
 request of every client. If I + T(I) is close to C, the throughput is nearly the largest possible one, and a shorter
-interval lengthens T by the same amount. The asymptotes of T, T0 and C - I, cross at I = C - T0. Throughput depends on T
-as a mean over messages. To decide if requests delay each other, T is a mean over clients of each client's mean. With N
+interval lengthens T by the same amount. The asymptotes of T, T0 and C - I, cross at I = C - T0. Throughputs are
+computed from T as a mean over all requests. C and T0 are compared as means over clients of each client's mean. With N
 clients, n servers, requests of S bytes and links of B bytes/s: if only the servers' links limit C, the asymptotes cross
 at N S/(n B) - S/B.
 
@@ -36,8 +36,8 @@ NEAR = 0.9
 """The threshold is the interval at which the throughput is this fraction of the throughput at interval 0."""
 
 _LONG = 100
-"""The time of a request alone is measured at this multiple of the bottleneck time or of the transfer time, whichever is
-longer. The servers' links are then at most 1% busy."""
+"""The time of a request alone is measured at a long interval: this multiple of the bottleneck time or of the transfer
+time, whichever is longer. The servers' links are then at most 1% busy."""
 
 _POINTS = 4
 """Number of intervals that are simulated in each step of the search for the threshold."""
@@ -49,7 +49,7 @@ Simulate = Callable[[Sequence[Cell]], dict[str, Outcome]]
 
 @dataclass(frozen=True, slots=True)
 class ThresholdQuestion:
-    """An I/O job whose threshold is asked for.
+    """The question for an I/O job's congestion threshold.
 
     Attributes:
         job: the I/O job.

@@ -21,7 +21,7 @@ _WINDOWS = (1.0, 1.25, 1.5, 2.0)
 """Tried windows (minimum times from one I/O request to the next), in cycles of the I/O job in the present scenario."""
 
 _PARTS = 20
-"""The mean cycle of a client is computed over this number of values of the window's jitter."""
+"""Number of values of the window's jitter in the mean cycle of a client."""
 
 COSTS_LITTLE = 0.95
 """A change is recommended only if the I/O job keeps at least this fraction of its present rate."""
@@ -143,8 +143,9 @@ def _find_rates(setting: Setting, jobs: tuple[Workload, Workload], settled: Mapp
 def _find_mean_cycle_ns(job: Workload, latency: Latency) -> float:
     """Return the mean time between successive requests of a client.
 
-    The time between two requests is the larger of two times: the request time plus the interval, and the window. Each
-    bin of the latency's histogram is used, since the mean of the larger times exceeds the larger of the two means.
+    The time between two requests is the larger of two times: the request time plus the interval, and the window. The
+    larger time is computed for each bin of the latency's histogram, since the mean of these maxima exceeds the maximum
+    of the two means.
     """
     lower, upper, messages = np.array(latency.histogram).T
     taken = (lower + upper) / 2 + job.interval_ns

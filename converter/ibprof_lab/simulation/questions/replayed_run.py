@@ -39,7 +39,7 @@ LEAST_ERROR = 0.05
 """Smallest half width of a prediction's interval, relative to the prediction."""
 
 _EFFORT = Effort(messages=1, background=1, warm_up=0, least_warm_up=0)
-"""Effort for as few operations as `MeanOperation` accepts: ten replays of the run."""
+"""Effort for the smallest number of operations that `MeanOperation` accepts: ten replays of the run."""
 
 
 @dataclass(frozen=True, slots=True)

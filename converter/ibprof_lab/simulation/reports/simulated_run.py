@@ -61,7 +61,7 @@ _PARTS = 40
 """Duration of a piece of the run: the time simulated so far / this number."""
 
 _HOPS_MOST = 5e7
-"""Largest number of packet hops of the run."""
+"""Largest number of packet hops in the simulation that `write_run` repeats."""
 
 _DOTS_PER_INCH = 120
 

@@ -28,7 +28,7 @@ _MESSAGES = 8
 
 _STEADY_PAIRS, _STEADY_OTHERS = (90, 550), (180, 700)
 """Messages per client between the warm-up and a steady state: two values for the role PAIRS, and two for other roles.
-The second of the two is for simulations in which the servers' links limit the rate of a job."""
+Of the two values, the second is for simulations with servers' links that limit a job's rate."""
 
 _NS_OF_HOP = 50.0
 """Processor time for each packet hop that the engine does not skip, ns."""
@@ -39,7 +39,7 @@ for hops."""
 
 _NS_OF_PAIRS, _NS_OF_OTHERS = (4.0, 8.0), (15.0, 30.0)
 """Processor time for each skipped hop of a longer message, ns: two values for the role PAIRS, and two for other roles.
-The second of the two is for simulations in which the servers' links limit the rate of a job."""
+Of the two values, the second is for simulations with servers' links that limit a job's rate."""
 
 
 @lru_cache(maxsize=8)

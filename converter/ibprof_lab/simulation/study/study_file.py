@@ -165,8 +165,8 @@ def read_effort(reader: StudyReader, study: YamlMapping, usual: Effort) -> Effor
 def _read_variant(
     reader: StudyReader, study: YamlMapping, base: Setting, notes: dict[str, None], checked: set[object]
 ) -> tuple[Setting, list[Workload]]:
-    """Read one variant of a study. `checked` identifies the variants whose hosts were checked; the function extends
-    it."""
+    """Read one variant of a study. `checked` has a key for each variant with checked hosts; the function adds the key
+    of this variant."""
     workloads = read_jobs(reader, study["jobs"])
     setting = _read_setting(reader, study, base)
     _check_machine(reader, setting, workloads)

@@ -160,7 +160,8 @@ def _summarise(plan: StudyPlan, found: StudyResults) -> dict[str, Any]:
 
 def _conclude(means: Sequence[Mean], traced: Collection[str]) -> dict[str, Any]:
     """Return for each measured job its time alone, its time next to the other jobs, and its slow-down. The time is the
-    mean latency of messages. For a traced program, the time is the run time; keys of the latency contain `_message`.
+    mean latency of messages. For a traced program, the time is the run time, and the keys of the mean latency contain
+    `_message`.
 
     Args:
         means: the table of means.
@@ -194,7 +195,7 @@ def _conclude_by(means: Sequence[Mean], columns: Sequence[str]) -> dict[str, Any
 
 def _name_value(mean: Mean, column: str) -> str:
     value = mean[column]
-    # A number is shown with the name of its column, a word without.
+    # Show a number with the name of its column, but a word without the name.
     return (
         value if isinstance(value, str) else f"{column}={value:g}" if isinstance(value, float) else f"{column}={value}"
     )

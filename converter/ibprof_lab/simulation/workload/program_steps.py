@@ -116,9 +116,9 @@ def lay_out_program(ordered: Sequence[Sequence[Operation]]) -> RankProgram:
 def _make_processor(
     rank: int, operations: Sequence[Operation], arrivals: list[int], sender_of: dict[tuple[int, int], int]
 ) -> list[_Row]:
-    """Return the steps of a rank's client. The steps are messages within the rank's host: one at the begin of the run,
-    one that starts each message of a sender, and one after each wait. The last steps are a dissemination barrier of all
-    ranks.
+    """Return the steps of a rank's client: messages of one byte within the rank's host. The client sends one message at
+    the begin of the run, one to start each message of a sender, one after each wait, and one at the end. Then follows a
+    dissemination barrier of all ranks.
     """
     rows: list[_Row] = [(rank, NOBODY, 0, 0, 1, 0)]
     pause = received = awaited = 0

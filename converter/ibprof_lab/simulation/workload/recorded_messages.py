@@ -50,7 +50,8 @@ _ROUNDS = 60
 """Largest number of iterations in `_share_out`."""
 
 _CLOSE = 1e-3
-"""`_share_out` ends at this relative error of each size's number of messages and of each interval's mean size."""
+"""`_share_out` ends when the relative errors of each size's number of messages and of each interval's mean size are
+below this."""
 
 _STEP, _STEEPEST = 2.0, 60.0
 """In `_share_out`, the slope of an interval changes by at most `_STEP` per iteration, and its absolute value is at most
@@ -191,7 +192,7 @@ def lay_out_messages(run: Profile, name: str, with_times: bool) -> Recorded:
 
 
 def _thin_out(counts: Ints, size: npt.NDArray[np.uint64], one_of: int) -> Ints:
-    """Return each counter's number of simulated messages: of all messages, sorted by size, every `one_of`-th one."""
+    """Return the number of simulated messages of each counter: every `one_of`-th of all messages, sorted by size."""
     order = np.argsort(size, kind="stable")[::-1]
     upto = np.zeros(len(counts) + 1, np.int64)
     upto[1:] = np.cumsum(counts[order])

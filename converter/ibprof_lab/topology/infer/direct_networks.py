@@ -342,7 +342,8 @@ def find_switched(
 
     Returns:
         The network. None if the tree has fewer than four lowest switches, or if a host is on none of them. None also if
-        no pair on one of them or between two of them was measured, or if no network explains the delays.
+        no pair of hosts within one of these switches, or between two of them, was measured, or if no network explains
+        the delays.
     """
     leaf = np.setdiff1d(np.unique(tree.node_of_leaf), tree.parent[1:])
     if len(leaf) < 4 or not np.isin(tree.node_of_leaf, leaf).all():
@@ -491,8 +492,8 @@ _UNSURE = 4
 """A delay within this number of standard errors of the limit does not show whether two hosts are linked."""
 
 _DIFFERING = 0.04
-"""Two hosts may be linked if their delays differ by more than `_BETWEEN` links for less than this fraction of the
-compared third hosts."""
+"""Two hosts may be linked if their delays to less than this fraction of the compared third hosts differ by more than
+`_BETWEEN` links."""
 
 
 def _rank(delays: Floats) -> Floats:

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Topologies from few measured pairs: all pairs of the core hosts are measured; a search places the remaining hosts.
 
-A tree over n hosts needs about n * depth * degree distances instead of n^2 / 2. Each host descends from the root. At
-each switch, a delay to one host of a subtree shows whether the descending host belongs to the subtree. Placed hosts
-serve as partners for the descending hosts, so that a round measures many pairs at once. `PairSearch` chooses the pairs
-to measure; `attach_hosts` places the hosts by the measured delays.
+A tree over n hosts needs about n * depth * degree distances instead of n^2 / 2. Each host descends from the root: at
+each switch, the host's delay to one host of a subtree shows whether it belongs to the subtree. Placed hosts serve as
+partners for the descending hosts, so that a round measures many pairs at once. `PairSearch` chooses the pairs to
+measure; `attach_hosts` places the hosts by the measured delays.
 
 Source: S. K. Kannan, E. L. Lawler, T. J. Warnow, "Determining the evolutionary tree using experiments", J. Algorithms
 21 (1996); G. S. Brodal, R. Fagerberg, C. N. S. Pedersen, A. Ostlin, "The complexity of constructing evolutionary trees

@@ -149,8 +149,8 @@ def _resample(choice: ModelChoice, hosts: tuple[str, ...], effort: InferenceEffo
 
 
 def _infer_from_core(values: PairDelays, core: npt.NDArray[np.integer], effort: InferenceEffort) -> Inference | None:
-    """Infer the core's topology, and attach all other hosts. Return None if measured pairs do not connect the core with
-    most hosts, or if nested switches do not explain the core.
+    """Infer the core's topology, and attach all other hosts. Return None if the core is not in the largest set of hosts
+    that measured pairs connect, or if nested switches do not explain the core.
     """
     chosen, said = _leave_out(values.seconds)
     if not np.isin(core, chosen).all():
@@ -184,9 +184,10 @@ def _infer_from_core(values: PairDelays, core: npt.NDArray[np.integer], effort: 
 def _prefer_two_rails(
     choice: ModelChoice, delays: npt.NDArray[np.floating], models: tuple[str, ...]
 ) -> tuple[TwoRails | None, ModelChoice]:
-    """Return two rails, and the model for delays without their factor.
+    """Return two rails, and the model for delays without the factor of the slower rail.
 
-    Return None and `choice` if two rails are no better, or follow the switches.
+    Return None and `choice` if two rails explain the delays no better, or if the rails are routes between switches
+    (`TwoRails.follow_switches`).
     """
     known = delays > 0
     if choice.levels is None or not is_network(delays[known]):

@@ -23,7 +23,8 @@ from ibprof_lab.topology.infer.binary_trees import BinaryTree, RootedTree, link_
 from ibprof_lab.topology.infer.candidate import FLOOR, NORMAL, Candidate, Floats, find_pattern
 
 _NETWORK_SECONDS = (600e-9, 100e-6)
-"""Range of typical delays in one building's network. Delays in a machine are shorter, between sites longer."""
+"""Range of typical delays in one building's network. Delays inside a machine are shorter; delays between sites are
+longer."""
 
 _MACHINE_STEP, NETWORK_STEP, _FAR_STEP = log(1.3), log(1.06), log(1.5)
 """Smallest difference between the heights of a switch and its parent: in a machine, in a network, between sites."""
@@ -57,9 +58,9 @@ _ENOUGH = 0.7
 
 _LIKE_OTHERS, _OF_PAIRS = 0.05, 0.3
 _MORE_ALIKE = 2.0
-"""Two hosts with a far too short delay share no switch if their delays to other hosts differ by more than this multiple
-of a usual difference. For the usual difference, each of the two is compared with its third most similar other host; the
-smaller difference is used."""
+"""A far too short delay is false if its two hosts' delays to other hosts differ by more than this multiple of a usual
+difference. The usual difference is the smaller of two: between each of the two hosts and its third most similar other
+host."""
 
 _MOST_PAIRS = 1 << 18
 """The height of a node is computed from at most about this number of pairs."""
@@ -82,8 +83,8 @@ class Levels:
         linked: binary tree of the hosts.
         factor: float64 [host], logarithm of the factor that was removed from the host's delays; 0 for most hosts.
         clock_step: resolution of the clock, seconds, if the clock causes the errors of the delays; else 0.
-        hidden: number of further switches that clock errors may hide. 0 if these switches have less than half of the
-            hosts, and none of them is like a switch that was found.
+        hidden: number of further switches that clock errors may hide. 0 if these switches together have less than half
+            of the hosts, and none has the size and about the delay of a switch that was found.
         errors: known standard deviation of the logarithm of a delay; 0 if unknown.
     """
 
@@ -308,7 +309,8 @@ def _find_gaps(
 
     The gap to the parent's height must exceed a lower limit (if `errors` is 0), and the sum of two errors. The first
     error, `least` deviations, is common to all pairs of the node. The second is the largest of n^3 / 6 random
-    differences between the means of the node's and the parent's delays. Errors of the clock lengthen both.
+    differences between the means of the node's and the parent's delays. The resolution of the clock enlarges both
+    errors.
     """
     hosts = linked.leaves
     largest = sqrt(2 * log(max(hosts**3 / 6, 2)))

@@ -48,7 +48,7 @@ _FEW_HOSTS = 16
 
 _EXPLAINED = 2.3
 """A model explains a pattern if the `ResidualPattern.strength` of the model's residuals is below this. The limit is the
-largest strength of some hundred matrices with independent errors."""
+largest strength that was found in some hundred matrices with independent errors."""
 
 _MUCH_LESS = 0.25
 """A model also explains the pattern that a simpler model leaves if its `ResidualPattern.deviation` is below this
@@ -134,7 +134,7 @@ def choose_model(
 
 
 def _try_regular(delays: npt.NDArray[np.floating], measured: npt.NDArray[np.bool_]) -> ModelChoice | None:
-    """Return a regular network that alone explains the delays; None if other models must be tried."""
+    """Return a regular network if it explains the delays; None if other models must be tried."""
     rows = sample_hosts(len(delays))
     among = np.ix_(rows, rows)
     seen = np.log(delays[rows][measured[rows]])
@@ -158,7 +158,7 @@ def _find_others(
     delays: npt.NDArray[np.floating], known: npt.NDArray[np.bool_], levels: Levels, nested: Candidate,
     even: npt.NDArray[np.floating], models: tuple[str, ...],
 ) -> tuple[list[Candidate], tuple[str, ...]]:  # fmt: skip
-    """Return candidates of other models that may explain the delays better, and the models that `LARGEST` excludes."""
+    """Return candidates of other models, and the models that were not tried because of more hosts than `LARGEST`."""
     found: list[Candidate] = []
     untried: list[str] = []
     hosts = len(delays)

@@ -10,7 +10,8 @@ become arcs. Delays may be asymmetric.
 
 Source: A. Bufe, "Automatic Analysis of a Supercomputer's Topology and Performance Characteristics", thesis, University
 of Hamburg, 2014, sections 1.5 and 2.2. P. S. Bannikov, A. N. Salnikov, on recognising the topology of a cluster's
-communication environment by load tests (in Russian, 2013). Formula (1) of the latter has a misprint, = instead of <.
+communication environment by load tests (in Russian, 2013). Formula (1) of Bannikov and Salnikov has a misprint, =
+instead of <.
 """
 
 from __future__ import annotations
@@ -200,8 +201,8 @@ class _Model:
                 graph.remove_node(other)
 
     def _drop_virtual_edges(self) -> None:
-        """Drop edges whose latency equals that of a path over one switch, between two switches (algorithm 3) or two
-        hosts (table 2.3).
+        """Drop edges with the latency of a path over one switch: edges between two switches (algorithm 3) or between
+        two hosts (table 2.3).
         """
         graph = self.graph
         to_switches = {

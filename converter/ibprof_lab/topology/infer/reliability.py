@@ -37,8 +37,8 @@ _MAJORITY = 0.5
 """For the model `levels`, a switch with a support below this is dropped."""
 
 _CERTAIN = 10
-"""Sampling of errors ends early if each edge is found in each of this number of samples. If an edge's true support was
-`WEAK`, this would happen with a probability of 3%."""
+"""Sampling of errors ends early if each edge is found in each of this number of samples. An edge with the true support
+`WEAK` is found in all of these samples with a probability of 3%."""
 
 _OF_HOSTS = 0.7
 """Fraction of the hosts in each random subset."""
@@ -47,9 +47,9 @@ _FEWEST_HOSTS = 6
 
 _ALIKE = 0.5
 _FEWEST_TOGETHER, _FEW_TOGETHER = 2, 3
-"""A host may belong to a neighbouring switch instead if that switch has at least `_FEWEST_TOGETHER` hosts, and no delay
-between the host and these was measured. If one of these delays is an outlier instead, the neighbouring switch must also
-have at most `_FEW_TOGETHER` hosts."""
+"""A host may belong to a neighbouring switch with at least `_FEWEST_TOGETHER` hosts if no delay between the host and
+these hosts was measured. If such a delay is an outlier, the host must also be alone on its switch, and the neighbouring
+switch must have one link and at most `_FEW_TOGETHER` hosts."""
 
 
 def weigh_support(

@@ -42,8 +42,8 @@ _ALIKE = 0.25
 """Relative tolerance within which a step between switches counts as equal to the difference between the rails."""
 
 _OF_A_ROUTE = 0.9
-"""If at least this fraction of the host pairs uses the rail that most host pairs between the same two switches use, the
-rails are routes between switches."""
+"""The rails are routes between switches if at least this fraction of the host pairs uses the same rail as most host
+pairs between the same two switches."""
 
 _SEVERAL = 4
 """Two switches with fewer host pairs between them than this are not considered for `_OF_A_ROUTE`."""

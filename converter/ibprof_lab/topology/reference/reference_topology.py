@@ -397,7 +397,7 @@ def keep_unique(
         reference: the reference; with tables, or in a tree, each path is unique.
         paths: shortest paths.
         source: int64 [pair], start vertex of each path.
-        epsilon: relative difference of two lengths that are about the same.
+        epsilon: largest relative difference of two lengths that are about the same.
 
     Raises:
         UsageError: the graph has cycles, and has too many vertices to search for other paths.

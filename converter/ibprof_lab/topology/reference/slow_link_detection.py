@@ -36,7 +36,7 @@ _FAR_SLOWER = 2.5
 the time can also mean two links, with a switch between them that is missing in the plan."""
 
 LARGEST = 1024
-"""Largest number of links for a fit. In a larger reference, most paths avoid any given link: medians suffice."""
+"""Largest number of links for a fit. With more links, medians suffice, since most paths avoid each link."""
 
 _ROUNDS = 5
 _NOTHING = 1e-6
@@ -174,8 +174,9 @@ def _without_peers(
 ) -> Iterator[SlowLink]:
     """Find slow links that have no similar link.
 
-    All paths with a certain number of hops use the link, and no shorter path does. The time that the additional hops
-    take is compared with the time of other hops. The hops of the shortest paths also take the overhead of a message.
+    All paths with h hops, for one number h, use the link, and no shorter path uses it. The additional time of the paths
+    with h hops, per additional hop, is compared with the time of other hops. The time of the shortest paths' hops
+    includes the overhead of a message.
     """
     hops = np.unique(paths.hops[there])
     usual = np.array([np.median(delays[there & (paths.hops == each)]) for each in hops])
@@ -201,7 +202,7 @@ def _without_peers(
 def find_slow_by_speed(
     reference: Reference, paths: ReferencePaths, bytes_per_second: Floats, least: float = LEAST_SPEED
 ) -> list[SlowLink]:
-    """Find links whose speed is not reached by the throughput of any pair.
+    """Find links over which no pair of hosts reaches the link's speed.
 
     A link's throughput is the largest throughput of all pairs over the link. The ratio of a slow link's throughput to
     its speed must be below `least`. If the median ratio of all links is below `least`, as with a slow MPI library, the
@@ -245,8 +246,8 @@ def find_slow_by_fit(
         least: a link is slow only if its excess / the shortest delay over the link is larger than this.
 
     Returns:
-        index of a slow link -> its excess over similar links, seconds, and the factor by which this excess lengthens
-        the shortest delay over the link.
+        index of a slow link -> its excess over similar links, seconds, and the shortest delay over the link / this
+        delay without the excess.
     """
     links = len(reference.link)
     if links > LARGEST or not there.any():
@@ -285,7 +286,7 @@ def _fit(matrix: csr_matrix, delays: Floats) -> tuple[Floats, Floats]:
 
 def _usual_of_like(reference: Reference, latency: Floats) -> Floats:
     """Return each link's usual latency, float64 [link]: the lower median over all links with the same speed and the
-    same distance from hosts. The value is nan if no other link of known latency has both.
+    same distance from hosts. The value is nan if no other link of known latency has the same speed and distance.
     """
     ends = np.flatnonzero(reference.is_end)
     far = dijkstra(reference.adjacency(), directed=False, unweighted=True, indices=ends, min_only=True)

@@ -91,7 +91,7 @@ def measure_switch_distances(
 
 
 def find_recabled_switches(between: SwitchDistances) -> tuple[RecabledSwitch, ...]:
-    """Return the switches for which no nearest switch in the reference is nearest by the delays."""
+    """Return the switches whose nearest switches by the delays all differ from those in the reference."""
     if len(between.names) < 3:
         return ()
     hops, delay, names = between.hops, between.delay, np.array(between.names)

@@ -130,8 +130,8 @@ class DirectLinkTest:
 
 def _block(routes: InferredRoutes, pair: Pair) -> BlockedPath | None:
     """Choose a link of a pair's path, and other pairs that fill this link. Pairs over the whole path are excluded: they
-    could use the direct link. None if the path is uncertain or has only one link between switches, or if no other pair
-    can fill a link.
+    could use the direct link. None if another path is about as short, if the path has only one link between switches,
+    or if no other pair can fill a link.
     """
     switches = routes.switches(*pair)
     if len(switches) < 3 or not routes.is_certain(*pair):
@@ -158,9 +158,8 @@ def _judge(
 def _would_not_fit(routes: InferredRoutes, path: BlockedPath, alone: PairJobResult, others: PairJobResult) -> bool:
     """Return True if the link certainly cannot carry the traffic of all pairs together.
 
-    If the throughput of the link is known, it must be below the sum of the rates. If at most a lower bound is known,
-    there are two cases: the other pairs slow each other down, or the only other pair is the two hosts at the ends of
-    the link.
+    If the throughput of the link is known, it must be below the sum of the rates. Otherwise, several other pairs must
+    slow each other down on the link, or the only other pair must be the two hosts at the ends of the link.
     """
     known, demand = routes.topology.throughput, alone.total + others.total
     edge = routes.edge_between(*path.link)

@@ -27,11 +27,12 @@ from ibprof_lab.topology.throughput.pair_jobs import (
 )
 
 SAME = 0.9
-"""If a link's rate reaches this fraction of the bound that other links set, another link may be the bottleneck."""
+"""If a link's rate reaches this fraction of the bound by the throughput of other links, another link may be the
+bottleneck."""
 
 _ALL_PAIRS = 8
-"""On a switch with at most this many hosts, all pairs of hosts are measured. On a larger switch, each host is only
-measured with the next one in the order of latency."""
+"""On a switch with at most this many hosts, all pairs of hosts are measured. On a larger switch, each host is measured
+only with the next host in the order of latency."""
 
 _FEWEST_TO_SHARE = 4
 _TRIED = 32
@@ -157,7 +158,7 @@ def pair_neighbours(routes: InferredRoutes) -> list[list[PairJob]]:
     """Pair directly linked hosts; return rounds that cover all links between hosts (2.3.1, algorithms 4 and 5).
 
     In each round, paths follow links that were not yet measured. A path begins at the host with the most unmeasured
-    links, and goes on to the neighbour with the most. The round measures every second link of a path.
+    links, and goes on to the neighbour with the most. A round measures every second link of each of its paths.
     """
     host_of = {
         int(switch): host
@@ -248,7 +249,7 @@ def pair_across_link(
     Args:
         one, other: indices of the two switches; the first host of each pair is on the side of `one`.
         most: largest number of pairs; None for no limit.
-        avoid: two hosts that must not be in a pair. No pair's path passes the switches of both hosts.
+        avoid: two hosts to leave out. Pairs with a path over the switches of both hosts are left out too.
 
     Returns:
         The job; None if there is no pair that certainly uses the link.
@@ -296,7 +297,8 @@ def split_evenly(sizes: list[int]) -> list[int]:
 def _pair_up(
     routes: InferredRoutes, near: list[int], far: list[int], fits: Callable[[Pair], bool], most: int | None
 ) -> PairJob | None:
-    """Pair each host of `near` with the first unpaired host of `far` that `fits` and has a certain route."""
+    """Pair each host of `near` with the first unpaired host of `far` that `fits`, if all other routes are clearly
+    longer."""
     limit = min(len(near), len(far)) if most is None else most
     free = dict.fromkeys(far)
     pairs: list[Pair] = []
