@@ -130,11 +130,10 @@ enum ibp_side {
     /* A call that waits for a message without receiving it (MPI_Probe), or for a notification by MPI_Win_post or
      * MPI_Win_complete. */
     IBP_SIDE_WAITER = 2,
-    /* A call for which other processes wait: MPI_Win_post, MPI_Win_complete. */
+    /* A call that ends a wait of other processes: MPI_Win_post, MPI_Win_complete. */
     IBP_SIDE_NOTIFIER = 3,
-    /* Not a sample of a message: the record says that this process receives from the peer in neighbourhood collectives.
-     * The record has no times. Each process also has a record of this kind with itself as the peer, so that a process
-     * that receives from no peer has a record too. */
+    /* Not a sample of a message: in neighbourhood collectives, this process receives from the peer. The record has no
+     * times. Each process also has a record with itself as the peer, so that each process has at least one record. */
     IBP_SIDE_SOURCE = 4
 };
 
@@ -243,8 +242,8 @@ struct ibp_file_header {
     char launch[256];
     char library_version[32];
     /* If IBPROF_OUTPUT is on a network file system, processes map a file on the storage of their node instead. Each
-     * process copies its segments to the recording from time to time, and when it ends. If processes map the file in
-     * IBPROF_OUTPUT itself, `storage` and `output` are empty. */
+     * process copies its segments to the recording from time to time, and when it ends. Otherwise, processes map the
+     * file in IBPROF_OUTPUT, and `storage` and `output` are empty. */
     /* The mapped file. */
     char storage[IBP_PATH_BYTES];
     /* The file in IBPROF_OUTPUT, to which segments are copied at the same offsets. */
@@ -268,7 +267,7 @@ struct ibp_segment {
     /* Offset of the process's IBP_SEGMENT_PROCESS. */
     uint64_t process;
     uint32_t record_bytes;
-    /* Number of records for which the segment has space. */
+    /* Maximum number of records in the segment. */
     uint32_t capacity;
     /* Number of valid records. Incremented after the members of a record are set. */
     uint32_t used;
@@ -309,7 +308,7 @@ struct ibp_process {
      * verbs. */
     uint32_t queue_pairs_unseen;
     /* When the process began its last copy of its segments to `output`. 0 before the first copy, and if the process
-     * maps the file in `output`, so that nothing is copied. */
+     * maps the file in IBPROF_OUTPUT, so that nothing is copied. */
     uint64_t copy_begun_ns;
     /* When the last complete copy began. If copy_begun_ns is later than this time, the process ended while it was
      * copying. The copy then contains data of two moments. */
@@ -329,7 +328,7 @@ struct ibp_process {
     char operations[1024];
     /* Notes on traffic that ibprof did not see in this process, one on each line. */
     char notes[1024];
-    /* Since version 2. Kind of the records to which the redo log applies; 0 for counters. */
+    /* Since version 2. Kind of the records that the redo log changes; 0 for counters. */
     uint32_t redo_kind; /* enum ibp_segment_kind */
     /* Since version 3. One in `times_weight` calls, chosen at random, is timed (ibp_time); 0 if times are not
      * recorded. */
@@ -346,8 +345,8 @@ struct ibp_process {
      * of the recording, and as late as possible. */
     uint64_t sample_clock_ns[2];
     uint64_t sample_unix_ns[2];
-    /* By enum ibp_instance: number of collectives, and number of messages sent or received, including calls and
-     * messages without a sample. */
+    /* By enum ibp_instance: number of collectives, and number of messages sent or received, with or without a
+     * sample. */
     uint64_t instances[IBP_INSTANCES];
     /* By enum ibp_instance: the largest `level` of the samples' records, except for IBP_LEVEL_LONG. */
     uint64_t level[IBP_INSTANCES];
@@ -739,10 +738,10 @@ struct ibp_message_sample {
     /* When the completing call was entered, and when it returned. */
     uint64_t enter_ns;
     uint64_t exit_ns;
-    /* Since version 2. The longer of two times: the duration of the completing call, and how late the message was
-     * posted. The lateness is the longest time between two successive posts of the message's round, up to the post of
-     * the message. A round ends when the envelope of its first message occurs again, or after 64 further messages. The
-     * score is 0 if the messages of the envelope (sender, receiver, communicator, tag) were not all timed. */
+    /* Since version 2. The longer of two times: the duration of the completing call, and the longest time between two
+     * successive posts of the message's round, up to the post of this message. A round ends when the envelope of its
+     * first message occurs again, or after 64 further messages. The score is 0 if the messages of the envelope (sender,
+     * receiver, communicator, tag) were not all timed. */
     uint64_t score_ns;
 };
 
@@ -762,7 +761,8 @@ struct ibp_nccl_communicator {
     /* The clock of ticks and the Unix clock, read at the same time: at the start, and as late as possible. */
     uint64_t clock_ticks[2];
     uint64_t clock_ns[2];
-    /* Number of proxy operations for which no space was left. The steps of these operations are in no flow. */
+    /* Number of proxy operations that were not recorded, because no space was left. No ibp_nccl_flow contains their
+     * steps. */
     uint64_t operations_lost;
     /* Ticks during which at least one proxy operation of the process was in progress. Set only in the first record of a
      * process. This record is also used for operations of unknown communicators. */
@@ -789,8 +789,8 @@ struct ibp_nccl_task {
     uint64_t busy_ticks;
 };
 
-/* A flow: data of a task that a proxy sent to, or received from, a rank on one channel. Ticks are waiting times, summed
- * over the proxy operations. */
+/* A flow: data of a task that a proxy sent to, or received from, a rank on one channel. Ticks are sums of the waiting
+ * times of the flow's proxy operations. */
 struct ibp_nccl_flow {
     /* Index into the process's tasks. */
     uint32_t task;
@@ -806,11 +806,11 @@ struct ibp_nccl_flow {
     /* Number of network transfers. */
     uint64_t steps;
     uint64_t operations;
-    /* Time until the GPU of this process had provided or taken the data. */
+    /* Waits until the GPU of this process had provided the data (sends) or taken the data (receives). */
     uint64_t gpu_ticks;
-    /* Time until the receiver had space. */
+    /* Waits until the receiver had space. */
     uint64_t peer_ticks;
-    /* Time until the network had transferred the data; for a receive, including the time until the peer sent. */
+    /* Waits until the network had transferred the data; in receives, also until the peer had sent the data. */
     uint64_t network_ticks;
     /* Only for sends: time from the beginning of an operation until the GPU had provided the first data. */
     uint64_t arrival_ticks;
@@ -825,9 +825,9 @@ struct ibp_nccl_sample {
     /* One of 2^level operations is sampled. */
     uint8_t level;
     uint16_t reserved;
-    /* Sequence number of the operation, from 1; 0 if the record is free. In a ring in which all ranks send and receive,
-     * the number counts the operations of all such rings with the same communicator, channel and direction. In other
-     * tasks, the number counts the sends of such tasks on this communicator and channel. */
+    /* Sequence number of the operation, from 1; 0 if the record is free. Operations of a communicator and channel are
+     * numbered in three sequences: receives of rings in which all ranks send and receive, sends of these rings, and
+     * sends of all other tasks. */
     uint64_t number;
     /* When the GPU provided the first data to send; 0 if nothing was sent. */
     uint64_t arrival_ns;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Find the source lines of addresses in a file. The debug information is read by libbacktrace. The search of
- * libbacktrace is not used, because it misses inlined functions if ranges of functions at the same level overlap, and
- * does not report to which folder a relative path belongs. */
+ * libbacktrace is not used: it misses inlined functions if ranges of functions at the same level overlap, and it does
+ * not report the folder of a relative path. */
 #include "dwarf.c"
 
 /* Open the common debug file (dwz -m). elf.c prepends a folder to the path of this file, even if the path is absolute:

@@ -701,8 +701,8 @@ static enum wait wait_of(int state_of_step)
     }
 }
 
-/* Return the resource that an operation waits for. If its steps wait for different resources, return the resource for
- * which the most advanced step waits. Steps of sends wait for the GPU, then for the network. Steps of receives wait for
+/* Return the resource that an operation waits for. If its steps wait for different resources, return the resource of
+ * the most advanced step. Steps of sends wait for the GPU, then the peer, then the network. Steps of receives wait for
  * the network, then for the GPU. */
 static enum wait wait_of_operation(const struct operation *operation)
 {

@@ -46,8 +46,8 @@ struct ibp_placement_problem {
     uint32_t rows;
     /* Largest number of leaf switches on one rail. */
     uint32_t leaves;
-    /* Number of counted link directions: those between switches, those to and from hosts, and one artificial link
-     * direction for all paths that do not arrive. */
+    /* Number of counted link directions: link directions between switches, link directions to and from hosts, and one
+     * artificial link direction for all paths that do not arrive. */
     uint32_t ends;
     /* Number of counted link directions between switches; their indices are 0 to `between` - 1. */
     uint32_t between;
@@ -142,8 +142,8 @@ struct ibp_placement_search {
     uint32_t *best;
     struct ibp_placement_score best_score;
     double energy;
-    /* The lowest energy of a placement with a computed score. No score is computed for placements with higher
-     * energies. */
+    /* Energy of the last placement whose score was computed. A score is computed only for placements with a lower
+     * energy. */
     double computed_at;
     uint32_t doublings;
     /* Temperatures at the beginning and at the end of the search, relative to the energy. */
@@ -196,9 +196,9 @@ void ibp_placement_search(const struct ibp_placement_problem *problem, struct ib
 int ibp_bisect(const struct ibp_graph *graph, uint32_t size, uint64_t seed, uint8_t *part);
 
 /* Assign the vertices of a graph to places in a row, so that the two vertices of a heavy edge get places near each
- * other. The array gap[vertices - 1] contains the distance between each place and the next. The row is divided in two
- * repeatedly, at its largest gap (of equal gaps, the gap nearest to the middle), until no gap is left. Set
- * place[vertices] to the place of each vertex. Return 0, or a negative errno if memory is exhausted. */
+ * other. The array gap[vertices - 1] contains the distance between each place and the next. Each part of the row is
+ * divided at its largest gap (of equal gaps, the gap nearest to the middle), until no gap is left. Set place[vertices]
+ * to the place of each vertex. Return 0, or a negative errno if memory is exhausted. */
 int ibp_divide(const struct ibp_graph *graph, const double *gap, uint64_t seed, uint32_t *place);
 
 /* -- cffi ends -- */

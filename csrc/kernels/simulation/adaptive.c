@@ -207,7 +207,7 @@ static inline uint64_t find_up_to(const uint32_t *queued, uint64_t set, uint32_t
     return found & set;
 }
 
-/* Return the least occupied port of a set of `words` words; of several, a random one. */
+/* Return the least occupied port of a set of `words` words; a random port if several are equally occupied. */
 static inline __attribute__((always_inline)) uint32_t choose_port(struct ibp_sim *sim, const uint32_t *queued,
                                                                   const uint64_t *set, uint32_t words)
 {

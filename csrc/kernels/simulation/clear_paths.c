@@ -7,7 +7,7 @@
 #include <stdlib.h>
 
 enum {
-    /* Value of a member of ibp_sim_use for which several values occur. */
+    /* A member of ibp_sim_use has this value if several values occur. */
     MANY = IBP_SIM_NOTHING - 1,
     /* Maximum number of paths that are examined before the first tick. */
     PATHS_MAX = 1 << 22

@@ -13,8 +13,8 @@
  * So each message has the same start and latency as in a simulation of every hop. Loads do not include skipped hops.
  *
  * If the whole path is clear, a message is sent as a whole: its only event is its completion. If a message of another
- * process later uses one of the path's queues, the packets of the whole message get events again. Packets that have not
- * reached the first switch get the state that they would have in a simulation of every hop.
+ * process later uses one of the path's queues, the first message is split into packets with events again. Packets that
+ * have not reached the first switch get the state that they would have in a simulation of every hop.
  */
 #ifndef IBP_SIMULATION_CLEAR_PATHS_H
 #define IBP_SIMULATION_CLEAR_PATHS_H

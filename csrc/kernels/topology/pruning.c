@@ -39,7 +39,7 @@ static double absorb(const tree_t *t, int32_t top, double variance, double penal
                 best = i;
             }
         }
-        /* Number of nodes that chance could produce. Each pair of children of `top` after the merge is such a node. */
+        /* Chance could produce a node from each pair of children that `top` has after the merge. */
         double pairs = 0.5 * children * (children + 1.0);
         if (count == 0 || least / (2 * variance) > penalty + log(pairs)) break;
         int32_t node = inner[best], k = node - leaves;

@@ -84,8 +84,8 @@ static void *prefer_own(const char *name, void *found)
     return found == (is_mpi_call(name) ? ibp_mpi_next(name) : ibp_verbs_real(name)) ? own : found;
 }
 
-/* 1 if the program has opened a library with RTLD_DEEPBIND whose MPI calls are not redirected yet. The dynamic linker
- * binds the MPI calls of such a library directly to the MPI library, so they bypass ibprof. */
+/* 1 if ibprof has not yet redirected the MPI calls of a library that the program has opened with RTLD_DEEPBIND. The
+ * dynamic linker binds the MPI calls of such a library directly to the MPI library, so they bypass ibprof. */
 static char opened_deep;
 
 /* Before a lookup: redirect the MPI calls of libraries that were opened with RTLD_DEEPBIND. */
@@ -127,9 +127,9 @@ __attribute__((used)) static versioned_lookup_function *choose_versioned_lookup(
 
 /* -- tail calls ---------------------------------------------------------------------------------------------------- */
 
-/* Define a function that calls `choose` with its arguments, and then jumps to the function that `choose` returns. After
- * the jump, dlsym and dlopen see the original caller, on which their result depends. The macro uses assembler, because
- * compilers do not guarantee a jump. */
+/* Define a function that calls `choose` with its arguments, and then jumps to the function that `choose` returns. The
+ * results of dlsym and dlopen depend on the caller, and after a jump they see the original caller. The macro uses
+ * assembler, because compilers do not guarantee a jump. */
 #define TAIL_JUMP(name, choose)                                                                                        \
     __asm__(".text\n.type " #name ",@function\n" #name ":\n"                                                           \
             ".cfi_startproc\n"                                                                                         \

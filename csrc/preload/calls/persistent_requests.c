@@ -48,8 +48,9 @@ static size_t start_unknown(ibp_start_function *start_all, size_t count, void **
     return unknown;
 }
 
-/* Start one request alone: a partitioned request, or a request whose messages do not show their operation where bytes
- * are counted. The messages count for the call that created the request; this call is set as the current call. */
+/* Start one request alone: with Open MPI, a partitioned request or a persistent collective; with other MPIs, any
+ * request in the table of requests. The messages count for the call that created the request; this call is set as the
+ * current call. */
 static int start_alone(ibp_start_function *start_all, void **request)
 {
     void *before = ibp_mpi_request(request, 0);
@@ -82,8 +83,8 @@ static int start_each(ibp_start_function *start_all, size_t count, void **reques
     }
 }
 
-/* Return whether this thread is inside MPI_Start already, because another tool's wrapper of MPI_Start calls PMPI_Start.
- * In this case, ibprof has counted the request already. */
+/* Return whether this thread is inside MPI_Start already, for example if another tool's wrapper of MPI_Start calls
+ * PMPI_Start. In this case, ibprof has counted the request already. */
 static inline bool is_within_start(void)
 {
     return ibp_current_call.starts_request && ibp_stack_end < ibp_current_call.frame;

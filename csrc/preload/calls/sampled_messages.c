@@ -491,7 +491,7 @@ void ibp_message_start(struct ibp_open_request *entry, struct ibp_call *call)
     const uintptr_t request = entry->request;
     struct ibp_numbered numbered;
 
-    /* Partitioned receives, to which ibprof gives tags below IBP_ANY, need not wait in the list, because receives with
+    /* Partitioned receives, whose tags are below IBP_ANY here, need not wait in the list, because receives with
      * wildcards never match partitioned messages. */
     if (entry->role == IBP_OPEN_RECEIVE && entry->tag >= IBP_ANY && ibp_receive_waits(&posted)) {
         entry->known = (struct ibp_instance_known){.bytes = bytes, .origin = ibp_call_origin_record(call)};

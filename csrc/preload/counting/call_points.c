@@ -22,8 +22,7 @@
  * used, because a Python program that compiles the same lines repeatedly creates ever more keys. */
 #define TAKEN_MAX (PLACES / 2)
 #define INSTRUCTIONS_MAX (TAKEN_MAX - IBP_SITES_MAX / 2)
-/* A chain of callers is recorded only while fewer sites than this exist. Later, only the innermost line of the chain is
- * recorded. */
+/* Once this number of sites exists, only the innermost line of a further chain of callers is recorded. */
 #define SITES_OF_CHAINS (IBP_SITES_MAX - IBP_SITES_MAX / 4)
 
 struct table {

@@ -169,9 +169,9 @@ static void pass(uint64_t messages)
     if (saved_ns < -SAVED_NS) saved_ns = -SAVED_NS;
 }
 
-/* Return the highest stream level (samples.h) that keeps a message. Messages with number 0 have equal levels in a whole
- * round of an exchange, because programs may use a new tag for each round. Other messages have equal levels in the
- * whole stream. */
+/* Return the highest stream level (samples.h) that keeps a message. All messages of a stream have the same level,
+ * except messages with number 0. Programs that use a new tag for each round have only messages with number 0, so these
+ * have the same level in a whole round. */
 static unsigned stream_keeps(const struct ibp_named_communicator *named, int tag, uint64_t stream, uint64_t number)
 {
     return (unsigned)__builtin_clzll(ibp_sample_hash(number ? stream : choice_of(named, tag, 0), 1) | 1);

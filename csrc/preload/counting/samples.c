@@ -34,7 +34,7 @@ static struct {
     unsigned stream_level;
 } samples[IBP_INSTANCES];
 
-/* Number of records of message samples that ibp_samples_add_sources has used for sources. */
+/* Number of records with IBP_SIDE_SOURCE; they use space for message samples. */
 static uint32_t sources_held;
 
 /* The records with the largest scores among the collectives and messages that the hash does not choose. `lowest`: index

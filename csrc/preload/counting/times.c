@@ -280,8 +280,8 @@ struct ibp_times_sum ibp_times_so_far(void)
     struct ibp_times_sum sum = ibp_times_sum;
     uint64_t now, waited;
 
-    /* If the present call was chosen at random, its time so far is not added to the sum, because it becomes an estimate
-     * for other calls when the call returns. Randomly chosen calls are seldom long. */
+    /* If the present call was chosen at random, its time so far is not added to the sum: when the call returns, its
+     * time becomes an estimate for other calls. Randomly chosen calls are seldom long. */
     if (!ibp_times_recorded || !timed_call.frame || timed_call.is_sampled) return sum;
     now = ibp_clock_cycles();
     waited = waited_since(timed_call.time, timed_call.before);
@@ -339,8 +339,8 @@ static void add_to_estimate(struct ibp_time *time, uint64_t ticks)
     time->sampled_squares += (double)ticks * (double)ticks;
 }
 
-/* After a long call, time each of the site's next calls from entry to return. `long_ticks`: ticks that are counted only
- * for the long call, but become an estimate for other calls if another call is long. */
+/* After a long call, time each of the site's next calls from entry to return. `long_ticks`: ticks of the long call.
+ * They become an estimate for other calls if another call of the site is long. */
 static void watch(struct ibp_call *call, uint64_t long_ticks)
 {
     if (call->watch_span < WATCHED_CALLS) call->watch_span = WATCHED_CALLS;
@@ -449,8 +449,8 @@ void ibp_timing_leave(void)
 
     if (!timing) return;
     timed_call.frame = 0;
-    /* Give up if the lock is not free: a signal handler from which the program leaves the call may have interrupted
-     * this thread while it held the lock. */
+    /* Give up if the lock is not free: perhaps a signal handler interrupted this thread while the thread held the lock,
+     * and the program left the call from the handler. */
     if (ibp_threads_multiple) {
         if (!ibp_try_lock_among_threads()) return;
         ibp_unlock_among_threads();

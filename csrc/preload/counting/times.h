@@ -46,8 +46,8 @@ extern IBP_INTERNAL bool ibp_times_recorded;
 /* The progress loop is hooked. The source sets the variable before ibp_times_begin. */
 extern IBP_INTERNAL bool ibp_times_see_progress;
 
-/* True if a send that must wait does so in the hooked progress loop or, with several threads in MPI, in the hooked
- * function in which threads wait. */
+/* Sends wait in the hooked progress loop or, with several threads in MPI, in the hooked function in which threads
+ * wait. */
 extern IBP_INTERNAL bool ibp_times_see_sends;
 
 /* The function in which threads wait is hooked. The source sets the variable before ibp_times_begin. */
@@ -113,8 +113,8 @@ static inline bool ibp_items_are_known(ibp_handle type)
     return ibp_datatype_is_elementary(type) || (ibp_datatype_size_offset && type);
 }
 
-/* Return the smallest number of items with which a message of a datatype is large; 0 for a derived datatype, because
- * each message must be checked (ibp_is_small_of_derived). */
+/* Return the minimum number of items of a large message of a datatype; 0 for a derived datatype, because each message
+ * must be checked (ibp_is_small_of_derived). */
 static inline uint32_t ibp_items_that_are_large(ibp_handle type)
 {
     return ibp_datatype_is_elementary(type) ? IBP_TIMES_LARGE : 0;

@@ -21,8 +21,8 @@ struct group {
     uint64_t total[2];
 };
 
-/* A `struct ibp_transfer` of the recording: the work requests of one `struct group`, either those of one writer
- * (thread) or those in one region. */
+/* A `struct ibp_transfer` of the recording: the work requests of one `struct group` and one writer (thread), or of one
+ * `struct group` and one region. */
 struct record {
     uint64_t key;
     uint64_t *amount;

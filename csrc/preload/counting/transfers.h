@@ -21,8 +21,8 @@
 
 void ibp_transfers_open(struct ibp_process *process);
 
-/* Add to the number of queue pairs whose posts ibprof does not see, because they bypass verbs. The argument is -1 if a
- * queue pair that this number includes posts through verbs after all. */
+/* Add to the number of queue pairs whose posts ibprof does not see, because they bypass verbs. -1 takes back a queue
+ * pair that posts through verbs after all. */
 void ibp_transfers_note_unseen(int queue_pairs);
 
 /* Return the index of a pair's record, created if needed; IBP_NO_PAIR if the recording is full or memory is

@@ -94,8 +94,7 @@ uint32_t ibp_communicator_peer(const struct ibp_communicator *communicator, int 
  * complete. */
 void ibp_communicator_note_carrier(ibp_handle communicator);
 
-/* Return the call for which MPI uses an internal tag, as an index of counting/calls.h; IBP_OPERATION_NONE if
- * unknown. */
+/* Return the number of the `ibp_call` (counting/calls.h) that uses an internal tag; IBP_OPERATION_NONE if unknown. */
 unsigned ibp_tag_call(const struct ibp_communicator *communicator, int tag);
 void ibp_tag_remember(struct ibp_communicator *communicator, int tag, unsigned call);
 

@@ -117,8 +117,8 @@ void ibp_implementation_version(const struct ibp_implementation *library, char *
     text[strcspn(text, "\n")] = '\0';
 }
 
-/* Return whether two libraries report the same version text, or the first one reports none. If so, the first library is
- * a tool that passes all calls on with unchanged handles. */
+/* Return true if both libraries report the same version text, or if the first library reports no version. In these
+ * cases, the first library is a tool that passes all calls on with unchanged handles. */
 static bool are_of_one_version(const struct ibp_implementation *one, const struct ibp_implementation *other)
 {
     char version[2][256];

@@ -40,8 +40,8 @@ struct ibp_implementation {
  * false if no library defines MPI. */
 bool ibp_implementation_find(struct ibp_implementation *found);
 
-/* Find the MPI library for which the library `front` translates handles. Return false if no initialised MPI library
- * with a known ABI is found. */
+/* `front` translates handles: find the MPI library that it calls. Return false if no initialised MPI library with a
+ * known ABI is found. */
 bool ibp_implementation_find_behind(const struct ibp_implementation *front, struct ibp_implementation *found);
 
 /* Return the ABI of a library; IBP_ABI_NONE if unknown. ibprof infers the ABI from symbols that only an implementation

@@ -203,7 +203,7 @@ void ibp_mpi_close(void)
     set_constants();
 }
 
-/* `front` has an unknown ABI: find the MPI library for which it translates handles. */
+/* `front` has an unknown ABI: find the MPI library that it calls with translated handles. */
 static int find_behind(char *why, size_t why_bytes)
 {
     ibp_implementation_version(&front, ibp_mpi.version, sizeof ibp_mpi.version);

@@ -209,7 +209,7 @@ static int open_in(struct ibp_recording_file *recording, const char *folder, con
     return error;
 }
 
-/* Open the file on the storage of the node, in the first folder in which this succeeds. */
+/* Open the file on the storage of the node: try one folder after the other, until the file can be opened. */
 static int open_on_node(struct ibp_recording_file *recording, const struct ibp_file_header *identity)
 {
     char folder[PATH_MAX];

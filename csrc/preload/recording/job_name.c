@@ -42,8 +42,8 @@ static bool name_by_pmix(struct name job)
     return join(job, "PMIX_NAMESPACE", '/', "OMPI_MCA_orte_precondition_transports");
 }
 
-/* LSF's jsrun sets PMIx's variables, and numbers the launches of a batch job. Source: environments under jsrun, which
- * octotiger and Lightning's LSFEnvironment show. */
+/* LSF's jsrun sets PMIx's variables, and numbers the launches of a batch job. Source: jsrun's variables in octotiger
+ * and in Lightning's LSFEnvironment. */
 static bool name_by_jsm(struct name job)
 {
     return *ibp_environment("JSM_NAMESPACE_RANK") && join(job, "PMIX_NAMESPACE", '/', "LSB_JOBID");

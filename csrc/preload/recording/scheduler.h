@@ -11,8 +11,8 @@
 /* Names of the recorded variables, ended by NULL. Variables that are not set are left out of the recording. */
 extern const char *const ibp_scheduler_variables[];
 
-/* Return the text by which `%` and a letter are replaced in IBPROF_OUTPUT; NULL for an unknown letter. `job`: the
- * launcher's name of the job. %j and %A become this name if no batch system has set an identifier. */
+/* Return the text that replaces `%` and a letter in IBPROF_OUTPUT; NULL for an unknown letter. `job`: the launcher's
+ * name of the job. %j and %A become this name if no batch system has set an identifier. */
 const char *ibp_scheduler_value(char letter, const char *job);
 
 #endif

@@ -58,9 +58,9 @@ struct ibp_source_operations {
      * starts. */
     bool (*starts_take_tags)(void);
 
-    /* Start the application's persistent requests by one call of `start`, up to the first request that is a partitioned
-     * message or a collective. Set `result` to the result of `start`, and return the number of started requests, which
-     * may be 0. The pointer is NULL if `labels_sends` is set. */
+    /* Start one or more requests at the beginning of an array of persistent requests, by one call of `start`. Set
+     * `result` to the result of `start`, and return the number of started requests; 0 if the first request is a
+     * partitioned message or a collective. The pointer is NULL if `labels_sends` is set. */
     size_t (*start)(ibp_start_function *start, size_t count, void **requests, int *result);
 
     /* Called after a call has created a communicator, window or file from a communicator; may be NULL. */
@@ -90,7 +90,7 @@ extern IBP_INTERNAL bool ibp_source_unproved;
 /* Why ibprof does not see the messages of this rank; empty if ibprof sees the messages. */
 extern IBP_INTERNAL char ibp_source_why_not[1024];
 
-/* Store notes about traffic that the source does not see in the record of this process. */
+/* Store in the record of this process notes about traffic that the source does not see. */
 void ibp_source_note_gaps(void);
 
 /* After a failed verification: detach the source, and discard its counters. */

@@ -25,8 +25,8 @@ bool ibp_mpich_is_local(uint32_t context);
 /* Return whether a communicator's context is known. `is_local`: the context for messages within the local group. */
 bool ibp_mpich_has_context(ibp_handle communicator, bool is_local);
 
-/* Return the number of the call that sent a message with this context and tag, if the program has freed the call's
- * communicator; otherwise IBP_OPERATION_NONE. */
+/* Return the number of the `ibp_call` that sent a message with this context and tag on a freed communicator;
+ * IBP_OPERATION_NONE if there is no such call. */
 unsigned ibp_mpich_call_of_freed(uint32_t context, uint32_t tag);
 
 /* As ibp_mpich_call_of_freed, but guess the call among calls on freed communicators whose context is unknown. */

@@ -27,7 +27,8 @@ static bool numbers_were_wrong;
 static bool makers_take_tags;
 
 static bool has_taken_tags;
-/* Number of the last call of MPI_Comm_idup or a similar function; IBP_OPERATION_NONE before the first such call. */
+/* Number of the last `ibp_call` of MPI_Comm_idup or a similar function; IBP_OPERATION_NONE before the first such
+ * call. */
 static unsigned duplicating_call = IBP_OPERATION_NONE;
 
 bool ibp_mpich_has_taken_tags(void)
@@ -158,8 +159,8 @@ void ibp_mpich_after_tag(int error)
 }
 
 /* In Intel MPI 2021, a call that creates a communicator, window or file from an intracommunicator allocates one tag,
- * but sends no message with this tag. The exception is MPI_Comm_create_group, after which ibprof does not call this
- * function. */
+ * but sends no message with this tag. The exception is MPI_Comm_create_group: ibprof does not call this function after
+ * it. */
 void ibp_mpich_made_object(ibp_handle parent)
 {
     struct ibp_communicator *communicator;
@@ -297,9 +298,9 @@ static bool is_next_tag(const struct ibp_communicator *communicator, uint32_t ta
     return number >= communicator->tags_taken && number < communicator->tags_taken + FEW;
 }
 
-/* Return whether a message with an unknown context may belong to the current blocking call, because MPICH calls a
- * nonblocking collective inside it. The first message with a tag is from this call: the call sends before it waits, and
- * pending calls can send messages with the same tag only during the wait. */
+/* Return whether a message with an unknown context may belong to a nonblocking collective that MPICH calls inside the
+ * current blocking call. The first message with a tag is from this call: the call sends before it waits, and pending
+ * calls can send messages with the same tag only during the wait. */
 static bool is_of_current_blocking(uint32_t tag)
 {
     const struct ibp_communicator *communicator;
@@ -318,7 +319,7 @@ static bool is_of_blocking_collective(const struct ibp_communicator *communicato
 }
 
 /* A message has shown that MPICH allocated tags for the current call, although this is a blocking collective, or
- * creates a communicator. Correct the number of allocated tags, and return the number of the call. */
+ * creates a communicator. Correct the number of allocated tags, and return the number of the current `ibp_call`. */
 static unsigned blocking_call(struct ibp_communicator *communicator, uint32_t tag)
 {
     makers_take_tags |= makes_communicator() && tag < LOWEST_MARKED_TAG;

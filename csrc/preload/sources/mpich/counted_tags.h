@@ -20,12 +20,12 @@ static inline unsigned ibp_mpich_starting(unsigned operation)
     return ibp_counting ? operation : IBP_OPERATION_UNWANTED;
 }
 
-/* Return the number of the call to which a collective's message with a counted tag belongs. The lock must be held. */
+/* Return the number of the `ibp_call` of a collective's message with a counted tag. The lock must be held. */
 unsigned ibp_mpich_counted_call(uint32_t context, uint32_t tag);
 
-/* Return the number of the MPI_Comm_idup call to which a collective's message without a counted tag belongs. Return
- * IBP_OPERATION_NONE if the message belongs to the present call. MPI_Comm_idup ends with blocking collectives, which
- * MPICH may execute in any later call. The lock must be held. */
+/* For a collective's message without a counted tag, return the number of the `ibp_call` of MPI_Comm_idup that sends the
+ * message; IBP_OPERATION_NONE if the present call sends the message. MPI_Comm_idup ends with blocking collectives,
+ * which MPICH may execute in any later call. The lock must be held. */
 unsigned ibp_mpich_committing_call(uint32_t context);
 
 /* Return whether a message has shown that ibprof counted the tags of a communicator wrongly. */

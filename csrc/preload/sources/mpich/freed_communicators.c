@@ -34,9 +34,9 @@ void ibp_mpich_keep_freed(uint64_t key, struct ibp_communicator *communicator)
     next = (next + 1) % KEPT;
 }
 
-/* Find the freed communicators whose context has the key, and on which a call has the tag. Set `number` to the number
- * of these communicators. For the last of them, set `place` to its index, and return the number of the call. If there
- * are none, return IBP_OPERATION_NONE. */
+/* Find the freed communicators with this key on which a call has the tag. Set `number` to how many there are, and
+ * `place` to the index of the last. Return the number of the last communicator's `ibp_call` with the tag;
+ * IBP_OPERATION_NONE if there is no such communicator. */
 static unsigned find_call(uint64_t key, uint32_t tag, unsigned *place, unsigned *number)
 {
     unsigned call = IBP_OPERATION_NONE;

@@ -16,8 +16,8 @@
  * unknown. */
 void ibp_mpich_keep_freed(uint64_t key, struct ibp_communicator *communicator);
 
-/* Return the number of the call with this tag on a freed communicator whose context has this key; IBP_OPERATION_NONE if
- * there is no such call. */
+/* Return the number of the `ibp_call` with this tag on a freed communicator with this key; IBP_OPERATION_NONE if there
+ * is no such call. */
 unsigned ibp_mpich_freed_call(uint64_t key, uint32_t tag);
 
 /* As ibp_mpich_freed_call, but guess the call among freed communicators whose context is unknown. Return

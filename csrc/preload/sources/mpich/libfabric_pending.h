@@ -14,19 +14,19 @@ struct ibp_fi_announcement {
     uint32_t peer;
     /* The context without the bit that marks collectives, because later messages of the rendezvous lack this bit. */
     uint32_t context;
-    /* Number of the call that sent the announcement. */
+    /* Number of the `ibp_call` that sent the announcement. */
     uint16_t call;
 };
 
 /* Remember an announcement. If the table is full, only count the announcement. */
 void ibp_fi_pend(struct ibp_fi_announcement announcement);
 
-/* Return whether an announcement to a peer with this context may be pending. */
+/* Return whether an announcement with this peer and context may be pending. */
 bool ibp_fi_is_pending(uint32_t peer, uint32_t context);
 
-/* Remove the oldest announcement to a peer with this context, and return the number of the call that sent it. If
- * pending announcements to the peer with this context are from several call sites, return their operation. If the
- * pending announcements have several operations, or if there is no announcement, return IBP_OPERATION_UNATTRIBUTED. */
+/* Remove the oldest announcement with this peer and context, and return the number of the `ibp_call` that sent it. If
+ * pending announcements with this peer and context are from several call sites, return their operation. If they have
+ * several operations, or if there is no announcement, return IBP_OPERATION_UNATTRIBUTED. */
 unsigned ibp_fi_settle(uint32_t peer, uint32_t context);
 
 #endif

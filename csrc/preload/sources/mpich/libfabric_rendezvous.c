@@ -29,10 +29,10 @@
 /* The bit of a context that marks collectives. Announcements may have it; later messages of the rendezvous lack it. */
 #define COLLECTIVE_CONTEXT UINT32_C(1)
 
-static bool was_split; /* a receiver read data of unknown size from the memory of this process */
+static bool was_split; /* a receiver has read the rest of a message, with unknown size, from this process's memory */
 
-/* Announced messages whose bytes ibprof has counted from a header. Announced data may follow in several messages, which
- * must not be counted again. If the data follow by RDMA, the entry remains until a newer entry replaces it. */
+/* A header has shown the size of these announced messages, so their bytes are counted already. The messages with the
+ * data must not be counted again. If the data follow by RDMA, the entry remains until a newer entry replaces it. */
 #define STREAMS 256
 static struct {
     uint64_t bits;
@@ -71,7 +71,7 @@ static void count_announcement(struct ibp_mpich_envelope envelope, struct ibp_fi
     }
 }
 
-/* Return whether a message is a header by which the sender states the size of the announced data. */
+/* Return whether a message is a sender's header with the size of the announced data. */
 static bool has_size(struct ibp_fi_tagged message)
 {
     const size_t size = sizeof(uint64_t);

@@ -29,7 +29,7 @@ struct ibp_mpich_envelope {
 
 void ibp_mpich_count(struct ibp_mpich_envelope envelope, uint32_t peer, uint64_t bytes);
 
-/* ibp_mpich_call_of: return the number of the call to which a message belongs. The lock must be held.
+/* ibp_mpich_call_of: return the number of the `ibp_call` that sent a message. The lock must be held.
  * ibp_mpich_count_for: count bytes that a call sent. The call may have returned. */
 unsigned ibp_mpich_call_of(struct ibp_mpich_envelope envelope);
 void ibp_mpich_count_for(unsigned call, uint32_t peer, uint64_t bytes);
@@ -40,8 +40,8 @@ void ibp_mpich_count_active_message(uint32_t peer, uint64_t bytes);
 void ibp_mpich_count_own(uint32_t peer, uint64_t bytes);
 
 /* Count bytes that this process writes to a peer's memory or reads from it, outside of one-sided calls. After the
- * program has used windows or partitioned requests, count the bytes as control messages, because ibprof counts these
- * calls from their arguments. */
+ * program has used windows or partitioned requests, count the bytes as control messages, because ibprof counts the user
+ * data of these calls from the calls' arguments. */
 void ibp_mpich_count_moved(enum ibp_direction direction, uint32_t peer, uint64_t bytes);
 
 /* The members of struct ibp_source_operations that are equal in both sources for MPICH. */

@@ -14,8 +14,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Send a message to this process. Return 0 if the source saw this message once, with its size and peer, or not at all.
- * Otherwise write the reason to `why` and return -1. */
+/* Send a message to this process. Return 0 if the source did not see the message, or saw it once, with the right size
+ * and peer. Otherwise write the reason to `why` and return -1. */
 int ibp_mpich_probe(char *why, size_t why_bytes);
 
 /* Note a message that the source sees before recording begins, because it may be the message of ibp_mpich_probe. */

@@ -13,8 +13,8 @@ ibp_openmpi_release_function *ibp_openmpi_release;
 
 uint64_t ibp_openmpi_pending;
 
-/* With several threads in MPI: `watched` is the number of requests with callback count_complete, and `ended` is the
- * number of these requests whose callback was called. */
+/* With several threads in MPI: `watched` counts the requests that got the callback count_complete, and `ended` the
+ * calls of this callback. */
 static uint64_t watched, ended;
 
 /* With one thread in MPI: number of requests that the program freed before they completed. Open MPI does not call the
@@ -189,7 +189,7 @@ int ibp_openmpi_release_watched(void **request)
     return ibp_openmpi_release(request);
 }
 
-/* Replace the function that frees a request. Return false if ibprof does not know the present function. */
+/* Replace the function that frees a request. Return false if the request has another function than ibprof expects. */
 static inline bool replace_release(struct ibp_openmpi_request *part)
 {
     if (IBP_UNLIKELY(part->release != (void *)ibp_openmpi_release))

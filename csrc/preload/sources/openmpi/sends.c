@@ -43,8 +43,8 @@ static inline bool see_recent(const struct ibp_context *here, const struct ibp_r
 }
 
 /* Return the member `send` or `isend`, at offset `member`, of the communicator's context. This member has the counter
- * of the last message. Return NULL if the context is not cached, or if the origin of the counter is not the origin of
- * the current call, whose context is `here`. */
+ * of the last message. `here`: the context of the current call. Return NULL if the communicator's context is not
+ * cached, or if the counter has another origin than the current call. */
 static inline const struct ibp_recent *recent_elsewhere(const struct ibp_context *here, size_t member,
                                                         ibp_handle communicator)
 {

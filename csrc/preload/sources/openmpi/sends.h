@@ -38,7 +38,7 @@ static inline void ibp_openmpi_add_sent(uint64_t *amount, uint64_t *bins, size_t
     ibp_add_size(bins, bytes);
 }
 
-/* Number of messages of ibp_openmpi_completion_probe that passed the hooks. */
+/* Number of messages of ibp_openmpi_completion_probe that the hooks have seen. */
 extern IBP_INTERNAL int ibp_openmpi_probes_seen;
 
 #endif

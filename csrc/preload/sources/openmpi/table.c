@@ -57,7 +57,7 @@ static int confirm_layout(const char *const *layout)
     return confirmed;
 }
 
-/* Return the layout of the table; NULL if it is unknown. If the same number of names agrees with both layouts, Open
+/* Return the layout of the table; NULL if it is unknown. If equally many names agree with each of the two layouts, Open
  * MPI's version decides. */
 static const char *const *find_layout(void)
 {
