@@ -289,8 +289,9 @@ def judge_loads(
 def _time_regions(loads: FabricLoads) -> Mapping[str, float] | None:
     """Return the seconds at line rate of each region's most loaded link direction.
 
-    The result is None if there are no ranks, one region, more than `_MOST_REGIONS` regions or too many flows, and if no
-    link's speed is known. The result is also None for adaptive routing, since loads of a region are not estimated.
+    The result is None without ranks, with one region, with more than `_MOST_REGIONS` regions, with too many flows, or
+    if no link's speed is known. The result is also None for adaptive routing, since loads of a region are not
+    estimated.
     """
     from ibprof_converter.hotspots.link_report import DIAGNOSED_FLOWS  # noqa: PLC0415  (as above)
 

@@ -347,7 +347,7 @@ def _list_gaps(
 def _judge_elsewhere(
     subnets: Sequence[Subnet], hosts: Hosts, demand: RankTraffic, given: npt.NDArray[np.int32], options: PlaceOptions
 ) -> CandidateRow:
-    """Judge the present placement if some of its hosts are not among the hosts to choose from, or lack slots there."""
+    """Judge the present placement if the search may not use some of its hosts, or has too few slots on them."""
     slots = assign_slots(hosts, own_hosts(given, None), len(given), options.nic)
     slot_of_rank = slots_on_hosts(slots, given)
     assert slot_of_rank is not None

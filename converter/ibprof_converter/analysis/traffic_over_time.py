@@ -109,7 +109,7 @@ def sum_until(
 
     Args:
         intervals: intervals of a run.
-        amounts: amounts, [row] or [row, kind] for several kinds.
+        amounts: [row], one amount per interval; or [row, kind], one amount per interval and kind.
         first: Unix time of the first edge, in ns.
         edges: float64 [edge], times in ns after `first`; the first time is 0.
 

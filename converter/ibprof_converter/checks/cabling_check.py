@@ -163,7 +163,8 @@ def _find_skipped_ports(fabric: Fabric) -> Iterator[str]:
     """Yield text on port numbers that no switch of a group uses: a common neighbour of these switches may be off.
 
     The switches of a group use the same port numbers for the same neighbours. Unused numbers are reported only if the
-    port numbers of all neighbours have equal distances, such as 1, 3 and 2, 4, and the unused numbers have them too.
+    port numbers to each neighbour have the same distances, such as 1, 3 and 2, 4, and the unused numbers can be divided
+    into sets with these distances.
     """
     level = find_levels(fabric)
     used: dict[int, dict[int, int]] = {}

@@ -104,7 +104,7 @@ Subcommands: TypeAlias = "argparse._SubParsersAction[argparse.ArgumentParser]"
 
 
 BuildCommand: TypeAlias = "Callable[[argparse.Namespace], Callable[..., int | None]]"
-"""Function from parsed arguments to a function that runs the command."""
+"""Function that receives the parsed arguments and returns a function that runs the command."""
 
 
 def add_subcommands(parser: argparse.ArgumentParser) -> Subcommands:
@@ -129,7 +129,8 @@ def add_subcommand(
         summary: line for the list of subcommands.
         examples: text for the subcommand's help, after the arguments.
         description: text for the subcommand's help; by default the summary as a sentence.
-        build: function from parsed arguments to a function that runs the command; None if the caller runs it.
+        build: function that receives the parsed arguments and returns a function that runs the command; None if the
+            caller runs it.
         shown: options in the short `--help`; empty for all options.
 
     Returns:

@@ -31,7 +31,7 @@ from ibprof_converter.cli.input_arguments import (
 NAME = "ibprof-layout"
 
 _OF_TRAFFIC = ("panels", "placement", "rails", "nic", "by", "used", "full_scale", "counters", "max_unrouted")
-"""Options that are invalid with --check and --patterns, which read no traffic; all of `OUTPUT_FILES` are too."""
+"""Options that, like `OUTPUT_FILES`, are invalid with --check and --patterns, which read no traffic."""
 
 _SAMPLES = 20
 """Default of --samples, the number of random samples of each pattern."""

@@ -133,7 +133,7 @@ def diagnose_traffic(
 def _name_loaders(placed: Traffic, situation: Situation, causes: Sequence[LoadCause]) -> Iterator[LoadCause]:
     """Yield the causes, each with the senders on the link that is busiest before the cause's remedy.
 
-    Causes after a remedy that changes the flows are yielded without senders.
+    If an earlier remedy changes the flows, a cause is yielded without senders.
     """
     before = situation
     for cause in causes:

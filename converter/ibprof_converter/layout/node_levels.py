@@ -115,7 +115,7 @@ _ALIKE = 0.5
 
 
 def lower_hostless(fabric: Fabric, level: npt.NDArray[np.int32]) -> npt.NDArray[np.int32]:
-    """Return the levels after moving switches that have no hosts below to the level of switches with similar cabling.
+    """Return the levels; a switch without hosts below it gets the level of switches with similar cabling.
 
     Args:
         fabric: the nodes and links.
@@ -243,7 +243,7 @@ class SlowSwitch:
 
 
 def find_slow_switches(fabric: Fabric, level: npt.NDArray[np.int32]) -> list[SlowSwitch]:
-    """Return the switches whose links to some level all have the same speed, below the usual speed of such links.
+    """Return the switches whose links to some level have one speed, below the usual speed between the two levels.
 
     The usual speed is the commonest; of equally common speeds, the faster. A switch with a single link to a level is
     left out: the link may have the fault, not the switch.

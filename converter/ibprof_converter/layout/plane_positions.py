@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Positions in a plane, for fabrics without levels: many links join switches of the same level, as in a torus.
+"""Positions for fabrics that are drawn without levels: many links join switches of one level, as in a torus.
 
 The cabling selects the first of these methods that fits:
 
 * A grid, for tori and hypercubes, which are products of rings, paths and pairs.
 * A circle of groups, for dragonflies, whose groups are fully connected.
-* For any other graph, distances in the plane that approximate the hops between switches.
+* For any other graph, positions whose distances approximate the hops between switches.
 """
 
 from __future__ import annotations
@@ -25,10 +25,10 @@ Points = npt.NDArray[np.float64]
 """x (to the right) and y (up) of each switch: float64 [switch, 2]. Neighbours have a distance of about 1."""
 
 _FLAT_SHARE = 0.3
-"""A fabric is drawn in a plane if links within levels / links between switches exceeds this."""
+"""A fabric is drawn without levels if links within levels / links between switches exceeds this."""
 
 _FEWEST = 4
-"""Smallest number of switches of a fabric that is drawn in a plane."""
+"""Smallest number of switches of a fabric that is drawn without levels."""
 
 _ASIDE = 0.25
 """Offset of the two sides of a folded ring from its middle line, so that all lines have equal distances."""
@@ -40,7 +40,7 @@ _BELOW = 0.45
 """Distance of hosts below their switch in other drawings."""
 
 _DIAGONAL_GAP = 0.5
-"""Space between the diagonals of neighbouring grid cells; a diagonal shows all factors but the two longest."""
+"""Space between the diagonals of neighbouring grid cells; a diagonal shows the factors after the two longest."""
 
 _GROUP_GAP = 1.5
 """Space between neighbouring groups on the circle."""
@@ -141,7 +141,7 @@ def position_on_grid(graph: list[set[int]]) -> Points | None:
     bent = (np.arange(steps) + 0.5) / max(steps, 1)
     across, up = (np.concatenate([[0.0], np.cumsum(1 + bend)]) for bend in (1 - bent, bent))
     pitch = across[-1] + 1 + (_DIAGONAL_GAP if steps else 0)
-    # The two sides of a folded ring along x are moved apart in y, and those of a ring along y in x.
+    # The two sides of a folded ring along x are moved apart in y, and the sides of a ring along y in x.
     return np.stack(
         [x * pitch + across[diagonal] + _ASIDE * y_side, y * pitch + up[diagonal] + _ASIDE * x_side], axis=1
     )
@@ -322,7 +322,7 @@ def _count_hops(graph: list[set[int]], start: int) -> npt.NDArray[np.float64]:
 
 
 def _relax(graph: list[set[int]], points: Points) -> Points:
-    """Return the positions after stress majorisation, where the wanted distances are the hops."""
+    """Return the positions after stress majorisation; the wanted distances are the hops."""
     hops = np.stack([_count_hops(graph, node) for node in range(len(graph))])
     wanted = np.maximum(hops, 1)
     weight = np.where(hops > 0, wanted**-2, 0.0)

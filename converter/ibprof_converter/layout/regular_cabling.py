@@ -360,7 +360,7 @@ def _fit_torus(nodes: int, edges: npt.NDArray[np.integer]) -> Misfits | None:
     if completed is None:
         return None
     sides, added = completed
-    # An edge without a square in the graph is intended if the completed torus has it: other edges of its squares lack.
+    # An edge without a square in the graph is intended if the completed torus has it: its squares lacked other edges.
     pairs = [tuple(sorted(pair)) for pair in added]
     fits = [link for link in wrong.tolist() if tuple(sorted(edges[link].tolist())) in pairs]
     for link in fits:

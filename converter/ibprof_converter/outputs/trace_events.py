@@ -110,7 +110,7 @@ def _list_events(
 
 
 def _split_by_rank(rank: npt.NDArray[np.int32]) -> Callable[[int], Rows]:
-    """Return a function from a rank to the indices of its rows."""
+    """Return a function that returns the indices of a rank's rows."""
     order = np.argsort(rank, kind="stable")
     ordered = rank[order]
 

@@ -138,7 +138,7 @@ def _bound_of_rail(problem: PlacementProblem, rail: int) -> float:
 
 
 def _count_spared(leaf: npt.NDArray[np.uint32], host: npt.NDArray[np.uint32], leaves: int) -> npt.NDArray[np.int64]:
-    """Return for each leaf the largest count among its slots: int64 [leaf].
+    """Return for each leaf the largest count of a slot behind it: int64 [leaf].
 
     A slot's count is the number of slots on the same leaf or the same host, including itself.
 
@@ -172,7 +172,7 @@ def _from_elsewhere(neighbours: Neighbours, amount: npt.NDArray[np.int64], slots
 def _largest_rate_into_port(paths: SwitchPaths, rail: int, rate: npt.NDArray[np.float64]) -> float:
     """Return the largest total rate into a port.
 
-    A port's total is summed over the link directions that are the last between switches on a path to the port.
+    A port's total is the sum over the last switch-to-switch link directions of all paths to the port.
     """
     ports = paths.lid.shape[1]
     step = max(_PATHS // paths.leaves, 1)

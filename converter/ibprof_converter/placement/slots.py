@@ -42,8 +42,8 @@ class RankSlots:
         group: uint32 [host], index of each host's leaf switch, ascending from 0; for a host with several adapters, the
             first adapter's leaf switch.
         host_of_slot: uint32 [slot], host of each slot, ascending.
-        port_of_slot: uint32 [slot], port that the slot's rank uses. A port here is one adapter of the host on each
-            rail.
+        port_of_slot: uint32 [slot], port that the slot's rank uses. Here a port means adapters of one host, one adapter
+            on each rail.
         lid: int32 [port, rail], LIDs of the port's adapters.
         nic: method that chose among a host's adapters; None if no host has several adapters on one rail.
         is_whole: true if ranks must occupy as few hosts as possible, like jobs on GPUs.
@@ -63,7 +63,7 @@ class RankSlots:
 
     @property
     def groups(self) -> RankSlots:
-        """The slots of groups of `together` ranks: one slot for each `together` successive slots."""
+        """The slots of groups of `together` ranks: the first of each `together` successive slots."""
         every = slice(None, None, self.together)
         return replace(self, host_of_slot=self.host_of_slot[every], port_of_slot=self.port_of_slot[every], together=1)
 
@@ -73,7 +73,7 @@ class RankSlots:
         return self.number((first + np.arange(self.together)).ravel().astype(np.uint32))
 
     def keeps_groups(self, slot_of_rank: npt.NDArray[np.uint32]) -> bool:
-        """Return true if each `together` successive ranks occupy, in order, the slots of one slot of `groups`."""
+        """Return true if each `together` successive ranks occupy, in order, the slots behind one slot of `groups`."""
         of_group = slot_of_rank.astype(np.int64).reshape(-1, self.together)
         own = of_group[:, :1] // self.together * self.together + np.arange(self.together)
         return bool((of_group == own).all())
@@ -130,7 +130,7 @@ class RankSlots:
         return tuple(subnets) * (columns // len(subnets))
 
     def number(self, slot_of_rank: npt.NDArray[np.uint32]) -> npt.NDArray[np.uint32]:
-        """Return the placement with ranks of `is_numbered` hosts on their host's first slots, in rank order."""
+        """Return the placement after the ranks on each `is_numbered` host move to its first slots, in rank order."""
         host = self.host_of_slot[slot_of_rank]
         in_order = self.first_slot_of_host[host] + adapter_policies.number_on_host(host)
         return np.where(self.is_numbered[host], in_order, slot_of_rank).astype(np.uint32)
@@ -211,8 +211,9 @@ def _find_ports(
 def _spread_ports(ports: npt.NDArray[np.int32]) -> npt.NDArray[np.int32]:
     """Return the LIDs of the hosts' adapters as if each adapter was on a separate rail: int32 [host, adapter].
 
-    Part i of a message leaves by adapter i and enters by adapter i, modulo the number of adapters of the host. If the
-    largest number of adapters is a multiple of each host's number, separate rails have the same effect.
+    Part i of a message leaves by adapter i mod m and enters by adapter i mod n, if the sender's host has m adapters and
+    the receiver's host n. If the largest number of adapters is a multiple of each host's number, separate rails have
+    the same effect.
 
     Raises:
         UsageError: the largest number of adapters is no multiple of a host's number, or there are several subnets.

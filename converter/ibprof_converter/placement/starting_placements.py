@@ -50,7 +50,7 @@ def packed_slots(slots: RankSlots, ranks: int) -> SlotOfRank:
 
 
 def spread_slots(slots: RankSlots, ranks: int) -> SlotOfRank:
-    """Return one slot of each leaf switch in turn, like `--placement spread`; with `is_whole`, one whole host."""
+    """Return one slot (with `is_whole`, one whole host) of each leaf switch in turn, like `--placement spread`."""
     slot = np.arange(slots.count)
     of_host = slot - np.searchsorted(slots.host_of_slot, slots.host_of_slot)
     host_of_leaf = slots.host_of_slot - np.searchsorted(slots.group, slots.group)[slots.host_of_slot]
@@ -60,7 +60,7 @@ def spread_slots(slots: RankSlots, ranks: int) -> SlotOfRank:
 
 
 def random_slots(slots: RankSlots, ranks: int, seed: int) -> SlotOfRank:
-    """Return random slots, or random whole hosts; with one slot per host, the hosts of `--placement random:SEED`."""
+    """Return random slots, or random whole hosts; with one slot per host, like `--placement random:SEED`."""
     if slots.together > 1:
         return slots.place_groups(random_slots(slots.groups, ranks // slots.together, seed))
     if slots.is_whole:
@@ -115,9 +115,9 @@ def near_groups(slots: RankSlots, paths: SwitchPaths, ranks: int) -> list[int]:
     """Return the leaf switches (groups) in an order whose first groups have slots for all ranks and are close together.
 
     For each group there is a candidate order: this group, then all other groups sorted by distance (hops of routes)
-    from it. For each order, the first groups that have slots for all ranks are used: the distances of their slots from
-    the first group are summed. The order with the smallest sum is chosen. If several orders have this sum, the order
-    that needs the fewest groups is chosen.
+    from it. Each order uses its first groups, as few as have slots for all ranks. The distances of their slots from the
+    first group are summed. The order with the smallest sum is chosen. If several orders have this sum, the order that
+    needs the fewest groups is chosen.
     """
     size = np.diff(slots.first_slot_of_group.astype(np.int64))
     distance = _distances(slots, paths)
@@ -283,7 +283,8 @@ def find_grids(neighbours: Neighbours) -> list[npt.NDArray[np.int64]]:
     """Return possible grids of the program, each as the positions of the ranks: int64 [rank, axis].
 
     A grid is recognised by the pairs of ranks that exchange most bytes. The two rank numbers of such a pair differ by
-    1, by the length of a row, or by the size of a plane. Successive ranks are adjacent along axis 0.
+    1, by the length of axis 0, or by the product of the lengths of axes 0 and 1. Successive ranks are adjacent along
+    axis 0.
     """
     ranks = len(neighbours.first) - 1
     step = np.abs(neighbours.rank.astype(np.int64) - neighbours.owner().astype(np.int64))

@@ -71,7 +71,7 @@ class Energy:
         """Return the energy for a goal, starting from a placement with the given score."""
         seconds = problem.paths.seconds_per_byte
         between = np.arange(len(seconds)) < problem.paths.between_switches
-        between[-1] = True  # the last entry, bytes without a route, is part of the energy for each goal
+        between[-1] = True  # the last entry, bytes without a route, counts for every goal
         limit = np.full(len(seconds), _NO_LIMIT)
         unit = np.where(between, seconds / (score.max_seconds or score.bottleneck_seconds or 1.0), 0.0)
         if goal is not Goal.BOTTLENECK:

@@ -32,9 +32,9 @@ _NO_ROUTE_FACTOR = 1e3
 class SwitchPaths:
     """Paths between ports of hosts, as indices into one list of link directions of all rails.
 
-    A port here has one adapter of a host on each rail. A leaf is a switch to which ports are cabled. All ports at one
-    leaf take the same path to a given port. Each path is computed when it is needed: the paths from all leaves to all
-    ports of a large fabric need gigabytes.
+    Here a port means adapters of one host, one adapter on each rail. A leaf is a switch to which ports are cabled. All
+    ports at one leaf take the same path to a given port. Each path is computed when it is needed: the paths from all
+    leaves to all ports of a large fabric need gigabytes.
 
     Attributes:
         routes: routes of each rail.

@@ -61,7 +61,7 @@ class ThickLink:
 
 
 def open_picture(form: Form, height: float, said: str) -> str:
-    """Return the opening tag of the picture in one form."""
+    """Return the opening tag of the SVG picture in the given form."""
     size = f'width="{form.width}" height="{height:.0f}" viewBox="0 0 {form.width} {height:.0f}"'
     return f'<svg class="network {form.name}" {size} role="img" aria-label="{html.escape(said)}">'
 

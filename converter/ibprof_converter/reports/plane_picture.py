@@ -169,7 +169,7 @@ def _place_hosts(part: UsedPart, spots: dict[int, Spot], size: Point, width: flo
 
 
 def _count_covered(host: Spot, switch: Point, spots: dict[int, Spot], between: Sequence[Point]) -> float:
-    """Return a penalty for a host's position: higher for each element or thick link that host or link would cover."""
+    """Return a penalty for a host's position: it grows with the elements and thick links that host and link cover."""
     way = [tuple(a + (b - a) * step / 4 for a, b in zip(switch, host.middle, strict=True)) for step in range(1, 4)]
     covered = sum(3 * host.overlaps(other) for other in spots.values())
     covered += sum(other.middle != switch and other.holds((x, y), _DOT) for other in spots.values() for x, y in way)
@@ -211,7 +211,7 @@ def _bow(start: Spot, end: Spot, least: float = 0.0) -> Curve:
 
 
 def _join(pairs: npt.NDArray[np.intp], spots: dict[int, Spot]) -> list[Curve]:
-    """Return a curve for each distinct pair of drawn elements, the same for both orders of the pair."""
+    """Return a curve for each pair of drawn elements, at most `_MOST_LINKS`; a pair equals its reverse."""
     joined: dict[tuple[Spot, Spot], None] = {}
     for one, other in pairs.tolist():
         if one in spots and other in spots and spots[one] != spots[other]:
@@ -244,7 +244,7 @@ def _label_dots(
 NO_GROUP = -1
 
 _FOLDED_TURN = 0.15
-"""Angle on the circle of a folded group / angle of an unfolded group."""
+"""Angle of a folded group on the circle / angle of an unfolded group."""
 
 _WIDEST_TURN = 1.1
 """Largest half angle of a group on the circle, in radians; tan() needs less than pi/2."""

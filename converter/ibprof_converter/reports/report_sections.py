@@ -18,7 +18,7 @@ class ValueKind(Enum):
 
     TEXT = "text"
     WRITTEN = "written"
-    """Text of a formatted number, for columns with numbers of several kinds."""
+    """A number that is already formatted as text, for columns with numbers of several kinds."""
     BYTES = "bytes"
     EXACT = "exact"
     """Bytes with all digits."""

@@ -83,8 +83,8 @@ def _note_short_tables(
 ) -> None:
     """Note incomplete tables.
 
-    The tools write the number of entries after each table. A table with a different number is incomplete. If the
-    number is missing, a table is incomplete if it lacks entries at its end.
+    The tools write the number of entries after each table. A table with a different number is incomplete. A table
+    without this number is incomplete if it lacks entries at its end.
     """
     bounds = [*stanzas.entry, len(entries.lid)]
     for table, (begin, end) in enumerate(pairwise(bounds)):

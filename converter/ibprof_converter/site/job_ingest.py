@@ -96,7 +96,7 @@ def _read(path: Path) -> Iterator[pa.Table]:
 
 
 def _with_owner(jobs: pa.Table, uid: int) -> pa.Table:
-    """Return jobs with the owner of their file as user, unless the owner is root or the ingesting user."""
+    """Return jobs with their file's owner as user; unchanged if the owner is root or the ingesting user."""
     if uid in (0, os.geteuid()):
         return jobs
     column = jobs.schema.get_field_index("user")

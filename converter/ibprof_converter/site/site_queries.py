@@ -181,8 +181,8 @@ class SiteQueries:
     def compare_waiting(self, job: str, top: int = TOP) -> Rows:
         """Correlate a job's time in MPI calls with the traffic of each other job that shares link directions.
 
-        For each interval of the job, one series has the job's seconds in MPI calls, the other the bytes that the other
-        job sent. The 95% interval is by Fisher's transformation with the effective number of independent intervals.
+        The two series have a value for each interval of the job: its seconds in MPI calls, and the other job's sent
+        bytes. The 95% interval is by Fisher's transformation with the effective number of independent intervals.
 
         Source: M. S. Bartlett, J. Royal Stat. Soc. 98 (1935) 536, for autocorrelated series.
 

@@ -69,7 +69,7 @@ class Hosts:
         of_node: for each rail int32 [node], index of the adapter's host; `NO_HOST` for all other nodes.
         shared: host names that identify no host, because several adapters of a rail have the same description.
         left_out: for each rail bool [node], true for adapters whose ports are left out (`Fabric.is_left_out`).
-        in_turn: int32 [host, rail, turn], value of `turns`; None if no host is known to lack an adapter.
+        in_turn: int32 [host, rail, turn], result of `turns`; None if no host is known to lack an adapter.
         lacking: host -> names of adapters that this host lacks and similar hosts have.
         uncertain: hosts with fewer adapters than most hosts, if adapter names do not show which adapters are missing.
     """
@@ -306,7 +306,7 @@ def _find_turns(hosts: Hosts, fabrics: Sequence[Fabric]) -> Hosts:
 
 
 def _find_whole(own: tuple[str, ...], kinds: Counter[tuple[str, ...]]) -> tuple[str, ...] | None:
-    """Return a longer list with all names in `own` that at least as many hosts have as `own`; None if there is none."""
+    """Return a longer list that has all names in `own` and belongs to at least as many hosts; None if there is none."""
     wholes = [
         kind
         for kind, number in kinds.most_common(_MOST_KINDS)

@@ -380,10 +380,10 @@ def _divide_by_partition(machines: _Machines) -> set[Slot]:
 
 
 def _divide_by_speed(machines: _Machines) -> set[Slot]:
-    """Return the slots below the highest speed, unless there are more of them than slots with the highest speed.
+    """Return the slots below the highest speed if they are at most half of all slots.
 
-    Return the fastest slots if all slower slots have one speed, and are at least `_MANY_TIMES` times as many as the
-    fastest slots. Return an empty set in all other cases, and if a speed is unknown.
+    Otherwise, return the fastest slots if all slower slots have one speed, and are at least `_MANY_TIMES` times as many
+    as the fastest slots. Return an empty set in all other cases, and if a speed is unknown.
     """
     speed = {slot: float(np.nanmax([0.0, *_usual(members)])) for slot, members in machines.slots.items()}
     fastest = max(speed.values())
@@ -417,10 +417,10 @@ def _usual(members: Sequence[_Adapter]) -> list[float]:
 def _divide_by_wiring(machines: _Machines) -> set[Slot]:
     """Return the slots that are cabled to networks or leaf switches of storage servers.
 
-    They must be fewer than half of all slots; a slot must be at a storage server's leaf switch on most hosts, or on no
-    host. Otherwise, return the slots that share a leaf switch on most hosts, if fewer than half of the slots do. Only
-    machines with a storage server's name count as storage servers: a host of the subnet manager may be at a leaf switch
-    of compute adapters. The wiring of most machines decides, since single cables may be swapped.
+    They must be fewer than half of all slots; each slot must be at a storage server's leaf switch on most hosts, or on
+    no host. Otherwise, return the slots that share a leaf switch on most hosts, if they are fewer than half of all
+    slots. Only machines with a storage server's name count as storage servers: a host of the subnet manager may be at a
+    leaf switch of compute adapters. The wiring of most machines decides, since single cables may be swapped.
     """
     slots = set(machines.slots)
     outside = {slot for slot in slots if slot[0] in machines.networks_of_servers}
@@ -440,7 +440,7 @@ def _divide_by_wiring(machines: _Machines) -> set[Slot]:
 def _group_slots(
     values: Mapping[Slot, Mapping[int, frozenset[tuple[int, int]]]], is_shared: Callable[[Any, Any], bool]
 ) -> list[set[Slot]]:
-    """Return groups of slots: on most hosts, the value of each slot agrees with that of the first slot in its group.
+    """Return groups of slots: on most hosts, the values of a slot and of its group's first slot agree.
 
     Args:
         values: slot -> host -> P_Keys or leaf switches.

@@ -148,7 +148,8 @@ class _Reader:
 
     Args:
         root: name of the outermost element.
-        start: function of the name, attributes and line of an element, and the numbers of the elements that enclose it.
+        start: function that is called with the name, attributes and line of each element, and with the numbers of the
+            elements around it.
     """
 
     def __init__(self, path: Path, root: str, start: Callable[[str, Attributes, int, tuple[int, ...]], None]) -> None:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Read the argument TRAFFIC of any kind. Choose the part of the traffic that some calls of the program sent."""
+"""Read the argument TRAFFIC of any kind, and choose the traffic of calls that the user names."""
 
 from __future__ import annotations
 

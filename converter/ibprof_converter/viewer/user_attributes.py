@@ -192,7 +192,7 @@ def _coordinate(path: Path, line: int, name: str, text: str) -> float:
 
 
 def _make_finder(kind: str, fabrics: Sequence[Fabric], hosts: Hosts) -> Callable[[str], Sequence[int]]:
-    """Return a function from a row's first cell to the nodes that it names; no nodes for an unknown name."""
+    """Return a function that returns the nodes named in a row's first cell; no nodes for an unknown name."""
     first = np.cumsum([0, *(fabric.nodes for fabric in fabrics)]).tolist()
     nodes_of: dict[int | str, list[int]] = {}
     for rail, fabric in enumerate(fabrics):

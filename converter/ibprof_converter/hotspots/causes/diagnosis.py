@@ -6,8 +6,8 @@ the narrowest cut, bytes across the cut / speed of its links, is a lower bound f
 
 Then repairs of faults are tried, alone and together. If no repair helps, other changes are tried. New forwarding tables
 are tried only if ideal tables would be the remedy. The best change leaves the shortest time of the most loaded link
-direction. The remedy is the cheapest change that leaves at most 5% more time. The search for the next cause starts with
-this remedy applied.
+direction. The remedy is the cheapest change that leaves at most 5% more time than the best change. The search for the
+next cause starts with this remedy applied.
 """
 
 from __future__ import annotations
@@ -266,7 +266,7 @@ class _RepairTrials:
     def choose(self) -> Repairs | None:
         """Return the repairs that lower the largest link time most; None if no repairs help.
 
-        Repairs of one cause are combined. Only if no cause's repairs help, all faults are repaired together.
+        Repairs of one cause are combined. If no cause's repairs help, all faults are repaired together.
         """
         groups = []
         for cause in dict.fromkeys(repair.cause for repair in self._repairs):

@@ -142,7 +142,7 @@ def _number_parts(fabric: Fabric, level: npt.NDArray[np.int32], top: int) -> npt
 
 
 def _list_moves(situation: Situation, cut: SwitchCut) -> list[str]:
-    """Return advice without new links: use more parts of the fabric, or place ranks that send to each other in one."""
+    """Return advice without new links: use more parts of the fabric, or place communicating ranks in one part."""
     if cut.found_by != _BY_LEVEL:
         return []
     fabric = situation.subnets[cut.rail].fabric
@@ -262,7 +262,7 @@ def _narrowest(
     destination: npt.NDArray[np.int32],
     amount: npt.NDArray[np.float64],
 ) -> SwitchCut | None:
-    """Return the cut around the part (int64 [node]) with the longest time; None if no bytes cross a cut."""
+    """Return the cut around a part with the longest time; None if no bytes cross a cut. `part`: int64 [node]."""
     parts = int(part.max(initial=0)) + 1
     gbps = np.nan_to_num(fabric.link_gbps)
     of_ends = part[fabric.link_node]

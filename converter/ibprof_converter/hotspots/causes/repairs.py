@@ -33,14 +33,14 @@ _SLOWER = 0.99
 _FEW = 0.25
 """Fewer links than usual are a fault if at most 25% of a level's switches, or one switch, have fewer.
 
-If more switches have fewer links, the fabric was built so.
+If more than 25% of the switches have fewer links, the fabric was built so.
 """
 
 _CABLES_ADVISED = 1
-"""Number of cables that the advice on a switch names; the change names all."""
+"""Number of cables of a switch that `Repair.advice` names; `Repair.change` names all."""
 
 _LOCAL = 1.25
-"""A switch is an outlier if its speed of host links / speed of uplinks exceeds 1.25 times the median of its level."""
+"""A switch is an outlier if its host links' speed / its uplinks' speed exceeds 1.25 times the level's median."""
 
 _OF_LINKS = ("link_node", "link_port", "link_gbps", "link_lanes", "link_half", "link_unequal")
 
@@ -249,10 +249,10 @@ def _describe_missing(
 
 
 def _find_few_uplinks(situation: Situation, rail: int) -> Iterator[Repair]:
-    """Find switches with too few uplinks, at the most loaded link direction between switches.
+    """Find which ends of the most loaded link between switches have too few uplinks.
 
     The cause is OVERSUBSCRIPTION for a leaf whose uplinks are too slow for its hosts (`_LOCAL`), unless the leaf lacks
-    only a quarter of the usual uplinks or less. For any other switch with fewer uplinks than usual, the cause is
+    one, or up to a quarter, of the usual uplinks. For any other switch with fewer uplinks than usual, the cause is
     MISSING_UPLINK. At the top level, links within the level count as uplinks.
     """
     busiest = situation.most_loaded_between_switches()
@@ -265,7 +265,7 @@ def _find_few_uplinks(situation: Situation, rail: int) -> Iterator[Repair]:
     uplinks = np.bincount(fabric.link_node[upward], minlength=fabric.nodes)
     at_hosts = np.broadcast_to(~is_switch[fabric.link_node].all(axis=1)[:, np.newaxis], upward.shape)
     hosts = np.bincount(fabric.link_node[at_hosts], minlength=fabric.nodes)
-    # Count the links of a slow switch with the usual speed: more uplinks would not repair slow links.
+    # Use the usual speed for the links of a slow switch: more uplinks would not repair slow links.
     speed = np.nan_to_num(fabric.link_gbps)
     for switch in find_slow_switches(fabric, level):
         speed[switch.links] = switch.usual
@@ -315,9 +315,9 @@ def _find_few_uplinks(situation: Situation, rail: int) -> Iterator[Repair]:
 def _plan_uplinks(fabric: Fabric, level: npt.NDArray[np.int32], node: int, count: int) -> list[Cable]:
     """Plan cables from a switch to switches of the next level, first to those with the fewest links to the switch.
 
-    Switches with links to the switch's siblings are preferred. Siblings are switches of its level that have a common
-    neighbour with it on the next level. At the top level, cables lead to the same level. The result is empty if there
-    are too few free ports.
+    Switches with links to the switch's siblings are preferred. Siblings are switches of the same level that share a
+    neighbour on the next level. At the top level, cables lead to the same level. The result is empty if there are too
+    few free ports.
     """
     is_switch = fabric.node_kind == NodeKind.SWITCH
     is_top = not (level[is_switch] > level[node]).any()

@@ -72,7 +72,7 @@ _ADVICE: Mapping[str, Mapping[str, str]] = {
 
 
 def try_adapters(situation: Situation) -> Iterator[Change]:
-    """Try to divide the bytes of each pair of hosts evenly over rails, and to divide them evenly over adapters."""
+    """Try two changes: divide the bytes of each pair of hosts evenly over rails, and evenly over adapters."""
     rails = len(situation.subnets)
     flows = situation.flows
     if not len(flows.bytes):
@@ -128,7 +128,7 @@ def _share_over_adapters(situation: Situation) -> PairBytes:
 
 
 def _share_over_rails(situation: Situation) -> PairBytes:
-    """Divide the bytes of each pair of hosts evenly over their common rails; adapter i of a host stays adapter i."""
+    """Divide the bytes of adapters i and j of two hosts evenly over adapters i and j of each common rail."""
     flows, hosts = situation.flows, situation.hosts
     source, destination = situation.flow_hosts
     known = np.flatnonzero((source != NO_HOST) & (destination != NO_HOST))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A Fabric and its tables from switches, hosts and cables, for all generators."""
+"""Build a Fabric and its tables from switches, hosts and cables, for all generators."""
 
 from __future__ import annotations
 

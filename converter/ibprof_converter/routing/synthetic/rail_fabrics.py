@@ -43,7 +43,7 @@ class RailSizes:
 
     @property
     def subnets(self) -> int:
-        """Number of subnets: the planes of each rail if rails are apart, else the planes of all rails."""
+        """Number of subnets: `planes` * `rails` if each rail is separate (`apart`), else `planes`."""
         return self.planes * (self.rails if self.apart else 1)
 
 

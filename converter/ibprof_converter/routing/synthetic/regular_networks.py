@@ -119,8 +119,8 @@ def _cable_up(
 def generate_codes_tree(name: str, leaves: int, radix: int, gbps: float = 100.0, rail: int = 0) -> SyntheticSubnet:
     """Return CODES' fat-tree.
 
-    Order of ports: a leaf has hosts, then the second-level switches of its pod. A second-level switch has leaves, then
-    top switches. A top switch has the second-level switches of the first pod, of the second pod, and so on.
+    The ports of a leaf lead to its hosts, then to the second-level switches of its pod. The ports of a second-level
+    switch lead to leaves, then to top switches. The ports of a top switch lead to second-level switches, pod by pod.
 
     Args:
         name: the name that the user wrote.
