@@ -19,6 +19,7 @@ from ibprof_lab.lab_choices import STATISTICS
 from ibprof_lab.latency.files.delay_files import read_delays, write_delays
 from ibprof_lab.latency.files.netcdf_files import write_classic
 from ibprof_lab.latency.model.delays import Delays, clear_diagonal, empty_delays
+from ibprof_testing.paths import DATA
 from ibprof_testing.strategies import scale_examples
 
 Form = Literal["NETCDF3_CLASSIC", "NETCDF3_64BIT_OFFSET", "NETCDF3_64BIT_DATA", "NETCDF4_CLASSIC", "NETCDF4"]
@@ -280,10 +281,12 @@ def test_a_damaged_byte_ends_in_delays_or_an_input_error(place: int, value: int)
     import tempfile  # noqa: PLC0415
 
     with tempfile.TemporaryDirectory() as folder:
-        for make in ("netcdf", "classic"):
+        for make in ("netcdf", "classic", "nvbandwidth"):
             path = Path(folder) / "run_median.nc"
             if make == "netcdf":
                 write_delays(path, sample())
+            elif make == "nvbandwidth":
+                path.write_bytes((DATA / "delays" / "nvbandwidth.json").read_bytes())
             else:
                 write_classic(Path(folder) / "run", sample())
             content = bytearray(path.read_bytes())

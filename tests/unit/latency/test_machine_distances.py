@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import numpy as np
@@ -93,7 +94,30 @@ def test_the_table_that_matters_is_chosen_of_several(name: str, row: int, micros
     assert np.allclose(read_delays(DELAYS / name).median[0, row] * 1e6, microseconds)
 
 
-@pytest.mark.parametrize("name", ["nvbandwidth.out", "p2p_bandwidth_latency_test.out"])
+def test_json_of_nvbandwidth_has_the_delays_of_its_text(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    text, found = (read_delays(DELAYS / f"nvbandwidth.{ending}") for ending in ("out", "json"))
+    assert found.labels == text.labels
+    assert np.allclose(found.median, text.median, rtol=0, atol=0.006e-9)  # the text has two decimals
+    compact = tmp_path / "compact.json"
+    compact.write_text(json.dumps(json.loads((DELAYS / "nvbandwidth.json").read_text())))
+    assert np.array_equal(read_delays(compact).median, found.median)
+    assert main(["infer", str(compact), "--bootstrap", "0"]) == 0
+    assert "switch2: [2-3]" in capsys.readouterr().out
+
+
+def test_json_of_nvbandwidth_without_delays_ends_with_status_3(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    path = tmp_path / "bandwidths.json"
+    path.write_text((DELAYS / "nvbandwidth.json").read_text().replace("(ns)", "(GB/s)"))
+    assert main(["infer", str(path)]) == 3
+    assert f"{path}:17: expected a table of delays, found 'memcpy CE GPU(row) -> GPU" in capsys.readouterr().err
+    path.write_text('{"nvbandwidth": {"error": "ERROR: no device"}}')
+    with pytest.raises(InputError, match="expected a table of delays, found none"):
+        read_delays(path)
+
+
+@pytest.mark.parametrize("name", ["nvbandwidth.out", "nvbandwidth.json", "p2p_bandwidth_latency_test.out"])
 def test_gpus_behind_two_switches_are_found(name: str) -> None:
     assert frozenset({2, 3}) in infer(take_pair_delays(read_delays(DELAYS / name))).topology.find_splits()
 
@@ -109,6 +133,15 @@ def test_gpus_behind_two_switches_are_found(name: str) -> None:
         ("lstopo_distances.xml", "</topology>", "", r"expected XML of lstopo, found no element found"),
         ("lstopo_distances.xml", "21 21 21 21", "21 21 21 x", r"expected 16 distances of 4 objects"),
         ("core_to_core_latency.out", "      3 ", "      4 ", r":13: expected 3 delays of core 4, found '3"),
+        ("nvbandwidth.json", '"1228.28"', '"fast"', r":86: expected a delay, found 'fast'"),
+        (
+            "nvbandwidth.json",
+            '"1228.28",',
+            "",
+            r":84: expected a square table of delays .*, found 3 values in a row, and 4",
+        ),
+        ("nvbandwidth.json", '"1228.28",', '"1228.28"', r":87: expected JSON of nvbandwidth, found Expecting ',' del"),
+        ("nvbandwidth.json", "SM GPU(row)", "SM (row)", r":69: expected one table of delays, found another: 'Device"),
     ],
 )
 def test_damage_is_refused_with_its_line(tmp_path: Path, name: str, old: str, new: str, message: str) -> None:

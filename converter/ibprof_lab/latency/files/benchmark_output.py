@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Delays printed by other programs: OSU's tests, nccl-tests, captioned tables, NUMA distances, core-to-core-latency.
+"""Delays printed by other programs: OSU's tests, nccl-tests, captioned tables, nvbandwidth, machines.
 
 A file of OSU's tests or nccl-tests has one run for each pair. NUMA distances have no unit (10 is local memory); ibprof
 reads a distance of 1 as 1 ns.
@@ -7,6 +7,7 @@ reads a distance of 1 as 1 ns.
 
 from __future__ import annotations
 
+import json
 import math
 import re
 import xml.etree.ElementTree as ET
@@ -19,6 +20,7 @@ import numpy.typing as npt
 
 from ibprof.errors import InputError, UsageError, quote_found
 from ibprof.text.host_lists import expand_hosts
+from ibprof.text.quantities import count_of
 from ibprof_lab.latency.files.pair_files import ENDS, SECONDS
 from ibprof_lab.latency.model.delays import Delays
 
@@ -48,6 +50,12 @@ _RULE = re.compile(r"[\s|+:=\-]*")
 _MISSING = re.compile(r"-+|x|\*|n/?a|nan", re.I)
 _WORD = re.compile(r"[^\s\[\](){}<>:]+")
 _FEWEST = 2
+
+_JSON_TABLE = re.compile(
+    r'"bandwidth_description"\s*:\s*"([^"]*)"\s*,\s*"bandwidth_matrix"\s*:\s*\[((?:[^\[\]]|\[[^\[\]]*\])*)\]'
+)
+_JSON_ROW = re.compile(r"\[([^\[\]]*)\]")
+_JSON_FIELD = re.compile(r'[^\s,"]+')
 
 
 def has_benchmark_runs(lines: Lines) -> bool:
@@ -221,20 +229,27 @@ def read_captioned_table(
     Raises:
         InputError: the table is invalid; the message has the line.
     """
-    delays = [index for index in captions if (_find_unit(lines[index]) or "").lower() in SECONDS]
-    if not delays:
-        raise InputError(path, captions[0] + 1, "a table of delays", quote_found(lines[captions[0]].strip("# ")))
-    delays = [index for index in delays if _PREFERRED.search(lines[index])][:1] or delays
-    if len(delays) > 1:
-        raise InputError(path, delays[1] + 1, "one table of delays", f"another: {quote_found(lines[delays[1]])}")
-    start = delays[0] + 1
+    start = captions[_choose_table(path, [(index + 1, lines[index]) for index in captions])] + 1
     stop = next((index for index in captions if index >= start), len(lines))
     rows = [
         (index + 1, lines[index].replace("|", " ").replace(",", " ").split())
         for index in range(start, stop)
         if not _RULE.fullmatch(lines[index])
     ]
-    return _read_rows(path, start, rows, (SECONDS[str(_find_unit(lines[delays[0]])).lower()]))
+    return _read_rows(path, start, rows, (SECONDS[str(_find_unit(lines[start - 1])).lower()]))
+
+
+def _choose_table(path: Path, captions: Sequence[tuple[int, str]]) -> int:
+    """Return the index of the delay table; `captions` has the line and the caption of each table."""
+    delays = [place for place, (_, text) in enumerate(captions) if (_find_unit(text) or "").lower() in SECONDS]
+    if not delays:
+        line, found = (captions[0][0], quote_found(captions[0][1].strip("# "))) if captions else (None, "none")
+        raise InputError(path, line, "a table of delays", found)
+    delays = [place for place in delays if _PREFERRED.search(captions[place][1])][:1] or delays
+    if len(delays) > 1:
+        line, text = captions[delays[1]]
+        raise InputError(path, line, "one table of delays", f"another: {quote_found(text)}")
+    return delays[0]
 
 
 def _read_rows(
@@ -308,7 +323,7 @@ class MachineTable:
 
 
 def read_machine_table(path: Path, lines: Lines) -> MachineTable | None:
-    """Read the output of `numactl -H`, `lstopo --of xml` or core-to-core-latency; return None for other text.
+    """Read the output of `numactl -H`, `lstopo --of xml`, `nvbandwidth -j` or core-to-core-latency, else return None.
 
     Raises:
         InputError: the output is invalid; the message has the line.
@@ -316,6 +331,8 @@ def read_machine_table(path: Path, lines: Lines) -> MachineTable | None:
     text = [line for line in lines[:_LARGEST] if line.strip()]
     if text and text[0].startswith("<?xml") and any("<topology" in line for line in text[:3]):
         return _read_hwloc(path, "\n".join(lines))
+    if text and text[0].lstrip().startswith("{") and any('"nvbandwidth"' in line for line in text):
+        return _read_nvbandwidth(path, "\n".join(lines))
     start = next((index for index, line in enumerate(lines) if line.strip() == _DISTANCES), None)
     if start is not None:
         return _read_numactl(path, lines, start + 1)
@@ -414,3 +431,27 @@ def _read_core_to_core(path: Path, lines: Lines) -> MachineTable:
             raise InputError(path, start + 2 + place, f"{place} delays of core {core}", quote_found(line.strip()))
         values[place, :place] = [float(field.partition("±")[0]) for field in row.group(1).split()]
     return MachineTable(tuple(cores), values * NANOSECOND, is_firmware=False)
+
+
+def _read_nvbandwidth(path: Path, text: str) -> MachineTable:
+    """Read the JSON of `nvbandwidth -j`: its table of delays between GPUs, chosen as in its text."""
+    try:
+        json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise InputError(path, getattr(error, "lineno", None), "JSON of nvbandwidth", str(error)) from None
+    tables = list(_JSON_TABLE.finditer(text))
+    table = tables[_choose_table(path, [(_number_line(text, each), each[1]) for each in tables])]
+    rows = list(_JSON_ROW.finditer(text, *table.span(2)))
+    fields = [list(_JSON_FIELD.finditer(text, *row.span(1))) for row in rows]
+    for row, values in zip(rows or [table], fields or [[]], strict=True):
+        if len(values) != len(rows) or len(rows) < _FEWEST:
+            found = f"{count_of(len(values), 'value')} in a row, and {count_of(len(rows), 'row')}"
+            raise InputError(path, _number_line(text, row), "a square table of delays between GPUs", found)
+    seconds = np.array([[_read_value(path, _number_line(text, each), each[0]) for each in row] for row in fields])
+    np.fill_diagonal(seconds, 0.0)
+    seconds *= SECONDS[str(_find_unit(table[1])).lower()]
+    return MachineTable(tuple(map(str, range(len(rows)))), seconds, is_firmware=False)
+
+
+def _number_line(text: str, place: re.Match[str]) -> int:
+    return text.count("\n", 0, place.start()) + 1
