@@ -68,7 +68,7 @@ def test_the_layers_on_the_page_are_those_that_are_checked() -> None:
 
 def test_the_recorders_rooms_are_in_the_order_that_is_checked() -> None:
     script = runpy.run_path(str(ROOT / "scripts" / "check-includes.py"))
-    order = script["ORDERS"][0][1:-1]  # the first has headers for all files, the last has tests
+    order = script["ORDERS"][0][1:-1]  # without the first entry (headers for all files) and the last (tests)
     printed = " < ".join(", ".join(room.removeprefix("preload/") for room in rooms) for rooms in order)
     assert f"    {printed}\n" in PAGE
 

@@ -113,7 +113,7 @@ def find_faults(passages: list[Passage]) -> Iterator[tuple[int, str]]:
 
 def find_faulty_names(path: Path) -> Iterator[str]:
     """Yield a message `LINE: NAME: write ...` for each name of a source file that has a forbidden phrase."""
-    if path.stem in RULES["file_names"] and path.parent.name != "cli":  # command files have the command's name
+    if path.stem in RULES["file_names"] and path.parent.name != "cli":  # files in cli have the names of commands
         yield f"0: {path.stem}: write what the file holds"
     for line, name in read_names(path):
         if name in JSON_KEYS:

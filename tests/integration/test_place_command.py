@@ -43,7 +43,7 @@ def test_json_has_what_scripts_rely_on(capsys: pytest.CaptureFixture[str]) -> No
     assert times["bound"] <= times["best"] <= min(times["packed"], times["spread"], times["random"])
     assert times["best"] < times["random"]
     assert set(said["host_link_seconds"]) == ROWS
-    assert len(set(said["host_link_seconds"].values())) == 1  # with one rank on each host, hosts' loads are fixed
+    assert len(set(said["host_link_seconds"].values())) == 1  # one rank per host: no placement changes these loads
     assert said["ranks"] == said["seats"] == said["free_hosts"] == 16
     assert sorted(said["placement"]) == [f"host{number:02}" for number in range(1, 17)]
     assert {"seconds", "cut_by_time", "rounds", "proposals", "accepted"} == set(said["search"])

@@ -42,7 +42,7 @@ def check_side(profile: Profile, books: Path, is_mpich_like: bool) -> None:
 
 
 def within(matrix: Matrix) -> Matrix:
-    """Return the bytes between ranks of one side."""
+    """Return the matrix without traffic to or from unknown peers."""
     return {pair: amount for pair, amount in matrix.items() if UNKNOWN_PEER not in pair}
 
 

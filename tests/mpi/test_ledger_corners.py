@@ -33,7 +33,7 @@ OF_MPICH = [
 
 
 def is_quick(name: str, program: str, style: str) -> bool:
-    """Return whether the short form runs a case: it runs most cases of one MPICH, and one style of each other."""
+    """Return whether the short form runs a case: most cases of one MPICH, and one style of each other MPICH."""
     if name == mpis.MPICH_FROM_PYPI[-1]:
         return program != "collectives.c" or style == "nonblocking"  # the program's longest style
     turns = (mpis.STANDARD_ABI, mpis.MPICH_FROM_PYPI[0], mpis.MPICH_SYSTEM)
@@ -61,7 +61,7 @@ def test_corners_of_calls(setting: str, style: str, mpi: Mpi, build: Build, tmp_
     run_mpi(mpi, RANKS, [build(mpi, "ledger_corners.c"), style], recording=tmp_path / "rec", mca=mca)
     run = load_complete(tmp_path / "rec", RANKS)
     check_compared(run, OF_STYLE[style])
-    # coll/adapt implements blocking calls by nonblocking calls, whose tags it allocates itself.
+    # coll/adapt implements blocking calls by nonblocking calls, and allocates their tags itself.
     assert UNATTRIBUTED not in operations_sent(run)
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""For a network file system, a recording is mapped from the node's storage and copied; old copies are reported as old.
+"""A recording for a network file system is mapped in the node's storage and copied; old copies are reported as old.
 
 A FUSE mount acts as the network file system. Namespaces with separate temporary folders act as nodes.
 """

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Bytes of nonblocking collectives are counted under their calls: between groups, on a freed communicator, among
-persistent collectives.
+"""Bytes of nonblocking collectives are counted under their calls: on inter-communicators, on a freed communicator,
+among persistent collectives.
 
 The expected messages are from a run that completes each call at once; in the long form, from one run for each call.
 """
@@ -95,7 +95,7 @@ def test_after_calls_that_fail(name: str, build: Build, known: str, tmp_path: Pa
 )
 def test_before_neighbourhood_collectives(name: str, build: Build, known: str, tmp_path: Path) -> None:
     """MPICH implements neighbourhood collectives by nonblocking ones. Two pending calls on other communicators have the
-    same tag, and some ranks send nothing for them."""
+    same tag, and some ranks send no messages in these two calls."""
     mpi = mpis.find_mpi(name) if name in mpis.NAMES else mpis.find_mpich_like(name)
     program = build(mpi, "pending_collectives.c")
     check_pending(mpi, program, "neighbours", ("Ibcast", "Neighbor_allgather"), tmp_path, known)

@@ -105,7 +105,7 @@ def test_members_sample_the_same_collectives(name: str, build: Build, tmp_path: 
 
 
 def test_what_finds_no_space_is_counted(build: Build, tmp_path: Path) -> None:
-    """ibprof has no space for ten groups of a communicator without an identifier, and for the sources of a graph."""
+    """ibprof cannot sample ten collectives on a communicator without an identifier, and one with a graph's sources."""
     run = record(MPIS[0], "beyond_capacity.c", 1, [], build, tmp_path / "recording")
     samples = run.collective_samples
     assert "COMM_CREATE_GROUP" not in {run.operations[each] for each in samples.operation}

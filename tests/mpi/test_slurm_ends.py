@@ -115,7 +115,7 @@ def jobs(program: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Jo
 
 @pytest.fixture(scope="module")
 def accounted(program: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Jobs]:
-    """Yield jobs of a cluster that keeps accounts and, where this machine can, limits memory by cgroups."""
+    """Yield the jobs of a cluster that keeps accounts and, if this machine has memory cgroups, limits memory."""
     folder = tmp_path_factory.mktemp("slurm")
     (folder / "cgroup.conf").write_text(IN_CGROUPS)
     settings = ["KillWait=2", *(LIMITED if CGROUPS.is_dir() else ())]

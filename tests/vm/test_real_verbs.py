@@ -332,7 +332,7 @@ def wait_for(find: Callable[[], Found]) -> Found:
 @pytest.mark.full
 def test_the_long_forms(tmp_path: Path) -> None:
     folder = run_cases(tmp_path, "full")
-    # UCX divides messages over both rails if it fetches them. UCX sends all datagrams over the first rail.
+    # UCX divides fetched messages over both rails, and sends all datagrams over the first rail.
     for name, payload, rails in (
         ("one_rail", 5_000_000, 1),
         ("small", 50_000, 1),

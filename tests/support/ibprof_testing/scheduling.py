@@ -56,7 +56,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
             item.add_marker(pytest.mark.xdist_group(group))
         if name_of(item).startswith(LAUNCHED):
             item.add_marker(pytest.mark.flaky(reruns=1))
-    yield  # here pytest-xdist adds the groups to the names of the tests
+    yield  # meanwhile, pytest-xdist adds the groups to the names of the tests
     if getattr(config.option, "loadgroup", False) and any(
         find_group(name_of(item)) and "@" not in item.nodeid for item in items
     ):

@@ -22,7 +22,7 @@ JOBS = TrafficOptions(("a", "b"), ("packed", "spread"))
         # The compared run is the same job, in which another placement replaces the job's own placement.
         (OWN, (), ("x", "y"), [(("a",), ("x",), False), (("a",), ("y",), False)]),
         (JOBS, (), ("x", "y"), [(("a", "b"), ("x", "y"), False)]),
-        # Other traffic gets the placement of the own job; if there are several own jobs, it gets none.
+        # Compared traffic gets the placement of the view's own job; with several own jobs, it gets none.
         (OWN, ("c", "d"), (), [(("c",), ("packed",), True), (("d",), ("packed",), True)]),
         (JOBS, ("c",), (), [(("c",), (), True)]),
         (OWN, ("c", "d"), ("x", "y"), [(("c",), ("x",), False), (("d",), ("y",), False)]),

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Subcommands: arguments become options, help has examples, and readers' errors are reported as errors of arguments."""
+"""Subcommands: arguments become options, help has examples, and errors in arguments name the argument."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""For each way in which a command ends, the user sees one line and gets the documented exit status."""
+"""However a command ends, the user sees one line, and the exit status is the documented status."""
 
 from __future__ import annotations
 

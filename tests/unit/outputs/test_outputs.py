@@ -120,7 +120,7 @@ def test_nodes_tell_lids_and_ranks() -> None:
     fabric = load_sample("quirks-small", IBDIAGNET).fabric
     hosts = [index for index, name in enumerate(fabric.node_name) if name.startswith("q0")]
     first = int(fabric.port_lid[fabric.port_node == hosts[0]][0])
-    rank_lid = np.array([[first], [first + 1], [0]], np.int32)  # LMC 1: two LIDs a port
+    rank_lid = np.array([[first], [first + 1], [0]], np.int32)  # LMC 1: each port has two LIDs
     rows = {row["name"]: row for row in node_rows([fabric], lay_out([fabric]), find_hosts([fabric]), rank_lid)}
     host = rows[fabric.node_name[hosts[0]]]
     assert (host["kind"], host["level"], host["ranks"], host["lids"]) == ("CA", 0, [0, 1], [first, first + 1])

@@ -62,7 +62,7 @@ def check_tracks(events: Sequence[Event]) -> None:
         if event["ph"] == "M":
             continue
         assert event["pid"] in processes
-        # Counters with one name in a process share a track; other events of one thread share a track.
+        # Counters with the same name in a process share a track; all other events of a thread share a track.
         track = (event["pid"], event["name"]) if event["ph"] == "C" else (event["pid"], event["tid"])
         if event["ph"] == "C":
             assert last.get(track, -1.0) < event["ts"], event
@@ -140,7 +140,7 @@ def test_the_rules_reject_events_out_of_order_and_on_no_track(broken: Event) -> 
 
 
 def test_memory_does_not_grow_with_the_events() -> None:
-    """Millions of intervals, whose events take 2 kB each, must not all be in memory."""
+    """The events of an interval take 2 kB, so the events of millions of intervals must not all be in memory."""
 
     def peak_of(ranks: int) -> int:
         run = make_timed_run(

@@ -58,9 +58,9 @@ def test_a_halo_is_placed_in_blocks() -> None:
 
 
 def test_a_known_placement_proves_itself_the_best() -> None:
-    """Groups of four exchange most bytes, so each must be on one host.
+    """Groups of four exchange most bytes, so each group must be on one host.
 
-    The host then sends the group's bytes to the next host.
+    Each host then sends its group's other bytes to the next host.
     """
     rank = np.arange(64)
     inside, across = rank // 4 * 4 + (rank + 1) % 4, (rank + 4) % 64
@@ -70,7 +70,7 @@ def test_a_known_placement_proves_itself_the_best() -> None:
     assert known == pytest.approx(4 * 10**9 * SECONDS_PER_BYTE)
     assert find_bounds(problem).bottleneck_seconds == 0
     assert find_bounds(problem, known).bottleneck_seconds == pytest.approx(known)
-    assert find_bounds(problem, 20 * known).bottleneck_seconds < known  # a longer time allows divided groups
+    assert find_bounds(problem, 20 * known).bottleneck_seconds < known  # slower placements may divide groups
 
 
 def test_pairs_that_exchange_are_put_on_one_host() -> None:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Folded stacks have a line for each weight; speedscope files conform to the schema and have the rows' sums."""
+"""Folded stacks and speedscope files have the rows' times and bytes; speedscope files conform to the schema."""
 
 from __future__ import annotations
 

@@ -238,7 +238,7 @@ def test_message_sizes_and_the_time_line_keep_what_they_count() -> None:
 
 
 def test_the_time_line_has_the_time_inside_calls() -> None:
-    """Rank 0 waits during the whole first half of the time line, and during half of the second."""
+    """Rank 0 waits during the whole first half of the time line, and during 50% of the second half."""
     run = make_run()
     first, last = int(run.intervals.begin_ns.min()), int(run.intervals.end_ns.max())
     middle = (first + last) // 2

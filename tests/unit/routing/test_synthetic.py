@@ -141,7 +141,7 @@ def switch_links(subnet: Subnet) -> npt.NDArray[np.bool_]:
 
 
 def test_a_fat_tree_is_loaded_as_opensm_loads_it() -> None:
-    """An all-to-all on the captured fabric, with OpenSM's ftree tables, has the same sorted loads on each level."""
+    """In an all-to-all, each level has the same sorted loads as the captured fabric with OpenSM's ftree tables."""
     name = "xgft:3:18,18,4:1,18,2:1,1,9"
     synthetic, captured = make(name), load_sample("xgft3-1296", IBDIAGNET)
     per_level = []
@@ -209,7 +209,7 @@ def test_routes_are_as_short_as_can_be(name: str) -> None:
 
 
 def test_opensm_routes_a_torus_of_that_shape_as_far() -> None:
-    synthetic, captured = make("torus:5x4:2"), load_sample("torus2d-5x4", IBDIAGNET)  # the captured tables are by dor
+    synthetic, captured = make("torus:5x4:2"), load_sample("torus2d-5x4", IBDIAGNET)  # captured tables: engine dor
     totals = [int(load_all_to_all(subnet)[switch_links(subnet)].sum()) for subnet in (synthetic, captured)]
     assert totals[0] == totals[1]
 

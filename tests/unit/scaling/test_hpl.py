@@ -23,7 +23,7 @@ LINE = ("hpl", "--n", "11870208", "--grid", "288x306", "--rate", "116e9:124e9")
 
 @pytest.mark.parametrize(("n", "block", "rows", "columns"), [(1e4, 100, 2, 8), (1e6, 192, 64, 64), (5e4, 128, 4, 4)])
 def test_efficiency_is_that_of_the_page(n: float, block: float, rows: int, columns: int) -> None:
-    """HPL's web page divides each term of the time on one process by the time on all processes."""
+    """On HPL's web page, the efficiency is 1 / (1 + latency term + bandwidth term)."""
     gamma, alpha, beta = 1e-10, 2e-6, 8 / 5e9
     times = time_hpl(HplRun(n, block, rows, columns), 1 / gamma, alpha, 8 / beta)
     both = rows * columns
@@ -62,10 +62,10 @@ def test_published_results() -> None:
 
 
 def test_sharing_slows_a_run_by_its_bytes() -> None:
-    """With one process a node, only the time of pivot rows is added to HPL's model.
+    """With one process per node, sharing adds only the time of pivot rows to HPL's model.
 
-    Two processes a node halve the bandwidth. A row has four processes, so that every second message of a panel stays on
-    its node.
+    Two processes a node halve the bandwidth. A process row has four processes, so every second message of a panel stays
+    on its node.
     """
     run = HplRun(2e4, 80, 4, 4)
     page, one, two, slow = (

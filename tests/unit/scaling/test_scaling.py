@@ -107,7 +107,7 @@ def test_the_optimum_is_one(kernel: Callable[[float, Cluster], AnalyticKernel]) 
 
 
 def test_closed_forms_solve_slide_12() -> None:
-    """p_1/2 solves y r(n, p) = p, and p_max solves p^2 d'(p) = y c(n), unless the closed form is less exact."""
+    """The closed forms of p_1/2 solve y r(n, p) = p; the closed forms of p_max solve p^2 d'(p) = y c(n)."""
     scalar = scalar_product(1e7, BWGRID)
     solved = find_optimum(scalar.approximate, BWGRID)
     assert scalar.closed.p_half == pytest.approx(solved.p_half)
@@ -325,7 +325,7 @@ def write_bulk(path: Path, **attributes: str) -> None:
 
 
 def test_the_bandwidth_can_be_measured(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
-    """The slowest process determines the bandwidth. The latency is subtracted from delays, but not from streams."""
+    """The slowest process determines the bandwidth. The latency is not subtracted in mode `bandwidth`."""
     write_bulk(tmp_path / "delays.nc")
     about = ("linpack", "--n", "1e4", "--l-peak", "8e9", "--delays")
     assert run_json(capsys, *about, str(tmp_path / "delays.nc"))["bandwidth"] == pytest.approx(1e9, rel=1e-3)

@@ -33,7 +33,7 @@ Message = tuple[int, int, int]
 
 
 def play(parts: list[CollectivePart]) -> Iterator[Message]:
-    """Yield a collective's messages, each to a slot of its receiver. A step waits until its slots have messages.
+    """Yield a collective's messages in a valid order. A rank's step waits for its messages in slots 0 to `awaits` - 1.
 
     Fail if no rank can continue.
     """

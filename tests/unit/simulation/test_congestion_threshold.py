@@ -39,7 +39,7 @@ def test_the_threshold_lies_where_the_servers_are_full(capsys: pytest.CaptureFix
 
 
 def test_reads_are_held_up_by_the_servers_own_links(capsys: pytest.CaptureFixture[str]) -> None:
-    """Reads move the same bytes as writes, but from server to client; small requests do not change the bound."""
+    """Reads move as many bytes as writes, from server to client. The requests are too small to change `bound_us`."""
     machine = ["--fabric", "xgft:2:8,4:1,8@100", "--servers", "1", "--share", "1", "--json", "--workers", "1"]
     assert main(["threshold", *machine, "--size", "64KiB", "--io-reads", "256B", "--quick"]) == 0
     found = json.loads(capsys.readouterr().out)
@@ -95,7 +95,10 @@ T0, C = 100e3, 1000e3
 
 
 def closed_network(cells: Sequence[Cell]) -> dict[str, Outcome]:
-    """Return outcomes on a closed network's asymptotes. Seeds differ by 1%; without pause, seed 3 never settles."""
+    """Return outcomes on a closed network's asymptotes.
+
+    With a pause, seeds 1 and 2 deviate by 1%. Without a pause, seed 3 does not settle.
+    """
     off = {1: 0.99, 2: 1.01, 3: 1.0}
     outcomes = {}
     for cell in cells:
@@ -108,7 +111,7 @@ def closed_network(cells: Sequence[Cell]) -> dict[str, Outcome]:
 
 
 def test_a_threshold_is_as_sure_as_what_was_measured() -> None:
-    """At the threshold, throughput is 90% of the largest: the cycle T0 + pause is C / 0.9; C is the shortest cycle."""
+    """At the threshold, throughput is 90% of its maximum: T0 + pause = C / 0.9, where C is the shortest cycle."""
     true = C / NEAR - T0
     for seeds in ([1, 2], [1, 2, 3], [2]):
         found = find_threshold(SMALL, io(), seeds, closed_network)

@@ -57,7 +57,7 @@ c requires b
 
 @pytest.mark.parametrize(("hosts", "way"), [((0, 1), NEAR), ((0, 4), FAR)])
 def test_a_job_takes_its_computation_and_its_messages(tmp_path: Path, hosts: tuple[int, int], way: float) -> None:
-    """Times agree to some ticks of 0.64 ns; on distant hosts, only the messages take longer."""
+    """Times agree with calculations by hand; on distant hosts, only the messages take longer."""
     found = simulate(tmp_path, PING_PONG, hosts)
     assert found.operation_mean == pytest.approx(1000 + way + 2000 + way + 500, abs=10)
     assert found.mean == pytest.approx(way, abs=3)  # the mean over messages between hosts

@@ -43,9 +43,9 @@ def test_a_drift_is_what_a_line_changes_by() -> None:
     assert rises.half == pytest.approx(0, abs=1e-3)
     assert rises.exceeds(0.05)
     assert find_drift(slices_of(np.linspace(110, 90, 40))).exceeds(0.05)
-    assert not find_drift(slices_of(np.linspace(99, 101, 40))).exceeds(0.05)  # the drift is certain, but small
+    assert not find_drift(slices_of(np.linspace(99, 101, 40))).exceeds(0.05)  # the drift is significant, but small
     assert not find_drift([]).exceeds(0.05)
-    assert not find_drift(slices_of(np.array([1.0, 2.0, 4.0]))).exceeds(0.05)  # too few slices to decide
+    assert not find_drift(slices_of(np.array([1.0, 2.0, 4.0]))).exceeds(0.05)  # three slices are too few for a drift
 
 
 def test_noise_is_no_drift() -> None:
@@ -133,7 +133,7 @@ def run_both(jobs: tuple[Workload, ...], measured: str) -> tuple[Outcome, Outcom
     ],
 )
 def test_a_mean_with_skipping_is_that_of_every_message(jobs: tuple[Workload, ...], measured: str) -> None:
-    """The means agree within 1%; for a steady job, the skipping run has far fewer messages."""
+    """The means agree within 1%; for a steady job, the measurement that ends early simulates 30% fewer packet hops."""
     every, skipped = run_both(jobs, measured)
     assert every.latency.messages == pytest.approx(14 * 1000, rel=0.2)
     assert skipped.latency.is_settled
@@ -143,7 +143,7 @@ def test_a_mean_with_skipping_is_that_of_every_message(jobs: tuple[Workload, ...
 
 
 def test_what_is_not_steady_is_simulated_to_its_end() -> None:
-    """Next to a checkpoint, the latencies of MPI messages vary too much: nothing is skipped, and results are equal."""
+    """Next to a checkpoint, MPI's latencies vary too much: the measurement does not end early; results are equal."""
     every, skipped = run_both((io(256 * KIB), mpi(4 * KIB, 500 * US)), MPI)
     assert repr(skipped.latency) == repr(every.latency)  # since Python 3.13, nan is unequal in dataclasses
     assert skipped.packet_hops == every.packet_hops

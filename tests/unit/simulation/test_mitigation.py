@@ -76,7 +76,7 @@ def test_a_rate_is_of_what_requests_and_their_windows_take() -> None:
     latency = replace(latency_of(window), histogram=bins)
     outcomes = {cell.key: Outcome(cell.key, latency, 1, 0.0, {}) for cell in list_cells(SMALL, io(), mpi(), [1, 2])}
     found = next(each for each in compare_scenarios(SMALL, io(), mpi(), [1, 2], outcomes) if each.name == name)
-    # 14 clients write 4 MiB each in a mean cycle of (1 + 1.4) / 2 windows.
+    # A mean cycle lasts (1 + 1.4) / 2 windows; in each cycle, 14 clients write 4 MiB each.
     assert mean_of(found.io_bytes_per_s) == pytest.approx(14 * 4 * MIB / (1.2 * window) * 1e9)
     # All requests last as long as the window; the window's jitter of 5% makes cycles 1.25% longer on average.
     same = replace(latency, histogram=((0.9999 * window, 1.0001 * window, 200),))
@@ -106,7 +106,7 @@ def test_only_what_is_sure_is_recommended() -> None:
     assert change.gain == pytest.approx(0.4)
     # Seeds needed: 2 t s / sqrt(n) < 0.4. t is 2.145 for 14 degrees of freedom, 2.160 for 13.
     assert change.seeds == 15
-    # The gain is significant, but its interval is nearly as wide: 40 ± 30% is not recommended.
+    # The gain is significant, but not twice its uncertainty: 40 ± 30% is not recommended.
     best, (change,) = compare(1.0, 1.2, 0.8)
     assert best is None
     assert change.gain / 2 < change.half < change.gain
@@ -140,7 +140,7 @@ def test_links_of_jobs_that_end(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.parametrize("interval", [10 * US, 10 * MS, 10_000 * MS])
 def test_links_of_jobs_that_send_seldom(interval: float) -> None:
-    """A job's links are on paths to all peers of clients; MPI's bytes keep a link busy for their time at line rate."""
+    """A job's links are on the paths from its clients to all their peers; MPI's bytes keep a link busy at line rate."""
     cell = Cell(SMALL, (io(64 * KIB, interval), mpi(interval=interval)), (IO, MPI), MPI, 1)
     links, shared = find_shared_links(cell)
     simulation = set_up(cell).simulation

@@ -186,7 +186,7 @@ def test_a_profile_runs_by_its_time_line(network: SimulatedNetwork, tmp_path: Pa
 
 
 def test_ranks_of_a_time_line_do_not_drift_apart(network: SimulatedNetwork, tmp_path: Path) -> None:
-    """Also with jitter, each message begins at the same time of the tenth round as of the first round."""
+    """Even with jitter, each message begins at the same time within the tenth round as within the first."""
     apart = [Count(rank, 3 - rank, 4000, messages=4) for rank in range(4)]
     line = make_line([(rank, 1_000_000, 9_000_000, 0, 3, 4000, 4) for rank in range(4)])
     ranks = [make_rank(rank, rank) for rank in range(4)]
@@ -205,7 +205,7 @@ def test_ranks_of_a_time_line_do_not_drift_apart(network: SimulatedNetwork, tmp_
 
 
 def test_what_was_late_is_not_so_in_the_next_round(network: SimulatedNetwork, tmp_path: Path) -> None:
-    """Each of three ranks sends 10 MiB in 0.3 ms, more than a link carries; still, each round begins at its time."""
+    """Three ranks send 10 MiB each in 0.3 ms, more than a link can carry; still, the next round begins on time."""
     counts = [Count(rank, 0, 10 << 20, messages=10) for rank in (1, 2, 3)]
     rows = [(rank, 1_000_000 * rank, 1_000_000 * rank + 300_000, 0, 0, 10 << 20, 10) for rank in (1, 2, 3)]
     line = make_line([*rows, (0, 1_000_000, 9_000_000, 1, 1, 64, 1)])
@@ -233,7 +233,7 @@ def test_a_profile_runs_at_an_interval(network: SimulatedNetwork, tmp_path: Path
         gaps = own["start"][1:] - (own["start"] + own["ticks"])[:-1]
         assert gaps.tolist() == [network.ticks(100_000)] * len(gaps)
         assert len(gaps) > 20
-    # The job has the recorded run's number of hosts, for any share.
+    # The job has as many hosts as the recorded run, whatever `share` is.
     assert np.array_equal(simulate(network, tmp_path / "profile.otf2", 100_000, share=1 / 16), samples)
 
 

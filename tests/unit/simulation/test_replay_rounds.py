@@ -128,7 +128,7 @@ def test_a_run_that_ends_is_measured_to_its_end(network: SimulatedNetwork) -> No
 
 
 def test_ranks_that_are_late_are_measured_to_the_end_of_their_lists(network: SimulatedNetwork) -> None:
-    """The messages of a round take five times as long as the round."""
+    """A round begins every 100 µs, but the messages of a round take five times as long."""
     steps = [Step(4, 100_000, pause=0, window=0)] * 62 + [Step(4, 64, pause=0, window=0)]
     simulation = Simulation(network, [Job("run", round=network.ticks(100_000))], [Client(0, 0, steps)])
     latency = measure(simulation, np.array([True]), Effort(precision=0.5))

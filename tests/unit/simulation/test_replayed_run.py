@@ -53,7 +53,7 @@ def test_as_recorded_it_takes_the_measured_time(tmp_path: Path, capsys: pytest.C
 
 
 def test_on_other_hosts_pairs_share_an_uplink(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Each direction of the uplink has two messages instead of none; 3 ms in MPI are no network time."""
+    """Each direction of the uplink carries two messages instead of none; 3 ms in MPI do not depend on the network."""
     found = predict(tmp_path, capsys, NEAR, "--to-hosts", "host01,host05,host02,host06")
     assert found["predicted_s"]["waits_early"] == pytest.approx(COMPUTING + 2 * SENDING, rel=0.02)
     assert found["seconds"] == pytest.approx(COMPUTING + 2 * SENDING + 0.003, rel=0.02)
@@ -113,7 +113,7 @@ def on_one_host(ranks: int) -> Profile:
 
 
 def test_a_job_may_take_the_whole_fabric(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """16 ranks take 16 hosts: a recorded job's number of hosts is known, so no share of the hosts limits it."""
+    """A recorded job gets as many hosts as it needs, here all 16, whatever share of the hosts other jobs get."""
     found = predict(tmp_path, capsys, on_one_host(16), "--to-fabric", "xgft:1:16:1@0.1")
     assert found["predicted_s"]["waits_early"] == pytest.approx(COMPUTING + SENDING, rel=0.05)
 

@@ -28,7 +28,7 @@ def test_a_slowdown_is_the_mean_of_each_seeds_own() -> None:
     outcomes = {key: Outcome(key, latency_of(mean), 1, 0.0, {}) for key, mean in means.items()}
     alone, disturbed = average_seeds(list_results(cells, outcomes))
     assert (alone["run"], alone["seeds"], alone["slowdown"]) == ("baseline", 3, None)
-    # The slowdowns are 2, 4 and 9; t(0.975, 2) = 4.3027; their standard deviation is 3.6056.
+    # The slowdowns are 2, 4 and 9, with standard deviation 3.6056; t(0.975, 2) = 4.3027.
     assert disturbed["slowdown"] == 5.0
     assert disturbed["slowdown_half"] == pytest.approx(4.3027 * 3.6056 / 3**0.5, abs=1e-3)
     assert alone["io_bytes"] is None

@@ -161,7 +161,7 @@ def test_bins_of_tiny_latencies_have_two_edges() -> None:
 def test_an_end_is_busy_by_what_it_has_sent() -> None:
     """Two hosts saturate the link to a third: bytes that they sent have arrived, or are in the switch's buffers.
 
-    A buffer's megabyte takes 8 ms to send. A packet is counted after it was sent.
+    A buffer's megabyte takes 8 ms to send. A packet adds to the busy time only after it was sent.
     """
     network = index_network(read_subnet("xgft:1:3:1@1"), Hardware(lane_bytes=1_000_000))
     jobs = [Job("one"), Job("two")]
@@ -177,7 +177,7 @@ def test_an_end_is_busy_by_what_it_has_sent() -> None:
         lies = float(ends.queued[to_last]) * 8  # ns
         assert network.to_ns(sent.sum() - busy[to_last].sum()) == pytest.approx(lies, abs=3 * packet)
     assert describe_links(Watch(simulation))[0][1].max() <= 1 + 1e-12
-    # Together, the hosts have sent the bytes that the last link carried in 400 ms, and 3 MB in buffers (8 ms per MB).
+    # The two hosts sent what the last link carried in 400 ms, and 3 MB that are in buffers (8 ms per MB).
     assert network.to_ns(sent.sum(axis=1).min()) == pytest.approx((400e6 + 24e6) / 2, rel=0.01)
 
 

@@ -116,7 +116,7 @@ def test_what_is_drawn_is_drawn_of_the_other_hosts(servers: ServerPlacement, job
 
 
 def test_jobs_without_a_share_have_what_named_ones_leave(tmp_path: Path) -> None:
-    """A job without named hosts gets the remaining hosts, but at most the share that it has if no job names hosts."""
+    """A job without named hosts gets the remaining hosts, at most the share that it would have without named hosts."""
     few, many = (
         read_study(write_study(tmp_path, WRITES, {**PAIRS, "hosts": hosts}, servers=2)).cells[0].workloads
         for hosts in ("host[01-04]", "host[01-20]")
@@ -304,7 +304,7 @@ def test_shares_with_hosts_that_leave_less(tmp_path: Path) -> None:
 
 
 def test_a_key_is_of_the_hosts(tmp_path: Path) -> None:
-    """A cell's key has the named hosts even of jobs that do not run: other jobs' hosts are sampled from the rest."""
+    """A key depends on the named hosts, even of jobs that only occupy hosts: other jobs get samples of the rest."""
     study = write_study(tmp_path, WRITES, PAIRS, servers=8)
     plain = read_study(study).cells[0]
     keys = {plain.key}
@@ -328,7 +328,7 @@ def test_stored_results_are_of_the_same_hosts(tmp_path: Path) -> None:
 
 
 def test_named_servers_set_the_pace(tmp_path: Path) -> None:
-    """In a hypercube at 32 Gb/s, an isolated server is on hc-n046; the next host, hc-n047, has 8 Gb/s."""
+    """In a hypercube at 32 Gb/s, the isolated server is by default on hc-n046; the link of hc-n047 has 8 Gb/s."""
     for name in ("ibdiagnet.lst", "ibdiagnet.fdbs"):
         (tmp_path / name).write_bytes(lzma.decompress(find_sample("hypercube-4", name).read_bytes()))
     lst = tmp_path / "ibdiagnet.lst"
@@ -345,7 +345,7 @@ def test_named_servers_set_the_pace(tmp_path: Path) -> None:
 
     assert find_pace(()) == find_pace(first) == pytest.approx(0.25)
     assert find_pace(slow) == pytest.approx(1)
-    assert find_pace((), *first) == pytest.approx(1)  # the first host is the job's, so the server is on the second
+    assert find_pace((), *first) == pytest.approx(1)  # the job has hc-n046, so the server is on hc-n047
 
 
 def test_advice_compares_named_hosts_with_drawn_ones() -> None:

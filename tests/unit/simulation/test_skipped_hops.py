@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Skipping hops on which no other packet can delay a packet gives the same messages, to the tick, with fewer events."""
+"""Skipping hops where no other packet can cause a delay changes no message by even a tick, and takes fewer events."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from ibprof_testing.samples.fabrics import read_subnet
 from ibprof_testing.samples.simulated_jobs import KIB, SMALL, US, io, mpi
 
 FINE = Hardware(gbps=100.0, tick_ns=0.0001)
-"""Ticks are so short that they rarely have two events, whose order would be undefined."""
+"""Ticks are so short that they rarely have two events: the order of two events in a tick is undefined."""
 
 
 def make(name: str = "xgft:2:8,8:1,8@100", nic_gap_ns: float = 0.0) -> SimulatedNetwork:
@@ -88,7 +88,7 @@ def test_loads_of_links_are_not_counted() -> None:
 
 
 def test_no_hop_is_skipped_where_routes_are_not_known_before() -> None:
-    """With adaptive routing, several virtual lanes or reads, no hop is skipped."""
+    """No hop is skipped with adaptive routing, with several virtual lanes, or with reads."""
     network, ring = make(), make("torus:6:1@100")
     client = [Client(0, 0, [Step(3, 1000)])]
     plain, reads = [Job("one", limit=1)], [Job("one", limit=1, reads=64)]

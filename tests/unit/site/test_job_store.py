@@ -142,7 +142,7 @@ def test_an_ingest_that_is_killed_at_any_step_loses_nothing_and_stores_nothing_t
     expected = str([(each["key"], True) for each in whole])
     assert [line for line in lines if expected not in line] == []
     assert lines[-1] == f"0 {expected} []"
-    assert len(lines) > 12  # the trace has many steps at which ingest is stopped
+    assert len(lines) > 12  # ingest was killed at each of many steps
     assert {line.split()[0] for line in lines[:-1]} == {str(int(signal.SIGKILL))}
 
 

@@ -24,7 +24,7 @@ def infer_made(made: Made) -> InferredTopology:
 
 
 def add_link(made: Made, one: object, other: object, gbps: float) -> None:
-    """Add a link slightly shorter than the path, so that messages take it, but delays do not show it."""
+    """Add a link with slightly less delay than the path, so that messages take the link, but delays do not show it."""
     length = nx.shortest_path_length(made.graph, one, other, weight="us")
     made.graph.add_edge(one, other, us=length * (1 - 1e-6), gbps=gbps)
 
@@ -72,7 +72,7 @@ def test_without_hidden_links_none_is_found(made: Made) -> None:
 
 
 def test_links_that_carry_all_of_them_do_not_show_it_but_a_known_throughput_does() -> None:
-    """Three pairs with 30 Gb/s do not fill a trunk; 10 Gb/s more show a link only if the trunk's 35 Gb/s are known."""
+    """Three pairs send 30 Gb/s through a trunk of 35 Gb/s; the direct link is found only if the 35 Gb/s are known."""
     made = with_rates(tree(2, 2, 4), 10.0, 30.0)
     topology = infer_made(made)
     for one, other in (("s.0", "s.0.0"), ("s.0", "s.0.1"), ("s.1", "s.1.0"), ("s.1", "s.1.1")):

@@ -99,7 +99,7 @@ def test_latencies_of_a_tree_come_back(made: Made, capsys: pytest.CaptureFixture
 
 def test_time_of_the_bytes_is_taken_off(capsys: pytest.CaptureFixture[str]) -> None:
     made = three_levels(16)
-    matrix = made.delays() + 1250 * 8 / 10e9  # adds the time of the bytes on a link
+    matrix = made.delays() + 1250 * 8 / 10e9  # add the time of the bytes on one link to each delay
     np.fill_diagonal(matrix, 0)
     names = tuple(f"n{host}" for host in range(16))
     write_delays("delays.nc", Delays(names, np.array([1250]), matrix[None].astype(np.float32)))

@@ -80,7 +80,7 @@ def test_no_factors_are_found_in_independent_errors() -> None:
     ("effect", "seed"), [("nothing else", 3), ("a slow core", 2), ("a slow core", 3), ("5% missing", 1)]
 )
 def test_slow_cores_of_clusters_are_no_switch_and_make_none_of_fast_ones(effect: str, seed: int) -> None:
-    """Slow cores have longer delays to each other than to fast cores, which nested switches cannot explain."""
+    """Slow cores have longer delays to each other than to fast cores; nested switches cannot explain this."""
     sample = measure("fast and slow cores", effect, seed)
     inferred = infer_sample(sample)
     assert find_splits(inferred) == sample.splits
@@ -150,7 +150,7 @@ def test_errors_of_a_clock_are_added_to_delays(seed: int) -> None:
 
 
 def test_a_pair_of_threads_slower_than_others_is_a_switch() -> None:
-    """The threads of core 0 are slower than others, as on a measured Xeon Gold 6242."""
+    """The two threads of core 0 have a longer delay than those of other cores, as on a measured Xeon Gold 6242."""
     thread = np.arange(32)
     delays = disturb(np.where(np.equal.outer(thread % 16, thread % 16), 7.4, 48.0) * (1 - np.eye(32)), 0.02, 1)
     delays[0, 16] = delays[16, 0] = 13.8
@@ -353,7 +353,7 @@ def test_a_wrong_delay_sets_no_host_apart() -> None:
     ],
 )  # fmt: skip
 def test_errors_of_a_coarse_clock_are_no_share_of_a_delay(kind: str, effect: str) -> None:
-    """A clock's step is a larger fraction of short delays, which then look like switches with two hosts."""
+    """A clock's step is a large part of short delays, but pairs with short delays must not become two-host switches."""
     sample = measure(kind, effect, 0)
     inferred = infer_sample(sample, InferenceEffort(replicates=10))
     assert find_splits(inferred) == sample.splits
@@ -369,7 +369,7 @@ def test_steps_of_a_clock_are_no_links() -> None:
 
 
 def test_slower_links_of_many_hosts_are_no_factors() -> None:
-    """By chance, the errors have a pattern, but a model with factors of hosts needs more switches: it is not chosen."""
+    """By chance, the errors have a pattern. A model with factors for hosts needs more switches, so it is rejected."""
     made = SHAPES["mixed speeds"](64)
     sample = Sample(disturb(made.delays(), 0.08, 23), made.splits())
     inferred = infer_sample(sample)

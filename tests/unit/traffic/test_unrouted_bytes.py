@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Outputs name bytes without a route first, and the exit status shows them, for each stage that loses them."""
+"""Outputs name bytes without a route first, and the exit status shows the loss, whichever stage loses them."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def test_the_verdict_has_the_share_and_the_pairs(capsys: pytest.CaptureFixture[s
 def test_pairs_are_named_from_one_pass(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Flows are followed only once, and each of two rails keeps the result of its flows."""
+    """To name the lost pairs, ibprof follows no flow again; with two rails, it names the lost pairs of both."""
     calls = []
     monkeypatch.setattr("ibprof_converter.traffic.unrouted_bytes.spread", lambda *_: calls.append(1))
     shift = "pattern:shift:13:1000000"

@@ -253,7 +253,7 @@ def test_what_calls_asked_for_takes_the_place_of_messages_not_seen(
 
 
 def test_bytes_between_hosts_do_not_pass_memory_alone() -> None:
-    """A link of 100 Gb/s explains 1.28 s of 3.5 s; through memory, the bytes would take 2 s."""
+    """A link of 100 Gb/s explains 1.28 s of 3.5 s, so ranks wait; a path through memory (2 s) must not be assumed."""
     run = make_run([(1, 3.5), (1, 3.5)], BULK)
     assert judge_run(run, link(0.08)).kind is VerdictKind.WAITING
     assert judge_run(run, link(0.12)).kind is VerdictKind.UNKNOWN

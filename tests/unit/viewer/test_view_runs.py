@@ -75,7 +75,7 @@ def test_counters_alone_have_names_too() -> None:
 
 
 def make_timed(begin: float, end: float, peer: int) -> Profile:
-    """Make a run that is in region `main` during an interval in which its rank 0 sends."""
+    """Make a run of rank 0, which sends to `peer` from `begin` to `end` (s), in region `main`."""
     marks = tuple(
         Mark(0, int(when * SECOND), kind, 0, 0, 0, 0, 0)
         for when, kind in ((begin, MarkKind.START), (end, MarkKind.STOP))

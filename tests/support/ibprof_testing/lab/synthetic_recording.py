@@ -130,7 +130,7 @@ def _add_rank(
     named["visits"], named["wall_ns"] = 100, RUN_NS // regions
     named["first_ns"], named["last_ns"] = START_NS, START_NS + RUN_NS
     file.add("IBP_SEGMENT_REGIONS", named)
-    # In random order, like the peers of a real program.
+    # The peers are in random order, as in recordings of real programs.
     peers = (rank + 1 + draw.permutation(min(destinations, ranks - 1))) % ranks
     counters = np.zeros((regions, len(peers)), layout.types["counter"])
     origins = np.zeros((regions, 2), layout.types["origin"])

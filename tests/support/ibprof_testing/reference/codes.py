@@ -15,7 +15,7 @@ HARDWARE = Hardware(packet_bytes=4096, lane_bytes=65536, switch_ns=90, wire_ns=0
 
 @dataclass(frozen=True)
 class Traffic:
-    """Messages of each client of a job.
+    """The messages that each client of a job sends.
 
     Attributes:
         bytes: size of a message.

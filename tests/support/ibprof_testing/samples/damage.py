@@ -282,7 +282,7 @@ def _damage_cables(right: ListedFabric) -> Iterator[DamagedFabric]:
 
 
 def _count_alike(right: ListedFabric, trunk: ListedLink) -> int:
-    """Return the number of switches with the same neighbours above as a trunk's lower switch, which counts too."""
+    """Return the number of switches with the same neighbours above as a trunk's lower switch, including this switch."""
     level = find_levels(right.fabric)
     above: dict[int, set[int]] = {}
     for link in right.links:
@@ -668,7 +668,7 @@ class DamagedRun:
 RANKS_A_HOST = 2
 _FLAGS = sum(_CONSTANTS[f"IBP_PROCESS_{name}"] for name in ("FINALIZED", "SEES_HOST", "DEMANDS"))
 PAGES_OF_HOST = 11
-"""Number of pages of the file of a host of `record_run`."""
+"""Number of pages in the file that `write_run` writes for each host."""
 _GROUP = 16
 """Number of the communicator of all ranks, in the demands of the synthetic run."""
 

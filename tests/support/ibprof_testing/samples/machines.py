@@ -149,7 +149,7 @@ def _some_slow(machine: Machine, draw: Source) -> None:
 
 
 def _clock(machine: Machine, draw: Source) -> None:
-    """Shorten the delays from a random row on, as if the processor's clock was higher from then on."""
+    """Shorten all delays of threads from a random number on, as if the clock rate rose during the measurement."""
     row = np.maximum.outer(np.arange(machine.count), np.arange(machine.count))
     first = draw.integers(machine.count // 4, 3 * machine.count // 4)
     machine.delays *= np.where(row >= first, draw.uniform(0.8, 0.97), 1.0)

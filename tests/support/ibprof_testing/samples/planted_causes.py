@@ -44,7 +44,7 @@ def make_rails(shape: str, rails: int = 1) -> list[Subnet]:
 
 
 def situation(subnets: Sequence[Subnet], pairs: Pairs, size: int = 1_000_000, rails: Sequence[int] = (0,)) -> Situation:
-    """Return the situation in which each pair of hosts sends `size` bytes, in equal parts over some rails."""
+    """Return a `Situation`: each pair of hosts sends `size` bytes, divided equally among `rails`."""
     hosts = find_hosts([subnet.fabric for subnet in subnets])
     source, destination = pairs
     parts = [(np.full(len(source), rail), hosts.lid[source, rail], hosts.lid[destination, rail]) for rail in rails]

@@ -41,7 +41,7 @@ class Line:
 
 
 def alone(_pattern: str, _ranks: int) -> float:
-    """Return 1: the ranks share no links."""
+    """Return 1 as the slow-down by shared links: no links are shared."""
     return 1.0
 
 

@@ -26,7 +26,7 @@ Law = Callable[[int], tuple[float, ...]]
 
 
 def strong(p: int) -> tuple[float, ...]:
-    """Return seconds of computing, of a sum in a tree, and of messages to all ranks. The total grows from p = 13 on."""
+    """Return seconds of computing, of a sum in a tree, and of messages to all ranks. Their sum grows from p = 13 on."""
     return 2 / p, 0.004 * np.log2(p), 0.012 * (p - 1)
 
 
@@ -261,7 +261,7 @@ def test_the_same_run_twice_is_no_repeated_run(capsys: pytest.CaptureFixture[str
 
 
 def test_problem_sizes_that_show_no_scaling(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
-    """Sizes must be equal or grow. Sizes that contradict the time of computing lead to a note."""
+    """Problem sizes must grow, or all be equal. If the computing times contradict the sizes, a note says so."""
     _, two, four, eight = write_runs(tmp_path, strong)
     assert main(["predict", f"4:{two}", f"2:{four}", f"1:{eight}"]) == 3
     assert "run4.otf2: expected a problem size above 4, or equal sizes in all runs, found 2" in capsys.readouterr().err
