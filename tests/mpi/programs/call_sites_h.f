@@ -1,8 +1,8 @@
 ! SPDX-License-Identifier: Apache-2.0
 ! Copyright The ibprof developers
-! Fortran 77. Each call names the bytes that its line sends in a
-! comment, all ranks together; two ranks. gfortran names the last line
-! of a call.
+! Fortran 77. A comment at each call has the bytes that its line sends
+! on both ranks together. gfortran records the last line of a call that
+! has several lines.
       program sites_h
       implicit none
       include 'mpif.h'

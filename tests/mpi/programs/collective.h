@@ -20,7 +20,7 @@
 enum style { BLOCKING, NONBLOCKING, PERSISTENT };
 
 static enum style style;
-static const char *only = "all"; /* blocking name of the requested call */
+static const char *only = "all"; /* the requested call, by the name of its blocking form */
 
 static void set_style(const char *name)
 {

@@ -184,7 +184,7 @@ static long elsewhere(void)
 
     if (!mkdtemp(folder) || chdir(folder)) return -1;
     enter_regions("elsewhere", true);
-    return rmdir(folder); /* no mapping is there */
+    return rmdir(folder); /* no mapped file is in the folder */
 }
 
 static long jailed(void)

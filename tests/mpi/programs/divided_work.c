@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A problem of n bytes divided among the ranks: divided_work N ROUNDS. A round rests n microseconds over the ranks, as if
-// it computed, then sends an eighth of a rank's part to the next rank, transposes all of it, and agrees on a number.
+// A problem of n bytes divided among the ranks: divided_work N ROUNDS. A round rests n microseconds / ranks, as if
+// it computed, then sends an eighth of a rank's part to the next rank, transposes the data, and sums up a number.
 // Rank 0 prints the seconds.
 #include <mpi.h>
 #include <stdio.h>

@@ -28,7 +28,7 @@ static void exchange_halo(void)
     MPI_Waitall(8, requests, MPI_STATUSES_IGNORE);
 }
 
-// Parts of sizes that differ, as of keys that are not spread evenly: 0.25 to 1.75 times the mean.
+// Return the bytes of a part, as in a sort of unevenly distributed keys: 0.25 to 1.75 times the mean.
 static int part(int from, int to)
 {
     unsigned mixed = (unsigned)(from * 7919 + to * 104729 + 12345) * 2654435761U;

@@ -78,7 +78,7 @@ static void abort_in_thread(void)
     MPI_Recv(&never, 1, MPI_INT, MPI_ANY_SOURCE, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
 }
 
-/* Levels of any kind, with further arguments that only a tool understands. */
+/* Call MPI_Pcontrol with any levels, and with further arguments that only a tool understands. */
 static void control(void)
 {
     int result = MPI_Pcontrol(0);

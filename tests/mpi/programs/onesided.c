@@ -5,7 +5,7 @@
  *
  *     onesided create|allocate|shared|dynamic
  *
- * The books hold the user's data: what the origin gives, and what it gets back.
+ * The program notes the user's data that the origin sends and gets back.
  */
 #include "tally.h"
 

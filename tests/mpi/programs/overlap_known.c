@@ -4,7 +4,7 @@
  * A nonblocking broadcast whose later rounds are sent from within other calls: a barrier, a blocking broadcast on another
  * communicator, and the wait.
  *
- *     overlap_known BYTES       three times so many bytes in the nonblocking one, twice in the blocking one
+ *     overlap_known BYTES       3 x BYTES in the nonblocking broadcast, 2 x BYTES in the blocking one
  */
 #include <mpi.h>
 #include <stdlib.h>

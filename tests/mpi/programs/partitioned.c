@@ -3,7 +3,7 @@
  *
  * A ring of partitioned sends, each started twice.
  *
- *     partitioned BYTES       in all, a multiple of the partitions
+ *     partitioned BYTES       total of all partitions, a multiple of their number
  */
 #include <mpi.h>
 #include <stdlib.h>

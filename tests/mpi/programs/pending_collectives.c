@@ -5,7 +5,7 @@
  * also send within the group. `freed`: their communicator is freed meanwhile, and the next communicator may reuse its
  * handle. `persistent`, `freed-persistent`: persistent collectives start in between, on MPI_COMM_WORLD or on a freed
  * communicator. `made`: communicators, windows and files are created from their communicator. `failed`: other calls
- * fail. `neighbours`: neighbourhood collectives follow, after calls that send nothing from some ranks. `blocking`:
+ * fail. `neighbours`: neighbourhood collectives follow, after calls in which some ranks send nothing. `blocking`:
  * blocking collectives follow.
  *
  *     pending_collectives HOW all     all calls are pending at the same time

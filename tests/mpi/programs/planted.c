@@ -25,7 +25,7 @@ static void work(double seconds)
     while (nanosleep(&left, &left));
 }
 
-// A collective of few bytes, which one is drawn: the same on all ranks.
+// Call a random collective of few bytes, the same on all ranks.
 static void agree(void)
 {
     double mine = rank, all[MOST_RANKS], sum;
@@ -80,7 +80,7 @@ static void divide_unevenly(void)
     agree();
 }
 
-// Items pass all ranks in turn, fewer of them than there are ranks.
+// Items pass all ranks in turn; there are fewer items than ranks.
 static void pass_on(void)
 {
     if (rank) MPI_Recv(in, bytes, MPI_CHAR, rank - 1, 4, MPI_COMM_WORLD, MPI_STATUS_IGNORE);

@@ -3,7 +3,7 @@
  *
  * Random calls on random communicators. These come from splits, groups, duplicates, grids and merged intercommunicators,
  * and are freed so that their handles are used again. Datatypes have gaps; calls are in place, of no items, of each style.
- * All ranks draw the same numbers. The first one prints what each rank sent to each by point-to-point calls:
+ * All ranks draw the same numbers. Rank 0 prints the point-to-point messages of each pair of ranks:
  * `sender receiver bytes messages`.
  *
  *     random_calls SEED CALLS

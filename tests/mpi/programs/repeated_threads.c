@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The ibprof developers
  *
- * Threads that send to themselves at the same lines, each under its own tag. Now and then rank 1 waits there for rank 0
- * instead, which is late. One thread makes and frees communicators meanwhile. Rank 1 prints the seconds that its threads
- * were inside MPI_Send and MPI_Wait, as it measured them.
+ * Threads that send to themselves at the same lines, each under its own tag. Sometimes rank 1 instead waits at these
+ * lines for rank 0, which is late. Meanwhile, one thread makes and frees communicators. Rank 1 prints the seconds that
+ * its threads were inside MPI_Send and MPI_Wait, by its own clock.
  *
  * Under Open MPI 4.1.4 threads of two ranks that exchange all their messages do not always end, also without ibprof.
  *

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The ibprof developers
  *
- * Collectives on communicators of each kind, which 4 ranks call in a known number: rounds, then duplicates that live.
+ * Known numbers of collectives of 4 ranks on each kind of communicator: rounds, then duplicates that are not freed.
  */
 #include <mpi.h>
 #include <stdlib.h>

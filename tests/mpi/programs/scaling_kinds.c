@@ -44,7 +44,7 @@ static void halo(double seconds, int bytes)
     }
 }
 
-// Ten iterations, each with two sums over all ranks; a part of 1 ms in each is not divided.
+// Ten iterations, each with two reductions over all ranks; 1 ms of each is serial work.
 static void solver(double seconds, int bytes)
 {
     double mine[2] = {1, bytes}, sums[2];
@@ -92,7 +92,7 @@ static void workers(double seconds, int tasks)
     }
 }
 
-// Rank 0 prepares 4 ms alone, hands out the data, and collects the results: a part that no rank shares.
+// Rank 0 prepares 4 ms alone, hands out the data, and collects the results: serial work.
 static void serial(double seconds, int bytes)
 {
     char *all = calloc((size_t)bytes, (size_t)ranks + 1);

@@ -5,13 +5,13 @@
  *
  *     sessions one BYTES       in a session
  *     sessions again BYTES     and once more in another, when the first one has ended
- *     sessions within BYTES    and once more on MPI_COMM_WORLD, when the session has ended that was there before MPI_Init
- *     sessions around BYTES    on MPI_COMM_WORLD, and once more in a session that goes on when MPI_Finalize was called
- *     sessions asked BYTES     on MPI_COMM_WORLD, after a session that was only asked something
- *     sessions left BYTES      on MPI_COMM_WORLD, with a session that is open still when MPI_Finalize is called
- *     sessions empty BYTES     nowhere: a session that begins and ends
- *     sessions self BYTES      in a session whose first communicator is of one process
- *     sessions alone BYTES     nowhere: a session whose only communicator is of one process
+ *     sessions within BYTES    and once more on MPI_COMM_WORLD, after the end of the session, which began before MPI_Init
+ *     sessions around BYTES    on MPI_COMM_WORLD, and once more in a session that outlives MPI_Finalize
+ *     sessions asked BYTES     on MPI_COMM_WORLD, after a session that only answered a query
+ *     sessions left BYTES      on MPI_COMM_WORLD, with a session that is still open at MPI_Finalize
+ *     sessions empty BYTES     no messages: a session that begins and ends
+ *     sessions self BYTES      in a session whose first communicator has one process
+ *     sessions alone BYTES     no messages: a session whose only communicator has one process
  */
 #include <mpi.h>
 #include <stdlib.h>

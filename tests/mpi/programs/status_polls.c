@@ -76,7 +76,7 @@ int main(int argc, char **argv)
         MPI_Comm comm;
 
         if (kind)
-            MPI_Comm_dup(MPI_COMM_WORLD, &comm); /* which has no separate buffer */
+            MPI_Comm_dup(MPI_COMM_WORLD, &comm); /* a communicator without a separate buffer */
         else
             comm = MPI_COMM_WORLD;
         for (int round = 0; round < rounds; round++) {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The ibprof developers
  *
- * Calls with wrong arguments, which an error handler leaves by an exception. Calls from deeper frames follow, in which rank 1
- * waits for rank 0. It writes the seconds inside these by its own clock to a file: RANK OPERATION LINE SECONDS. Two ranks.
+ * An error handler leaves calls with wrong arguments by an exception. Then rank 1 waits for rank 0 in calls from deeper
+ * frames, and writes their seconds, by its own clock, to a file: RANK OPERATION LINE SECONDS. Two ranks.
  *
  *     thrown ROUNDS SECONDS [FILE]
  */

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A job whose time has the cause in its argument: verdicts KIND SECONDS.
+// A job that spends its time as KIND says: verdicts KIND SECONDS.
 #include <mpi.h>
 #include <stdlib.h>
 #include <string.h>
@@ -46,7 +46,7 @@ static void take_turns_to_be_late(double seconds)
     }
 }
 
-// Each rank waits for the one before: in turn, so that all are outside of MPI equally long.
+// Each rank waits for the previous rank and then works, so all ranks are outside MPI equally long.
 static void work_in_turn(double seconds)
 {
     if (rank) MPI_Recv(received, SMALL_BYTES, MPI_CHAR, rank - 1, 1, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
@@ -67,7 +67,7 @@ static void serve_others(double seconds)
     }
 }
 
-// All wait for what rank 0 computes, in a call that rank 0 leaves at once.
+// All other ranks wait for data that rank 0 computes; rank 0 leaves the call at once.
 static void compute_on_rank_0(double seconds)
 {
     for (int round = 0; round < 4; ++round) {
@@ -76,7 +76,7 @@ static void compute_on_rank_0(double seconds)
     }
 }
 
-// The others are in MPI_Finalize meanwhile.
+// Meanwhile, the other ranks are in MPI_Finalize.
 static void end_late_on_rank_0(double seconds)
 {
     MPI_Barrier(MPI_COMM_WORLD);
@@ -89,7 +89,7 @@ static void exchange(double seconds, int bytes)
     int ends;
     do {
         for (int round = 0; round < (bytes > SMALL_BYTES ? 5 : 50); ++round) shift(bytes);
-        // Rank 0 decides: by its own clock another rank could go on alone.
+        // Rank 0 decides for all: if each rank read its own clock, one could go on alone.
         ends = MPI_Wtime() - begin >= seconds;
         MPI_Bcast(&ends, 1, MPI_INT, 0, MPI_COMM_WORLD);
     } while (!ends);

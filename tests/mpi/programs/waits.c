@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Small programs whose ranks wait, or do not, in a known way: waits NAME MILLISECONDS BYTES ROUNDS.
-// benchmarks/waits.py and tests/mpi/test_waits.py compare the waiting that ibprof finds with that of a tracer.
+// benchmarks/waits.py and tests/mpi/test_waits.py compare the waiting that ibprof finds with a tracer's.
 #include <ibprof.h>
 #include <mpi.h>
 #include <stdint.h>
@@ -30,14 +30,14 @@ static void rest(double seconds)
     while (nanosleep(&left, &left)) continue;
 }
 
-// For times that are shorter than the kernel's timers are exact.
+// For times too short for the kernel's timers.
 static void spin(double seconds)
 {
     const double until = now() + seconds;
     while (now() < until) continue;
 }
 
-// The same on all ranks.
+// Return the same random number on all ranks.
 static unsigned draw_together(unsigned below)
 {
     static unsigned seed = 4711;
@@ -102,7 +102,7 @@ static void pipeline(void)
     if (rank + 1 < ranks) MPI_Send(out, bytes, MPI_CHAR, rank + 1, 1, MPI_COMM_WORLD);
 }
 
-// The same by calls that take a message before they receive it.
+// Like `pipeline`, with MPI_Mprobe and MPI_Mrecv.
 static void probe(void)
 {
     MPI_Message message;
@@ -115,7 +115,7 @@ static void probe(void)
     if (rank + 1 < ranks) MPI_Send(out, bytes, MPI_CHAR, rank + 1, 1, MPI_COMM_WORLD);
 }
 
-// The same by calls that look at a message before they receive it.
+// Like `pipeline`, with MPI_Probe before MPI_Recv.
 static void look(void)
 {
     MPI_Status status;
@@ -127,7 +127,7 @@ static void look(void)
     if (rank + 1 < ranks) MPI_Send(out, bytes, MPI_CHAR, rank + 1, 1, MPI_COMM_WORLD);
 }
 
-// A ring of neighbours with a slow one: the rank opposite of it waits one round later.
+// One rank of a ring is slow; its delay reaches the next neighbours one round later.
 static void grid(void)
 {
     static MPI_Comm ring = MPI_COMM_NULL;
@@ -137,7 +137,7 @@ static void grid(void)
     MPI_Neighbor_alltoall(out, bytes, MPI_CHAR, in, bytes, MPI_CHAR, ring);
 }
 
-// Each rank receives from the one before it; a slow one delays those after it.
+// Each rank receives from the previous rank; a slow rank delays the ranks after it.
 static void graph(void)
 {
     static MPI_Comm chain = MPI_COMM_NULL;
@@ -149,7 +149,7 @@ static void graph(void)
     MPI_Neighbor_allgather(out, bytes, MPI_CHAR, in, bytes, MPI_CHAR, chain);
 }
 
-// Each rank puts to the next one. One posts late, and another one completes late.
+// Each rank puts to the next rank. One rank posts late, another rank completes late.
 static void epochs(void)
 {
     static MPI_Win window = MPI_WIN_NULL;
@@ -173,7 +173,7 @@ static void epochs(void)
 }
 
 #ifdef HAS_PARTITIONS
-// Each rank sends to the next one in four partitions, of which a slow rank is late with the last one.
+// Each rank sends four partitions to the next rank; a slow rank is late with its last partition.
 static void partitions(void)
 {
     static MPI_Request all[2];
@@ -246,7 +246,7 @@ static void early_reduce(void)
     MPI_Reduce(out, in, bytes / 8, MPI_DOUBLE, MPI_SUM, 0, MPI_COMM_WORLD);
 }
 
-// Two halves of the ranks, each with a late one, and then all.
+// A collective of each half of the ranks, each half with a late rank; then a collective of all.
 static void groups(void)
 {
     static MPI_Comm half = MPI_COMM_NULL;
@@ -269,7 +269,7 @@ static void fence(void)
     if (++done == rounds) MPI_Win_free(&window);
 }
 
-// A sender that is early: it blocks until the receive is posted.
+// Senders block until their receives are posted, which is late.
 static void late_receiver(void)
 {
     if (rank % 2) {
@@ -303,7 +303,7 @@ static void server(void)
     }
 }
 
-// Rank 0 receives many messages of each other rank, by calls that complete all of them or some.
+// Rank 0 receives many messages from each other rank, by MPI_Waitall or MPI_Waitsome.
 enum { GATHERED_TAGS = 24, GATHERED_MOST = 256 };
 
 static int post_gathered(MPI_Request *all)
@@ -343,7 +343,7 @@ static void gather_some(void)
             MPI_Waitsome(count, all, &got, indices, MPI_STATUSES_IGNORE);
 }
 
-// Neighbours of a chain exchange messages whose tags number the rounds.
+// Neighbours in a chain exchange messages; the tag is the number of the round.
 static void steps(void)
 {
     static int round;
@@ -373,7 +373,7 @@ static void seldom(void)
     exchange();
 }
 
-// Short sends, with a long one among a thousand; and waits for short messages, with a long one.
+// One of 1,000 messages is long; sends and waits of all other messages are short.
 static void tail(void)
 {
     static int round;
@@ -435,7 +435,7 @@ int main(int argc, char **argv)
     MPI_Comm_size(MPI_COMM_WORLD, &ranks);
     if (argc < 5) MPI_Abort(MPI_COMM_WORLD, 2);
     pause_s = atof(argv[2]) / 1000, bytes = atoi(argv[3]), rounds = atoi(argv[4]), slow %= ranks;
-    // Written once, so that no page is new in a round.
+    // Write all pages now, so that no page is new in a round.
     const size_t room = (size_t)bytes * (size_t)(ranks < 4 ? 4 : ranks) + 4096;
     out = memset(malloc(room), 1, room), in = memset(malloc(room), 2, room);
     int found = 0;

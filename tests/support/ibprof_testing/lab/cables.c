@@ -35,7 +35,7 @@ struct frame {
 struct lane {
     int in, out;
     long long delay_ns;
-    unsigned first, end; // count on; the place in the ring is the rest modulo FRAMES
+    unsigned first, end; // never wrapped; the index in the ring is the value modulo FRAMES
     struct frame *ring;
 };
 
@@ -78,7 +78,7 @@ static void add_lane(int number, int in, int out, long long delay_ns)
     ends[number] = (struct pollfd){in, POLLIN, 0};
 }
 
-// A full lane leaves the rest in the device's own queue, as a busy wire does.
+// If the lane is full, further frames stay in the device's own queue, as with a busy wire.
 static void take_in(struct lane *lane)
 {
     for (int count = 0; count < BURST && lane->end - lane->first < FRAMES; count++) {
@@ -91,13 +91,13 @@ static void take_in(struct lane *lane)
     }
 }
 
-// Sends what is due; gives when the next frame is, or `next_ns` if that is sooner.
+// Send the due frames; return when the next frame is due, at the latest `next_ns`.
 static long long put_out(struct lane *lane, long long next_ns)
 {
     while (lane->first != lane->end) {
         struct frame *frame = &lane->ring[lane->first % FRAMES];
         if (frame->due_ns > now_ns()) return frame->due_ns < next_ns ? frame->due_ns : next_ns;
-        // What does not get out is lost, as on any network; TCP sends it again.
+        // A frame that the device does not take is lost, as on any network; TCP repeats it.
         ssize_t sent = write(lane->out, frame->data, frame->bytes);
         (void)sent;
         lane->first++;
@@ -143,7 +143,7 @@ int main(int argc, char **argv)
     ends[2 * count] = (struct pollfd){STDIN_FILENO, POLLIN, 0};
     prctl(PR_SET_TIMERSLACK, 1UL);
     mlockall(MCL_CURRENT);
-    // A wire does not wait for a processor that ranks are busy on. Without the right to this, delays scatter more.
+    // Run before the ranks, since a wire waits for no processor. Without this right, delays vary more.
     if (sched_setscheduler(0, SCHED_FIFO, &(struct sched_param){.sched_priority = 1})) perror("sched_setscheduler");
     puts("ready");
     fflush(stdout);
