@@ -765,7 +765,7 @@ struct ibp_nccl_communicator {
      * steps. */
     uint64_t operations_lost;
     /* Ticks during which at least one proxy operation of the process was in progress. Set only in the first record of a
-     * process. This record is also used for operations of unknown communicators. */
+     * process. The first record also counts the operations of unknown communicators. */
     uint64_t busy_ticks;
 };
 
@@ -783,7 +783,7 @@ struct ibp_nccl_task {
     uint32_t channels;
     uint32_t reserved;
     uint64_t calls;
-    /* Sum, over the calls, of the number of elements times their size; 0 for unknown types. */
+    /* Sum over the calls of (number of elements * size of an element); 0 for unknown types. */
     uint64_t bytes;
     /* Ticks during which at least one proxy operation of this task was in progress. */
     uint64_t busy_ticks;

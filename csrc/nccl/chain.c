@@ -54,7 +54,7 @@ static bool is_this(const void *symbol)
     return dladdr(&chain, &own) && dladdr(symbol, &other) && own.dli_fbase == other.dli_fbase;
 }
 
-/* Find the plug-in's interface in NCCL's version; if NCCL has version 4 or later, also in an older version down to 4.
+/* Find the plug-in's interface of NCCL's version or, if the plug-in lacks it, of the newest older version from 4 on.
  * Since version 4, the first members of events are equal in all versions, so a plug-in for an older version can read
  * newer events. */
 static void find_profiler(void *library, unsigned version)

@@ -127,7 +127,7 @@ static uint64_t bytes_of_type(const char *type)
     return 0;
 }
 
-/* Return the name of the function, algorithm or protocol with a number. Version 1 of the interface, which only NCCL
+/* Return the name of a function, algorithm or protocol from its number. Version 1 of the interface, which only NCCL
  * 2.23 has, reports numbers instead of names. */
 static const char *name_of(const char *const *names, size_t count, uint8_t number)
 {

@@ -74,7 +74,7 @@ struct ibp_placement_problem {
     /* [hosts], 1 if the slots of a host have different ports. If 1, ranks on this host use its first slots, in the
      * order of ranks: the n-th rank uses the port of the n-th slot. */
     const uint8_t *is_numbered;
-    /* [ports], one bit for each rail on which the port is */
+    /* [ports], one bit for each rail of the port */
     const uint8_t *rails_of_port;
     /* [256], index of the row in `sent` and `received` for each set of rails (a set has one bit for each rail) */
     const int32_t *row_of_rails;

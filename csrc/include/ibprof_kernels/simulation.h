@@ -25,7 +25,7 @@ struct ibp_sim_network {
     const uint64_t *end_byte_ticks;
     /* [end], ticks from the departure of a packet's last bit until the next node can forward the packet; > 0 */
     const uint32_t *end_delay;
-    /* [end], ticks for which the link is idle after each packet */
+    /* [end], idle ticks of the link after each packet */
     const uint32_t *end_gap;
     /* [end], buffer of each virtual lane in bytes: at least one packet, at most INT32_MAX / (width + 1) */
     const uint32_t *end_capacity;

@@ -162,7 +162,7 @@ bool ibp_sim_set_up_adaptive(struct ibp_sim *sim)
 
 /* -- the choice ---------------------------------------------------------------------------------------------------- */
 
-/* Vector types of gcc and clang, for which most processors have instructions. The elements are signed, since some
+/* Vector types of gcc and clang. Most processors have instructions for them. The elements are signed, since some
  * processors compare only signed elements. `loose`: a vector in memory that begins at any element. */
 typedef int32_t vector __attribute__((vector_size(4 * IBP_SIM_VECTOR)));
 typedef int32_t loose __attribute__((vector_size(4 * IBP_SIM_VECTOR), aligned(4), may_alias));
@@ -197,7 +197,7 @@ static inline uint32_t find_least(const uint32_t *queued, uint64_t set)
     return (uint32_t)(left < right ? left : right);
 }
 
-/* Return the ports of a set of up to 64 ports whose queues have at most `most` bytes: a bit for each port. */
+/* Find the ports with at most `most` bytes in their queue, in a set of up to 64 ports. Return a bit for each port. */
 static inline uint64_t find_up_to(const uint32_t *queued, uint64_t set, uint32_t most)
 {
     uint64_t found = 0;

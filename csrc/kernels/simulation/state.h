@@ -73,9 +73,9 @@ struct ibp_sim_waiter {
     uint32_t size;
 };
 
-/* A waiting packet in fewer bytes, because waiting packets need the most memory. `held`: the index of
- * the queue whose buffer the packet occupies, plus IBP_SIM_QUEUES * (number of queues that have admitted the packet, at
- * most IBP_SIM_PATH_MAX). IBP_SIM_SHORT is added if the packet, the last one of its message, is smaller than other
+/* A waiting packet, stored in few bytes because waiting packets need the most memory. `held`: the index of the queue
+ * whose buffer the packet occupies, plus IBP_SIM_QUEUES * (number of queues that have admitted the packet, at most
+ * IBP_SIM_PATH_MAX). IBP_SIM_SHORT is added if the packet, the last one of its message, is smaller than other
  * packets. */
 struct ibp_sim_packed {
     uint32_t client, held;
@@ -157,7 +157,7 @@ struct ibp_sim_process {
     /* The message of the process is in flight. */
     bool under_way;
     bool waits_for_messages;
-    /* The process has sent all messages of a round, and waits for further messages of the round. */
+    /* The process has sent all messages of a round, but has not received all messages of the round. */
     bool between_rounds;
     /* The request has arrived, and the answer is in flight. */
     bool answering;

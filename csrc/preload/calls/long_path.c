@@ -342,7 +342,7 @@ static void note_ready(const struct call_in_progress *making)
 /* For each operation: whether another tool wraps the operation too. */
 static bool is_wrapped[IBP_OPERATIONS];
 
-/* Return whether another tool's wrapper makes this call, inside a call of the program that is timed from entry to
+/* Return whether another tool's wrapper makes this call while ibprof times the program's own call from entry to
  * return. */
 static bool is_part_of_wrapped(unsigned operation)
 {

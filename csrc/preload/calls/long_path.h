@@ -17,14 +17,10 @@ enum ibp_form { IBP_FORM_MPI, IBP_FORM_PMPI, IBP_FORM_LARGE, IBP_FORM_MPIX, IBP_
 /* The number of a wrapper, from its operation and form. */
 #define IBP_WRAPPER(operation, form) ((unsigned)(operation) * IBP_FORMS + (form))
 
-/* Make a call.
- *
- *   next        the address of the pointer to the next function, which is set at the first call. In a wrapper with
- *               choices (struct ibp_choices), the pointer to the chosen function follows in memory.
- *   arguments   the arguments of the call, in order
- *   caller      the return address of the wrapper
- *
- * Return the result of the function; IBP_MISSING_CALL if MPI does not have the function. */
+/* Make a call. `next`: address of the pointer to the next function; the pointer is set at the first call. In a wrapper
+ * with choices (struct ibp_choices), the pointer to the chosen function follows in memory. `arguments`: the arguments
+ * of the call, in order. `caller`: the return address of the wrapper. Return the result of the function;
+ * IBP_MISSING_CALL if MPI does not have the function. */
 int ibp_long_path(unsigned wrapper, void *next, const long *arguments, const void *caller);
 
 /* Functions between a wrapper and the next function, which belongs to the MPI library or to another tool. A wrapper of

@@ -259,7 +259,7 @@ void ibp_counters_move(uint32_t from, uint32_t into)
             move_amount(&source, target);
             move_bins(source.bins, target->bins);
         }
-        if (ibp_counters.mask != mask) i = UINT64_MAX; /* a new table: begin again; counters moved before are 0 */
+        if (ibp_counters.mask != mask) i = UINT64_MAX; /* a new table: begin again; moved counters are 0 */
     }
 }
 

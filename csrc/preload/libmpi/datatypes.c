@@ -81,8 +81,8 @@ static void keep(ibp_handle datatype, int64_t size)
     const size_t place = place_of(datatype);
     int64_t nothing = 0;
 
-    /* Only the thread that succeeds in setting the size sets the handle. Sizes of predefined datatypes are positive,
-     * except of MPI_LB and MPI_UB, which are not cached. */
+    /* Only the thread that succeeds in setting the size sets the handle. MPI_LB and MPI_UB, whose size is not positive,
+     * are not cached. */
     if (size > 0 &&
         __atomic_compare_exchange_n(&predefined[place].size, &nothing, size, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED))
         __atomic_store_n(&predefined[place].datatype, datatype, __ATOMIC_RELEASE);

@@ -91,7 +91,8 @@ void *ibp_mpi_own_function(const char *name);
 /* Return the value of MPI_TAG_UB; 0 if it is unknown, as in Open MPI's ABI. */
 unsigned ibp_mpi_largest_tag(void);
 
-/* Return a function of a library to which the MPI library is linked; NULL if no such library defines it. */
+/* Find a function in the libraries that the MPI library is linked to; return NULL if none of them defines the
+ * function. */
 void *ibp_mpi_dependency(const char *name);
 
 #endif

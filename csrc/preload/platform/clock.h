@@ -22,8 +22,8 @@ uint64_t ibp_clock_monotonic_ns(void);
  * nanoseconds. */
 uint64_t ibp_clock_coarse_ns(void);
 
-/* Return the processor's cycle counter; 0 on processors other than x86-64 and AArch64. Call this only if the counter
- * may be read (ibp_clock_cycles_step). */
+/* Return the processor's cycle counter; 0 on processors other than x86-64 and AArch64. Call this only if
+ * ibp_clock_cycles_step does not return 0. */
 static inline uint64_t ibp_clock_cycles(void)
 {
 #if defined(__x86_64__)

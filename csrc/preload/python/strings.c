@@ -56,7 +56,7 @@ static size_t encode(uint32_t character, char *into)
     return bytes;
 }
 
-/* Return the index of the first character of the longest end of the string that fits into `bytes`. */
+/* Find the longest end of the string that fits into `bytes`, and return the index of its first character. */
 static size_t first_that_fits(const struct characters *from, size_t bytes)
 {
     char encoded[UTF8_BYTES_MAX];

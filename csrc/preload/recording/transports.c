@@ -65,7 +65,7 @@ static struct ibp_transport *find_transport(const char *kind, const char *device
 
 /* -- TCP ----------------------------------------------------------------------------------------------------------- */
 
-/* Write an address as 16 bytes of IPv6. Return false unless it is an IPv4 or IPv6 address. */
+/* Write an address as 16 bytes of IPv6. Return false for addresses other than IPv4 and IPv6. */
 static bool parse_address(const struct sockaddr *address, uint8_t into[16])
 {
     static const uint8_t mapped[12] = {[10] = 0xff, [11] = 0xff}; /* prefix of an IPv4 address in IPv6 */

@@ -2,13 +2,12 @@
  * Copyright The ibprof developers
  *
  * An announcement may lack the size of the data. If the sender sends the data in one message, this message shows the
- * size. Otherwise the sender sends a header with the size, in one of two forms:
+ * size. Otherwise the sender sends a header in one of two forms. A header of 8 bytes contains the size. It is sent
+ * before data in several messages, or after the sender has written the data by RDMA. A longer header contains the size,
+ * and keys of the memory that the receiver reads.
  *
- *     8 bytes: the size; sent before data in several messages, or after the sender has written the data by RDMA
- *     more:    the size, and keys of the memory that the receiver reads
- *
- * A receiver sends a header of the second form too, with keys of the memory that the sender writes. Peers may read the
- * registered memory of a sender, but not write it; this distinguishes the headers of senders and receivers.
+ * A receiver sends longer headers too, with keys of the memory that the sender writes. Peers may read the registered
+ * memory of a sender, but not write it; this distinguishes the headers of senders and receivers.
  */
 #include "platform/system.h"
 #include "sources/mpich/libfabric_rendezvous.h"

@@ -73,8 +73,8 @@ static void expect_receive(struct ibp_request *request, unsigned operation)
 }
 
 /* Count a request that is about to be started: a send now, a receive when it completes. `within`: operation of the
- * current call; 0 outside of calls. Copy the entry of the request to `copy`; its role is 0 if the request is
- * unknown. */
+ * current call; 0 outside of calls. Copy the entry of the request to `copy`; if the request is unknown, set the copy's
+ * role to 0. */
 static __attribute__((noinline)) void count_any(void *address, unsigned within, struct ibp_request *copy)
 {
     struct ibp_request *request;

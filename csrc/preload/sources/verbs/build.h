@@ -11,7 +11,7 @@
 #include <stdint.h>
 
 /* ibp_verbs_hook_builders: hook the wr_ functions of a queue pair. `operations`: the operations that the program
- * requested (enum ibv_qp_create_send_ops_flags). ibp_mlx5_hook_builders: hook mlx5's further functions. */
+ * requested (enum ibv_qp_create_send_ops_flags). ibp_mlx5_hook_builders: hook the functions that only mlx5 has. */
 void ibp_verbs_hook_builders(struct ibp_verbs_qp *qp, uint64_t operations);
 void ibp_mlx5_hook_builders(struct ibp_mlx5_qp_ex *mlx5);
 

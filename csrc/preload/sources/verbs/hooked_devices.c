@@ -18,8 +18,8 @@ static void forget(struct ibp_route_table **which, const void *address)
     ibp_verbs_unlock();
 }
 
-/* Forget the route before the object is destroyed, because its address may be reused immediately. If the destruction
- * fails, restore the route. */
+/* Forget the route before the object is destroyed, because the object's address may be reused immediately. If the
+ * destruction fails, restore the route. */
 int ibp_verbs_destroy(int (*next)(void *), struct ibp_route_table **which, void *object)
 {
     const struct ibp_route *route = ibp_route_find(which, object);

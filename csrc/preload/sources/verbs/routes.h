@@ -30,8 +30,8 @@ struct ibp_verbs_provider {
 const struct ibp_verbs_provider *ibp_verbs_provider_share(const struct ibp_verbs_provider *functions);
 
 /* The route of a queue pair or address handle. The thread that posts first is the route's owner. Only the owner adds to
- * the records in `own`, so it needs no atomic addition. Other threads add to the records in `shared`. A post of the
- * owner accesses only the first cache line of this struct. */
+ * the records in `own`, so the additions need not be atomic. Other threads add to the records in `shared`. A post of
+ * the owner accesses only the first cache line of this struct. */
 struct ibp_route {
     const void *owner;
     /* The owner's records by opcode; NULL before the first post with the opcode. */
