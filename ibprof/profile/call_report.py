@@ -33,7 +33,7 @@ TOP = 3
 
 
 KEYS = ("rank", "host", "region", "operation", "site")
-"""Names of keys by which calls can be summed."""
+"""Names of the possible keys for sums of calls."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -24,7 +24,7 @@ from ibprof.text.host_lists import same_host
 from ibprof.text.quantities import count_of, format_bytes, format_seconds, name_call
 
 MUCH = 0.01
-"""Share of ranks, hosts or bytes above which a loss has its own sentence in every report."""
+"""A loss of more than this share of the ranks, hosts or bytes has its own sentence in every report."""
 
 COLLECT = "collect"
 """Stage that leaves out bytes counted a second time, and bytes of MPI's control messages. They are not lost."""
@@ -119,8 +119,8 @@ def describe_losses(accounts: Iterable[StageAccount], complete: bool = True) -> 
     losses = []
     for each, following in zip_longest(accounts, accounts[1:]):
         if each.stage != COLLECT:
-            # A loss is a share of the bytes without those that the next stage `COLLECT` leaves out: bytes counted
-            # twice, and control messages.
+            # Divide by the total without the bytes that the next stage, `COLLECT`, leaves out: bytes counted twice, and
+            # control messages.
             is_twice = following is not None and following.stage == COLLECT
             total = each.total - (sum(following.left_out.values()) if is_twice else 0)
             of_total = f"of {_say(total, each.noun)}"

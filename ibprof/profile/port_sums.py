@@ -220,7 +220,7 @@ class PortIndex:
 
         Each subnet has its own LIDs, so ports similar to the local port are preferred.
 
-        Adapters of one kind are usually cabled alike, so a device with the same name is probably on the same subnet.
+        Adapters of one kind are usually cabled alike, so a device with the local name is probably on the local subnet.
         """
         found = self._by_lid.get(lid, [])
         if len(found) > 1 and own.port:

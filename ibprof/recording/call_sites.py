@@ -90,7 +90,7 @@ class CallSites:
 
 
 def _with_callers(site: Site) -> tuple[Site, ...]:
-    """Return the `callers` of a callee of `site`, which are `site` itself and then the callers of `site`."""
+    """Return the `callers` of a callee of `site`: `site` itself, then the callers of `site`."""
     return replace(site, callers=()), *site.callers
 
 
@@ -122,7 +122,7 @@ def resolve_sites(recorded: Sequence[Site], began_ns: int | None = None) -> tupl
     """
     bare = dict.fromkeys(each for site in recorded for each in (replace(site, callers=()), *site.callers))
     places, notes = _resolve_places(tuple(bare), began_ns)
-    # With recorded callers, a function into which the call was inlined becomes a caller too.
+    # With recorded callers, a function that contains the call after inlining becomes a caller too.
     inlined = any(site.callers for site in recorded)
     frames = dict.fromkeys(frame for place in places.values() for frame in (place.site.inlined_in if inlined else ()))
     locations = [

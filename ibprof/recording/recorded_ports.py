@@ -263,7 +263,7 @@ def read_grids(file: RecordingFile) -> list[tuple[Grid, ...]]:
 
 
 def describe_copy(file: RecordingFile, process: np.void) -> Iterator[str]:
-    """Yield sentences on the place and the age of a process's counters, unless it copied them when it ended."""
+    """Yield sentences on the place and age of a process's counters; none if they were copied at the process's end."""
     if not file.storage or process["flags"] & recording_layout().constants["IBP_PROCESS_FINALIZED"]:
         return
     if file.on_node:

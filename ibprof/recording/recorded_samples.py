@@ -33,7 +33,7 @@ class SampleChoice:
 
     Attributes:
         thinning: kind of segment -> k; 1 of 2^k collectives or messages is kept.
-        long_ns: length score (`score_ns`) above which the recording has the samples of all collectives.
+        long_ns: the recording has the samples of all collectives with a length score (`score_ns`) above this.
     """
 
     thinning: Mapping[str, int]
@@ -119,7 +119,7 @@ def _are_sources(records: npt.NDArray[np.void]) -> npt.NDArray[np.bool_]:
 
 
 def _find_limits(records: npt.NDArray[np.void], owner: Owners) -> npt.NDArray[np.uint64]:
-    """Return for each record the `score_ns` above which its process kept all timed messages; 0 if it dropped none."""
+    """Return each record's limit: all timed messages with a larger `score_ns` were kept; 0 if none was dropped."""
     constants = recording_layout().constants
     is_used = records["level"] == constants["IBP_LEVEL_LONG"]
     # Leave out a record without a communicator: its process was killed while it replaced the record.

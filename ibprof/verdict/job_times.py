@@ -43,10 +43,11 @@ SLOWEST_COPY = 0.5e9
 """Minimum bytes per second that a rank copies within its host; it copies the sent and the received bytes."""
 
 _MANY_TIMES = 4
-"""The job's bytes explain transfer of up to this multiple of their time at line rate; more is unexplained."""
+"""Without a fabric, up to this multiple of the time of a host's bytes at `SLOWEST_LINK` counts as explained."""
 
 _NEXT_TO_OTHERS = 16
-"""As `_MANY_TIMES`, if the fabric is known; larger, because other jobs' traffic may slow the messages.
+"""With a fabric, the same multiple of the most loaded link's time at line rate. It is larger, because other jobs'
+traffic may slow the messages.
 
 Source: benchmarks/codes/README.md: messages concurrent with a checkpoint take 8 to 11 times as long.
 """
@@ -65,14 +66,14 @@ _WITHOUT_LEDGER = "NEIGHBOR_"
 """Part of the names of collectives without bytes in `Profile.demands`."""
 
 MOST = 0.5
-"""Share of the waiting above which the verdict names an operation, site and region."""
+"""The verdict names an operation, site and region with more than this share of the waiting."""
 
 
 _SLOW = 4
-"""Multiple of the expected time above which transfer is slow."""
+"""Transfer is slow if it takes more than this multiple of the expected time."""
 
 _SLOW_WITH_CAUSE = 2
-"""As `_SLOW`, if hosts show a cause of slow transfer. Lower, because half a link's rate only doubles the time."""
+"""The same if hosts show a cause of slow transfer. It is lower, because half a link's rate only doubles the time."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,7 +179,7 @@ class JobTimes:
 
 
 def measure_job(run: Profile, links: BusiestLink | None = None) -> JobTimes:
-    """Return the figures of a run from which its verdict follows.
+    """Return the figures of a run that determine its verdict.
 
     Args:
         links: the most loaded link of the run's fabric; None if unknown.

@@ -14,10 +14,10 @@ from ibprof.verdict.verdict_data import TransferCause
 SHARED_CORES = "oversubscribed-cores"
 
 _MUCH_CROWDED = 0.1
-"""Fraction of the run in which ranks have no core, above which shared cores are a cause."""
+"""More ranks than cores are a cause if these ranks have no core for at least this fraction of the run."""
 
 _MUCH_OTHERS = 0.25
-"""As `_MUCH_CROWDED`, if there are enough cores for all ranks, so that other programs must use the cores."""
+"""Other programs' use of cores is a cause if ranks have no core for at least this fraction of the run."""
 
 _MOST_CORES = 4096
 

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from ibprof.waiting.wait_split import HostPair
 
 CARRIES = 0.5
-"""Share of the job's bytes above which a transport counts as used."""
+"""A transport counts as used if it carries at least this share of the job's bytes."""
 
 _LOOPBACK = "lo"
 
@@ -32,7 +32,7 @@ _IDLE = 0.1
 """A port with at most this share of the job's bytes counts as idle."""
 
 _SLOWER = 0.75
-"""Share of the usual rate of the hosts' adapters below which an adapter is slow."""
+"""An adapter is slow if its rate is below this share of the usual rate of the hosts' adapters."""
 
 _USUAL_WIDTH = 4
 """Usual number of lanes of an InfiniBand link; a link with one lane has lost three lanes."""
@@ -47,22 +47,22 @@ _MANY_ERRORS = 10
 """Minimum number of a port's errors to report its link."""
 
 _LOST = 0.005
-"""Share of retransmitted TCP segments above which packet loss is a cause."""
+"""Packet loss is a cause if at least this share of the TCP segments was retransmitted."""
 
 _MANY_SEGMENTS = 100
-"""Minimum number of retransmitted segments, or of congestion notifications, for which their share is a cause."""
+"""Minimum number of retransmitted segments that shows packet loss, and of notifications that shows congestion."""
 
 _MUCH_OTHER = 0.5
-"""Ratio of other bytes to the job's own bytes above which a port's other traffic is a cause."""
+"""A port's other traffic is a cause if its bytes are at least this multiple of the job's own bytes."""
 
 _WORTH_SAYING = 1 << 20
 """Minimum of other traffic in bytes: daemons use each interface a little."""
 
 _WAITS = 1.0
-"""Ticks of waiting per sent word above which a port is congested."""
+"""A port is congested if it waited at least this number of ticks per sent word."""
 
 _MARKED = 1e-4
-"""Share of packets with a congestion notification to their sender above which a port is congested."""
+"""A port is congested if its congestion notifications are at least this multiple of its sent packets."""
 
 _MUCH_TRANSFER = 0.5
 """Copies within hosts are a cause only if transfer takes at least this share of the time in MPI."""
@@ -71,7 +71,7 @@ _COPIED = 0.9
 """Copies within hosts are a cause only if at least this share of all bytes stays within hosts."""
 
 _LARGE_BYTES = 16 << 10
-"""Mean size of messages above which their bytes take longer than their latency."""
+"""Messages of at least this mean size take longer for their bytes than for their latency."""
 
 _MOST_NAMED = 3
 
@@ -84,7 +84,7 @@ _LINK_ERRORS = (
     ("rnr_nak_retry_err", _MANY_ERRORS),
     ("packet_seq_err", _MANY_ERRORS),
 )
-"""Error counters of a port -> growth above which they are reported."""
+"""Error counters of a port, each with the smallest growth that is reported."""
 
 _INTERFACE_ERRORS = (("rx_errors", _MANY_ERRORS), ("tx_errors", _MANY_ERRORS))
 

@@ -32,31 +32,31 @@ if TYPE_CHECKING:
     from ibprof.waiting.wait_split import LateRank, MeasuredWaiting
 
 LITTLE_MPI = 0.1
-"""Share of the run below which time in MPI is no reason for a slow job."""
+"""Time in MPI is a reason for a slow job only if it is at least this share of the run."""
 
 MUCH_WAITING = 0.5
-"""Share of the time in MPI above which waiting for other ranks decides the verdict."""
+"""Waiting for other ranks decides the verdict if it is at least this share of the time in MPI."""
 
 LINK_SHARE = 0.3
-"""Share of the time in MPI above which the most loaded link decides the verdict."""
+"""The most loaded link decides the verdict only if it is busy for at least this share of the time in MPI."""
 
 SMALL_BYTES = 16 << 10
-"""Mean size below which a message's latency takes longer than its bytes."""
+"""If the mean size of messages is below this, a message's latency takes longer than its bytes."""
 
 NAMED_REGIONS = 2
 """Number of regions that the verdict names; each takes at least `LITTLE_MPI` of the time in MPI."""
 
 LITTLE_WAITING = 0.01
-"""Share of a region's time in MPI below which the region's waiting is not named."""
+"""The verdict states a region's waiting if it is at least this share of the region's time in MPI."""
 
 CAUSED_BY_ONE = 0.5
 """If at least this share of all waiting is for one rank or host, the rank or host is the cause of waiting."""
 
 WITHOUT_CORES = 2 / 3
-"""Fraction of the run in which ranks have no core, above which missing cores explain late ranks."""
+"""Missing cores explain late ranks if ranks have no core for at least this fraction of the run."""
 
 MUCH_OF_FILES = 0.5
-"""Share of the time in MPI above which calls on files decide the verdict."""
+"""Calls on files decide the verdict if they take at least this share of the time in MPI."""
 
 NO_SAMPLES = "samples of calls, which measure waiting: this profile has none"
 NO_RATE = (
@@ -547,7 +547,7 @@ class _Judge:
         return f" in {name_call(place.operation)}{at}"
 
     def _say_regions(self, kind: VerdictKind) -> Iterator[str]:
-        """Yield sentences on up to `NAMED_REGIONS` regions, those with most time in MPI; none with only one region."""
+        """Yield sentences on up to `NAMED_REGIONS` regions with most time in MPI; none if there is only one region."""
         if kind is VerdictKind.NOT_MPI or len(self._regions) < 2 or not self._mpi_s:
             return
         for region in self._regions[:NAMED_REGIONS]:

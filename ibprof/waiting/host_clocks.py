@@ -47,7 +47,7 @@ _ENOUGH = 16
 """Minimum number of messages in each of the `_PARTS`: a run with few messages has fewer parts, but at least one."""
 
 _GRID = 9
-"""Number of moments for which errors are calculated. Errors interpolated between two moments are upper bounds."""
+"""Number of moments at which errors are calculated. Errors interpolated between two moments are upper bounds."""
 
 Floats = npt.NDArray[np.float64]
 
@@ -284,7 +284,7 @@ SAME_CLOCK_NS = 2_000
 """Largest tolerated reversal of two ordered events of one host, in ns; larger ones can give each rank its own clock."""
 
 BLOCKED_NS = 10_000
-"""Time in a call above which the call counts as blocked in the comparison of clocks."""
+"""In the comparison of clocks, a call counts as blocked if it takes at least this time."""
 
 _SYNCHRONISING = frozenset(
     {"BARRIER", "ALLREDUCE", "ALLGATHER", "ALLTOALL", "REDUCE_SCATTER_BLOCK"}
@@ -364,7 +364,7 @@ def _find_torn(orders: EventOrders, clocks: int) -> Integers:
 def _order_events(
     matched: MatchedSamples, operations: Sequence[str], clock_of: Integers, deciding: Booleans
 ) -> EventOrders:
-    """Return the pairs of events in the samples whose order is known.
+    """Return the pairs of sampled events with a known order.
 
     Args:
         clock_of: int64 [rank], clock of each rank.

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Time in MPI calls, split into waiting, transfer and an unsplit rest from a profile's samples; ranks that come late.
 
-A rank that is late only because it waited passes on another rank's delay. Waiting for a late rank is traced back
+If a rank is late only because it waited, it passes on another rank's delay. Waiting for a late rank is traced back
 through the sampled calls to the rank that came late without waiting. The samples also show, for each pair of hosts, the
 rate of large messages and the latency of small messages.
 """
@@ -48,7 +48,7 @@ _UNTIMED = frozenset(
 
 
 SPREADS = 3
-"""Number of standard errors by which a row's time may exceed the time that its samples represent.
+"""A row's time may exceed the time that its samples represent by up to this number of standard errors.
 
 A larger excess is unsplit, if it is above `LITTLE_OF_A_CALL` of the row's time.
 """
@@ -177,8 +177,8 @@ def _largest_error(clocks: HostClocks) -> float:
 def split_each(calls: SplitCalls) -> tuple[Floats, Floats, Floats]:
     """Return the waiting, the unsplit time and the error of the waiting of each sampled call, in ns."""
     least, most = calls.least_ns.astype(np.float64), calls.most_ns.astype(np.float64)
-    # Estimate the waiting if its bounds differ by at most the lower bound, or `LITTLE_OF_A_CALL` of the call's time.
-    # Otherwise only the lower bound is waiting; the difference is unsplit.
+    # Estimate the waiting if its bounds differ by at most the lower bound, or by at most `LITTLE_OF_A_CALL` of the
+    # call's time. Otherwise only the lower bound is waiting; the difference is unsplit.
     is_narrow = most - least <= np.maximum(least, LITTLE_OF_A_CALL * calls.stay_ns)
     wait = np.where(is_narrow, calls.wait_ns, least)
     return wait, np.where(is_narrow, 0.0, most - least), np.where(is_narrow, (most - least) / 2, 0.0)
@@ -188,10 +188,10 @@ def share_times(run: Profile, calls: SplitCalls) -> WaitShares:
     """Return the parts of each row of a profile's times, from the row's sampled calls.
 
     The longest calls of a rank, and large messages among small ones, are all sampled, so their times are summed. In the
-    rest of the row's time, the fraction of waiting is assumed to be the same as in the other samples (ratio estimate).
-    The variance assumes that calls were chosen independently with probability 1 / weight. If thinning chose only a part
-    of a call's messages, the variance assumes that it chose groups of messages, each at most as large as this part.
-    Unsampled calls add an error of 1 / (n + 2) of their time, where n is the effective sample size. A call is an
+    rest of the row's time, the fraction of waiting is assumed to be that of all other samples (ratio estimate). The
+    variance assumes that calls were chosen independently with probability 1 / weight. If thinning chose only a part of
+    a call's messages, the variance assumes that it chose among groups of messages, each group at most as large as this
+    part. Unsampled calls add an error of 1 / (n + 2) of their time, where n is the effective sample size. A call is an
     outlier if it lasts more than `LONG_OF_A_ROW` times the mean and would represent more than `MOST_OF_A_ROW` of the
     row's time; an outlier represents only itself. If samples represent much less time than the row has, the samples
     missed the row's long calls, and the remaining time is unsplit.
@@ -469,7 +469,7 @@ def _find_work(run: Profile) -> dict[int, tuple[float, float]]:
 
 
 LARGE_BYTES = 64 << 10
-"""Size above which a message's bytes take longer than its latency."""
+"""Smallest size of a message whose bytes take longer than its latency."""
 
 SMALL_BYTES = 4096
 """Largest size of a message whose latency takes longer than its bytes."""

@@ -149,7 +149,7 @@ def split_calls(
     order = np.lexsort((enter, rank))
     order = order[~is_useless[order]]
     if not lonely_is_missing and len(order):
-        # Leave out calls if the other ranks' records are missing for all their rows.
+        # Leave out a call if all its rows lack the records of other ranks.
         begins, counts = find_runs(rank[order], enter[order])
         order = order[~np.repeat(np.logical_and.reduceat(is_lonely[order], begins), counts)]
     begins, counts = find_runs(rank[order], enter[order])
@@ -210,7 +210,7 @@ def _count_completed(
     counts: Integers,
     place: Integers,
 ) -> Integers:
-    """Return how many messages and collectives each call completed; if unknown, the maximum at its `place`."""
+    """Return how many messages and collectives each call completed; if unknown, the most rows of a call at `place`."""
     recorded = np.concatenate([getattr(part, "completed", np.zeros(len(part.rank), np.uint16)) for part in parts])
     known = np.maximum.reduceat(recorded[order].astype(np.int64), begins)
     usual = np.zeros(len(begins), np.int64)

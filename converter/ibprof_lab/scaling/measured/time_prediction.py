@@ -300,8 +300,7 @@ class TimeModel:
         return constant + each * self.operations(size) / processes, groups
 
     def _doubt_of_forms(self, size: float, processes: int) -> tuple[float, float]:
-        """Return by how many seconds the forms in `_Quantity.others` can shorten a run, and by how many they can
-        lengthen it."""
+        """Return by how many seconds the forms in `_Quantity.others` shorten a run, and lengthen a run."""
         less = more = 0.0
         for name, factor in self._fit.factors.items():
             calls, length = self._calls[name], self._sizes[name]

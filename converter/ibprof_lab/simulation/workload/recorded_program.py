@@ -145,8 +145,7 @@ class _Line:
         return float(self.send[max(number, 0)])
 
     def find_wait(self, begin: float, arrival: float, waits_late: bool) -> float:
-        """Return the time at which the rank waits for a message that is sent at `begin`, and arrives at `arrival` or
-        later."""
+        """Return when the rank waits for a message; it is sent at `begin`, and arrives at `arrival` or later."""
         piece = min(max(int(np.searchsorted(self.edge, arrival, "right")) - 1, 0), len(self.inside) - 1)
         if not self.inside[piece]:
             left = float(self.edge[piece])
