@@ -67,7 +67,7 @@ class FabricOptions:
         tables: files of forwarding tables, one per name; empty: the files found next to the dumps.
         host_names: pattern for the host's name in an adapter's description; None: the first word.
         level_hosts: pattern for names of CAs at level 0; None: the cabling decides.
-        strict: true if it is an error when forwarding tables lead to missing parts of the dumps.
+        strict: true if forwarding tables that lead to nodes or links missing in the dumps are an error.
         name_map: file of node names; None: the file next to the dumps, if any.
         routes: source of routes, from `parse_routes`; None: the tables, else a model.
         interfaces: adapters that jobs use, as in `choose_interfaces`; None: the default.
@@ -205,7 +205,7 @@ def list_compared(own: TrafficOptions, names: Sequence[str], placements: Sequenc
     Args:
         own: the run that is compared with the others.
         names: other traffics, one per run.
-        placements: one placement for each name; without names, for each run one placement per job.
+        placements: one placement for each name; without names, one placement per job for each run.
 
     Raises:
         UsageError: there are too few or too many placements.

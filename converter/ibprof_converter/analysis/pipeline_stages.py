@@ -57,7 +57,8 @@ def read_subnets(options: FabricOptions, progress: Progress = no_progress) -> tu
 
     Raises:
         InputError: a file is invalid, or requested tables are missing.
-        InconsistentError: two rails are the same; with `strict`, forwarding tables lead to missing parts of the dumps.
+        InconsistentError: two rails are the same; with `strict`, forwarding tables lead to nodes or links missing in
+            the dumps.
         UsageError: no adapter is chosen.
         MissingToolError: OpenSM is requested, but OpenSM or ibsim is not installed.
     """

@@ -81,7 +81,8 @@ class PlaceOptions:
         hosts: file with hosts to choose from, or `OWN` for the ranks' present hosts; None: all.
         slots: ranks per host; None: with `OWN` the present number, else the number in a training pattern, else 1.
         seed: seed of the random choices.
-        seconds: time in seconds that determines the amount of search; None: the default for the number of ranks.
+        seconds: time limit in seconds, which determines the work of the search; None: the default for the number of
+            ranks.
         divide_groups: true if tensor groups of a training job may be on several hosts.
     """
 
@@ -262,7 +263,7 @@ def _describe_unreachable(subnets: Sequence[Subnet], hosts: Hosts, chosen: npt.N
 
 
 def _find_recorded_grid(demand: RankTraffic) -> npt.NDArray[np.int64] | None:
-    """Return each rank's position in rank 0's grid (MPI_Cart_create) with the most axes: int64 [rank, axis].
+    """Return each rank's position in the grid with the most axes (MPI_Cart_create of rank 0): int64 [rank, axis].
 
     The result is None if some rank is not in this grid.
     """

@@ -184,7 +184,8 @@ def _find_reasons(
     if obstacle := _find_obstacle(a, b, names):
         return obstacle
     placement = _compare_placement(a, b, slower)
-    # Do not compare calls on one link if ranks are on other hosts: its bytes then show nothing about the program.
+    # Do not compare calls on one link if ranks are on other hosts: the link's bytes then show nothing about the
+    # program.
     program = _compare_program(a, b, None if placement else slower)
     known = [each for each in (_compare_fabrics(a, b), placement, program) if isinstance(each, _Reason)]
     if placement is None or program is None:

@@ -90,7 +90,7 @@ def _climb(fabric: Fabric, leaves: npt.NDArray[np.intp]) -> npt.NDArray[np.int32
 
 
 def _are_spines(fabric: Fabric, level: npt.NDArray[np.int32], nodes: npt.NDArray[np.intp]) -> npt.NDArray[np.bool_]:
-    """Return true for each of `nodes` that joins unconnected parts below it, or is in a chassis without leaves.
+    """Return true for each of `nodes` that joins separate parts of the lower levels, or whose chassis has no leaf.
 
     Args:
         fabric: the nodes and links.

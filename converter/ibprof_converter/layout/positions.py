@@ -298,7 +298,7 @@ class LevelTree:
         return np.where(count > 0, total / np.maximum(count, 1), position)
 
     def _arrange(self, level: int, lead: list[Positions], mean: Positions, position: Positions) -> None:
-        """Store in `position` the order of a level: by block, mean of the chassis, chassis, own `mean`, and name."""
+        """Store in `position` the order of a level's nodes: by block, the chassis' mean, chassis, `mean`, and name."""
         here = np.flatnonzero(self.level == level)
         in_chassis = self.chassis[here] >= 0
         total = np.bincount(self.chassis[here[in_chassis]], weights=mean[here[in_chassis]])

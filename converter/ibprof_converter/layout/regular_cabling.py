@@ -245,8 +245,8 @@ def _swap_back(count: Counts, cables: _Cables) -> Counts | None:
     """Return the regular cabling after swapping two cables.
 
     All swaps are tried if no majority of switches shows the intended cabling: among three switches, or if either of two
-    uplinks could be wrong. If several swaps give a regular cabling, the swap after which most other switches use the
-    same ports is chosen.
+    uplinks could be wrong. If several swaps give a regular cabling, the swap whose ports most other switches use for
+    the same peers is chosen.
 
     Args:
         count: int64 [lower, upper], number of cables between two switches of successive levels.
@@ -288,7 +288,7 @@ def _choose_odd(
 ) -> list[int]:
     """Return `number` of the cables from `at` to `to`: those at ports that the fewest other switches use for `to`.
 
-    Among cables at ports that equally many switches use, those with the highest port numbers are returned.
+    If equally many switches use several ports, the cables at the highest port numbers are returned.
     """
     here = np.flatnonzero((row == at) & (column == to))
     usual = [int(((port == port[index]) & (column == to) & (row != at)).sum()) for index in here.tolist()]

@@ -53,7 +53,7 @@ _BUNDLE_HEIGHT = 0.34
 """Distance of the outermost parallel link within a level from a straight line / distance of two levels."""
 
 _BUNDLE_STEP = 0.004
-"""Half of the largest distance of adjacent parallel links between two levels / width of the picture."""
+"""Half of the largest distance between adjacent parallel links that join two levels / width of the picture."""
 
 _INK = 26.0
 """Line width in points, which is divided by the square root of the number of half links."""

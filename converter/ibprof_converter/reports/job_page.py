@@ -209,7 +209,7 @@ def _weigh(verdict: Verdict) -> str:
 
 
 def _advise(verdict: Verdict, diagnosis: Diagnosis) -> str:
-    """Return HTML of advice on the program, then of each cause with its remedy; without causes, a sentence says so."""
+    """Return HTML of advice on the program, then each cause with its remedy, or a sentence that nothing was found."""
     items = [*_advise_balance(verdict), *map(_advise_on, range(len(diagnosis.causes)), diagnosis.causes)]
     listed = f'<ol class="causes">{"".join(items)}</ol>' if items else ""
     if not diagnosis.causes:

@@ -221,7 +221,7 @@ def _list_options(fabric: FabricOptions, traffic: TrafficOptions) -> Iterator[st
         "--interfaces": fabric.interfaces,
         "--placement": traffic.placements[0] if traffic.placements else None,
         "--rails": traffic.rails,
-        "--nic": None if traffic.nic == NEAR else traffic.nic,  # ibprof-place refuses NEAR: new placements lack cores
+        "--nic": None if traffic.nic == NEAR else traffic.nic,  # ibprof-place refuses NEAR: cores are unknown there
     }
     for option, value in options.items():
         if value is not None:

@@ -184,7 +184,7 @@ def _binary(amount: int) -> str:
 
 
 def follow_time(run: Profile) -> tuple[TimeBin, ...]:
-    """Return bytes sent and time inside calls over time; empty if no intervals were recorded.
+    """Return the sent bytes and the time inside calls in each time bin; empty if no intervals were recorded.
 
     Bytes and time of a recorded interval are assumed to be spread evenly over it. The bytes of all time bins sum to all
     sent bytes.

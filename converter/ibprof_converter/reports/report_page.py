@@ -102,7 +102,7 @@ def escape(text: str) -> str:
 
 
 def show_number(path: str, value: Value, kind: ValueKind) -> str:
-    """Return HTML of a number for people, which also holds the exact value and the number's path in the JSON."""
+    """Return HTML of a rounded number, with the exact value and the number's path in the JSON as attributes."""
     shown = "\n".join(map(html.escape, format_lines(value, kind)))
     if not isinstance(value, int | float) or not path:
         return shown

@@ -118,7 +118,7 @@ def _wrap(text: str, width: int) -> list[str]:
 def _choose_sentences(sentences: Sequence[str], width: int, most: int) -> list[str]:
     """Return the lines of the first sentences, at least one, that fit in `most` lines.
 
-    If the last sentence is advice, it is added if it fits too.
+    A last sentence that is advice is added if it fits too.
     """
     lines = _wrap(" ".join(sentences), width)
     advice = [each for each in sentences[-1:] if each.startswith(ADVICE)]

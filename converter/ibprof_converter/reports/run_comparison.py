@@ -364,7 +364,7 @@ def _add_times(change: RunChange, a: ComparedRun, b: ComparedRun) -> RunChange:
         if not before or after is None:
             continue
         ratio = after / before - 1
-        # Report a change by its size relative to the time of the whole run.
+        # Report a change if it is large relative to the time of the whole run.
         whole = first.get("run_s") or before
         if abs(after - before) >= _TIME_CHANGE * whole:
             more = "less" if ratio < 0 else "more"

@@ -70,7 +70,8 @@ class _Demand:
 
     Attributes:
         access: uint64 [link direction], bytes on the links of hosts; 0 for links between switches.
-        between: uint64 [class + 1, switch + 1], bytes that the hosts of a switch send to a class of destinations.
+        between: uint64 [class + 1, switch + 1], bytes that the hosts of a switch send to the destinations of a class
+            (`AdaptivePaths.class_of_lid`).
         unrouted: bytes of flows without a path.
     """
 
@@ -150,7 +151,7 @@ class _Spread:
 
 
 class _Batches:
-    """Spread traffic over the ports that its packets may choose, in batches of classes of destinations."""
+    """Spread traffic over the ports that its packets may choose, in batches of destinations."""
 
     def __init__(self, paths: AdaptivePaths, demand: _Demand) -> None:
         self._paths = paths
@@ -199,7 +200,7 @@ class _Batches:
         return _Spread(load, np.divide(behind, load, out=np.zeros(edges), where=load > 0), lost)
 
     def _inflow(self, choices: Choices) -> npt.NDArray[np.float64]:
-        """Return the bytes that the hosts of each switch send to each class of destinations."""
+        """Return the bytes that the hosts of each switch send to the destinations of each class."""
         amount = self._between[choices.classes, :-1].astype(np.float64)
         return amount.ravel()
 

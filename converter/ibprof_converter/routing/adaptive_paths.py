@@ -31,7 +31,7 @@ _GROUPS = 1 << 20
 """A switch's choice for a LID is written as a code, whose meaning depends on `_STATIC` and `_GROUPS`.
 
 A code below `_STATIC` is the number of a static port. A code of at least `_STATIC` is the number of a group of ports
-plus `_STATIC`: the ports' fill levels choose among them. If `_GROUPS` is added too, a hash of the flow chooses.
+plus `_STATIC`: the ports' fill levels choose a port. If `_GROUPS` is added too, a hash of the flow chooses it.
 """
 _STATIC = 256
 

@@ -219,7 +219,7 @@ def choose_lists(lists: Sequence[tuple[int, Path]]) -> tuple[list[Path], list[st
 def _choose_rails(lists: Sequence[Path]) -> tuple[list[Path], list[str]]:
     """Choose the lists of links that become rails.
 
-    They are the list with the most hosts, and each other list that has at least half of its hosts in common with it.
+    They are the list with the most hosts, and each list with at least half of its own hosts in this largest list.
     """
     hosts: dict[Path, set[str]] = {}
     notes = []

@@ -246,7 +246,7 @@ def scan_flows(
 
     Args:
         source_lid, destination_lid: int [flow].
-        ends: different link directions, as 2 * link + end.
+        ends: distinct link directions, as 2 * link + end.
 
     Returns:
         For each link direction, the indices of its flows: intp, ascending.

@@ -308,7 +308,7 @@ class SiteQueries:
     def _sum_days(self, what: str, first: Day, last: Day) -> int:
         """Define the view `day_links` or `day_hosts`, which has the sums of each day.
 
-        Return the number of days from the first to the last day with jobs.
+        Return the number of calendar days from the first day with jobs to the last, both included.
 
         The name of a file of sums has the size and time of the day's file, so that a changed day gets new sums. If the
         store cannot be written, the sums are not stored.

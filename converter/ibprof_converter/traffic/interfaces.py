@@ -380,7 +380,7 @@ def _divide_by_partition(machines: _Machines) -> set[Slot]:
 
 
 def _divide_by_speed(machines: _Machines) -> set[Slot]:
-    """Return the slots below the highest speed if they are at most half of all slots.
+    """Return the storage slots by speed: the slots below the highest speed, if they are at most half of all slots.
 
     Otherwise, return the fastest slots if all slower slots have one speed, and are at least `_MANY_TIMES` times as many
     as the fastest slots. Return an empty set in all other cases, and if a speed is unknown.

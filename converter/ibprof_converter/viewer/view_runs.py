@@ -273,7 +273,8 @@ def describe_flows(
 ) -> Arrays:
     """Return arrays of the flows, of their addresses, and of the forwarding tables' columns for these addresses.
 
-    An address is a LID on a rail, of a flow or a rank: the page also shows routes of pairs of ranks without traffic.
+    An address is the LID of a flow's end or of a rank, on a rail. The page also shows routes between ranks without
+    traffic.
 
     A packet starts on `address_end`, the link direction out of the adapter's port. If the sender is a switch,
     `address_end` is `NONE`. Each switch sends the packet out of port `table[node_table[node] + address_column]`. The

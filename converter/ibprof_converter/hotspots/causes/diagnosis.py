@@ -176,7 +176,7 @@ def _find_causes(situation: Situation, progress: Progress) -> tuple[list[LoadCau
         causes.append(found)
         if found.kind in _EXPENSIVE:
             # Stop after advice to change the program, because the traffic of the changed program is unknown. Stop after
-            # advice of links, because it has as many or as fast links as needed, or as the ports allow.
+            # advice on links, because the advised links are as many or as fast as needed, or as the ports allow.
             break
         situation = found.remedy
     return causes, tried
@@ -295,7 +295,7 @@ class _RepairTrials:
         return self.tried[key][1]
 
     def _helps(self, repairs: Repairs) -> bool:
-        """Return true if the repairs lower the largest link time further than new forwarding tables without repairs."""
+        """Return true if the repairs lower the largest link time clearly further than new forwarding tables alone."""
         seconds = self._seconds(repairs)
         if math.isinf(seconds):
             return False

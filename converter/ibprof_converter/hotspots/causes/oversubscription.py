@@ -63,7 +63,7 @@ class SwitchCut:
         bytes: bytes that cross the border, in the direction with more bytes.
         gbps: speed of all links across the border, in one direction, in Gbit/s.
         inside_gbps: speed of the hosts' links within the part, in Gbit/s.
-        seconds: time of the bytes on all crossing links.
+        seconds: time that the bytes need on all crossing links together.
         found_by: name of the method that found the part.
     """
 
@@ -240,7 +240,7 @@ def _widen(situation: Situation, cut: SwitchCut, factor: float) -> Situation:
 
 
 def _find_wide(fabric: Fabric, level: npt.NDArray[np.int32], cut: SwitchCut) -> npt.NDArray[np.bool_]:
-    """Return the links between switches above the cut's level, or all if the level is 0: bool [link]."""
+    """Return the links between switches: above the cut's level, or all if this level is 0: bool [link]."""
     upper = np.maximum(level[fabric.link_node[:, 0]], level[fabric.link_node[:, 1]])
     between: npt.NDArray[np.bool_] = (fabric.node_kind[fabric.link_node] == NodeKind.SWITCH).all(axis=1)
     return between & (upper > cut.level) if cut.level else between

@@ -476,7 +476,7 @@ def add_cables(fabric: Fabric, cables: Sequence[Cable]) -> Fabric:
 
 
 def set_speed(fabric: Fabric, port: PortOfNode, gbps: float) -> Fabric:
-    """Return the fabric with another data rate, in Gbit/s, of the link whose first end is `port`."""
+    """Return the fabric after setting the data rate of the link whose first end is `port`, in Gbit/s."""
     is_link = (fabric.link_node[:, 0] == port.node) & (fabric.link_port[:, 0] == port.port)
     return replace(fabric, link_gbps=np.where(is_link, gbps, fabric.link_gbps))
 

@@ -110,7 +110,7 @@ def try_adapters(situation: Situation) -> Iterator[Change]:
 
 
 def _share_over_adapters(situation: Situation) -> PairBytes:
-    """Divide the bytes of each pair of hosts evenly; part i goes from the sender's to the receiver's adapter i."""
+    """Divide the bytes of each pair of hosts into equal parts; part i goes from adapter i of a host to adapter i."""
     flows, hosts = situation.flows, situation.hosts
     source, destination = situation.flow_hosts
     known = (source != NO_HOST) & (destination != NO_HOST)
@@ -190,7 +190,7 @@ def _unchanged(flows: PairBytes, rows: npt.NDArray[np.intp]) -> tuple[npt.NDArra
 
 
 def try_partners(situation: Situation) -> Iterator[Change]:
-    """Try more receivers if many hosts send to few over the most loaded link direction; more senders if few send."""
+    """Try more receivers (or senders) if few hosts receive (or send) most bytes of the most loaded link direction."""
     source, destination = situation.flow_hosts
     known = (source != NO_HOST) & (destination != NO_HOST)
     for cause, one, other in ((MANY_TO_FEW, destination, source), (FEW_TO_MANY, source, destination)):

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Fabrics of GPU clusters: hosts with an adapter on each rail, one leaf per rail in each unit, spines, and cores.
 
-A unit has radix / 2 hosts: a leaf has this number of ports to hosts. There are as few spines as their number of ports
-allows, if each leaf has equally many cables to each spine. Two levels suffice up to `radix` leaves. With more leaves, a
+A unit has radix / 2 hosts: a leaf has this number of ports to hosts. The number of spines is the smallest with enough
+ports for equally many cables from each leaf to each spine. Two levels suffice up to `radix` leaves. With more leaves, a
 group of spines joins the leaves of one rail in up to radix / 2 units, and cores join the spines of equal index in all
 groups. Routes are d-mod-k.
 
