@@ -401,7 +401,7 @@ static void test_invalid(void)
     REFUSED(net.network.lanes = 17);
     REFUSED(net.network.packet_bytes = 0);
 #undef REFUSED
-    /* Refuse a client of a job with rounds that begins with its second step. */
+    /* A client that begins with its second step is refused if its job has rounds. */
     const struct ibp_sim_client late = {.steps = 2, .next = 1, .arrivals = 1};
     const struct ibp_sim_step both[] = {send(1, 10), send(1, 10)};
     CHECK(!ibp_sim_new(&net.network, &job, 1, &late, 1, both, 2, 1));

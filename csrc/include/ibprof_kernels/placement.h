@@ -4,7 +4,7 @@
  * Rank placements: the load of a placement on each link direction, and the search for a better placement.
  *
  * Ranks that send to each other are neighbours. A slot is a place for one rank on a host. A rank sends through the
- * adapter of its slot, which has one port on each rail. In this file, `port` means such an adapter.
+ * adapter of its slot, which has one port on each rail. In this file, `port` means the adapter of a slot.
  */
 #ifndef IBPROF_KERNELS_PLACEMENT_H
 #define IBPROF_KERNELS_PLACEMENT_H

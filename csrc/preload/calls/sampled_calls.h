@@ -81,8 +81,8 @@ void ibp_completion_end(struct ibp_sampled_completion *completion, unsigned oper
 void ibp_sampled_request_freed(uintptr_t request);
 void ibp_sampled_request_lost(uintptr_t request);
 
-/* Note that the program cancels a request. Messages whose numbers could then differ between sender and receiver are no
- * longer sampled. */
+/* Called when the program cancels a request: stop sampling messages whose numbers could then differ between sender and
+ * receiver. */
 void ibp_sampled_request_cancelled(uintptr_t request);
 
 #endif

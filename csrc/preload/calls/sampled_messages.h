@@ -42,8 +42,8 @@ void ibp_message_begin(struct ibp_sampled_message *sampled, unsigned operation, 
 void ibp_message_end(struct ibp_sampled_message *sampled, unsigned operation, bool is_large, const long *arguments,
                      int result);
 
-/* ibp_partitioned_init: remember a request of MPI_Psend_init or MPI_Precv_init. ibp_partitions_ready: note that
- * partitions of a request are ready. The sample of a send begins when the last partitions are ready. */
+/* ibp_partitioned_init: remember a request of MPI_Psend_init or MPI_Precv_init. ibp_partitions_ready: partitions of a
+ * request are ready. The sample of a send begins when the last partitions are ready. */
 void ibp_partitioned_init(unsigned operation, const struct ibp_posted_receive *posted, uintptr_t request,
                           uint64_t bytes);
 void ibp_partitions_ready(uintptr_t request);

@@ -53,18 +53,17 @@ struct ibp_completing {
 void ibp_receive_complete(unsigned number, int source, int tag, const struct ibp_completing *completing);
 void ibp_receive_cancel(unsigned number);
 
-/* Note that the program has called MPI_Cancel for a receive. Only the completion shows whether the receive was
- * cancelled or got a message. */
+/* ibp_receive_try_cancel: the program has called MPI_Cancel for a waiting receive. Only the completion shows whether
+ * the receive was cancelled or got a message. */
 void ibp_receive_try_cancel(unsigned number);
 bool ibp_receive_is_cancelling(unsigned number);
 
-/* Drop the waiting receives on a communicator, and never number receives on it again. If `communicator` is 0, do so for
- * all communicators. */
+/* Drop the waiting receives on a communicator, and never number receives on it again. If `communicator` is 0, this
+ * applies to all communicators. */
 void ibp_receives_disorder(ibp_handle communicator);
 
-/* Note that a message is posted now, and set `known->late_ns`: the longest time between a post and the previous post,
- * among the posts of the present round. A round ends when the key of its first message occurs again, or after 64
- * further messages. */
+/* Called when a message is posted: set `known->late_ns` to the longest time between two successive posts of the present
+ * round, up to this post. A round ends when the key of its first message occurs again, or after 64 further messages. */
 void ibp_message_post(struct ibp_instance_known *known, uint64_t key, uint64_t now_ns);
 
 /* Record the sample of a message, if the hash chooses the message or its score is one of the largest. */

@@ -6,11 +6,12 @@
  * example, all collectives on a communicator are a stream. All processes know the stream and the number, and a hash of
  * both decides whether the collective or message is sampled.
  *
- * At level L, one of 2^L successive numbers of a stream is kept. Numbers that are kept at level L + 1 are also kept at
- * level L. For messages there is also a stream level: at stream level S, a hash keeps one of 2^S streams, on average.
- * In addition, ibprof keeps the collectives that took longest, or that this process started longest after the previous
- * collective, so that readers can see which process was late. While each message is timed, ibprof also keeps messages
- * with long completing calls, and messages that were posted after a long time without a post.
+ * At level L, one of 2^L successive numbers of a stream is kept, and samples of the other numbers are dropped. Numbers
+ * that are kept at level L + 1 are also kept at level L. For messages there is also a stream level: at stream level S,
+ * a hash keeps one of 2^S streams, on average. In addition, ibprof keeps the collectives that took longest, or that
+ * this process started longest after the previous collective, so that readers can see which process was late. While
+ * each message is timed, ibprof also keeps messages with long completing calls, and messages that were posted after a
+ * long time without a post.
  *
  * The space for samples is fixed. When the space is full, the level of the stratum with the most samples rises. A
  * stratum contains the collectives of some operations and sizes, or the messages of some communicators, tags and sizes.

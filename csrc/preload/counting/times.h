@@ -46,8 +46,8 @@ extern IBP_INTERNAL bool ibp_times_recorded;
 /* The progress loop is hooked. The source sets the variable before ibp_times_begin. */
 extern IBP_INTERNAL bool ibp_times_see_progress;
 
-/* Sends wait in the hooked progress loop or, with several threads in MPI, in the hooked function in which threads
- * wait. */
+/* True if all waits of sends are in the hooked progress loop or, with several threads in MPI, in the hooked function in
+ * which threads wait. */
 extern IBP_INTERNAL bool ibp_times_see_sends;
 
 /* The function in which threads wait is hooked. The source sets the variable before ibp_times_begin. */
@@ -166,7 +166,7 @@ static inline __attribute__((always_inline)) bool ibp_time_at_random(struct ibp_
     return true;
 }
 
-/* The timing of a call from entry to return; `time` is NULL if there is none. */
+/* The timing of a call from entry to return; `time` is NULL if the call is not timed. */
 struct ibp_timing {
     struct ibp_call *call;
     struct ibp_time *time;

@@ -68,7 +68,7 @@ int ibp_mpich_probe(char *why, size_t why_bytes)
     }
     probe.expected = false;
     ibp_log(2, "a message to itself was seen %u times", probe.messages);
-    /* A job of one rank sends no messages to other ranks, so they cannot verify the source. */
+    /* A job of one rank sends no messages to other ranks, so no message can verify the source. */
     ibp_source_unproved = !probe.messages && ibp_mpi.size > 1;
     is_lone = !probe.messages && ibp_mpi.size == 1;
     if (!probe.messages || (probe.messages == 1 && probe.bytes == PROBE_BYTES && !probe.to_other)) return 0;

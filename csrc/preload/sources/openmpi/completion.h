@@ -149,7 +149,7 @@ void ibp_openmpi_count_among_threads(const struct ibp_openmpi_status *status, st
 /* Decrement the number of pending receives of a context, without counting bytes. */
 void ibp_openmpi_end_pending(struct ibp_context *context);
 
-/* Note that the program frees a request. Call this only if receives are hooked. */
+/* Called when the program frees a request, if receives are hooked. */
 void ibp_openmpi_request_freed(void *request);
 
 /* Return the number of receives that have not completed as far as ibprof knows. The program freed their requests before
