@@ -24,7 +24,7 @@ _MOST_MISFITS = 0.1
 """A regular fabric fits if (extra + missing cables) / cables between switches is at most this."""
 
 _SWAPPED = 4
-"""Accepted number of extra and missing cables in a fabric of any size, if cables were swapped."""
+"""If cables were swapped, this number of extra and missing cables is accepted in a fabric of any size."""
 
 _ALIKE = 0.5
 """Two switches are similarly cabled if common neighbours / all their neighbours exceeds this."""
@@ -53,7 +53,7 @@ Misfits = tuple[str, npt.NDArray[np.int64], Pairs]
 """Name of the regular graph, extra edges (int64 [edge]), and pairs with a missing edge (int64 [pair, 2])."""
 
 _MOST_MISSING = 12
-"""Largest number of missing cable ends in a torus."""
+"""Largest number of missing cable ends with which a torus is still recognised."""
 
 _BRANCHES = 3
 """Largest number of switches that are tried as the other end of a missing cable."""

@@ -41,7 +41,7 @@ Link times of these placements differ by up to 25%.
 """
 
 _ENTRIES = 1 << 20
-"""Largest number of entries of `Neighbours` that all divisions together read. More entries lead to fewer divisions."""
+"""Largest number of entries of `Neighbours` that all divisions together read: it limits the number of divisions."""
 
 
 def packed_slots(slots: RankSlots, ranks: int) -> SlotOfRank:

@@ -53,7 +53,7 @@ _OTHER = kernels_headers().types["ibp_other_line"]
 
 @dataclass(slots=True)
 class Stanzas:
-    """Tables of a dump: index of the first entry, GUID of the switch, and true for a private table above number 0.
+    """Tables of a dump: index of the first entry, GUID of the switch, and true for private tables other than table 0.
 
     Attributes:
         log: lines that are not used.

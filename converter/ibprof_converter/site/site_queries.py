@@ -147,8 +147,8 @@ class SiteQueries:
     def load_at(self, moment: datetime, link: str | None = None, top: int = TOP) -> Rows:
         """Return the load of each link direction at one moment, split by job and user.
 
-        The rate of a job is its rate in the interval at that moment, divided among links like the bytes of the whole
-        run. A job without intervals is assumed to have its mean rate.
+        A job's rate in the interval at that moment is divided among links like the bytes of the whole run. A job
+        without intervals is assumed to have its mean rate.
 
         Args:
             moment: the time, UTC.

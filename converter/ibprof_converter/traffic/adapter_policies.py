@@ -214,7 +214,7 @@ def share_out(
     more byte.
     * `round-robin` sends the messages of a rank pair over one rail after the other, starting with the first. With two
     rails and m messages, the first rail takes ceil(m / 2). All messages of a flow are assumed to have one size. If the
-    bytes do not divide evenly, each of the first messages gets one more byte. Where a pair has several flows (regions,
+    bytes do not divide evenly, each of the first messages gets one more byte. If a pair has several flows (regions,
     operations), its next flow continues with the next rail, as in Open MPI.
     * `first` and `second` send everything over the first or the second rail.
 

@@ -32,7 +32,7 @@ NO_HOST = -1
 _MOST_KINDS = 64
 """Each host's list of adapter names is compared with this number of the most frequent lists.
 
-Names with serial numbers differ in each host. Comparing all lists would then be slow.
+If names contain serial numbers, each host has another list, and comparing all lists would be slow.
 """
 
 _MISSPELT = 0.75

@@ -329,9 +329,10 @@ def _group_machines(of_host: Mapping[int, Sequence[_Adapter]]) -> dict[frozenset
 
 
 def _divide_by_name(machines: _Machines) -> set[Slot]:
-    """Return the slots whose adapter names or switch names contain a word for storage, such as `lustre`.
+    """Return the slots whose adapter or switch names contain a word for storage, such as `lustre`.
 
-    If no slot has a word for storage, but some slots have a word for computing, such as `gpu`, return all other slots.
+    A slot with a word for computing, such as `gpu`, is never returned. If no slot has a word for storage, but some
+    slots have a word for computing, return all other slots.
     """
     return _divide_by_words(machines, lambda each: " ".join((each.slot[1], *map(machines.switch_name, each.leaves))))
 

@@ -221,7 +221,7 @@ class _FlowsByHosts:
         destination_host: npt.NDArray[np.int64],
         bytes: npt.NDArray[np.uint64],
     ) -> _Share:
-        """Distribute the bytes of each row over flows of its region and hosts, in proportion to the flows' bytes."""
+        """Distribute each row's bytes over flows of the row's region and hosts, in proportion to the flows' bytes."""
         key = self._key(region, source_host, destination_host)
         begin, end = np.searchsorted(self._keys, key), np.searchsorted(self._keys, key, side="right")
         known = (source_host != _NO_HOST) & (destination_host != _NO_HOST) & (end > begin)

@@ -250,7 +250,7 @@ class _RepairTrials:
         rule: rule that computes forwarding tables after repairs; None for the rule of the present tables.
 
     Attributes:
-        tried: the repairs that were tried: their id(), sorted -> the repairs, and the situation after them.
+        tried: sorted id() of repairs that were tried together -> these repairs, and the situation after them.
     """
 
     def __init__(
