@@ -189,7 +189,7 @@ def _assign_to_regions(
     def rows(region: npt.NDArray[np.uint32]) -> npt.NDArray[np.int64]:
         return np.stack([owner, region, records["opcode"], pair], axis=1).astype(np.int64)
 
-    # The open region has the total minus all other regions. A row with a negated amount wraps around; the sum is right.
+    # The open region gets the total and the negated rows of all other regions; their unsigned sums are right.
     keys = np.concatenate([rows(np.where(whole, open_region, records["region"])), rows(open_region)[~whole]])
     return keys, np.concatenate([amounts, np.zeros(2, np.uint64) - amounts[~whole]])
 

@@ -335,7 +335,7 @@ class _Judge:
         return VerdictKind.HOST_LINKS if is_host else VerdictKind.SWITCH_LINKS
 
     def _say_routes(self) -> str:
-        """Return the verdict's first sentence if all loads assume routes other than the subnet's; otherwise empty."""
+        """Return the verdict's first sentence if all loads assume routes other than the subnet's; else no text."""
         routes = self._links.routes if self._links else ""
         return f"{routes[:1].upper()}{routes[1:].rstrip('.')}." if routes else ""
 

@@ -404,7 +404,7 @@ def _order_collectives(matched: MatchedSamples, operations: Sequence[str], clock
     rounds = np.ceil(np.log2(np.maximum(rows.size[chosen][begins], 2))).astype(np.int64)
     clock, instance = clock[begins], instance[begins]
     starts, counts = find_runs(instance)
-    # In each collective, compare all clocks with one clock: the clock with most collectives, if it takes part.
+    # Compare all clocks of a collective with the clock with most collectives or, if it takes no part, with the first.
     common = int(np.bincount(clock).argmax())
     is_common = clock == common
     hub = np.repeat(np.where(np.logical_or.reduceat(is_common, starts), -1, starts), counts)

@@ -490,7 +490,7 @@ class HostPair:
         via: carrier of the bytes at the source: an interface or ports, or `memory`; empty if unknown.
         large_messages: number of sampled messages of at least `LARGE_BYTES` that have a rate.
         rate_gbps: median rate of the receiving calls, from the time when both ends have started until the call returns;
-            None without large messages. Other messages at the same time share the network.
+            None without large messages. Messages at the same time share the network, and lower this rate.
         small_messages: number of sampled messages of at most `SMALL_BYTES` that the receiver waited for.
         latency_s: median latency of `small_messages`, from the start of the send, in seconds; None without small
             messages.

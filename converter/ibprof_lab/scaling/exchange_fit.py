@@ -245,7 +245,7 @@ class RecordedExchange:
 
 
 def choose_ends(profiles: Sequence[Profile]) -> str:
-    """Return `HOSTS` if any profile has several hosts, else `RANKS`: the endpoints between which bytes are counted."""
+    """Return the endpoints of the counted bytes: `HOSTS` if any profile has several hosts, else `RANKS`."""
     return HOSTS if any(len(profile.hosts) > 1 for profile in profiles) else RANKS
 
 

@@ -108,7 +108,7 @@ def performance(work: Work, cluster: Cluster, p: float) -> float:
 def speed_up(work: Work, cluster: Cluster, p: float) -> float:
     """Return S = (1 + x1) / (1 + x1 / p) with x1 of `balance_at_one` (slide 11, homogeneous).
 
-    The slide's reference is one unit with the communication time of p units. Without communication, S is p.
+    The slide's S compares with one unit that has the communication time of p units. Without communication, S is p.
     """
     at_one = balance_at_one(work, cluster, p)
     return (1 + at_one) / (1 + at_one / p) if math.isfinite(at_one) else p

@@ -26,7 +26,7 @@ Matrix = npt.NDArray[np.float64]
 _NEIGHBOURS = 5
 _PIVOTS = 64
 _LARGEST = 2048
-"""Largest number of processes for which delays are predicted from similar processes; with more, this takes minutes."""
+"""Delays are predicted from similar processes for at most this many processes; for more, this takes minutes."""
 
 _FLOOR = 0.01
 """Smallest assumed robust standard deviation of a pair's values, relative to a delay. An outlying pair therefore

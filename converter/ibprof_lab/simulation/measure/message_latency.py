@@ -47,7 +47,7 @@ class Effort:
             for a stationary mean.
         messages: largest number of measured messages per client.
         background: number of messages that each client of other jobs must complete before the measurement starts.
-        hops: number of simulated packet hops after which the measurement ends without result.
+        hops: largest number of simulated packet hops; the measurement then ends without result.
         steady: if the mean of the messages so far differs from the mean of all `messages` by less than this fraction,
             with 95% confidence, the measurement ends (`SteadyState`). 0 for no such test.
     """

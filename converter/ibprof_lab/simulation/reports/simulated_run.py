@@ -214,7 +214,7 @@ def draw_run(path: Path, title: str, watch: Watch) -> None:
 
 
 def _draw_latencies(axes: Axes, watch: Watch) -> None:
-    """Draw, for each latency, the fraction of messages whose latency is longer."""
+    """Draw the fraction of messages with a longer latency, as a function of the latency."""
     for number, job in enumerate(watch.simulation.jobs):
         _draw_tail(axes, watch.histogram(number), job.name, f"C{number}", "-")
         operations = watch.operations(number)
@@ -275,7 +275,7 @@ def _label(name: str) -> str:
 
 
 _LEAST_PEERS = 4
-"""Smallest number of clients of a job in which slow senders are searched for."""
+"""Slow senders are searched for only in jobs with at least this number of clients."""
 
 _LEAST_STEPS = 4
 _FACTOR = 1.5

@@ -253,7 +253,7 @@ class _Run:
         self._release(operation, begin + operation.amount, at_beginning=False)
 
     def _append(self, operation: Operation) -> None:
-        """Append to the order of the rank: waits for messages on which an operation depends, then the operation."""
+        """Append to the order of the rank: waits for the messages that an operation depends on, then the operation."""
         todo, operation.needs = list(operation.needs or ()), None
         while todo:
             before, for_beginning = todo.pop()

@@ -5,8 +5,8 @@ For each interval, a recording contains the time inside MPI and the sent message
 waited for. This module assumes the waits as follows. If the receiver is inside MPI when a message arrives at line rate,
 it waits for the message between the arrival and the end of this time inside MPI. If the receiver computes when the
 message arrives, it waits in its next time inside MPI. The sender of a message of `LEAST_RENDEZVOUS` bytes or more waits
-in the same manner. No rank waits for a message that begins after the wait; two ranks therefore never wait for each
-other.
+for the arrival in the same manner. No rank waits for a message that begins after the wait; two ranks therefore never
+wait for each other.
 """
 
 from __future__ import annotations

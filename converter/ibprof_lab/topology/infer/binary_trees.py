@@ -138,7 +138,7 @@ class PrunedTree:
 
     Attributes:
         height, weight: float64 [node], as in `BinaryTree`, of the remaining nodes.
-        lost: sum by which the merges increased the weighted squared residuals.
+        lost: increase of the weighted sum of squared residuals by the merges.
     """
 
     tree: RootedTree

@@ -54,7 +54,7 @@ _BLOCK = 512
 
 
 def find_slow_hosts(delays: npt.NDArray[np.floating], known: Known) -> Floats:
-    """Return the factor by which each host's delays are longer, float64 [host]: above 1 for slow hosts, else 1.
+    """Return how many times as long each host's delays are, float64 [host]: above 1 for slow hosts, else 1.
 
     The factor is the host's shortest delay divided by the median of all hosts' shortest delays. In a direct network
     without slow hosts, all hosts have about the same shortest delay.

@@ -122,7 +122,7 @@ class RegressedLinks:
     """A topology or fabric with regressed latencies.
 
     Attributes:
-        gbps: float64 [link], data rates, Gb/s, from which the correction was computed; nan where unknown.
+        gbps: float64 [link], data rates used for the correction, Gb/s; nan where unknown.
         regression: the regressed latencies.
         topology: the topology with the regressed latencies; None for a fabric.
     """

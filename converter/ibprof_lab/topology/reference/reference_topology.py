@@ -287,7 +287,7 @@ class ReferencePaths:
 
     @property
     def pair(self) -> Integers:
-        """Index of the pair to which each element of `link` belongs."""
+        """Index of the pair of each element of `link`."""
         return np.repeat(np.arange(len(self.offset) - 1), self.hops)
 
 

@@ -120,8 +120,8 @@ def compare_switch_links(between: SwitchDistances, graph: nx.Graph) -> tuple[Lin
         graph: result of `reduce_graph`.
 
     Returns:
-        Missing links, and additional links. None if delays over one and over two links were not both measured, or do
-        not differ clearly.
+        Missing links, and additional links. None if no delays over one link or no delays over two links were measured,
+        or if the two do not differ clearly.
     """
     half = np.nan_to_num(between.inside, nan=np.nan_to_num(_median(between.inside))) / 2
     apart = between.delay - half[:, None] - half
@@ -235,7 +235,7 @@ def compare_groups(
     A host is misplaced only if the delays group it with at least two hosts of another switch of the reference.
 
     Args:
-        hosts: the comparison's result, to which differences are added.
+        hosts: the comparison's result; this function adds differences.
         was, now: int64 [host], index of each host's group in the reference and by the delays.
         leaf: name of each host's switch in the reference.
         delays: float64 [host, host], seconds.
