@@ -106,7 +106,7 @@ def explain_change(a: RunFacts, b: RunFacts, names: tuple[str, str] = ("A", "B")
 
 
 def _find_slower(a: RunFacts, b: RunFacts) -> tuple[LoadedDirection | None, float | None]:
-    """Return the most loaded link direction of the slower run, and `RunChange.ratio`."""
+    """Return the most loaded link direction of the slower run, and `RunChange.ratio`; each is None if unknown."""
     if not _have_links(a, b):
         return None, None
     first, second = a.busiest, b.busiest

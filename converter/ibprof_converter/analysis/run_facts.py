@@ -68,7 +68,7 @@ class LoadedDirection:
         return asdict(self) | {"name": self.name}
 
     def find_in(self, directions: Iterable[LoadedDirection]) -> LoadedDirection | None:
-        """Return the same link direction in another run."""
+        """Return the same link direction of another run; None if `directions` do not contain it."""
         return next((each for each in directions if each.key == self.key), None)
 
 

@@ -209,7 +209,10 @@ def _bend(fabric: Fabric, layout: FabricLayout) -> npt.NDArray[np.float64]:
 
 
 def _draw_links(axes: Axes, halves: _Halves, greatest: float, only_used: bool) -> LineCollection | None:
-    """Draw unused link directions faintly, then the used ones, the most loaded last; return the used ones."""
+    """Draw unused link directions faintly, then used link directions, the most loaded last.
+
+    Return the used link directions; None if no link carries bytes.
+    """
     many = len(halves.bytes) > _RASTER_FROM
     width = float(np.clip(_INK / np.sqrt(len(halves.bytes) + 1), 0.5, 2.4))
     faint = (halves.bytes == 0) & ~(halves.idle & only_used)

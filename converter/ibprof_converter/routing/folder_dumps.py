@@ -265,7 +265,9 @@ def _find_host_names(path: Path) -> set[str]:
 
 
 def find_far(lst_path: Path, candidates: Sequence[Path]) -> Path | None:
-    """Return the `.far` of a list of links: `NAME.far` for a list `NAME.SUFFIX`, else a file with the list's switches.
+    """Return the `.far` of a list of links; None if there is none.
+
+    For a list `NAME.SUFFIX`, `NAME.far` is preferred to the other files with the list's switches.
 
     Args:
         candidates: other `.far` files, which may contain the list's switches.

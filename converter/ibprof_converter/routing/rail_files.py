@@ -209,7 +209,7 @@ def _find_partitions(links: Path) -> tuple[Path, ...]:
 
 
 def _find_adaptive(links: Path, tables: Path | None, candidates: Sequence[Path]) -> Path | None:
-    """Return the `.far` of a list of links, from the folder of the list or the files with tables."""
+    """Return the `.far` of a list of links, from its folder or the files with tables; None if there is none."""
     named = [tables] if tables is not None else list(candidates)
     return find_far(links, [path for path in named if is_adaptive(path)])
 
