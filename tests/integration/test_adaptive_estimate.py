@@ -152,7 +152,7 @@ def test_the_error_of_the_estimate_is_that_of_the_docs(shape: str, cut: int | No
 
 
 def test_ports_that_are_equally_full_but_lead_to_unequal_ones() -> None:
-    """A switch of the middle level lost three of four uplinks, which the queues of leaf switches do not show at first.
+    """A middle switch lost three of four uplinks, but the queues of leaf switches do not show this at first.
 
     If leaf switches chose all uplinks equally often, 6 flows would use the last uplink; in the packet engine, 3.1 do.
     """

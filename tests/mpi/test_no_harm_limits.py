@@ -87,7 +87,7 @@ def test_a_folder_that_may_not_be_written_in(name: str, unruly: Build, open_fold
 
 @pytest.mark.parametrize("name", FAMILIES)
 def test_where_nothing_can_lie(name: str, unruly: Build, tmp_path: Path) -> None:
-    """The file system is read-only, full or without inodes; or the recording's path is no folder or does not exist."""
+    """The file system is read-only, full or without inodes, or the recording's path cannot be a folder."""
     mpi = find_any(name)
     command: list[str | Path] = [unruly(mpi), "names"]
     for options in ("ro", "size=4k", "nr_inodes=1"):

@@ -120,7 +120,7 @@ def test_what_finds_no_space_is_counted(build: Build, tmp_path: Path) -> None:
 def test_collectives_are_split_up_to_the_limit_of_sources(
     name: str, topology: str, edges: int, build: Build, tmp_path: Path
 ) -> None:
-    """With one source more than docs/verdict.md states, all time in neighbourhood collectives is unsplit.
+    """With one source more than the limit in docs/verdict.md, all time in neighbourhood collectives is unsplit.
 
     A dimension of a grid has two sources. ibprof once wrote beyond an array if a grid had more than 83 dimensions.
     MPICH 5.0.2 crashes in a grid of 32 dimensions, also without ibprof.

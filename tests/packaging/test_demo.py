@@ -72,7 +72,7 @@ def test_make_demo_installs_what_draws_its_pictures() -> None:
 
 
 def test_the_sample_in_the_docs_shows_what_a_report_has_today(left: tuple[Path, str]) -> None:
-    """`scripts/make-sample-report.sh` writes it again.
+    """`scripts/make-sample-report.sh` writes the sample again.
 
     Loads may differ, since versions of Open MPI use different trees.
     """

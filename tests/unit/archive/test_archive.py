@@ -222,7 +222,7 @@ def print_archive(path: Path, *options: str) -> str:
 
 
 def test_otf2_print_shows_the_numbers_of_the_profile(tmp_path: Path) -> None:
-    """OTF2's own tool reads and prints the events, not ibprof's reader."""
+    """OTF2's own tool, not ibprof's reader, reads and prints the events."""
     write_archive(SAMPLE, tmp_path / "profile.otf2")
     found = []
     entered: dict[str, list[str]] = {"0": [], "1": []}

@@ -33,7 +33,7 @@ def model(fabric: Fabric, name: str | None = None) -> Subnet:
 
 @pytest.mark.parametrize("sample", ["testbed44", "hypercube-4", "oversub-faulty", "xgft3-512"])
 def test_min_hop_tables_are_those_that_opensm_made(sample: str) -> None:
-    """OpenSM used the engine minhop or updn, on regular and irregular fabrics. Each entry is equal."""
+    """OpenSM used the engine minhop or updn, on regular and irregular fabrics. Each entry with a route is equal."""
     captured = load_sample(sample, OPENSM)
     tables, name = model_tables(captured.fabric, MIN_HOP)
     assert name == MIN_HOP
@@ -52,7 +52,7 @@ def test_regular_trees_are_routed_by_d_mod_k(name: str) -> None:
 
 
 def test_parallel_links_of_a_regular_tree_are_used_evenly() -> None:
-    """In an all-to-all, the busiest link has equal loads with the model's tables and ftree's captured ones."""
+    """In an all-to-all, the largest load is the same with the model's tables as with ftree's captured tables."""
     captured = load_sample("xgft3-1296", IBDIAGNET)
     tables, used = model_tables(captured.fabric)
     assert used == D_MOD_K

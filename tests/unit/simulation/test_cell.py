@@ -85,7 +85,7 @@ def test_estimates_by_hand() -> None:
 def test_estimated_seconds_are_those_of_measured_cells(
     jobs: tuple[Workload, Workload], measured: str, seconds: float
 ) -> None:
-    """The cells are those of the survey whose simulations were timed completely."""
+    """The estimates for the survey's completely timed simulations are right within a factor of 4."""
     setting = Setting("xgft:3:18,18,4:1,18,2:1,1,9@100", servers=72, effort=FULL)
     alone, together = make_cells(setting, jobs, measured, [1])
     cell = alone if seconds < 10 else together

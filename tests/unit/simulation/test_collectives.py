@@ -130,7 +130,7 @@ def test_the_engine_keeps_to_the_order(role: Role, ranks: int) -> None:
 @pytest.mark.parametrize("jitter", [0, 0.5])
 @pytest.mark.parametrize("seed", [1, 2, 3])
 def test_the_ranks_of_a_broadcast_do_not_lag_behind_each_other(seed: int, jitter: float) -> None:
-    """For any interval, an operation takes as long as its deepest branch, although the root receives no messages."""
+    """With and without jitter, an operation takes as long as its deepest branch; the root waits for no messages."""
     network = index_network(read_subnet("xgft:1:8:1@100"), Hardware())
     workload = Workload("job", Role.BROADCAST, 10_000, interval_ns=500_000, jitter=jitter)
     jobs, clients = make_clients(

@@ -74,7 +74,7 @@ def test_intervals_cover_the_mean(lag: float) -> None:
 
 @pytest.mark.parametrize("lag", [0.0, 0.9, 0.99])
 def test_a_mean_that_ends_a_measurement_is_known_within_1_percent(lag: float) -> None:
-    """The rule that ends a measurement is applied to growing series; at most one of 50 means is off by over 1%."""
+    """The rule that ends a measurement is applied to ever longer series; at most one of 50 means is off by over 1%."""
     off = []
     for seed in range(50):
         values, state = autoregressive(lag, 200_000 if lag > 0.9 else 20_000, seed), SteadyState(0.005, 20, 1 << 40)

@@ -155,7 +155,7 @@ def test_what_cannot_be_replayed() -> None:
 
 
 def test_a_slow_network_has_long_ticks(tmp_path: Path) -> None:
-    """A tick is longer than the interval within which clients begin."""
+    """All clients begin within a single tick."""
     write_archive(make_run(LINE), tmp_path / "profile.otf2")
     slow = index_network(read_subnet("xgft:2:4,4:1,4@0.02"), Hardware())
     assert slow.tick_ns > 1000

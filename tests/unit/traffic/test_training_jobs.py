@@ -138,7 +138,7 @@ def test_tensor_groups_send_the_published_sum() -> None:
 
 
 def test_gradients_are_all_parameters() -> None:
-    """GPT-3 has 175 billion parameters (Narayanan et al., equation 2), whose gradients are fp32."""
+    """GPT-3 has 175 billion parameters (Narayanan et al., equation 2); their gradients are fp32."""
     found = sent("pattern:nccl-tree:dp=2,gpus=1")
     hidden, layers = 12288, 96
     count = 12 * layers * hidden**2 * (1 + 13 / (12 * hidden) + (51200 + 2048) / (12 * layers * hidden))
@@ -148,7 +148,7 @@ def test_gradients_are_all_parameters() -> None:
 
 @pytest.mark.parametrize("sizes", ["tp=2,pp=4,dp=2,ep=2", "pp=3,dp=2,ep=2,experts=6", "tp=2,dp=4,ep=8,etp=1"])
 def test_gradients_of_stages_and_experts_are_all_parameters(sizes: str) -> None:
-    """Each parameter is reduced once, in a ring of its d replicas, which sends 2(d - 1) times its bytes."""
+    """Each parameter is reduced once; the ring of its d replicas sends 2(d - 1) times the parameter's bytes."""
     job = read_job(f"pattern:nccl-ring:{sizes},{SMALL}")
     dense = 8 * (4 * 16**2 + 13 * 16) + (10 + 6) * 16
     experts = 8 * 8 * 16**2 * job.expert_count
