@@ -52,7 +52,7 @@ NOT_SOURCE = {"__pycache__", "node_modules", "build"}
 UNITS = {"us"}
 """Phrases of tests/data/words.yaml that are allowed in names."""
 JSON_KEYS = {"pairs_in_all"}
-"""Fields whose names are keys of JSON documents, which must not change for their readers."""
+"""Names of fields that are keys of JSON documents: programs read these keys, so they must not change."""
 FOLDERS_OF_NAMES = (
     "benchmarks",
     "converter",

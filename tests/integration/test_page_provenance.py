@@ -23,7 +23,7 @@ OWNER = "alice&co"
 
 
 def make_inputs(folder: Path) -> list[str]:
-    """Write a fabric and a profile into a folder whose name contains the user's name."""
+    """Write a fabric and a profile into a folder named after the user."""
     own = folder / OWNER / "secret"
     copytree(FABRICS / "testbed44", own)
     run = make_profile(

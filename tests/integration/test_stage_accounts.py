@@ -55,7 +55,7 @@ jobs:
 
 @pytest.fixture
 def inputs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, str]:
-    """Return the inputs: a run without rank 7, in which rank 2 lost bytes, and its fabric."""
+    """Return a run without rank 7 and with lost bytes of rank 2, and the run's fabric."""
     monkeypatch.chdir(tmp_path)
     made = generate("xgft:2:2,2:1,2")
     links = ListedFabric.of(made.fabric, made.tables).write(tmp_path / "fabric")

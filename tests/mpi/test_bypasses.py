@@ -42,7 +42,7 @@ def run_plugin(mpi: Mpi, how: str, build: Build, folder: Path) -> str:
 @pytest.mark.parametrize("name", [SYSTEM, MPICH_SYSTEM])
 @pytest.mark.parametrize("how", ["local", "global", "deep"])
 def test_a_plugin_calls_mpi(how: str, name: str, build: Build, tmp_path: Path) -> None:
-    """`deep` is RTLD_DEEPBIND, with which the plug-in's calls do not reach a preloaded library."""
+    """`deep` is RTLD_DEEPBIND: the plug-in's calls then do not reach a preloaded library."""
     run_plugin(find(name), how, build, tmp_path)
     profile = load_profile(tmp_path / "profile.otf2")
     assert recorded(profile, operation="BCAST") == {(0, 1): (1000, 1)}

@@ -184,8 +184,8 @@ def test_interrupted_polls(build: Build, tmp_path: Path) -> None:
     ran = run_mpi(mpi, 2, [build(mpi, "interrupted_polls.c", "-g", "-O2")], recording=tmp_path, env=ON)
     seconds = recorded_seconds(read_recording(tmp_path))
     for key, expected in own_seconds(ran.stdout).items():
-        # ibprof records less time than the program, whose clock includes ibprof's own work and interruptions of that
-        # work.
+        # ibprof records less time than the program: the program's clock includes ibprof's own work and interruptions of
+        # that work.
         assert 0.5 * expected <= seconds[key] <= 1.03 * expected, key
 
 

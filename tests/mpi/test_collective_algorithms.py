@@ -45,7 +45,7 @@ def run_round(
 
 
 def record_rounds(mpi: Mpi, ranks: int, command: list[str | Path], folder: Path) -> list[Matrix]:
-    """Check the recording of each round; return the matrices of the rounds in which the MPI itself does not fail."""
+    """Check the recording of each round; return the matrices of the rounds without a failure of the MPI itself."""
     matrices = []
     for number, forced in enumerate(list_rounds(mpi, ranks)):
         recording = folder / str(number)

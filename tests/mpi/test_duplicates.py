@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """While MPI_Comm_idup creates communicators, messages of other pending calls keep their operation.
 
-The expected messages are from a run with MPI_Comm_dup, in which no call is pending.
+The expected messages are from a run with MPI_Comm_dup instead: there, no call is pending.
 """
 
 from __future__ import annotations

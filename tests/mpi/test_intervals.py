@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""IBPROF_INTERVAL: traffic is in the intervals in which it was sent, and adds up to the counters exactly."""
+"""IBPROF_INTERVAL: each interval has the traffic that was sent in it; intervals add up to the counters exactly."""
 
 from __future__ import annotations
 

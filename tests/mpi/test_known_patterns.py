@@ -17,7 +17,7 @@ from ibprof_testing.mpi.patterns import Pairs, all_the_same
 BYTES = 96_000
 RANKS = [5, *(pytest.param(ranks, marks=pytest.mark.full) for ranks in (2, 8))]
 
-# A call, and the number of an algorithm in Open MPI's `coll/tuned` in which each pair of the pattern sends one message.
+# A call, and the number of an algorithm of Open MPI's `coll/tuned` that sends one message for each pair of the pattern.
 FORCED: list[tuple[str, int, Callable[[int], Pairs]]] = [
     ("Bcast", 1, patterns.from_root),
     ("Bcast", 3, patterns.chain),

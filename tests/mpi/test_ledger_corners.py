@@ -41,7 +41,7 @@ def is_quick(name: str, program: str, style: str) -> bool:
 
 
 def count_ranks(mpi: Mpi) -> int:
-    """Return `RANKS`, or another odd number for MPICH 4.0, whose waiting ranks neither sleep nor yield their cores."""
+    """Return `RANKS`; for MPICH 4.0 another odd number, because its waiting ranks neither sleep nor yield cores."""
     return 3 if mpi.name == mpis.MPICH_SYSTEM else RANKS
 
 

@@ -19,7 +19,7 @@ ROUNDS, LATE_S = 24, 0.02
 TOLERANCE = 0.25
 
 
-# MPICH is not tested: even without ibprof, it ends a program whose signal handler leaves a wait.
+# MPICH is not tested: even without ibprof, it ends a program if a signal handler leaves a wait.
 @pytest.mark.parametrize(("name", "callers"), [(SYSTEM, "0"), (SYSTEM, "2"), (FROM_PYPI[1], "0")])
 def test_time_of_calls_that_are_left(name: str, callers: str, build: Build, tmp_path: Path) -> None:
     program = build(find_any(name), "left_waits.c", "-g", "-O1")

@@ -34,7 +34,7 @@ ATTACKS = {
 
 @pytest.fixture
 def open_folder() -> Iterator[Path]:
-    """Yield a folder in which each user can write."""
+    """Yield a folder that each user can write to."""
     folder = Path(tempfile.mkdtemp(prefix="ibprof-test-"))
     folder.chmod(0o777)
     yield folder

@@ -42,7 +42,7 @@ def unruly(build: Build) -> Build:
 
 @pytest.fixture
 def open_folder() -> Iterator[Path]:
-    """Yield a folder in which each user can write; other users cannot enter the folders of tmp_path."""
+    """Yield a folder that each user can write to; other users cannot enter the folders of tmp_path."""
     folder = Path(tempfile.mkdtemp(prefix="ibprof-test-"))
     folder.chmod(0o755)
     yield folder

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Programs in which MPI starts or ends outside main, or that other tools watch, behave as without ibprof."""
+"""Programs that start or end MPI outside main, or that other tools watch, behave as without ibprof."""
 
 from __future__ import annotations
 

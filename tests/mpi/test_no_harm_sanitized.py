@@ -31,7 +31,7 @@ RUNTIME = {"ON": "libasan.so", "thread": "libtsan.so"}
 
 @pytest.fixture(scope="session")
 def sanitized(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], list[Path]]:
-    """Return the sanitizer's library and the libibprof.so built with it, in the order in which they are preloaded."""
+    """Return the sanitizer's library and the libibprof.so built with it, in the order of preloading."""
 
     @functools.cache
     def build_one(sanitizer: str) -> list[Path]:
@@ -67,7 +67,7 @@ def test_no_wrong_step(
     variables = {name: value.format(log=tmp_path / "report") for name, value in OPTIONS.items()}
     variables |= RECORDED[recorded]
     variables |= {"IBPROF_OUTPUT": str(tmp_path / "profile.ibprof"), "UNRULY_CHILD": "echo a child; exit 3"}
-    # By default, Open MPI 5's launcher chooses an address at which ThreadSanitizer cannot map memory.
+    # By default, Open MPI 5's launcher chooses an address where ThreadSanitizer cannot map memory.
     around = ["env", "PMIX_MCA_gds=hash"]
     without = launch(mpi, 2, [program, mode], variables, around=around)
     within = launch(mpi, 2, [program, mode], variables | preload(*sanitized(sanitizer)), around=around)

@@ -30,7 +30,7 @@ def sent(folder: Path) -> dict[str, Matrix]:
 
 @pytest.fixture(scope="module")
 def returned(build: Build, tmp_path_factory: pytest.TempPathFactory) -> Callable[[str, str], Returned]:
-    """Return a function that runs a program whose wrong calls return errors; it returns the output and the messages."""
+    """Return a function that runs a program with wrong calls that return errors; it returns output and messages."""
 
     @functools.cache
     def run(source: str, name: str) -> Returned:

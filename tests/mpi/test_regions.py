@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Traffic is counted under the region in which it was sent, whichever interface marks the regions."""
+"""Traffic is counted under the region that was open when it was sent, whichever interface marks regions."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def by_region(profile: Profile) -> dict[str, Matrix]:
 
 
 def in_ring(size: int, messages: int) -> Matrix:
-    """Return a matrix in which each rank sends `size` bytes in total to the next rank."""
+    """Return a matrix: each rank sends `size` bytes in total to the next rank."""
     return {pair: (size, messages) for pair, _ in all_the_same(patterns.ring(RANKS), 0).items()}
 
 

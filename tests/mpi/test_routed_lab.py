@@ -22,7 +22,7 @@ from ibprof_testing.nccl_harness import build_harness
 
 HOSTS = ("host1", "host2", "host3", "host4")
 NARROW = "xgft:2:2,2:1,1"
-"""Specification of a network with one spine, in which two hosts of a leaf share one uplink."""
+"""Specification of a network with one spine: the two hosts of a leaf share one uplink."""
 
 
 @pytest.mark.parametrize(

@@ -21,7 +21,7 @@ RINGS = {"one": (1, None), "again": (1, AGAIN), "within": (2, None), "around": (
 RINGS |= {"left": (1, OPEN), "self": (1, None)}
 """Mode of programs/sessions.c -> number of messages that each rank sends, and expected text of a note, or None."""
 
-# Modes in which each MPI runs. Even without ibprof, some MPIs crash at a second start of a session, and Intel MPI at
+# Modes that each MPI runs. Even without ibprof, some MPIs crash at a second start of a session, and Intel MPI at
 # MPI_Init next to a session.
 BEGINS_ONCE = ("one", "within", "around", "left", "self")
 LIVES_THROUGH = {

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Calls and computing times of a real run, from which ibprof predicts times, agree with the program's actions."""
+"""ibprof predicts times from calls and computing times of a real run; these agree with the program's actions."""
 
 from __future__ import annotations
 

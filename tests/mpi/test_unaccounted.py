@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""ibprof names collectives whose messages it cannot see, with the requested bytes and the recorded bytes.
+"""If ibprof cannot see a collective's messages, it names the collective, the requested and the recorded bytes.
 
 In all other tests, `mpis.run_mpi` checks that the recording names no such collective.
 """

@@ -145,7 +145,7 @@ def check_waiting(mpi: mpis.Mpi, plant: WaitPlant, build: mpis.Build, tmp_path: 
         # The error may exceed 5% of the time: for some operations, few samples represent many requests.
         assert found.error_s < 0.2 * whole
         assert found.wait_s == pytest.approx(wait, abs=max(0.05 * whole, found.error_s)), operation
-    # No sample shows the time in which windows are created and freed.
+    # No sample shows the time of creating and freeing windows.
     assert measured.total().unsplit_s < 0.1 * whole
 
 

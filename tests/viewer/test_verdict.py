@@ -24,7 +24,7 @@ S = 1_000_000_000
 
 
 def write_run(folder: Path, run_s: float, mpi_s: float) -> list[str]:
-    """Write a run in which each rank sends to the rank that is 24 hosts further; return a command's inputs."""
+    """Write a run: each rank sends to the rank 24 hosts further. Return a command's inputs."""
     names = [f"host{number:06d}" for number in range(RANKS)]
     ranks = [
         replace(make_rank(rank, rank), has_times=True, start_ns=0, stop_ns=round(run_s * S)) for rank in range(RANKS)

@@ -209,7 +209,7 @@ def sent_in_one_subnet(run: Profile) -> dict[str, int]:
 
 
 def put_on_one_switch(run: Profile) -> tuple[dict[str, int], Traffic]:
-    """Return the loads of each port's link in a fabric with one subnet, in which a and b have two adapters each."""
+    """Return the loads of each port's link in one subnet, where hosts a and b have two adapters each."""
     made = generate("xgft:1:4:1")
     guid = {port.device: int(port.port_guid, 16) for port in run.hosts[0].ports}
     is_adapter = made.fabric.node_kind[made.fabric.port_node] == NodeKind.CA

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The browser in which tests open views and reports. This browser also takes the screenshots of the documentation."""
+"""The browser that opens views and reports in tests. This browser also takes the screenshots of the documentation."""
 
 from __future__ import annotations
 

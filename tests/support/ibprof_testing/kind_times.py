@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Plugin of pytest: print the time that each kind of test took, if IBPROF_TEST_TIMES is set.
 
-IBPROF_TEST_TIMES is the path of a file in which scripts/timed.sh stored the times of other commands of `make test`.
+IBPROF_TEST_TIMES is the path of a file with the times of other commands of `make test`, written by scripts/timed.sh.
 """
 
 from __future__ import annotations

@@ -47,7 +47,7 @@ def start(
     """Start a command in a new session. At the end of the block, all processes of the session are killed.
 
     Yields:
-        The process, whose stdout and stderr are pipes.
+        The process; its stdout and stderr are pipes.
     """
     pipe = subprocess.PIPE
     with subprocess.Popen(

@@ -16,7 +16,7 @@ DOCSTRING, COMMENT, STRING, HELP, PAGE = "docstring", "comment", "string", "help
 SUFFIXES = (".py", ".c", ".h", ".def", ".ts", ".mjs", ".sh", ".yaml", ".txt")
 
 _HELP_ARGUMENTS = {"help", "description", "epilog"}
-"""Arguments of argparse whose texts users read. These texts are checked even if they are short."""
+"""Arguments of argparse with texts that users read. These texts are checked even if they are short."""
 
 _SUMMARY = re.compile(r"^summary: (.*)", re.MULTILINE)
 """The summary line of a study file, which the help of `ibprof-sim study` shows."""

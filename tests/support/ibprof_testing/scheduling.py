@@ -28,17 +28,17 @@ ALONE = {
 """Tests that must run alone, each with the reason. They come last."""
 
 IN_TURN = ("vm/",)
-"""Folders whose tests never run at the same time, because each guest keeps a processor busy. They start first."""
+"""Folders of tests that never run at the same time, because each guest keeps a processor busy. They start first."""
 
 LONG = ("mpi/", "docs/test_how_to.py", "studies/", "packaging/", "viewer/")
-"""Folders and files whose tests take long, and start early, so that all workers end at about the same time."""
+"""Folders and files with long tests, which start early, so that all workers end at about the same time."""
 
 BY_TEST = ("docs/test_how_to.py",)
-"""Files whose tests share no set-up, so that several workers can run them. In all other files, one worker runs all
+"""Files of tests that share no set-up, so that several workers can run them. In all other files, one worker runs all
 tests of the file."""
 
 LAUNCHED = ("mpi/", "vm/")
-"""Folders whose tests start launchers of MPI and Slurm, which lose lines and time out on a loaded machine.
+"""Folders of tests with launchers of MPI and Slurm; these lose lines and time out on a loaded machine.
 
 A failed test of these folders is repeated once, and reported as repeated (docs/decisions/0023)."""
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Plugin of pytest: one run of `ibprof demo`, whose files are shared by all tests that read them."""
+"""Plugin of pytest: run `ibprof demo` once, for all tests that read its files."""
 
 from __future__ import annotations
 

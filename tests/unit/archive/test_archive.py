@@ -89,7 +89,7 @@ INTERFACE = st.builds(
     hardware=HARDWARE,
     virtual_mbps=st.none() | SMALL,
 )
-"""An archive of a version without `virtual_mbps` equals an archive in which its value is None."""
+"""An archive of a version without `virtual_mbps` equals an archive with the value None."""
 
 
 def assert_same(one: Profile, other: Profile) -> None:

@@ -33,7 +33,7 @@ MIRRORS = [
     (packet_engine, "Stop", "ibp_sim_stop", "IBP_SIM_"),
 ]
 COUNTS = {"IBP_REASONS"}
-"""Enumerators whose value is the number of the enumerators before them."""
+"""Enumerators that count the enumerators before them."""
 
 
 def installed_text() -> str:

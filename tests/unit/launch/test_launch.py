@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Each launcher gets the options with which it preloads the library on other hosts."""
+"""Each launcher gets the options that make it preload the library on other hosts."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Call sites and callers keep the numbers with which processes recorded them, and get their lines and names."""
+"""Call sites and callers keep the numbers that processes recorded, and get lines and names."""
 
 from __future__ import annotations
 

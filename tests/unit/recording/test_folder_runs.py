@@ -53,7 +53,7 @@ def test_launches_one_after_the_other(tmp_path: Path) -> None:
 
 
 def test_launches_at_once(tmp_path: Path) -> None:
-    """The last rank belongs to the launch with which it shares the nearest ancestor process."""
+    """The last rank belongs to the launch that shares its nearest ancestor process."""
     add(tmp_path, range(1), 2, 0.0, "parent 11 5 10 4 1 1")
     add(tmp_path, range(1), 2, 0.1, "parent 21 5 20 4 1 1")
     add(tmp_path, range(1, 2), 2, 0.2, "parent 22 6 20 4 1 1")
@@ -83,7 +83,7 @@ def test_worlds_of_different_sizes_stay_apart(tmp_path: Path) -> None:
 
 
 def test_ranks_that_started_much_later(tmp_path: Path) -> None:
-    """Ranks that started much later are a separate run, whose profile names the run to which they may belong."""
+    """Ranks that started much later are a separate run; its profile names the run that they may belong to."""
     add(tmp_path, range(2), 4, 0, "parent 10 77")
     add(tmp_path, range(2, 4), 4, 3600, "parent 99 12", "host1")
     first, second = list_runs(tmp_path)

@@ -27,7 +27,7 @@ def load() -> tuple[Fabric, ForwardingTables]:
 
 
 def redirect(port: int, switch: int = 0) -> ForwardingTables:
-    """Return tables in which a switch sends packets for FAR_HOST to another port."""
+    """Return tables with another port for packets to FAR_HOST on one switch."""
     _, tables = load()
     table = tables.port.copy()
     table[switch, FAR_HOST] = port

@@ -71,7 +71,7 @@ def run_study(folder: Path, *jobs: dict[str, Any], **changes: Any) -> Path:
 
 
 def find_busy_hosts(results: Path, job: str, column: str = "a_bytes") -> set[str]:
-    """Return the hosts on whose links a job sent bytes; with column `b_bytes`, the hosts that received bytes."""
+    """Return the hosts that sent a job's bytes; with column `b_bytes`, the hosts that received them."""
     with (results / "links.csv").open(newline="") as file:
         rows = [row for row in csv.DictReader(file) if row["job"] == job and row["a_name"].startswith("host")]
     return {row["a_name"].split()[0] for row in rows if int(row[column])}

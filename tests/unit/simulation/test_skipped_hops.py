@@ -26,7 +26,7 @@ FINE = Hardware(gbps=100.0, tick_ns=0.0001)
 
 
 def make(name: str = "xgft:2:8,8:1,8@100", nic_gap_ns: float = 0.0) -> SimulatedNetwork:
-    """Return a fabric whose link directions have different delays, so that packets arrive in different ticks."""
+    """Return a fabric with different delays of link directions, so that packets arrive in different ticks."""
     network = index_network(read_subnet(name), replace(FINE, nic_gap_ns=nic_gap_ns))
     more = np.random.default_rng(1).integers(network.ticks(20), size=len(network.end_delay))
     return replace(network, end_delay=(network.end_delay + more).astype(np.uint32))

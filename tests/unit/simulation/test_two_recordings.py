@@ -17,7 +17,7 @@ ONE_SPINE = ["--fabric", "xgft:2:4,2:1,1@100", "--workers", "1", "--quick"]
 
 
 def write_run(path: Path, hosts: tuple[int, ...], size: int) -> str:
-    """Write a run in which each rank of the first half exchanges messages with a rank of the second half."""
+    """Write a run: each rank of the first half exchanges messages with a rank of the second half."""
     half = len(hosts) // 2
     counts = [Count(rank, (rank + half) % len(hosts), 1000 * size, 1000) for rank in range(len(hosts))]
     ranks = [make_rank(rank, host=rank) for rank in range(len(hosts))]

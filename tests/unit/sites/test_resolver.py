@@ -209,7 +209,7 @@ def test_limits_do_not_end_the_caller(build: Build) -> None:
 
 
 def test_paths_of_sources_are_whole(build: Build, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """Build systems give the compiler relative paths; ibprof adds the folder in which the compiler ran."""
+    """Build systems give the compiler relative paths; ibprof adds the compiler's working folder."""
     program = build("-g")
     (tmp_path / "near").mkdir()
     monkeypatch.chdir(tmp_path / "near")

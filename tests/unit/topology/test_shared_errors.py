@@ -226,7 +226,7 @@ def test_switches_that_queues_alone_show_are_not_accepted() -> None:
 
 
 def four_sockets(cores: int, seed: int) -> Sample:
-    """Return delays of four sockets in a ring, whose cores have two threads, with errors of 2%."""
+    """Return delays, with errors of 2%, of four sockets in a ring; each core has two threads."""
     socket = np.repeat(range(4), 2 * cores)
     hops = abs(np.subtract.outer(socket, socket)) % 4
     delays = 50.0 + np.where(hops, 40 + 60 * np.where(hops == 2, 2, 1), 0)

@@ -28,7 +28,7 @@ STAR = InferredTopology(
 
 @pytest.fixture
 def searches(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, float]]:
-    """Return the list to which each search for positions appends its method and gamma."""
+    """Return a list; each search for positions appends its method and gamma."""
     made: list[tuple[str, float]] = []
 
     def search(topology: InferredTopology, method: str, gamma: float) -> VertexPositions:

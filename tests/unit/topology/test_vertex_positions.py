@@ -85,7 +85,7 @@ def test_places_that_are_no_numbers_are_refused() -> None:
 
 @pytest.mark.parametrize("method", POSITION_METHODS)
 def test_lengths_that_fit_into_space_are_kept(method: str) -> None:
-    # A tetrahedron with a tail, whose shortest edge has length 1.
+    # A tetrahedron with a tail; the shortest edge has length 1.
     edges = [(0, 1), (0, 2), (0, 3), (1, 2), (1, 3), (2, 3), (3, 4)]
     latency = [2e-6, 2e-6, 2e-6, 2e-6, 2e-6, 2e-6, 1e-6]
     space = position_vertices(topology_of(5, edges, latency), method)

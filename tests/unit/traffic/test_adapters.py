@@ -274,7 +274,7 @@ def recorded(choices: list[tuple[AdapterChoice, ...]], **of_ports: str) -> Profi
 
 
 def taken(run: Profile, nic: str | None = None) -> tuple[list[str], str | None]:
-    """Return the device from which each rank sends, and the text on how adapters were chosen (`Traffic.nic`)."""
+    """Return each rank's sending device, and the text on how adapters were chosen (`Traffic.nic`)."""
     traffic = map_to_lids(profile_traffic(run), FOUND, [FABRIC], None, None, nic)
     name_of = {lid: name.split()[1] for name, lid in LID_OF.items() if "mlx5" in name}
     sends = dict(zip(traffic.source_rank.tolist(), traffic.source_lid.tolist(), strict=True))

@@ -12,7 +12,7 @@ import pytest
 from ibprof_converter.cli import layout
 
 LEAVES = {0x100: 1, 0x200: 2}
-"""GUID -> LID of the leaf switches, whose ports 36 are connected with each other."""
+"""GUID -> LID of the leaf switches; their ports 36 are connected with each other."""
 
 ADAPTERS = {
     ("n1 mlx4_0", 0x10): ((0x100, 1, 4), (0x200, 1, 6)),

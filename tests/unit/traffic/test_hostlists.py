@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""For host lists of schedulers and launchers, each rank gets the host on which these tools would start it."""
+"""For host lists of schedulers and launchers, each rank gets the host where these tools would start it."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Ranks that share cores are found by their affinity, and by the time for which they waited for a core."""
+"""Ranks that share cores are found by their affinity, and by their time of waiting for a core."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ SECOND = 10**9
 def make_run(
     cores: Sequence[str], lacked: float = 0.5, hosts: Sequence[int] | None = None, boots: Sequence[int] | None = None
 ) -> Profile:
-    """Return a run of 1 s. cores: cores of each rank; lacked: fraction of the run in which ranks wait for a core."""
+    """Return a run of 1 s. cores: cores of each rank; lacked: fraction of the run that ranks wait for a core."""
     ranks = [
         make_rank(
             number,

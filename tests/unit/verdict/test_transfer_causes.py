@@ -283,7 +283,7 @@ def test_causes_are_named_from_the_surest_on() -> None:
 
 
 def timed_run(transfer_ms: float, hosts: HostList, **run: Any) -> Profile:
-    """Return a run of 60 collectives, whose transfer takes random times from half of `transfer_ms` to `transfer_ms`."""
+    """Return a run of 60 collectives; their transfer takes random times from half of `transfer_ms` to `transfer_ms`."""
     made = SyntheticRun(RANKS, seed=8)
     for _ in range(60):
         made.collective("Allreduce", 8, int(transfer_ms * MS))

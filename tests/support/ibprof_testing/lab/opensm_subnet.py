@@ -58,7 +58,7 @@ def route(cabling: Cabling, folder: Path, engine: str, lmc: int = 0) -> Iterator
 
 @contextmanager
 def route_by_tables(fabric: Fabric, tables: ForwardingTables, folder: Path) -> Iterator[dict[str, str]]:
-    """Simulate a fabric whose LIDs and tables are given, while the block lasts.
+    """Simulate a fabric with given LIDs and tables while the block lasts.
 
     Yields:
         The environment of programs that are to see the subnet.

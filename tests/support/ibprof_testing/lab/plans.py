@@ -69,12 +69,12 @@ class Plan:
         return next(each for each in self.cables if {each.a, each.b} == {one, other})
 
     def slow(self, one: str, other: str, microseconds: float) -> Plan:
-        """Return a plan in which the cable between two nodes has a longer delay."""
+        """Return a plan with a longer delay of the cable between two nodes."""
         old = self.find_cable(one, other)
         return self._with(old, old._replace(microseconds=old.microseconds + microseconds))
 
     def plug(self, host: str, switch: str) -> Plan:
-        """Return a plan in which a host is on another switch."""
+        """Return a plan with a host moved to another switch."""
         old = next(each for each in self.cables if each.a == host)
         return self._with(old, old._replace(b=switch))
 
@@ -100,7 +100,7 @@ def make_plan(leaves: Mapping[str, int], between: Iterable[Cable]) -> Plan:
 
 
 def one_switch(hosts: int) -> Plan:
-    """Return a plan of hosts with plain cables to one switch, for tests in which the network does not matter."""
+    """Return a plan of hosts with plain cables to one switch, for tests that do not depend on the network."""
     names = tuple(f"node{number + 1}" for number in range(hosts))
     return Plan(names, tuple(Cable(name, "switch") for name in names))
 

@@ -30,7 +30,7 @@ def every_mpi_but_quick(*quick: str) -> list[object]:
 
 
 def families_by_turns(values: Iterable[object]) -> list[object]:
-    """Return pytest parameters (MPI, value) for tests in which the value matters more than the MPI.
+    """Return pytest parameters (MPI, value) for tests that depend more on the value than on the MPI.
 
     In the short form of the tests, each value is tested with one family, in turn. In the long form, each value is
     tested with every MPI.

@@ -15,7 +15,7 @@ Pairs = Iterable[tuple[int, int]]
 
 
 def all_the_same(pairs: Pairs, size: int, messages: int = 1) -> Matrix:
-    """Return the matrix in which each pair sends `messages` messages of `size` bytes."""
+    """Return a matrix: each pair sends `messages` messages of `size` bytes."""
     return dict.fromkeys(sorted(pairs), (size * messages, messages))
 
 

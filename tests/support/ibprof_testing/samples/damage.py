@@ -94,7 +94,7 @@ class ListedFabric:
 
     @classmethod
     def of(cls, fabric: Fabric, tables: ForwardingTables | None) -> ListedFabric:
-        """List a fabric whose links all have one rate."""
+        """List a fabric with one rate for all links."""
         lids = {
             (node, port): lid
             for node, port, lid in zip(
@@ -372,7 +372,7 @@ def _damage_switches(right: ListedFabric) -> Iterator[DamagedFabric]:
 
 
 def _split_switches(right: ListedFabric) -> Iterator[DamagedFabric]:
-    """Yield a fabric in which half of the links of a switch belong to a new switch, with another GUID and LID.
+    """Move half of a switch's links to a new switch with another GUID and LID, and yield the fabric.
 
     Without tables, ibprof cannot distinguish the new switch from a real switch.
     """
@@ -437,7 +437,7 @@ _ODD_NAMES = (
 
 
 def _damage_names(right: ListedFabric) -> Iterator[DamagedFabric]:
-    """Yield fabrics in which hosts have empty, foreign or odd descriptions, or cables are at wrong ports."""
+    """Yield fabrics with empty, foreign or odd descriptions of hosts, or with cables at wrong ports."""
     fabric = right.fabric
 
     def rename(kind: str, names: tuple[str, ...], changed: Mapping[int, str]) -> DamagedFabric:
@@ -535,7 +535,7 @@ def _cut_off_leaves(right: ListedFabric) -> Iterator[DamagedFabric]:
 
 
 def _reuse_lids(split: ListedFabric) -> ListedFabric:
-    """Return a fabric of separate parts in which the LIDs of each part begin with 1."""
+    """Return a fabric of separate parts; the LIDs of each part begin with 1."""
     part = {node: node for link in split.links for node in nodes_of(link)}
     for _ in part:
         for link in split.links:
@@ -611,7 +611,7 @@ _SAYS_LOSS = ("left out", "cannot be used", "The forwarding tables lead to", "li
 NAMED, UNCHANGED, SILENT = "named", "unchanged", "silent"
 
 _NO_TRACE = ("cable removed", "switch removed", "list of links cut")
-"""Damages after which a list of links shows no trace of the missing hosts."""
+"""Damages that leave no trace of the missing hosts in a list of links."""
 
 
 def _without_name(answer: Answer, odd: str, name: str) -> Answer:
@@ -810,7 +810,7 @@ def write_profile(run: Mapping[str, Sequence[Process]], folder: Path) -> None:
 
 
 def damage_profile(right: Path) -> Iterator[DamagedRun]:
-    """Yield an archive in which one file is removed, cut or zeroed, for each of its files."""
+    """For each file of an archive, yield the archive with this file removed, cut or zeroed."""
 
     def write(folder: Path, name: Path, change: Callable[[Path], object]) -> None:
         shutil.copytree(right, folder)
@@ -828,7 +828,7 @@ def damage_profile(right: Path) -> Iterator[DamagedRun]:
 
 
 def _change(process: Process, operation: int, kept: Sequence[str]) -> Process:
-    """Return a process in which the counters of an operation are removed or become control messages."""
+    """Return a process with the counters of an operation removed, or changed to control messages."""
     changed = [
         {**each, "kind": 1} if each["operation"] == operation else each
         for each in process.counters[0]

@@ -12,7 +12,7 @@ _JOB, _EXE, _BASE = 7 * 8 + 1024, 4097, 16
 
 
 def write_reads(log: Path, path: Path) -> None:
-    """Write a log in which the reads and writes of another log's POSIX module are swapped."""
+    """Write a copy of a log, with the reads and writes of the POSIX module swapped."""
     from darshan.backend import cffi_backend  # noqa: PLC0415  (an optional dependency)
 
     place = Path(str(find_spec("darshan").origin)).parents[1] / "darshan.libs"  # type: ignore[union-attr]

@@ -47,7 +47,7 @@ def samplesort(ranks: int, seed: int) -> RankTraffic:
 
 
 def shuffled_halo(sides: Sequence[int], seed: int) -> RankTraffic:
-    """Return the traffic of an exchange between neighbours in a periodic grid, on which ranks are in random order."""
+    """Return the traffic of an exchange between neighbours in a periodic grid of ranks in random order."""
     ranks = int(np.prod(sides))
     number = np.random.default_rng(seed).permutation(ranks)
     grid = np.arange(ranks).reshape(sides)

@@ -14,7 +14,7 @@ US, MS = 1e3, 1e6
 
 
 def mpi(size: int = 4 * KIB, interval: float = 500 * US, share: float = 0.5) -> Workload:
-    """Return an MPI job in which random pairs of hosts send messages."""
+    """Return an MPI job: random pairs of hosts send messages."""
     return Workload(MPI, Role.PAIRS, size, interval_ns=interval, share=share)
 
 

@@ -36,7 +36,7 @@ If a host's only line is missing, only forwarding tables show the host.
 """
 
 WHOLE_LINES = ("cut after a line", "without three lines")
-"""Damages after which all remaining lines are valid."""
+"""Damages that leave only valid lines."""
 
 MANY_PLACES = tuple((place + 0.5) / 12 for place in range(12))
 

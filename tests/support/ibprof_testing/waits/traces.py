@@ -167,7 +167,7 @@ def _group_instances(traces: Sequence[Trace]) -> dict[tuple[int, int], list[tupl
 def match_messages(traces: Sequence[Trace]) -> list[tuple[int, np.void, int, np.void]]:
     """Return each message: sender, sender's record, receiver, receiver's record.
 
-    Sends and receives are matched in the order in which they were posted.
+    Sends and receives are matched in the order of posting.
     """
     ends: tuple[dict[tuple[int, ...], list[np.void]], ...] = (defaultdict(list), defaultdict(list))
     for rank, trace in enumerate(traces):

@@ -46,7 +46,7 @@ def alone(_pattern: str, _ranks: int) -> float:
 
 
 def make_delays(times: np.ndarray, hosts: tuple[str, ...], **attributes: str) -> Delays:
-    """Return a matrix in which all pairs have the same delays."""
+    """Return a matrix with the same delays for all pairs."""
     cube = np.broadcast_to(times[:, None, None], (len(times), len(hosts), len(hosts))).astype(np.float32)
     return Delays(hosts, LENGTHS[: len(times)], cube, attributes=attributes)
 
@@ -163,7 +163,7 @@ def make_run(processes: int, size: float = 1e6, noise: float = 1.0) -> TimedRun:
 
 
 def make_model(*runs: TimedRun, **others: int) -> TimeModel:
-    """Return a model in which the number of operations grows with n^1.5."""
+    """Return a model with a number of operations that grows with n^1.5."""
     return TimeModel(runs, lambda n: n**1.5, Line(), alone, **others)
 
 

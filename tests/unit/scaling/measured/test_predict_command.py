@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`ibprof-scaling predict` finds the law by which the times of profiles grow, and extrapolates it."""
+"""`ibprof-scaling predict` finds the law of growth of the profiles' times, and extrapolates it."""
 
 from __future__ import annotations
 
