@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Leaf switches that NCCL's rings cross for an order of hosts, and an order of hosts with fewer crossings.
+"""Find the leaf switches that NCCL's rings cross for an order of hosts, and an order with fewer crossings.
 
 A ring enters a host by one network device, passes its GPUs, and leaves by another to the next host in the order of
 ranks. Logs name the devices of each host. A graph names the devices of one host, and is assumed for all hosts.

@@ -329,7 +329,7 @@ def describe_health(health: FabricHealth) -> Iterator[str]:
 
 
 def _describe_hosts(hosts_by_adapters: Mapping[int, int], hosts_by_ports: Mapping[int, int]) -> str:
-    """Return text: number of hosts by number of adapters and, if different, by number of active ports."""
+    """Return text: number of hosts for each number of adapters and, if different, for each number of active ports."""
     parts = [_count_hosts(hosts_by_adapters, "adapter")]
     if hosts_by_ports not in (hosts_by_adapters, {}):
         parts.append(_count_hosts(hosts_by_ports, "active port"))

@@ -53,8 +53,8 @@ class WatchedRun:
     Attributes:
         ended: true if all processes of the run have ended.
         elapsed_s: seconds from the start of the first process until the end of the last process, or until now.
-        ranks_recorded, ranks_finalized, world_size: number of ranks that were recorded, that passed MPI_Finalize, and
-            of MPI_COMM_WORLD.
+        ranks_recorded, ranks_finalized, world_size: number of recorded ranks, of ranks that passed MPI_Finalize, and of
+            ranks in MPI_COMM_WORLD.
         calls: sums for each combination of `KEYS`, sorted by time, then by bytes, descending.
         links: the link directions with the longest times at line rate; empty without a fabric.
     """

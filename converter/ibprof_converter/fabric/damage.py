@@ -22,7 +22,7 @@ _PROGRESS = re.compile(rb"DR path .* -> (?:new|known|processing) ")
 
 
 class DamageKind(Enum):
-    """Kinds of unused or missing lines, by the loss of links or routes that they mean."""
+    """Kinds of unused or missing lines, by the loss: links or routes, perhaps a node, or nothing."""
 
     STRAY = "stray"
     """Text of a terminal or of another program: nothing is lost."""

@@ -37,7 +37,7 @@ _SMALL = 1 << 26
 
 _CHUNK = 1 << 20
 _HEAD = 1 << 20
-"""Number of bytes at the start of a file that are searched for the file's format.
+"""A file's format is searched for in this number of bytes at the start of the file.
 
 Messages of `ibnetdiscover -s` before the list can be hundreds of kilobytes long.
 """

@@ -64,7 +64,7 @@ class Contention:
 
     Attributes:
         flows: number of pairs of ports whose bytes pass the link direction.
-        host_flows: largest number of all flows that one of their senders sends, or one of their receivers receives.
+        host_flows: largest number of flows, over all links, of one sender or one receiver of these flows.
         ratio: `flows` / `host_flows`. If above 1, more flows share this link direction than share a host's own link.
     """
 

@@ -345,7 +345,7 @@ class LevelTree:
     def _stand_over_blocks(
         self, part: npt.NDArray[np.int64], here: npt.NDArray[np.intp], x: Positions, right: float
     ) -> Positions:
-        """Return x of a level's nodes: evenly spread, in the given order, over the x of the hosts of their block."""
+        """Return x of a level's nodes: spread evenly, in the given order, over the x range of their block's hosts."""
         nodes = self.fabric.nodes
         low, high = np.full(nodes, np.inf), np.full(nodes, -np.inf)
         # Nodes of level 0 without a leaf, such as the aggregation node of a spine, do not widen their block.

@@ -438,7 +438,7 @@ def _factorise(nodes: int, degree: int) -> list[tuple[int, ...]]:
 
 
 def find_groups(nodes: int, edges: npt.NDArray[np.integer]) -> npt.NDArray[np.intp] | None:
-    """Return the index of the group of each node of a dragonfly, from 0 in the order of the nodes.
+    """Return each node's group in a dragonfly; groups are numbered from 0 in the order of the nodes.
 
     The result is None if there are no groups. Two linked nodes are in one group if they have at least half of the
     largest number of common neighbours. A dragonfly has at least three groups of equal size, of at least three nodes.

@@ -50,7 +50,7 @@ _EVIDENCE = 1
 _ITEM = 57
 _LINE = 19
 _LETTERS = 66
-"""In the list of links: height of an item without senders, height of a line of senders (pixels), letters of a line."""
+"""In the list of links: height in pixels of an item without senders and of a line of senders, and letters per line."""
 
 _HALVES = frozenset(
     {"job", "seen", "bytes", "operations", "regions", "sites", "sizes", "pairs-ranks", "pairs-hosts", "pairs-LIDs"}

@@ -343,7 +343,7 @@ def _rank(end: dict[str, Any]) -> tuple[int, int]:
 BY_TIME, BY_BYTES = RANKINGS
 
 ALIKE = 0.99
-"""The loads of a group of link directions are at least this fraction of the largest load in the group."""
+"""Each load in a group of link directions is at least this fraction of the group's largest load."""
 
 
 def measure_line_rate_s(
