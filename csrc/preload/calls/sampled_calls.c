@@ -303,7 +303,7 @@ static void name_made(struct ibp_sampled_collective *sampled, const struct ibp_c
     if (has_tag && making.parent) number_group(sampled, called, read_handle(called->arguments[place]));
 }
 
-/* Return the request that a call created, by the call's last argument; 0 if the request is complete already. */
+/* Return the request that a call created, from the call's last argument; 0 if the request is complete already. */
 static uintptr_t made_request(const struct ibp_called *called)
 {
     return ibp_own_request((uintptr_t)read_handle(called->arguments[called->count - 1]));

@@ -16,7 +16,8 @@
 
 /* ibp_address_of_own: enter an address of this process. ibp_address_of_peer: enter an address of a peer, if the table
  * does not have it. Both return the number that represents the address as a peer in keys of counters
- * (counting/counters.h); IBP_PEER_UNKNOWN if there is no space, and for a peer before the recording is open. */
+ * (counting/counters.h). They return IBP_PEER_UNKNOWN if there is no space; ibp_address_of_peer also before the
+ * recording is open. */
 uint32_t ibp_address_of_own(const void *address, size_t bytes);
 uint32_t ibp_address_of_peer(const void *address, size_t bytes);
 

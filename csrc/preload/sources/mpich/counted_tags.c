@@ -199,8 +199,8 @@ static unsigned operation_of(unsigned call)
     return ibp_call_by_number(call)->operation;
 }
 
-/* Return whether a context may belong to a communicator whose context is unknown. Return false for a communicator of
- * one rank, because it sends no messages. */
+/* Return whether a context may belong to a communicator. Return false if the communicator has a context of this kind
+ * already, or if it has one rank and therefore sends no messages. */
 static bool may_have(const struct ibp_communicator *communicator, uint32_t context)
 {
     const bool is_local = ibp_mpich_is_local(context);

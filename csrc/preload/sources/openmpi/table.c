@@ -57,8 +57,8 @@ static int confirm_layout(const char *const *layout)
     return confirmed;
 }
 
-/* Return the layout of the table; NULL if it is unknown. If equally many names agree with each of the two layouts, Open
- * MPI's version decides. */
+/* Return the layout of the table; NULL if it is unknown. If both layouts have equally many matching names, Open MPI's
+ * version decides. */
 static const char *const *find_layout(void)
 {
     const int as_4 = confirm_layout(slots_of_4), as_5 = confirm_layout(slots_of_5);
