@@ -38,7 +38,7 @@ UNKNOWN_NS = 1 << 60
 """Error of a clock without a bound from events."""
 
 _BINS = 64
-"""Number of parts of a run; each part keeps its tightest bound."""
+"""Number of equal intervals of a run; of the certain bounds in an interval, only the tightest is used."""
 
 _PARTS = 8
 """Maximum number of parts of a run that are assumed to contain a quick message."""

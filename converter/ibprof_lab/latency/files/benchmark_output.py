@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Delays printed by other programs: OSU's tests, nccl-tests, captioned tables, nvbandwidth, machines.
+"""Delays printed by other programs: OSU's tests, nccl-tests, captioned tables, nvbandwidth, tables of a machine.
 
 A file of OSU's tests or nccl-tests has one run for each pair. NUMA distances have no unit (10 is local memory); ibprof
 reads a distance of 1 as 1 ns.
@@ -323,7 +323,7 @@ class MachineTable:
 
 
 def read_machine_table(path: Path, lines: Lines) -> MachineTable | None:
-    """Read the output of `numactl -H`, `lstopo --of xml`, `nvbandwidth -j` or core-to-core-latency, else return None.
+    """Read output of `numactl -H`, `lstopo --of xml`, `nvbandwidth -j` or core-to-core-latency; None for other text.
 
     Raises:
         InputError: the output is invalid; the message has the line.
@@ -434,7 +434,7 @@ def _read_core_to_core(path: Path, lines: Lines) -> MachineTable:
 
 
 def _read_nvbandwidth(path: Path, text: str) -> MachineTable:
-    """Read the JSON of `nvbandwidth -j`: its table of delays between GPUs, chosen as in its text."""
+    """Read delays between GPUs from the JSON of `nvbandwidth -j`; choose the table as in nvbandwidth's text."""
     try:
         json.loads(text)
     except (ValueError, RecursionError) as error:

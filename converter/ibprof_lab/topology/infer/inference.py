@@ -96,7 +96,7 @@ def infer(values: PairDelays, effort: InferenceEffort | None = None) -> Inferenc
         delays = rails.even_out(delays)
     answer = _resample(choice, hosts, effort)
     if answer.refusal and answer.choice.candidate.model != "levels" and "levels" in effort.models:
-        # In networks with cycles, the switches may be certain although the links are not.
+        # In networks with cycles, the switches may be reliable although the links are not.
         simple = _resample(choose_model(delays, ("levels",), errors), hosts, effort)
         if not simple.refusal and simple.choice.candidate.switches > 1:
             notes.append(
