@@ -46,7 +46,7 @@ _BY_CODE = (
     (16, {1: "FDR10", 2: "EDR20"}),
     (0, {1: "2.5", 2: "5", 4: "10"}),
 )
-"""Bytes of ibdiagnet 2's LinkSpeedActv, the fastest first: index of the byte's lowest bit, and code -> lane speed.
+"""Bytes of ibdiagnet 2's LinkSpeedActv, those with fast speeds first: index of the lowest bit, and code -> speed.
 
 The lowest byte is LinkSpeedActive, the second LinkSpeedExtActive (FDR to XDR), the third has speeds of Mellanox, the
 fourth is the second extension (XDR). Several bytes can be set: 2052 is NDR, with QDR in the lowest byte.

@@ -41,7 +41,7 @@ class FabricLayout:
     Attributes:
         level: int32 [node], levels from `find_levels`.
         x: float64 [node]; neighbouring hosts have a distance of 1.
-        y: float64 [node], the level, or any height if `has_levels` is false; negative on every second rail.
+        y: float64 [node], the level, or the vertical position if `has_levels` is false; negative on every second rail.
         has_levels: true if the fabric is drawn level by level; false, for example, for a torus.
     """
 
@@ -119,7 +119,7 @@ def _lay_out_rail(fabric: Fabric, level_hosts: re.Pattern[str] | None, columns: 
 
 
 def _lay_out_flat(fabric: Fabric, level: npt.NDArray[np.int32], rank: npt.NDArray[np.int64]) -> FabricLayout:
-    """Return positions of switches without levels, and of each switch's hosts in a row below the switch."""
+    """Return positions that do not depend on levels; each switch's hosts are in a row below the switch."""
     switch, points, below = position_switches(fabric)
     point = np.zeros((fabric.nodes, 2))
     pairs = np.concatenate([fabric.link_node, fabric.link_node[:, ::-1]])

@@ -138,7 +138,7 @@ def _bound_of_rail(problem: PlacementProblem, rail: int) -> float:
 
 
 def _count_spared(leaf: npt.NDArray[np.uint32], host: npt.NDArray[np.uint32], leaves: int) -> npt.NDArray[np.int64]:
-    """Return for each leaf the largest count of a slot behind it: int64 [leaf].
+    """Return for each leaf the largest count of a slot at this leaf: int64 [leaf].
 
     A slot's count is the number of slots on the same leaf or the same host, including itself.
 

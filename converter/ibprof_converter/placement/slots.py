@@ -73,7 +73,7 @@ class RankSlots:
         return self.number((first + np.arange(self.together)).ravel().astype(np.uint32))
 
     def keeps_groups(self, slot_of_rank: npt.NDArray[np.uint32]) -> bool:
-        """Return true if each `together` successive ranks occupy, in order, the slots behind one slot of `groups`."""
+        """Return true if each group of `together` successive ranks occupies one group of slots (`groups`), in order."""
         of_group = slot_of_rank.astype(np.int64).reshape(-1, self.together)
         own = of_group[:, :1] // self.together * self.together + np.arange(self.together)
         return bool((of_group == own).all())

@@ -110,7 +110,7 @@ def try_adapters(situation: Situation) -> Iterator[Change]:
 
 
 def _share_over_adapters(situation: Situation) -> PairBytes:
-    """Divide the bytes of each pair of hosts into equal parts; part i goes from adapter i of a host to adapter i."""
+    """Divide each pair of hosts' bytes evenly: part i goes from adapter i of one host to adapter i of the other."""
     flows, hosts = situation.flows, situation.hosts
     source, destination = situation.flow_hosts
     known = (source != NO_HOST) & (destination != NO_HOST)
