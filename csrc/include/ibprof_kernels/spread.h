@@ -33,9 +33,9 @@ struct ibp_flows {
     uint32_t groups;
 };
 
-/* Add each flow's bytes to the link directions on its path. The bytes are added to load[end * groups + group].
- * routed[group] is set to the bytes that arrive. ended[i] is set to the bytes of all paths that end for reason i (enum
- * ibp_reason). reason[flow] is set to the reason of each flow, unless `reason` is NULL. Errors: -EOVERFLOW if the bytes
+/* Add each flow's bytes to the link directions on its path. The bytes are added to load[end * groups + group]. Set
+ * routed[group] to the bytes that arrive. Set ended[i] to the bytes of all paths that end for reason i (enum
+ * ibp_reason). Set reason[flow] to the reason of each flow, unless `reason` is NULL. Errors: -EOVERFLOW if the bytes
  * exceed 64 bits; -EINVAL if a LID or a group is out of range, or if there are too many flows; -ENOMEM. */
 int ibp_spread_flows(const struct ibp_routes *routes, const struct ibp_flows *flows, unsigned threads, uint64_t *load,
                      uint64_t *routed, uint64_t *ended, uint8_t *reason);
@@ -53,8 +53,8 @@ struct ibp_matrix {
     uint64_t column_step;
 };
 
-/* Add the bytes of each (row, column) to the link directions on its path. The bytes are added to load[end]. ended[i] is
- * set to the bytes of all paths that end for reason i (enum ibp_reason). Bytes from a port to itself count as
+/* Add the bytes of each (row, column) to the link directions on its path. The bytes are added to load[end]. Set
+ * ended[i] to the bytes of all paths that end for reason i (enum ibp_reason). Bytes from a port to itself count as
  * IBP_SAME_PORT. `trees` may be NULL. Errors: -EOVERFLOW if the bytes exceed 64 bits; -EINVAL if column_step is neither
  * 0 nor 1, if a LID is out of range, or if there are too many rows or columns; -ENOMEM. */
 int ibp_spread_matrix(const struct ibp_routes *routes, const struct ibp_trees *trees, const struct ibp_matrix *matrix,

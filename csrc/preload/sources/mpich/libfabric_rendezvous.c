@@ -21,8 +21,8 @@
 
 #include <string.h>
 
-/* The upper half of an announcement's remote CQ data is the size of the announced data, if the provider sends 8 bytes
- * of remote CQ data and the size fits into 32 bits; otherwise it is 0. */
+/* The upper half of an announcement's remote CQ data is the size of the announced data. It is 0 if the provider sends
+ * fewer than 8 bytes of remote CQ data, or if the size does not fit into 32 bits. */
 #define SIZE_SHIFT 32
 
 /* The bit of a context that marks collectives. Announcements may have it; later messages of the rendezvous lack it. */
