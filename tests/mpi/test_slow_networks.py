@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Networks that are slow for a reason: two hosts on virtual cables, limited by `tc`; the verdict names the reason.
 
-Virtual cables have no speed. So each host gets sysfs files that show a speed of eth0, and an adapter if the case needs
-one. Counters and connections are real.
+sysfs shows no speed of virtual cables, so each host gets sysfs files with a speed of eth0, and an adapter if needed.
+Counters and connections are real.
 """
 
 from __future__ import annotations

@@ -98,7 +98,7 @@ def test_rails_are_leaf_switches_of_their_own(tmp_path: Path, capsys: pytest.Cap
     crossed = write(tmp_path, "crossed.xml", graph_xml([(0, 1)]))
     _, found = run(capsys, "scalable-unit:1", "--graph", crossed, "--topology", topology)
     assert found["crossings"] == 32
-    # Odd hosts swap two channels: a ring enters an odd host by the adapter by which it left the previous host.
+    # Odd hosts swap two channels: a ring leaves a host and enters the next host by adapters of the same number.
     alternating = write(tmp_path, "alternating.xml", graph_xml([(0, 1), (1, 0)], cross=2))
     _, found = run(capsys, "scalable-unit:1", "--graph", alternating, "--topology", topology)
     assert found["crossings"] == 0

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The comparison of benchmark suites gives each verdict if a mock launcher behaves differently with ibprof."""
+"""If a mock launcher behaves differently with ibprof, the comparison of benchmark suites gives the right verdict."""
 
 from __future__ import annotations
 

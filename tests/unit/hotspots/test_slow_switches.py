@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The causes and the check name a switch that has slow links or fewer links, with both possible explanations."""
+"""The causes and the check name a switch with slow links or fewer links than its peers, and both explanations."""
 
 from __future__ import annotations
 

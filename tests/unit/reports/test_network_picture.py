@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The picture at the top of a report's page shows the used part of the fabric, and the numbers of the list of links."""
+"""The picture at the top of a report's page shows the used part of the fabric, and the links' numbers in the list."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Ports among which adaptive routing chooses, and the resulting loads, equal those of a walk over all choices."""
+"""The ports that adaptive routing chooses from, and the resulting loads, equal those of a walk over all choices."""
 
 from __future__ import annotations
 

@@ -34,7 +34,7 @@ from ibprof_testing.samples.simulated_jobs import KIB, MIB, MS, SMALL, US, io, m
 
 def test_a_key_is_of_what_matters(tmp_path: Path) -> None:
     (first, disturbed), (other, _) = (make_cells(SMALL, [io(interval=each), mpi()], MPI, [1]) for each in (0.0, 1 * MS))
-    assert first.key == other.key != disturbed.key  # a baseline has the same key for any other job in the study
+    assert first.key == other.key != disturbed.key  # a baseline's key does not depend on the study's other job
     changed = [
         replace(first, seed=2),
         replace(first, setting=replace(SMALL, servers=5)),

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Lines of small programs agree with binutils' addr2line; a damaged program or library ends no process."""
+"""Lines of small programs agree with binutils' addr2line; a damaged program or library does not end ibprof."""
 
 from __future__ import annotations
 

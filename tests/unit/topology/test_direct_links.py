@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A direct link as slow as the path between its ends is found by saturating the path, if there is such a link."""
+"""If a direct link has the same delay as the path between its ends, saturating the path shows the link."""
 
 from __future__ import annotations
 

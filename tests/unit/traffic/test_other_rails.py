@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Rails of a run that are not in the fabric are known from measured bytes or from ports of the run's hosts."""
+"""ibprof finds rails of a run that the fabric lacks, by measured bytes or by ports of the run's hosts."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""In synthetic runs with known waits, ibprof finds the waits with exact clocks, and within its error otherwise."""
+"""In synthetic runs, ibprof finds the known waits: exactly with exact clocks, otherwise within its stated error."""
 
 from __future__ import annotations
 

@@ -4,7 +4,7 @@
 python -m ibprof_testing.lab.synthetic_recording FOLDER --ranks 10000 --destinations 500 --regions 3
 
 Each rank sends to the ranks after it. In each region, half of a rank's destinations get bytes by MPI_Alltoallv, the
-other half by MPI_Isend, of random sizes. Files have the layout that the library writes: sizes of segments double up to
+other half by MPI_Isend; sizes are random. Files have the layout that the library writes: sizes of segments double up to
 a limit.
 """
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`ibprof-scaling predict PROFILE...`: laws of a run's parts are found, and times of other runs lie in the interval."""
+"""`ibprof-scaling predict PROFILE...`: it finds the laws of a run's parts; times of other runs lie in its interval."""
 
 from __future__ import annotations
 
