@@ -123,8 +123,8 @@ def match_samples(collectives: CollectiveSamples, messages: MessageSamples) -> M
 def _complete_sources(rows: MessageSamples) -> MessageSamples:
     """Return the rows of ranks whose sources are all in `rows`.
 
-    A rank's sources are complete if one of its rows has the rank itself as source, and if the number of sources in its
-    first row (`number`) is 0 (unknown) or the count of its rows.
+    A rank's sources are complete if one of its rows has the rank itself as source. The number of sources in its first
+    row (`number`) must also be 0 (unknown) or the count of its rows.
     """
     order = np.lexsort((rows.rank, rows.communicator))
     rows = take_rows(rows, order)
