@@ -29,7 +29,7 @@ _FOUND = """() => ibprof.lit().map(end => {
     const at = part => ibprof.find(fromX + part * (toX - fromX), fromY + part * (toY - fromY)).end;
     return [0.5, 0.8, 0.95].some(part => at(part) === end);
 })"""
-"""JavaScript: return for each link direction with traffic whether the page finds it at one of three of its points."""
+"""JavaScript: return whether the page finds each link direction with traffic at one or more of three points on it."""
 
 
 @pytest.mark.parametrize("fabric", [TREE, "torus:4x4:2", "dragonfly:4,2,2", str(FABRICS / "hypercube-4")])

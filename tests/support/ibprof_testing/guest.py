@@ -244,7 +244,7 @@ _FOLDERS = ("bin", "modules", "proc", "sys", "dev", "below", "memory", "root")
 
 
 def _load_order(folder: Path, wanted: Sequence[str]) -> Iterator[tuple[str, bytes]]:
-    """Yield the required modules in an order in which they can be loaded."""
+    """Yield the required modules, each after the modules that it depends on."""
     paths = {path.name.partition(".ko")[0].replace("-", "_"): path for path in folder.rglob("*.ko*")}
     placed: set[str] = set()
 

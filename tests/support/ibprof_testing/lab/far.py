@@ -15,7 +15,7 @@ RULE = "-" * 60
 
 @dataclass(frozen=True)
 class FarForm:
-    """Details in which `.far` files differ.
+    """Details that differ between `.far` files.
 
     Attributes:
         blanks: text between the ports of a group.

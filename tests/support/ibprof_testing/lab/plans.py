@@ -85,8 +85,7 @@ class Plan:
 HOST_US, HOST_MBIT = 200.0, 200.0
 """Delay in µs and rate in Mb/s of hosts' cables.
 
-The delay is longer than the delay that the kernel and a busy processor add. The rate is lower than the rate at which
-two processors move packets.
+The kernel and a busy processor add less than this delay, and two processors move packets faster than this rate.
 """
 
 
