@@ -130,7 +130,7 @@ def test_tables_have_the_rows_of_their_presets(study: str) -> None:
 
 
 def test_seeds_of_a_reading_share_a_row(monkeypatch: pytest.MonkeyPatch) -> None:
-    page, claim = load("write_page"), "5.10 shares 1 : 1.8 : 3"
+    page, claim = load("write_page"), "5.10: times of I/O alone with 25, 50, 75% of the hosts are 1 : 1.8 : 3"
     found = [("2", "0", "b"), ("1", "1", "a")]
     rows = [{"inputs": "usual", "claim": claim, "seed": at, "passes": ok, "figures": said} for at, ok, said in found]
     monkeypatch.setattr(page, "read_table", lambda: rows)
@@ -201,7 +201,7 @@ def test_figures_tell_what_is_missing_and_of_fewer_seeds(figures: ModuleType, tm
     assert "hollow" not in texts_of(tmp_path / "figure-5.10.svg")
     disturbed = [row for row in means if (row["measured"], row["run"]) == ("io", "interference")]
     disturbed[0]["seeds"] = 1.0
-    disturbed[1] |= dict.fromkeys(("mean_us", "slowdown")) | {"note": "1 of 1 seeds: no steady state: it still grows"}
+    disturbed[1] |= dict.fromkeys(("mean_us", "slowdown")) | {"note": "1 of 1 seeds: no steady state: +17% ± 5"}
     disturbed[2] |= dict.fromkeys(("mean_us", "slowdown")) | {"note": "not simulated yet"}
     figures.draw_figures(figures.choose_machine(means)[0], tmp_path, "svg")
     told = texts_of(tmp_path / "figure-5.10.svg")

@@ -149,7 +149,7 @@ def draw_scaling(job: str) -> Callable[[Rows], Figure | None]:
         other_what = "4 MB MPI messages every 500 µs" if job == "io" else "a checkpoint of 4 MB I/O requests"
         draw_clusters(left, clusters, what, "log" if job == "mpi" else "linear")
         left.set_title(f"A: time of {JOBS[job]}s, alone (black) and next to {other_what}", fontsize=9)
-        right.set_title("B: slow-down by it", fontsize=9)
+        right.set_title("B: slow-down next to that job", fontsize=9)
         right.set_xlabel(what, fontsize=8)
         right.set_ylabel("times as long as alone", fontsize=8)
         right.tick_params(labelsize=7)

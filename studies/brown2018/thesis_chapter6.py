@@ -55,7 +55,7 @@ def io_deviation() -> Verdict:
     if rows is None:
         return OPEN
     parts = [row["deviation_us"] / row["mean_us"] for row in rows]
-    said = " to ".join(f"{100 * part:.0f}%" for part in parts) + tell_seeds(*rows)
+    said = " and ".join(f"{100 * part:.0f}%" for part in parts) + tell_seeds(*rows)
     return said, is_close(parts[0], 0.08) and is_close(parts[1], 0.19)
 
 
@@ -155,8 +155,8 @@ def throttle_cost(window: float) -> tuple[str, float] | None:
     if not before or not after:
         return None
     last, mean = (after[column] / before[column] for column in ("io_whole_most_ms", "io_whole_ms"))
-    said = f"{100 * (last - 1):+.1f}% to {after['io_whole_most_ms']:.0f} ms (mean client {100 * (mean - 1):+.1f}% "
-    return f"{said}to {after['io_whole_ms']:.0f})" + tell_seeds(before, after), last
+    said = f"{100 * (last - 1):+.1f}% to {after['io_whole_most_ms']:.0f} ms (mean client: {100 * (mean - 1):+.1f}% "
+    return f"{said}to {after['io_whole_ms']:.0f} ms)" + tell_seeds(before, after), last
 
 
 def cost_at_2_ms() -> Verdict:
@@ -187,7 +187,7 @@ def time_between() -> Verdict:
     if row is None:
         return OPEN
     left = max(row["io_window_us"] - row["mean_us"], 0.0) / 1e3
-    return f"{left:.1f} ms, a request taking {row['mean_us'] / 1e3:.1f}{tell_seeds(row)}", is_close(left, 1.0)
+    return f"{left:.1f} ms; a request takes {row['mean_us'] / 1e3:.1f} ms{tell_seeds(row)}", is_close(left, 1.0)
 
 
 def shorter_than_window() -> Verdict:
@@ -197,27 +197,31 @@ def shorter_than_window() -> Verdict:
         return OPEN
     said = ", ".join(f"{row['mean_us'] / 1e3:.1f} ms at {row['io_window_us'] / 1e3:g}" for row in rows)
     starts = ", ".join(f"{row['io_whole_ms'] / row['io_limit']:.1f}" for row in rows)
-    said += f"; over all of a client's requests their starts are {starts} ms apart"
+    said += f"; a client starts a request every {starts} ms on average"
     return said + tell_seeds(*rows), all(row["mean_us"] < row["io_window_us"] for row in rows)
 
 
 CLAIMS: list[tuple[str, str, str, Callable[[], Verdict]]] = [
-    ("6.2", "4 KB MPI next to a checkpoint, random-node", '7.6 times ("800%")', checkpoint),
-    ("6.2", "4 KB MPI next to a checkpoint, random-switch", "negligible", switch_placement),
-    ("6.2", "4 MB I/O at 128 ms next to 4 MB MPI, random-node", "1.12 (+11.8%)",
+    ("6.2", "slow-down of 4 KB MPI next to a checkpoint, random-node placement", '7.6 times ("800%")', checkpoint),
+    ("6.2", "slow-down of 4 KB MPI next to a checkpoint, random-switch placement", "negligible", switch_placement),
+    ("6.2", "slow-down of 4 MB I/O at 128 ms next to 4 MB MPI, random-node placement", "1.12 (+11.8%)",
      lambda: io_placement("random-node", lambda simulated: adds_as(simulated, 1.118))),
-    ("6.2", "standard deviation of a request's time at 128 ms, alone and next to MPI", "8% to 19%", io_deviation),
-    ("6.2", "4 MB I/O at 128 ms next to 4 MB MPI, random-switch", "minimal",
+    ("6.2", "standard deviation / mean of a request's time at 128 ms, alone and next to MPI", "8% and 19%",
+     io_deviation),
+    ("6.2", "slow-down of 4 MB I/O at 128 ms next to 4 MB MPI, random-switch placement", "minimal",
      lambda: io_placement("random-switch", is_none)),
-    ("6.5", "MPI, by placement of the servers", "spread is best", lambda: spread_best("mpi")),
-    ("6.5", "I/O, by placement of the servers, µs", "spread is best", lambda: spread_best("io")),
-    ("6.5", "MPI, isolated and random servers", "similar", lambda: random_like_isolated("mpi")),
-    ("6.5", "I/O, isolated and random servers", "similar", lambda: random_like_isolated("io")),
-    ("6.5", "level-2 switches that send down to spread servers", "4 of 72", down_switches),
-    ("6.7", "MPI with a throttle window of 2 ms", "over 200% better", lambda: throttled(2000.0, 2.0)),
-    ("6.7", "time until all clients have written, with a window of 2 ms", "+11.2% (or 18%)", cost_at_2_ms),
-    ("6.7", "MPI with throttle windows of 3, 4 and 5 ms", "better still", better_still),
-    ("6.7", "time until all clients have written, with windows of 2 to 5 ms", "grows gradually", grows_gradually),
-    ("6.7", "a request's mean time with windows from 2 ms on", "less than the window", shorter_than_window),
-    ("6.7", "time between requests with a window of 2.5 ms", "1 ms", time_between),
+    ("6.5", "slow-down of MPI, by placement of the servers", "spread is best", lambda: spread_best("mpi")),
+    ("6.5", "time of an I/O request in µs, by placement of the servers", "spread is best", lambda: spread_best("io")),
+    ("6.5", "slow-down of MPI with isolated and with random servers", "similar", lambda: random_like_isolated("mpi")),
+    ("6.5", "slow-down of I/O with isolated and with random servers", "similar", lambda: random_like_isolated("io")),
+    ("6.5", "level-2 switches on the routes down to spread servers", "4 of 72", down_switches),
+    ("6.7", "time of MPI without a throttle and with a window of 2 ms", "over 200% better",
+     lambda: throttled(2000.0, 2.0)),
+    ("6.7", "change of the time until all clients have written, with a window of 2 ms", "+11.2% (or 18%)",
+     cost_at_2_ms),
+    ("6.7", "time of MPI with windows of 3, 4 and 5 ms", "better still", better_still),
+    ("6.7", "change of the time until all clients have written, with windows of 2, 3, 4 and 5 ms", "grows gradually",
+     grows_gradually),
+    ("6.7", "mean time of a request with windows of 2, 3, 4 and 5 ms", "less than the window", shorter_than_window),
+    ("6.7", "time from the end of a request to the next request, with a window of 2.5 ms", "1 ms", time_between),
 ]  # fmt: skip

@@ -56,7 +56,7 @@ def draw_placements(column: str) -> Callable[[Rows], Figure | None]:
 
 _WHOLE = {
     "io_whole_ms": (-0.2, "#c9a3c7", "mean client"),
-    "io_whole_most_ms": (0.2, "#8a2a86", "last client (the print's)"),
+    "io_whole_most_ms": (0.2, "#8a2a86", "last client (as in the thesis)"),
 }
 
 
@@ -98,5 +98,5 @@ def draw_throttle(means: Rows) -> Figure | None:
     bars = {"no I/O": [Bar(alone, ALONE)]}
     bars |= {name: [Bar(mpi.get(window), "#d94a6a")] for name, window in zip(names, windows, strict=True)}
     draw_clusters(right, bars, "throttle window")
-    right.set_title("B: time of 4 KB MPI messages every 500 µs next to this I/O", fontsize=9)
+    right.set_title("B: time of 4 KB MPI messages every 500 µs next to the throttled I/O", fontsize=9)
     return figure

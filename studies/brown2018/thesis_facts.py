@@ -62,7 +62,7 @@ def count_simulations() -> str:
 def left_out() -> str:
     counts = list_values("left_out_messages", "baseline")
     few = sum(count < 4.5 for count in counts)
-    return f"{median(counts):.1f} messages of each client in the median, 4 or fewer in {few} of {len(counts)}"
+    return f"a median of {median(counts):.1f} messages of each client, and 4 or fewer in {few} of {len(counts)}"
 
 
 def measured() -> str:
@@ -162,8 +162,8 @@ def list_lacks() -> str:
             if 0 < row["seeds"] < ALL_SEEDS:
                 few.setdefault(int(row["seeds"]), []).append(label(row))
         said = [f"not simulated: {_list(absent)}"] if absent else []
-        said += [f"of {count} seed{'s' * (count > 1)}: {_list(each)}" for count, each in sorted(few.items())]
-        lines.append(f"* {name}: " + ("; ".join(said) or "all, of five seeds") + ".")
+        said += [f"results of {count} seed{'s' * (count > 1)}: {_list(each)}" for count, each in sorted(few.items())]
+        lines.append(f"* {name}: " + ("; ".join(said) or "all results have five seeds") + ".")
     return "\n".join(lines)
 
 
@@ -186,14 +186,15 @@ _NAMED = 8
 def _label_survey(row: Row) -> str:
     own, job = row["measured"], {"io": "I/O", "mpi": "MPI"}
     other = {"io": "mpi", "mpi": "io"}[own]
-    said = f"{job[own]} {row[f'{own}_bytes'] / KB:g} KB at {name_interval(row[f'{own}_interval_us'])}"
+    said = f"{job[own]} of {row[f'{own}_bytes'] / KB:g} KB at {name_interval(row[f'{own}_interval_us'])}"
     if row["run"] == "baseline":
         return f"{said} alone"
-    return f"{said} next to {row[f'{other}_bytes'] / KB:g} KB at {name_interval(row[f'{other}_interval_us'])}"
+    interval = name_interval(row[f"{other}_interval_us"])
+    return f"{said} next to {job[other]} of {row[f'{other}_bytes'] / KB:g} KB at {interval}"
 
 
 def _label_scaling(row: Row) -> str:
-    own, company = row["measured"], "alone" if row["run"] == "baseline" else "next to the other"
+    own, company = row["measured"], "alone" if row["run"] == "baseline" else "next to the other job"
     if own == "io":
         return f"I/O of {100 * row['io_share']:g}% {company}: {name_interval(row['io_interval_us'])}"
     return f"MPI of {100 * row['mpi_share']:g}% {company}: {row['mpi_bytes'] / KB:g} KB"
@@ -203,7 +204,7 @@ def _label_throttle(row: Row) -> str:
     if row["measured"] == "mpi":
         what = "MPI alone" if row["run"] == "baseline" else "MPI next to I/O"
     else:
-        what = "all of a client's I/O" if row["io_limit"] > 100 else "the start of it"
+        what = "all of a client's I/O" if row["io_limit"] > 100 else "the start of a client's I/O"
         what += " alone" if row["run"] == "baseline" else " next to MPI"
     return f"{what}: {'no window' if not row['io_window_us'] else name_interval(row['io_window_us'])}"
 
@@ -224,7 +225,7 @@ def _label_parameters(row: Row) -> str:
     else:
         size = "4 KB" if row["io_bytes"] == 4 * KB else "4 MB"
         what = f"{size} I/O at {name_interval(row['io_interval_us'])}"
-    return f"{what}{' alone' if row['run'] == 'baseline' else ' next to the other'}: {changed[0]}"
+    return f"{what}{' alone' if row['run'] == 'baseline' else ' next to the other job'}: {changed[0]}"
 
 
 _LABELS: dict[str, Callable[[Row], str]] = {
@@ -258,7 +259,7 @@ def elevated_by_small_io() -> str:
     """Return the slow-downs of 512 KB and 4 MB MPI next to 4 KB I/O at 1 µs: charts D and G of figure 5.5."""
     rows = [row for row in survey("mpi") if row["io_interval_us"] == 1 and row["mpi_bytes"] > 4 * KB]
     above = sum(row["slowdown"] - row["slowdown_half"] > 1 for row in rows)
-    return f"{show_range(rows)} times, above 1 beyond the interval in {above} of {len(rows)} pairs"
+    return f"{show_range(rows)} times; the 95% interval is above 1 in {above} of {len(rows)} pairs"
 
 
 def by_hosts() -> str:

@@ -42,12 +42,12 @@ def locate(rows: list[Row], above: float | None, below: float | None) -> Verdict
     times = {row["io_interval_us"]: float(row["mean_us"]) for row in rows}
     longest, shortest, seeds = max(times), min(times), tell_seeds(*rows)
     if times[shortest] < CONGESTED * times[longest]:
-        said = f"none: {times[longest]:.2f} µs at {longest:g} µs, {times[shortest]:.2f} µs at {shortest:g} µs{seeds}"
-        return said, above is None
+        said = f"none: {times[longest]:.2f} µs a request every {longest:g} µs, "
+        return f"{said}{times[shortest]:.2f} µs every {shortest:g} µs{seeds}", above is None
     cycle = shortest + times[shortest]
     congested = max(interval for interval, time in times.items() if cycle >= NEAR * (interval + time))
     free = min(interval for interval in times if interval > congested)
-    said = f"between {free:g} and {congested:g} µs ({times[free]:.0f} and {times[congested]:.0f} µs a request)"
+    said = f"between {free:g} and {congested:g} µs (a request takes {times[free]:.0f} and {times[congested]:.0f} µs)"
     return said + seeds, (free, congested) == (above, below)
 
 
@@ -78,7 +78,7 @@ def largest(measured: str, printed: float) -> Verdict:
     row = max(rows, key=lambda row: row["slowdown"])
     other = {"io": "mpi", "mpi": "io"}[measured]
     sizes = row[f"{measured}_bytes"], row[f"{other}_bytes"]
-    said = f"{show(row)} with {sizes[0] / KB:g} KB next to {sizes[1] / KB:g} KB, of {len(rows)} of 324 pairs"
+    said = f"{show(row)} with {sizes[0] / KB:g} KB next to {sizes[1] / KB:g} KB; {len(rows)} of 324 pairs have results"
     return said, adds_as(row["slowdown"], printed) and sizes == (4 * KB, 4 * MB)
 
 
@@ -100,12 +100,13 @@ def grows_before() -> Verdict:
     ranks = [spearmanr(range(len(row)), [each["slowdown"] for each in row]).statistic for row in rows]
     counts = {
         "last slow-down above the first": sum(row[-1]["slowdown"] > row[0]["slowdown"] for row in rows),
-        "beyond both 95% intervals": sum(is_apart(row[0], row[-1]) for row in rows),
-        "no slow-down below the previous beyond both 95% intervals": sum(grows(row) for row in rows),
-        "no slow-down below the previous": sum(row == sorted(row, key=lambda each: each["slowdown"]) for row in rows),
+        "95% intervals of these two disjoint": sum(is_apart(row[0], row[-1]) for row in rows),
+        "no step down with disjoint 95% intervals": sum(grows(row) for row in rows),
+        "no step down": sum(row == sorted(row, key=lambda each: each["slowdown"]) for row in rows),
     }
-    said = ", ".join(f"{what} in {count}" for what, count in counts.items()) + f" of {len(rows)} rows"
-    said += f"; rank correlation {min(ranks):.2f} to {max(ranks):.2f}; to {show_range([row[-1] for row in rows])}"
+    said = ", ".join(f"{what} in {count}" for what, count in counts.items()) + f" of {len(rows)} series"
+    said += f"; rank correlation {min(ranks):.2f} to {max(ranks):.2f}"
+    said += f"; last slow-down {show_range([row[-1] for row in rows])}"
     return said + tell_seeds(*(each for row in rows for each in row)), all(grows(row) for row in rows)
 
 
@@ -131,7 +132,7 @@ def at_2_ms() -> Verdict:
     if alone is None:
         return OPEN
     quarter = [row["p75_us"] / alone["p75_us"] for row in there]
-    said = f"{show_range(there)} in {len(there)} of 4 pairs, 75th percentile {min(quarter):.2f} to {max(quarter):.2f}"
+    said = f"{show_range(there)} in {len(there)} of 4 pairs; 75th percentile {min(quarter):.2f} to {max(quarter):.2f}"
     return said + tell_seeds(*there), all(is_none(each) for each in (*quarter, *(row["slowdown"] for row in there)))
 
 
@@ -143,4 +144,4 @@ def stays_above() -> Verdict:
     if past is None or not there:
         return OPEN
     low, high = min(row["mean_us"] for row in past), max(row["mean_us"] for row in there)
-    return f"{low:.0f} µs, {high:.0f} µs in {len(there)} of 18 pairs{tell_seeds(*there)}", low > high
+    return f"at least {low:.0f} µs; at most {high:.0f} µs in {len(there)} of 18 pairs{tell_seeds(*there)}", low > high

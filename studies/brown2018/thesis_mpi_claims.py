@@ -39,7 +39,7 @@ def elevated() -> Verdict:
         for letter, chart in zip("BCDEFGHI", list(product(sizes, sizes))[1:], strict=True)
     }
     flat = [letter for letter, row in most.items() if not is_some(row["slowdown"])]
-    said = "at most " + ", ".join(f"{letter} {row['slowdown']:.2f}" for letter, row in most.items())
+    said = "largest: " + ", ".join(f"{letter} {row['slowdown']:.2f}" for letter, row in most.items())
     return said + tell_seeds(*most.values()), not flat
 
 

@@ -49,8 +49,8 @@ def routing_free(job: str) -> Verdict:
         return OPEN
     unsteady = sum("no steady state" in row["note"] for row in rows["adaptive"])
     high = {routing: max(each, key=slowdown_of) for routing, each in found.items()}
-    said = f"at most {show(high['adaptive'])}, static {show(high['static'])}"
-    said += f"; a seed without a steady state in {unsteady} of {len(rows['adaptive'])} adaptive" if unsteady else ""
+    said = f"at most {show(high['adaptive'])}, with static routing {show(high['static'])}"
+    said += f"; {unsteady} of {len(rows['adaptive'])} pairs have a seed without a steady state" if unsteady else ""
     return said, is_none(high["adaptive"]["slowdown"]) and not unsteady
 
 
@@ -73,5 +73,5 @@ def routing_congested(job: str) -> Verdict:
             used.append(other[0])
     if not ratios:
         return OPEN
-    said = f"{min(ratios):.2f} to {max(ratios):.2f} times as long in {len(ratios)} cells"
+    said = f"{min(ratios):.2f} to {max(ratios):.2f} times as long in {len(ratios)} cases"
     return said + tell_seeds(*used), all(is_close(ratio, 1) for ratio in ratios)

@@ -65,7 +65,7 @@ def large_least() -> Verdict:
         " : ".join(f"{row['slowdown']:.2f}" for row in rows) + f" at {interval / 1e3:g} ms"
         for interval, rows in there.items()
     )
-    said += f": least at {least} of {len(there)}, from 25% beyond both intervals at {apart}"
+    said += f": 75% has the smallest at {least} of {len(there)} intervals, and surely less than 25% at {apart}"
     return said + tell_seeds(*(row for rows in there.values() for row in rows)), least == len(there)
 
 
@@ -85,7 +85,7 @@ def most_of_all() -> Verdict:
         return OPEN
     most = max(there, key=slowdown_of)
     where = most["io_share"], most["io_interval_us"]
-    said = f"{100 * where[0]:.0f}% at {where[1] / 1e3:g} ms: {show(most)}, of {len(there)} of {len(found)} cells"
+    said = f"{100 * where[0]:.0f}% at {where[1] / 1e3:g} ms: {show(most)} ({len(there)} of {len(found)} cases run)"
     printed = scaled("interference", 0.25, 128000.0)
     if printed is None or where == (0.25, 128000.0):
         return said, printed is not None
@@ -117,8 +117,8 @@ def small_job_least() -> Verdict:
         return OPEN
     least = [rows for rows in zip(*there, strict=True) if min(rows, key=slowdown_of) is rows[0]]
     most = [rows for rows in zip(*there, strict=True) if max(rows, key=slowdown_of) is rows[0]]
-    said = f"least at {len(least)}, most at {len(most)} of 5 sizes: "
-    said += " : ".join(f"{rows[0]['slowdown']:.2f}" for rows in there) + " of 4 KB"
+    said = f"25% has the smallest at {len(least)} and the largest at {len(most)} of 5 sizes; with 4 KB "
+    said += " : ".join(f"{rows[0]['slowdown']:.2f}" for rows in there)
     return said + tell_seeds(*(row for rows in there for row in rows)), len(least) == len(SCALED_KB)
 
 
@@ -142,4 +142,4 @@ def shares_alike() -> Verdict:
             return OPEN
         means = [row["mean_us"] for row in rows]
         ratios.append(max(means) / min(means))
-    return f"{max(ratios[:-1]):.2f} times at most, {ratios[-1]:.2f} for 1 MB", all(map(is_none, ratios))
+    return f"longest / shortest at most {max(ratios[:-1]):.2f}, {ratios[-1]:.2f} for 1 MB", all(map(is_none, ratios))

@@ -63,24 +63,28 @@ INPUTS = {
     "usual": Inputs(),
     "partners drawn": Inputs(drawn=True),
     "starts together": Inputs(together=True),
-    "both": Inputs(drawn=True, together=True),
-    "drawn, 48 KiB": Inputs(drawn=True, lane_bytes=48 * KIB),
-    "drawn, 48 KiB, 200 ns": Inputs(drawn=True, lane_bytes=48 * KIB, switch_ns=200.0),
-    "drawn, 32 KiB": Inputs(drawn=True, lane_bytes=32 * KIB),
-    "drawn, 8 KiB packets": Inputs(drawn=True, packet_bytes=8 * KIB),
-    "usual, 6.7 with 25%": Inputs(throttled=0.25),
-    "usual, 6.7 with 20%": Inputs(throttled=0.2),
-    "drawn, 48 KiB, 200 ns, 6.7 with 20%": Inputs(drawn=True, lane_bytes=48 * KIB, switch_ns=200.0, throttled=0.2),
-    "both, 6.7 with 25%": Inputs(drawn=True, together=True, throttled=0.25),
-    "48 KiB": Inputs(lane_bytes=48 * KIB),
+    "partners drawn, starts together": Inputs(drawn=True, together=True),
+    "partners drawn, buffers of 48 KiB": Inputs(drawn=True, lane_bytes=48 * KIB),
+    "partners drawn, buffers of 48 KiB, switches of 200 ns": Inputs(drawn=True, lane_bytes=48 * KIB, switch_ns=200.0),
+    "partners drawn, buffers of 32 KiB": Inputs(drawn=True, lane_bytes=32 * KIB),
+    "partners drawn, packets of 8 KiB": Inputs(drawn=True, packet_bytes=8 * KIB),
+    "I/O on 25% of the hosts in 6.7": Inputs(throttled=0.25),
+    "I/O on 20% of the hosts in 6.7": Inputs(throttled=0.2),
+    "partners drawn, buffers of 48 KiB, switches of 200 ns, I/O on 20% of the hosts in 6.7": Inputs(
+        drawn=True, lane_bytes=48 * KIB, switch_ns=200.0, throttled=0.2
+    ),
+    "partners drawn, starts together, I/O on 25% of the hosts in 6.7": Inputs(
+        drawn=True, together=True, throttled=0.25
+    ),
+    "buffers of 48 KiB": Inputs(lane_bytes=48 * KIB),
     "server at 12.5 GB/s": Inputs(server_ns=1 / 12.5),
     "server at 16 GB/s": Inputs(server_ns=1 / 16),
-    "server at 12.5 GB/s, 6.7 with 25%": Inputs(server_ns=1 / 12.5, throttled=0.25),
-    "server at 12.5 GB/s, 6.7 with 20%": Inputs(server_ns=1 / 12.5, throttled=0.2),
-    "48 KiB, server at 12.5 GB/s": Inputs(lane_bytes=48 * KIB, server_ns=1 / 12.5),
-    "a choice for each message": Inputs(message_step_bytes=1),
-    "a choice for each message, 32 KiB steps": Inputs(message_step_bytes=32 * KIB),
-    "a choice for each message, 64 KiB steps": Inputs(message_step_bytes=64 * KIB),
+    "server at 12.5 GB/s, I/O on 25% of the hosts in 6.7": Inputs(server_ns=1 / 12.5, throttled=0.25),
+    "server at 12.5 GB/s, I/O on 20% of the hosts in 6.7": Inputs(server_ns=1 / 12.5, throttled=0.2),
+    "buffers of 48 KiB, server at 12.5 GB/s": Inputs(lane_bytes=48 * KIB, server_ns=1 / 12.5),
+    "adaptive routing per message": Inputs(message_step_bytes=1),
+    "adaptive routing per message, steps of 32 KiB": Inputs(message_step_bytes=32 * KIB),
+    "adaptive routing per message, steps of 64 KiB": Inputs(message_step_bytes=64 * KIB),
 }
 
 
@@ -227,14 +231,14 @@ def find_shares(lab: Laboratory) -> Found:
 def find_rare(lab: Laboratory, share: float, printed: float) -> Found:
     alone, other = run_rare(lab, share)
     slow = other.mean / alone.mean
-    parts = " to ".join(f"{run.latency.std() / run.mean:.0%}" for run in (alone, other))
+    parts = "{:.0%} alone, {:.0%} next to MPI".format(*(run.latency.std() / run.mean for run in (alone, other)))
     return adds_as(slow, printed), f"{slow:.2f} (deviation {parts})"
 
 
 def find_deviation(lab: Laboratory) -> Found:
     """Compare the coefficients of variation of a request's time, alone and next to MPI, with the thesis's values."""
     parts = [float(run.latency.std() / run.mean) for run in run_rare(lab, 0.5)]
-    return is_close(parts[0], 0.08) and is_close(parts[1], 0.19), " to ".join(f"{part:.1%}" for part in parts)
+    return is_close(parts[0], 0.08) and is_close(parts[1], 0.19), "{:.1%} alone, {:.1%} next to MPI".format(*parts)
 
 
 def run_rare(lab: Laboratory, share: float) -> tuple[Run, Run]:
@@ -274,8 +278,10 @@ def find_throttled(lab: Laboratory) -> Found:
         passes = passes and writes.mean < 1e3 * (window or 1e9)
         passes = passes and (window != 2.0 or (usual / sends.mean >= 2 and 1.09 <= writes.cycle_us / cycle <= 1.22))
         quicker, longer = usual / sends.mean, writes.cycle_us / cycle - 1
-        figures = f"MPI {quicker:.2f} times as quick, I/O {longer:+.0%}, request {writes.mean / 1e3:.2f} ms"
-        said.append(f"{window:g} ms: {figures}")
+        figures = (
+            f"MPI {quicker:.2f} times as quick, time of I/O {longer:+.0%}, time of a request {writes.mean / 1e3:.2f} ms"
+        )
+        said.append(f"window {window:g} ms: {figures}")
     return passes, "; ".join(said)
 
 
@@ -311,7 +317,7 @@ def find_adaptive_slow(lab: Laboratory, measured: str) -> Found:
         for at in BEFORE
         for other in OTHERS
     ]
-    return max(slow) <= 1 + NONE, f"{min(slow):.2f} to {max(slow):.2f} in {len(slow)} cells"
+    return max(slow) <= 1 + NONE, f"{min(slow):.2f} to {max(slow):.2f} in {len(slow)} cases"
 
 
 def find_adaptive_past(lab: Laboratory, measured: str) -> Found:
@@ -324,7 +330,7 @@ def find_adaptive_past(lab: Laboratory, measured: str) -> Found:
             pair_512_kb(lab, at, other, measured, adaptive=way, alone=alone).mean for way in (False, True)
         )
         ratios.append(adaptive / static)
-    return all(is_close(ratio, 1) for ratio in ratios), f"{min(ratios):.2f} to {max(ratios):.2f} in {len(ratios)} cells"
+    return all(is_close(ratio, 1) for ratio in ratios), f"{min(ratios):.2f} to {max(ratios):.2f} in {len(ratios)} cases"
 
 
 def find_threshold(
@@ -339,7 +345,7 @@ def find_threshold(
         lab.run([io(size, at), mpi()], IO, alone=True, counts=counts, adaptive=adaptive) for at in (before, past, last)
     ]
     rates = [1 / run.cycle_us for run in runs]
-    said = f"{runs[0].mean:.0f} µs at {before / US:g} µs, {runs[1].mean:.0f} at {past / US:g} µs"
+    said = f"{runs[0].mean:.0f} µs a request every {before / US:g} µs, {runs[1].mean:.0f} µs every {past / US:g} µs"
     return rates[0] < 0.9 * rates[2] <= rates[1], said
 
 
@@ -352,28 +358,36 @@ def find_equal_times(lab: Laboratory) -> Found:
 
 
 CLAIMS: dict[str, Callable[[Laboratory], Found]] = {
-    "5.5 I percentiles 351 and 630 µs": find_percentiles,
-    "5.3 threshold of 4 MB": lambda lab: find_threshold(lab, 4 * MIB, 5 * MS, 1 * MS, 100 * US),
-    "5.3 threshold of 512 KB": lambda lab: find_threshold(lab, 512 * KIB, 500 * US, 100 * US, 10 * US),
-    "5.5 largest slow-down of MPI 7.6, in chart C": find_largest,
-    "5.3 C 4 KB I/O alone 3.07 µs": find_small_alone,
-    "5.3 C 4 KB I/O 1.9 times": find_small_io,
-    "5.11 75% 1.6 to 3.2 times": find_three_quarters,
-    "6.5 MPI, random servers like isolated": find_servers,
-    "5.10 shares 1 : 1.8 : 3": find_shares,
-    "5.10 75% at 2 ms like 50% at 100 µs": find_equal_times,
-    "5.10 25% at 128 ms 1.18 times": lambda lab: find_rare(lab, 0.25, 1.18),
-    "6.2 50% at 128 ms 1.12 times": lambda lab: find_rare(lab, 0.5, 1.118),
-    "6.2 deviation at 128 ms 8% to 19%": find_deviation,
-    "6.7 throttle": find_throttled,
-    "5.5 D, G elevated": find_elevated,
-    "5.9 MPI alone, adaptive higher": lambda lab: find_adaptive(lab, MPI),
-    "5.8 I/O alone, adaptive higher": lambda lab: find_adaptive(lab, IO),
-    "5.8 I/O before its threshold, adaptive: no slow-down": lambda lab: find_adaptive_slow(lab, IO),
-    "5.9 MPI, I/O before its threshold, adaptive: no slow-down": lambda lab: find_adaptive_slow(lab, MPI),
-    "5.8 I/O past its threshold, adaptive like static": lambda lab: find_adaptive_past(lab, IO),
-    "5.9 MPI next to it, adaptive like static": lambda lab: find_adaptive_past(lab, MPI),
-    "5.8 adaptive: the threshold remains": lambda lab: find_threshold(
+    "5.5 I: 75th percentiles of 4 MB MPI alone are 351 and 630 µs": find_percentiles,
+    "5.3: threshold of 4 MB I/O": lambda lab: find_threshold(lab, 4 * MIB, 5 * MS, 1 * MS, 100 * US),
+    "5.3: threshold of 512 KB I/O": lambda lab: find_threshold(lab, 512 * KIB, 500 * US, 100 * US, 10 * US),
+    "5.5: largest slow-down of MPI is 7.6, in chart C": find_largest,
+    "5.3 C: 4 KB I/O alone takes 3.07 µs": find_small_alone,
+    "5.3 C: 4 KB I/O is slowed 1.9 times": find_small_io,
+    "5.11: MPI with 75% of the hosts is slowed 1.6 to 3.2 times": find_three_quarters,
+    "6.5: slow-downs of MPI with random and isolated servers are similar": find_servers,
+    "5.10: times of I/O alone with 25, 50, 75% of the hosts are 1 : 1.8 : 3": find_shares,
+    "5.10: I/O with 75% of the hosts at 2 ms takes as long as with 50% at 100 µs": find_equal_times,
+    "5.10: I/O with 25% of the hosts at 128 ms is slowed 1.18 times": lambda lab: find_rare(lab, 0.25, 1.18),
+    "6.2: I/O with 50% of the hosts at 128 ms is slowed 1.12 times": lambda lab: find_rare(lab, 0.5, 1.118),
+    "6.2: deviation of I/O at 128 ms is 8% alone and 19% next to MPI": find_deviation,
+    "6.7: effects of the throttle": find_throttled,
+    "5.5 D, G: MPI is slowed": find_elevated,
+    "5.9: MPI alone takes longer with adaptive routing": lambda lab: find_adaptive(lab, MPI),
+    "5.8: I/O alone takes longer with adaptive routing": lambda lab: find_adaptive(lab, IO),
+    "5.8: with adaptive routing, I/O is not slowed at intervals above its threshold": lambda lab: find_adaptive_slow(
+        lab, IO
+    ),
+    "5.9: with adaptive routing, MPI is not slowed at I/O intervals above the threshold": lambda lab: (
+        find_adaptive_slow(lab, MPI)
+    ),
+    "5.8: I/O at intervals below its threshold is as fast with adaptive routing": lambda lab: find_adaptive_past(
+        lab, IO
+    ),
+    "5.9: MPI next to I/O at intervals below its threshold is as fast with adaptive routing": lambda lab: (
+        find_adaptive_past(lab, MPI)
+    ),
+    "5.8: threshold of I/O is the same with adaptive routing": lambda lab: find_threshold(
         lab, 512 * KIB, 500 * US, 100 * US, 10 * US, adaptive=True
     ),
 }

@@ -38,7 +38,7 @@ JOB_PAIRS = [
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
-    parser.add_argument("--seeds", type=int, default=5, metavar="N", help="seeds of each pattern (default: 5)")
+    parser.add_argument("--seeds", type=int, default=5, metavar="N", help="number of seeds per pattern (default: 5)")
     seeds = range(1, parser.parse_args().seeds + 1)
     means = read_means([TABLES / f"{name}.csv" for name in ("interference", "scaling", "placement")])
     print("| measured | survey | after 50 | off, % |\n|---|---|---|---|")
@@ -70,7 +70,7 @@ def find_row(means: Sequence[Mean], jobs: Sequence[Workload], measured: str) -> 
 
 
 def describe(job: Workload) -> str:
-    return f"{job.name} of {job.bytes // KIB} KiB, every {job.interval_ns / 1e3:g} µs, {100 * job.share:g}%"
+    return f"{job.name} of {job.bytes // KIB} KiB, every {job.interval_ns / 1e3:g} µs, on {100 * job.share:g}% of hosts"
 
 
 def tell(name: str, survey: float, after: float) -> float:

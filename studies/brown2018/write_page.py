@@ -21,7 +21,7 @@ CLAIMS = {"chapter-5": thesis_chapter5.CLAIMS, "chapter-6": thesis_chapter6.CLAI
 
 
 def write_claims(chapter: str) -> str:
-    lines = ["| figure | what | print | ibprof | |", "|---|---|---|---|---|"]
+    lines = ["| figure | quantity | thesis | ibprof | |", "|---|---|---|---|---|"]
     for figure, what, printed, ask in CLAIMS[chapter]:
         simulated, passed = ask()
         verdict = {True: "pass", BORDERLINE: BORDERLINE, False: "**mismatch**", None: ""}[passed]
@@ -66,7 +66,10 @@ def _say(value: float, column: str) -> str:
 
 
 def write_progress() -> str:
-    lines = ["| study | rows | with a mean | of five seeds | a seed without a steady state |", "|---|---|---|---|---|"]
+    lines = [
+        "| study | rows | rows with a mean | with five seeds | with a seed without a steady state |",
+        "|---|---|---|---|---|",
+    ]
     for name, rows in STUDIES.items():
         done = [row for row in rows if row["mean_us"] is not None]
         full = sum(row["seeds"] == ALL_SEEDS for row in done)
@@ -83,7 +86,7 @@ def write_unstated() -> str:
     found: dict[tuple[str, str], list[dict[str, str]]] = {}
     for row in sorted(read_table(), key=lambda row: int(row["seed"])):
         found.setdefault((row["claim"], row["inputs"]), []).append(row)
-    lines = ["| figure | inputs | short runs | |", "|---|---|---|---|"]
+    lines = ["| figure and claim | inputs | result of short runs | |", "|---|---|---|---|"]
     order = list(product(CLAIMS_OF_INPUTS, INPUTS))
     for claim, inputs in sorted(found, key=order.index):
         rows = found[claim, inputs]
