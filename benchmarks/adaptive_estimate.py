@@ -150,7 +150,7 @@ def summarise(errors: list[Errors]) -> str:
     words = []
     for name in ("bottleneck", "shared_bottleneck", "moved", "shared_moved", "noise"):
         values = np.abs([getattr(each, name) for each in errors])
-        words.append(f"{name} {np.median(values):.1%} ({np.percentile(values, 95):.1%}, max {values.max():.1%})")
+        words.append(f"{name} {np.median(values):.1%} ({np.percentile(values, 95):.1%}, {values.max():.1%})")
     return "; ".join(words)
 
 
@@ -162,12 +162,12 @@ def main() -> None:
     errors = compare_all(arguments.seeds, seed=7)
     for each in errors:
         print(
-            f"{each.name:<46}  largest load {each.bottleneck:+.1%} (even shares {each.shared_bottleneck:+.1%}), on "
-            f"wrong links {each.moved:.1%} ({each.shared_moved:.1%}; between seeds {each.noise:.1%})"
+            f"{each.name:<46}  largest load {each.bottleneck:+.1%} (even shares: {each.shared_bottleneck:+.1%}), on "
+            f"wrong links {each.moved:.1%} of bytes (even shares: {each.shared_moved:.1%}; two seeds: {each.noise:.1%})"
         )
-    print(f"{len(errors)} cases, median (95th percentile): {summarise(errors)}")
+    print(f"{len(errors)} cases, median (95th percentile, maximum): {summarise(errors)}")
     others = compare_all(arguments.seeds + 2, seed=11)
-    print(f"{len(others)} cases with other traffic and more cables missing: {summarise(others)}")
+    print(f"{len(others)} cases with other traffic on more damaged fabrics: {summarise(others)}")
     if arguments.calibrate:
         for back in (0, 0.5, 0.8, 1.0, 1.2):
             for rounds, exponent in ((2, 0.5), (8, 0.3), (8, 0.5), (16, 0.5)):

@@ -58,7 +58,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("-o", "--output", type=Path, required=True, metavar="FOLDER")
     parser.add_argument("--processes", type=int, default=2)
-    parser.add_argument("--page", type=Path, help="page whose table is replaced")
+    parser.add_argument("--page", type=Path, help="page to write the table into")
     options = parser.parse_args(arguments)
     options.output.mkdir(parents=True, exist_ok=True)
     start = multiprocessing.get_context("spawn").Process

@@ -153,9 +153,9 @@ def compare_rails(folder: Path, hosts: int, commit: str) -> bool:
         run(["git", "worktree", "remove", "--force", tree], ROOT)
     links = [json.loads((folder / f"{number}.json").read_text()) for number in range(2)]
     if different := [key for key in links[1].keys() - UNCOMPARED if not is_within(links[1][key], links[0][key])]:
-        sys.exit(f"the versions report different {', '.join(different)}")
+        sys.exit(f"the versions' reports differ in {', '.join(different)}")
     ratios = [new / old for new, old in zip(*used, strict=True)]
-    print(f"processor time is {ratios[0]:.2f} and memory {ratios[1]:.2f} times that of {commit} (limit {RATIO})")
+    print(f"this version / {commit}: processor time {ratios[0]:.2f}, memory {ratios[1]:.2f} (limit {RATIO})")
     return bool(max(ratios) <= RATIO)
 
 
@@ -227,8 +227,8 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--only", choices=("all", "job", "clusters", "rails", "bombs"))
     parser.add_argument("--dumps", type=Path)
-    parser.add_argument("--hosts", type=int, default=8192, help="number of hosts of `rails` (default: 8192)")
-    parser.add_argument("--commit", default=COMMIT, help=f"the older version of `rails` (default: {COMMIT})")
+    parser.add_argument("--hosts", type=int, default=8192, help="hosts of the part rails (default: 8192)")
+    parser.add_argument("--commit", default=COMMIT, help=f"older version for the part rails (default: {COMMIT})")
     wanted = parser.parse_args()
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)

@@ -82,7 +82,7 @@ for seconds, name in laps:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
-    parser.add_argument("--runs", type=int, default=5, metavar="N", help="runs for each median (default: 5)")
+    parser.add_argument("--runs", type=int, default=5, metavar="N", help="number of runs for a median (default: 5)")
     parser.add_argument("--crossings", action="store_true", help="only count crossings of links")
     arguments = parser.parse_args()
     if arguments.crossings:
@@ -95,9 +95,9 @@ def main() -> None:
         everything = time_command([str(FABRIC), TRAFFIC, *outputs], runs)
         stages = time_stages([str(FABRIC), TRAFFIC, folder], runs)
     print(f"ibprof-layout {FABRIC.parent.name} {TRAFFIC}, medians of {runs} runs")
-    print(f"  {links_only:6.3f} s  whole command, links.csv alone (goal: under {GOAL_S:.0f} s)")
-    print(f"  {everything:6.3f} s  whole command, with YAML and PNG")
-    print("of which")
+    print(f"  {links_only:6.3f} s  whole command with only links.csv (goal: under {GOAL_S:.0f} s)")
+    print(f"  {everything:6.3f} s  whole command with links.csv, YAML and PNG")
+    print("its stages:")
     for name, seconds in stages.items():
         print(f"  {seconds:6.3f} s  {name}")
     sys.exit(links_only >= GOAL_S)

@@ -36,7 +36,7 @@ COMMAND = """
 import sys
 from ibprof_converter.cli.layout import main
 status = main()
-# The largest memory of this program alone: that of wait4 includes its parent's before the program was loaded.
+# The largest memory of this program. wait4 also counts the parent's memory, from before this program was loaded.
 print(next(line.split()[1] for line in open("/proc/self/status") if line.startswith("VmHWM")))
 sys.exit(status)
 """
@@ -44,7 +44,7 @@ sys.exit(status)
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--runs", type=int, default=5, metavar="N", help="runs of each version (default: 5)")
+    parser.add_argument("--runs", type=int, default=5, metavar="N", help="number of runs of each version (default: 5)")
     parser.add_argument("--commit", default=COMMIT, help=f"the older version (default: {COMMIT})")
     parser.add_argument("--traffic", default="pattern:shift:1", help="default: pattern:shift:1")
     wanted = parser.parse_args()
@@ -61,7 +61,9 @@ def main() -> None:
     (cpu, memory), (old_cpu, old_memory) = measured.values()
     for version, (seconds, megabytes) in measured.items():
         print(f"{version:>12}: {seconds:.2f} s of CPU, {megabytes:.0f} MB")
-    print(f"{cpu / old_cpu:.2f} of the CPU time (limit {RATIO}), {memory / old_memory:.2f} of the memory")
+    print(
+        f"this version / older version: CPU time {cpu / old_cpu:.2f} (limit {RATIO}), memory {memory / old_memory:.2f}"
+    )
     sys.exit(cpu / old_cpu > RATIO or memory > MEMORY_MB)
 
 

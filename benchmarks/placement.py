@@ -33,12 +33,12 @@ def main() -> None:
     arguments = parser.parse_args()
     libraries = {name: run for name, run in LIBRARIES.items() if name not in arguments.skip.split(",")}
     print("each cell: ms of the most loaded link / ms of the most loaded link between switches / seconds of the search")
-    print("| case | a host | ibprof-place | recorded order | " + " | ".join(libraries) + " | of the best |")
+    print("| case | ranks a host | ibprof-place | recorded order | " + " | ".join(libraries) + " | of the best |")
     print("|" + "---|" * (5 + len(libraries)))
     ratios = [compare(case, libraries, arguments.time) for case in CASES if arguments.only.lower() in case.name.lower()]
     print(f"time with ibprof-place / time with the best library: mean {np.mean(ratios):.3f}, ", end="")
     print(f"geometric mean {np.exp(np.mean(np.log(ratios))):.3f}; ", end="")
-    print(f"largest {max(ratios):.3f}, {sum(ratio > 1 + 1e-9 for ratio in ratios)} above 1")
+    print(f"largest {max(ratios):.3f}, {sum(ratio > 1 + 1e-9 for ratio in ratios)} cases above 1")
 
 
 def compare(case: PlacementCase, libraries: Mapping[str, Library], seconds: float | None) -> float:

@@ -91,7 +91,7 @@ CASES = (
     PlacementCase("geometric 4096", lambda: geometric(4096, 3), 16, "xgft:3:8,8,4:1,4,2", (16, 8, 8, 4)),
     PlacementCase("AMR 256", lambda: refined_mesh(256, 1), 4, "xgft:2:8,8:1,4", (4, 8, 8)),
     PlacementCase("AMR 1024", lambda: refined_mesh(1024, 2), 1, "xgft:3:8,8,16:1,4,4", (1, 8, 8, 16)),
-    PlacementCase("AMR 1024, 16 a host", lambda: refined_mesh(1024, 3), 16, "xgft:2:8,8:1,4", (16, 8, 8)),
+    PlacementCase("AMR 1024, 16 ranks a host", lambda: refined_mesh(1024, 3), 16, "xgft:2:8,8:1,4", (16, 8, 8)),
     PlacementCase("samplesort 64", lambda: samplesort(64, 1), 1, "xgft:2:8,8:1,4", (1, 8, 8)),
     PlacementCase("samplesort 256", lambda: samplesort(256, 2), 4, "xgft:2:8,8:1,4", (4, 8, 8)),
     PlacementCase("samplesort 512", lambda: samplesort(512, 3), 16, "xgft:2:8,4:1,4", (16, 8, 4)),

@@ -35,8 +35,8 @@ def main() -> None:
     parser.add_argument("--destinations", type=int, default=500)
     parser.add_argument("--regions", type=int, default=3)
     parser.add_argument("--fabric", default="xgft:3:18,18,36:1,18,18")
-    parser.add_argument("--recording", type=Path, help="an existing recording, instead of a new one")
-    parser.add_argument("--only", help="one of matrix, layout, collect, read")
+    parser.add_argument("--recording", type=Path, help="read this recording, not a synthetic one")
+    parser.add_argument("--only", help="run only matrix, layout, collect or read")
     wanted = parser.parse_args()
     python = [sys.executable, "-m"]
     with tempfile.TemporaryDirectory() as name:
@@ -44,7 +44,11 @@ def main() -> None:
         recording = wanted.recording or folder / "synthetic.ibprof"
         if not recording.exists():
             size = [f"--{key}={getattr(wanted, key)}" for key in ("ranks", "destinations", "regions")]
-            measure("write it", [*python, "ibprof_testing.lab.synthetic_recording", str(recording), *size], folder)
+            measure(
+                "writing the recording",
+                [*python, "ibprof_testing.lab.synthetic_recording", str(recording), *size],
+                folder,
+            )
         archive = str(recording.with_suffix(".otf2"))
         placed = [wanted.fabric, str(recording), "--placement", "packed", "-o", f"{name}/links.csv"]
         commands = {

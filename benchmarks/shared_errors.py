@@ -95,10 +95,16 @@ def read_matrices(folder: Path) -> Iterator[tuple[str, Sample]]:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--seeds", type=int, default=12, metavar="N", help="samples per row (default: %(default)s)")
-    parser.add_argument("--machines", action="store_true", help="processors of many kinds; a row for each effect")
-    parser.add_argument("--effects", default=",".join(EFFECTS), metavar="NAME,...", help="effects (default: all)")
-    parser.add_argument("--matrices", type=Path, metavar="DIR", help="folder of measured delays; a row for each matrix")
+    parser.add_argument(
+        "--seeds", type=int, default=12, metavar="N", help="samples for each row (default: %(default)s)"
+    )
+    parser.add_argument(
+        "--machines", action="store_true", help="instead, a row for each effect in many kinds of processors"
+    )
+    parser.add_argument(
+        "--effects", default=",".join(EFFECTS), metavar="NAME,...", help="effects of --machines (default: all)"
+    )
+    parser.add_argument("--matrices", type=Path, metavar="DIR", help="only a row for each matrix in this folder")
     options = parser.parse_args()
     print("| errors | exact | refused | wrong | linkage 1.1 | linkage 1.25 | linkage 1.5 |")
     print("|---|---|---|---|---|---|---|")
@@ -110,10 +116,10 @@ def main() -> None:
     if options.machines:
         for effect in options.effects.split(","):
             samples = (measure(kind, effect, seed) for kind in MACHINES for seed in range(options.seeds))
-            show_row(f"{len(MACHINES)} kinds of machines, {effect}", samples)
+            show_row(f"{len(MACHINES)} kinds of processors, effect {effect}", samples)
         return
     for is_costly in (False, True):
-        unit = "1 µs a message, 0.1 µs a link" if is_costly else "1 µs a link"
+        unit = "1 µs for a message and 0.1 µs for each link" if is_costly else "1 µs for each link"
         for kind in KINDS:
             show_row(f"{kind}, {unit}", (with_errors(kind, seed, is_costly) for seed in range(options.seeds)))
         for how in RAILS:

@@ -49,9 +49,9 @@ SLICE_NS = 50e3
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
-    parser.add_argument("--hops", type=float, default=1e7, metavar="N", help="hops of each run (default: 1e7)")
+    parser.add_argument("--hops", type=float, default=1e7, metavar="N", help="packet-hops of each run (default: 1e7)")
     parser.add_argument("--hosts", type=int, default=max(GROWTH), metavar="N", help="hosts of the largest fabric")
-    parser.add_argument("--baseline", metavar="LIBRARY", help="the kernels of another build, to compare with")
+    parser.add_argument("--baseline", metavar="LIBRARY", help="libibprof_kernels.so to compare with")
     parser.add_argument("--rounds", type=int, default=3, metavar="N", help="runs of each simulation (default: 3)")
     arguments = parser.parse_args()
     for hosts in GROWTH:
@@ -89,8 +89,10 @@ def compare(name: str, start: Callable[[], Simulation], arguments: argparse.Name
         raise SystemExit(f"{name}: the results differ")
     hops, memory = found[None][0].hops, found[None][0].memory
     times = [np.minimum.reduce([run.seconds for run in runs]).sum() / hops * 1e9 for runs in found.values()]
-    baseline = f"; baseline {times[1]:.1f} ns, ratio {times[1] / times[0]:.2f}, same results" if times[1:] else ""
-    print(f"{name}: {times[0]:.1f} ns a packet-hop; {memory / 1e6:.0f} MB{baseline}", flush=True)
+    baseline = (
+        f"; baseline {times[1]:.1f} ns, {times[1] / times[0]:.2f} times as long, same results" if times[1:] else ""
+    )
+    print(f"{name}: {times[0]:.1f} ns a packet-hop; memory {memory / 1e6:.0f} MB{baseline}", flush=True)
 
 
 def measure(start: Callable[[], Simulation], hops: float, library: str | None) -> Measured:

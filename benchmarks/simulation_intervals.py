@@ -36,19 +36,19 @@ def io(size: int, interval: float = 0.0) -> Workload:
 
 FABRIC, SERVERS = "xgft:3:8,8,4:1,8,2:1,1,4@100", 16
 SETTINGS = {
-    "pairs of 64 KiB, every 20 µs": ((mpi(64 * KIB, 20 * US, share=1),), "mpi", 300),
-    "4 KiB, every 20 µs, next to I/O of 256 KiB, every 100 µs": (
+    "MPI of 64 KiB, every 20 µs": ((mpi(64 * KIB, 20 * US, share=1),), "mpi", 300),
+    "MPI of 4 KiB, every 20 µs, next to I/O of 256 KiB, every 100 µs": (
         (io(256 * KIB, 100 * US), mpi(4 * KIB, 20 * US)),
         "mpi",
         3000,
     ),
-    "I/O of 256 KiB, every 100 µs, next to pairs of 64 KiB, every 50 µs": (
+    "I/O of 256 KiB, every 100 µs, next to MPI of 64 KiB, every 50 µs": (
         (io(256 * KIB, 100 * US), mpi(64 * KIB, 50 * US)),
         "io",
         300,
     ),
-    "4 KiB, every 50 µs, next to a checkpoint of 1 MiB": ((io(MIB), mpi(4 * KIB, 50 * US)), "mpi", 3000),
-    "that checkpoint": ((io(MIB), mpi(4 * KIB, 50 * US)), "io", 300),
+    "MPI of 4 KiB, every 50 µs, next to a checkpoint of 1 MiB": ((io(MIB), mpi(4 * KIB, 50 * US)), "mpi", 3000),
+    "this checkpoint of 1 MiB": ((io(MIB), mpi(4 * KIB, 50 * US)), "io", 300),
 }
 """Setting -> jobs, measured job, and number of messages of each measured client in a long measurement."""
 
@@ -63,7 +63,9 @@ GROUP = 5
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
-    parser.add_argument("--seeds", type=int, default=30, metavar="N", help="seeds of each setting (default: 30)")
+    parser.add_argument(
+        "--seeds", type=int, default=30, metavar="N", help="number of seeds of each setting (default: 30)"
+    )
     seeds = range(1, parser.parse_args().seeds + 1)
     print("| measured | warm-up | settled | off, % | at most | by time | half, % | by clients | half, % | five seeds | "
           "half, % |\n|---|---|---|---|---|---|---|---|---|---|---|")  # fmt: skip

@@ -185,7 +185,7 @@ def fill(folder: Path, days: int, jobs: int, with_sqlite: bool) -> None:
     files = sum(path.stat().st_size for path in (store.folder / "jobs").iterdir())
     database_size = (folder / DATABASE).stat().st_size
     print(
-        f"memory {largest_memory_gb():.2f} GB; store {files / 1e9:.2f} GB, SQLite {database_size / 1e9:.2f} GB",
+        f"memory {largest_memory_gb():.2f} GB; files: store {files / 1e9:.2f} GB, SQLite {database_size / 1e9:.2f} GB",
         flush=True,
     )
 
@@ -290,10 +290,10 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--days", type=int, default=10)
     parser.add_argument("--jobs", type=int, default=10_000, help="number of jobs per day (default: %(default)s)")
-    parser.add_argument("--folder", type=Path, help="where to work (default: a temporary folder)")
+    parser.add_argument("--folder", type=Path, help="folder for files (default: a temporary folder)")
     parser.add_argument("--without-sqlite", action="store_true")
     parser.add_argument(
-        "--ask", nargs=2, metavar=("ENGINE", "QUESTION"), help="ask only this question; --folder must be filled"
+        "--ask", nargs=2, metavar=("ENGINE", "QUESTION"), help="only ask this about the store in --folder"
     )
     options = parser.parse_args()
     if options.ask:

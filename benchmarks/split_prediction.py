@@ -109,7 +109,7 @@ def main() -> int:
             f"| {statistics.median(widths):.2f} | {statistics.median(errors):.0%} |"
         )
     inside = [each[0] for rows in table.values() for each in rows]
-    print(f"\n{sum(inside)} of {len(inside)} times are inside their interval; {refused} of {sets} sets fit no formula")
+    print(f"\n{sum(inside)} of {len(inside)} times are inside the predicted interval")
     return int(sum(inside) < 0.9 * len(inside))
 
 

@@ -58,11 +58,15 @@ DENSE_HOSTS = 12_000
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
-    parser.add_argument("--runs", type=int, default=7, metavar="N", help="runs for each median (default: 7)")
+    parser.add_argument("--runs", type=int, default=7, metavar="N", help="number of runs for a median (default: 7)")
     parser.add_argument(
-        "--large", action="store_true", help="also 11,664 hosts: half a minute, 3 GB of memory and disk"
+        "--large",
+        action="store_true",
+        help="also measure 11,664 hosts; takes half a minute, and 3 GB of memory and disk",
     )
-    parser.add_argument("--plot", metavar="FILE", type=Path, help="only plot the time over hosts, pairs and links")
+    parser.add_argument(
+        "--plot", metavar="FILE", type=Path, help="only plot times over the numbers of hosts, links and pairs"
+    )
     arguments = parser.parse_args()
     if arguments.plot:
         draw_costs(arguments.plot, measure_costs(arguments.runs))
@@ -101,24 +105,28 @@ def time_kernels(name: str, subnet: Subnet, runs: int) -> None:
     """Measure the time of summing all-to-all traffic: as matrices and as flows."""
     lids = host_lids(subnet)
     count = len(lids)
-    print(f"{name}: {count} hosts, {subnet.fabric.links} links, all-to-all, {count * (count - 1)} pairs")
+    print(f"{name}: {count} hosts, {subnet.fabric.links} links, all-to-all traffic of {count * (count - 1)} pairs")
     show(
-        median_s(lambda: SubnetRoutes(subnet.fabric, subnet.tables), runs), "index of the routes, once for each fabric"
+        median_s(lambda: SubnetRoutes(subnet.fabric, subnet.tables), runs),
+        "building the index of the routes, once for each fabric",
     )
     routes = SubnetRoutes(subnet.fabric, subnet.tables)
-    show(median_s(lambda: routes.trees, 1), "in-trees of all destinations, once for each fabric, all threads")
+    show(
+        median_s(lambda: routes.trees, 1),
+        "building the in-trees of all destinations, once for each fabric, all threads",
+    )
     matrix = np.ones((count, count), np.uint64)
     np.fill_diagonal(matrix, 0)
     one = median_s(lambda: spread_matrix(routes, lids, lids, matrix, 1), runs)
     two = median_s(lambda: spread_matrix(routes, lids, lids, matrix, 2), runs)
-    show(one, "a matrix, one thread")
-    show(two, f"a matrix, two threads ({one / two:.2f} times one)")
+    show(one, "loads of a matrix, one thread")
+    show(two, f"loads of a matrix, two threads ({one / two:.2f} times as fast)")
     show(median_s(matrix.sum, runs), "reading the matrix once (numpy's sum)")
     equal = np.broadcast_to(np.uint64(1), matrix.shape)
     one = median_s(lambda: spread_matrix(routes, lids, lids, equal, 1), runs)
     two = median_s(lambda: spread_matrix(routes, lids, lids, equal, 2), runs)
-    show(one, "a matrix of equal entries, one thread")
-    show(two, f"a matrix of equal entries, two threads ({one / two:.2f} times one)")
+    show(one, "loads of a matrix of equal entries, one thread")
+    show(two, f"loads of a matrix of equal entries, two threads ({one / two:.2f} times as fast)")
     loads = spread_matrix(routes, lids, lids, matrix)
     of_switches = subnet.fabric.node_kind[subnet.fabric.link_node] == NodeKind.SWITCH
     print(f"  {int(loads.bytes[of_switches].sum())} hops from switches, summed over all pairs")
@@ -126,7 +134,7 @@ def time_kernels(name: str, subnet: Subnet, runs: int) -> None:
         source, destination = np.repeat(lids, count), np.tile(lids, count)
         nothing = np.zeros(len(source), np.int32)
         flows = source, destination, matrix.ravel(), nothing, 1
-        show(median_s(lambda: spread(routes, *flows, threads=1), runs), "flows in any order, one thread")
+        show(median_s(lambda: spread(routes, *flows, threads=1), runs), "loads of flows in any order, one thread")
 
 
 def time_ibdmchk(runs: int) -> None:
@@ -165,7 +173,9 @@ def time_command(name: str, lst: Path) -> None:
     command = [sys.executable, "-c", COMMAND, str(lst), "pattern:all-to-all", "-o", "/dev/null"]
     said = subprocess.run(command, check=True, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True).stdout
     seconds = time.perf_counter() - began
-    show(seconds, f"ibprof-layout {name} pattern:all-to-all, the whole command, {int(said) / 1e3:.0f} MB at most")
+    show(
+        seconds, f"ibprof-layout {name} pattern:all-to-all, the whole command, largest memory {int(said) / 1e3:.0f} MB"
+    )
 
 
 def time_reading(subnet: Subnet, folder: Path, runs: int) -> None:
@@ -176,13 +186,13 @@ def time_reading(subnet: Subnet, folder: Path, runs: int) -> None:
     long_ago = time.time() - 60  # the cache ignores recently changed files, because they may still change
     os.utime(fdbs, (long_ago, long_ago))
     print(f"{fdbs.stat().st_size / 1e6:.0f} MB of tables as OpenSM dumps them")
-    show(median_s(lambda: parse_fdbs(fdbs, read_dump(fdbs)), min(runs, 3)), "reading them")
+    show(median_s(lambda: parse_fdbs(fdbs, read_dump(fdbs)), min(runs, 3)), "reading these tables")
     os.environ |= {"IBPROF_CACHE": "on", "XDG_CACHE_HOME": str(folder)}
     read_tables(fdbs)
-    show(median_s(lambda: read_tables(fdbs), runs), "reading them again, from the cache")
+    show(median_s(lambda: read_tables(fdbs), runs), "reading these tables from the cache")
     shutil.rmtree(folder / "ibprof")
-    time_command("with these tables, the first time,", lst)
-    time_command("with these tables, again,", lst)
+    time_command("(these tables, first time)", lst)
+    time_command("(these tables, from the cache)", lst)
 
 
 def write_lst(subnet: Subnet, path: Path) -> None:

@@ -23,8 +23,8 @@ PLACED = ("fabric/opensm-subnet.lst", "profile.otf2", "--placement", "fabric/ord
 COMMANDS = {
     "ibprof --help": ("from ibprof.cli.main import main", ("--help",), 1.6),
     "ibprof-report --help": ("from ibprof_converter.cli.report import main", ("--help",), 1.6),
-    "ibprof-report on the demo, placed": ("from ibprof_converter.cli.report import main", PLACED, 4.5),
-    "ibprof-report --json on the demo, placed": (
+    "ibprof-report --placement on the demo": ("from ibprof_converter.cli.report import main", PLACED, 4.5),
+    "ibprof-report --placement --json on the demo": (
         "from ibprof_converter.cli.report import main",
         (*PLACED, "--json"),
         4.5,
@@ -56,7 +56,7 @@ def measure_cpu_s(code: str, arguments: tuple[str, ...], folder: Path) -> float:
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--demo", metavar="FOLDER", type=Path, help="result of `ibprof demo`")
-    parser.add_argument("--runs", metavar="N", type=int, default=9, help="runs of each command (default: 9)")
+    parser.add_argument("--runs", metavar="N", type=int, default=9, help="number of runs of each command (default: 9)")
     arguments = parser.parse_args()
     with tempfile.TemporaryDirectory() as made:
         folder = arguments.demo or Path(made) / "demo"
@@ -72,7 +72,7 @@ def main() -> int:
             for name, (code, words) in programs.items():
                 times[name].append(measure_cpu_s(code, words, folder))
     unit_s = statistics.median(times[UNIT])
-    print(f"| command | CPU time | over `{UNIT}` | limit |\n|---|---|---|---|")
+    print(f"| command | CPU time | CPU time / that of `{UNIT}` | limit |\n|---|---|---|---|")
     above = 0
     for name, each in times.items():
         limit = COMMANDS[name][2] if name in COMMANDS else None

@@ -31,24 +31,24 @@ def io(size: int, interval: float = 0.0) -> Workload:
 
 
 CELLS = {
-    "I/O of 128 KiB, every 1 ms, next to pairs of 64 KiB, every 5 µs": (
+    "I/O of 128 KiB, every 1 ms, next to MPI of 64 KiB, every 5 µs": (
         io(128 * KIB, 1000 * US),
         mpi(64 * KIB, 5 * US),
         IO,
     ),
-    "I/O of 4 KiB, every 500 µs, next to pairs of 4 KiB, every 100 µs": (
+    "I/O of 4 KiB, every 500 µs, next to MPI of 4 KiB, every 100 µs": (
         io(4 * KIB, 500 * US),
         mpi(4 * KIB, 100 * US),
         IO,
     ),
-    "checkpoint of 512 KiB, next to pairs of 4 KiB, every 50 µs": (io(512 * KIB), mpi(4 * KIB, 50 * US), IO),
-    "pairs of 4 KiB, every 5 µs, next to I/O of 64 KiB, every 50 µs": (
+    "checkpoint of 512 KiB, next to MPI of 4 KiB, every 50 µs": (io(512 * KIB), mpi(4 * KIB, 50 * US), IO),
+    "MPI of 4 KiB, every 5 µs, next to I/O of 64 KiB, every 50 µs": (
         io(64 * KIB, 50 * US),
         mpi(4 * KIB, 5 * US),
         MPI,
     ),
-    "pairs of 512 KiB, every 200 µs, next to equal I/O": (io(512 * KIB, 200 * US), mpi(512 * KIB, 200 * US), MPI),
-    "I/O of 512 KiB, every 500 µs, next to pairs of 4 KiB, every 100 µs": (
+    "MPI of 512 KiB, every 200 µs, next to equal I/O": (io(512 * KIB, 200 * US), mpi(512 * KIB, 200 * US), MPI),
+    "I/O of 512 KiB, every 500 µs, next to MPI of 4 KiB, every 100 µs": (
         io(512 * KIB, 500 * US),
         mpi(4 * KIB, 100 * US),
         IO,
@@ -58,8 +58,8 @@ CELLS = {
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
-    parser.add_argument("--seeds", type=int, default=1, metavar="N", help="seeds of each pair of jobs (default: 1)")
-    parser.add_argument("--cells", type=int, default=len(CELLS), metavar="N", help="first N pairs (default: all)")
+    parser.add_argument("--seeds", type=int, default=1, metavar="N", help="number of seeds of each row (default: 1)")
+    parser.add_argument("--cells", type=int, default=len(CELLS), metavar="N", help="run only the first N rows")
     arguments = parser.parse_args()
     print("| measured | messages of a client | packet hops, every message | skipped | ratio | s | s | error, % |\n"
           "|---|---|---|---|---|---|---|---|")  # fmt: skip

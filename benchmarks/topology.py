@@ -171,7 +171,7 @@ def show_time() -> None:
             best = min(best, (time.perf_counter() - taken, taken - began))
         assert len(topology.switches) == -(-hosts // leaf) + hosts // pod + 1
         peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e6
-        print(f"{hosts} hosts: inferred in {best[0]:.3f} s, directions joined in {best[1]:.3f} s, {peak:.2f} GB peak")
+        print(f"{hosts} hosts: both directions joined in {best[1]:.3f} s, inferred in {best[0]:.3f} s, {peak:.2f} GB")
 
 
 def main() -> None:
@@ -185,14 +185,14 @@ def main() -> None:
         "--log",
         type=Path,
         metavar="FILE",
-        help="for recovery: file of finished samples; these samples are not measured again",
+        help="for recovery: file that keeps samples' outcomes, so that a stopped run continues",
     )
     parser.add_argument(
         "--patience",
         type=int,
         default=0,
         metavar="N",
-        help="for recovery: number of samples after which a cell ends if the search gave up on all of them",
+        help="for recovery: skip the other samples of a cell if the search gave up on its first N samples",
     )
     arguments = parser.parse_args()
     shapes, sizes = arguments.shapes.split(","), [int(each) for each in arguments.hosts.split(",")]

@@ -78,10 +78,10 @@ _ALIKE = 1.01
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
     parser.add_argument("--time", type=float, default=3.0, metavar="SECONDS", help="time of each search (default: 3)")
-    parser.add_argument("--divide-groups", action="store_true", help="let tensor groups be on several hosts")
+    parser.add_argument("--divide-groups", action="store_true", help="allow a tensor group on several hosts")
     parser.add_argument("--only", default="", metavar="NAME", help="run only fabrics whose names contain NAME")
     arguments = parser.parse_args()
-    print("each cell: ms of the most loaded link / ms of the most loaded link between switches")
+    print("each cell: ms at line rate, of the most loaded link / of the most loaded link between switches")
     columns = ("fabric", "free", "job", "ibprof-place", "topograph, block", "Slurm, tree", "least", "least if whole")
     print(f"| {' | '.join(columns)} | of the better | least of it |")
     print("|" + "---|" * 10)
@@ -95,14 +95,17 @@ def main() -> None:
         others = [each.ratio for each in cases if each.is_open]
         whole = [each for each in cases if not each.splits]
         print(
-            f"{free}: time / smaller of Slurm's and topograph's: mean {np.mean(every):.3f}, largest {max(every):.3f}, ",
+            f"{free}: time / best of Slurm's and topograph's: mean {np.mean(every):.3f}, largest {max(every):.3f}, ",
             end="",
         )
         print(f"{sum(ratio > 1 + 1e-9 for ratio in every)} above 1; ", end="")
-        print(f"mean {np.mean(others):.3f} over the {len(others)} cases that hosts' links do not limit")
-        print(f"  lower bound with whole tensor groups: mean {np.mean([each.least for each in cases]):.3f}; ", end="")
-        print(f"tensor groups are whole in {len(whole)} of {len(cases)} cases, ", end="")
-        print(f"at the bound in {sum(each.ratio <= each.least * 1.001 for each in whole)}")
+        print(f"mean {np.mean(others):.3f} over {len(others)} cases in which hosts' links are not the limit")
+        print(
+            f"  lower bound of it, if no tensor group is divided: mean {np.mean([each.least for each in cases]):.3f}; ",
+            end="",
+        )
+        print(f"ibprof-place divides none in {len(whole)} of {len(cases)} cases, ", end="")
+        print(f"and reaches the bound in {sum(each.ratio <= each.least * 1.001 for each in whole)}")
 
 
 @dataclass(frozen=True, slots=True)

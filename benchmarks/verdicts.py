@@ -239,7 +239,7 @@ def draw_put(generator: np.random.Generator) -> Iterator[Drawn]:
         ranks, rate = int(2 ** generator.integers(1, 7)), float(generator.uniform(1e9, 2e10))
         within = size * (ranks - 1) / rate
         host = Plant(ON_HOST, None, any_shape, everybody, hosts=(3,), each=ranks)
-        yield _put(f"{ranks} ranks of a host", host, size, gbps, mpi_s=at_least(within), share=much)
+        yield _put(f"{ranks} ranks on one host", host, size, gbps, mpi_s=at_least(within), share=much)
         alone = Plant(NOT_MPI, None, any_shape, ring)
         yield _put(f"little MPI, {any_shape}", alone, size, gbps, mpi_s=take, share=little)
         slowed = Plant(UNKNOWN, None, full, everybody)

@@ -128,11 +128,11 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--runs", type=int, default=7)
     parser.add_argument(
-        "--size", choices=SIZES, action="append", help="measure only this size (default: all, and opening)"
+        "--size", choices=SIZES, action="append", help="measure only this size (default: all sizes, and opening)"
     )
     parser.add_argument("--others", nargs="*", choices=OTHERS, help="also measure plotly and SVG, or one of them")
     parser.add_argument(
-        "--limit", type=float, default=60, metavar="S", help="limit of plotly's and SVG's redraws (default: 60)"
+        "--limit", type=float, default=60, metavar="S", help="time limit of a redraw with --others (default: 60)"
     )
     parser.add_argument("--files", type=Path, metavar="FOLDER", help="folder of the views; existing views are reused")
     parser.add_argument("--json", action="store_true")
@@ -160,7 +160,7 @@ def main() -> None:
         print(json.dumps({"opening": opening, "sizes": sizes}))
         return
     for name, (file_bytes, ready) in opening.items():
-        print(f"{name}: {file_bytes / 1e6:.2f} MB, picture and lists after {ready:.0f} ms")
+        print(f"{name}: {file_bytes / 1e6:.2f} MB, picture and lists shown after {ready:.0f} ms")
     print(
         "| links | lines, ms | cells, ms | pan, frames/s | hover, median ms (largest) | in space, ms | "
         "turning, frames/s | SVG, ms | plotly WebGL, ms |"

@@ -56,7 +56,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Print the table; return 1 if the waiting times of an operation differ by more than `MOST_OFF`."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("-o", "--output", type=Path, required=True, help="an empty folder for recordings")
-    parser.add_argument("--mpi", default=mpis.SYSTEM, help="an MPI of ibprof_testing.mpi.mpis (default: %(default)s)")
+    parser.add_argument("--mpi", default=mpis.SYSTEM, help="name of the MPI (default: %(default)s)")
     parser.add_argument("word", nargs="*")
     wanted = parser.parse_args(argv)
     find = mpis.find_mpich_like if wanted.mpi in mpis.MPICH_LIKE else mpis.find_mpi

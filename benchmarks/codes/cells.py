@@ -65,22 +65,25 @@ def list_cells() -> dict[str, Disputed]:
     checkpoint, small = Load(4 * MIB, 0), Load(4 * KIB, 500 * US)
     middle, random = Load(512 * KIB, 500 * US), ServerPlacement.RANDOM
     cells = {
-        "6.5 4 KB MPI alone, random servers": Disputed(None, small, servers=random, window_ms=4),
-        "6.5 next to a checkpoint, random servers": Disputed(checkpoint, small, servers=random, window_ms=12),
-        "6.5 next to a checkpoint, isolated servers": Disputed(checkpoint, small, window_ms=12),
+        "6.5: 4 KB MPI alone, random servers": Disputed(None, small, servers=random, window_ms=4),
+        "6.5: 4 KB MPI next to a checkpoint, random servers": Disputed(checkpoint, small, servers=random, window_ms=12),
+        "6.5: 4 KB MPI next to a checkpoint, isolated servers": Disputed(checkpoint, small, window_ms=12),
     }
     for adaptive in (False, True):
         how = "adaptive" if adaptive else "static"
-        cells[f"5.8 512 KB I/O alone, {how}"] = Disputed(middle, None, adaptive, window_ms=6)
-        cells[f"5.9 512 KB MPI alone, {how}"] = Disputed(None, middle, adaptive, window_ms=4)
-        cells[f"5.8 and 5.9 together, {how}"] = Disputed(middle, middle, adaptive, window_ms=6)
+        cells[f"5.8: 512 KB I/O alone, {how} routing"] = Disputed(middle, None, adaptive, window_ms=6)
+        cells[f"5.9: 512 KB MPI alone, {how} routing"] = Disputed(None, middle, adaptive, window_ms=4)
+        cells[f"5.8, 5.9: 512 KB I/O next to 512 KB MPI, {how} routing"] = Disputed(
+            middle, middle, adaptive, window_ms=6
+        )
     for share in (0.25, 0.5, 0.75):
-        cells[f"5.10 4 MB I/O at 2 ms alone, {share:.0%}"] = Disputed(Load(4 * MIB, 2 * MS, share), None, window_ms=15)
+        name = f"5.10: 4 MB I/O alone at 2 ms, {share:.0%} of the hosts"
+        cells[name] = Disputed(Load(4 * MIB, 2 * MS, share), None, window_ms=15)
     for share in (0.25, 0.5):
         rare, large = Load(4 * MIB, 128 * MS, share), Load(4 * MIB, 500 * US, 1 - share)
-        name = "6.2" if share == 0.5 else "5.10"
-        cells[f"{name} 4 MB I/O at 128 ms alone, {share:.0%}"] = Disputed(rare, None, window_ms=100)
-        cells[f"{name} the same next to 4 MB MPI"] = Disputed(rare, large, window_ms=100)
+        name = f"{'6.2' if share == 0.5 else '5.10'}: 4 MB I/O at 128 ms, {share:.0%} of the hosts"
+        cells[f"{name}, alone"] = Disputed(rare, None, window_ms=100)
+        cells[f"{name}, next to 4 MB MPI"] = Disputed(rare, large, window_ms=100)
     return cells
 
 
@@ -271,7 +274,7 @@ def run_codes(
             status = subprocess.run(line, stdout=log, stderr=log, cwd=folder, check=False).returncode
         after = os.times()
         if status not in {0, STOPPED}:
-            raise SystemExit(f"{name}: status {status}, see {stem}.log")
+            raise SystemExit(f"{name}: CODES ended with status {status}, see {stem}.log")
         done.write_text(f"{after.children_user - before.children_user:.1f} {int(status == 0)} {hours}\n")
     seconds, came, _ = done.read_text().split()
     found: Latencies = {}
@@ -287,14 +290,14 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser.add_argument("--codes", type=Path, required=True, help="build folder of CODES")
     parser.add_argument("-o", "--output", type=Path, required=True, help="folder of results; old results are kept")
     parser.add_argument("--hours", type=float, default=8.0, help="limit of a cell's wall time, in hours (default: 8)")
-    parser.add_argument("--window", type=float, help="simulated time in ms (default: set by each cell)")
+    parser.add_argument("--window", type=float, help="simulated time in ms (default: depends on the cell)")
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("cell", nargs="*", help="beginnings of cells' names (default: all cells)")
+    parser.add_argument("cell", nargs="*", help="only cells whose names begin so (default: all)")
     wanted = parser.parse_args(argv)
     folder = wanted.output.resolve() / f"seed{wanted.seed}"
     folder.mkdir(parents=True, exist_ok=True)
     program = compile_program(wanted.codes.resolve(), folder)
-    print("| cell | job | messages | mean, µs: CODES | ibprof | | alike within 1% | CODES, s | ibprof, s |")
+    print("| cell | job | messages | mean, µs: CODES | ibprof | difference | alike within 1% | CODES, s | ibprof, s |")
     print("|---|---|---|---|---|---|---|---|---|")
     for name, cell in list_cells().items():
         if wanted.cell and not name.startswith(tuple(wanted.cell)):

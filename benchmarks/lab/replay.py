@@ -90,7 +90,7 @@ def run_with_other(
     time.sleep(SETTLE)
     found = run(network, hosts, words, folder)
     if not thread.is_alive():
-        print("the other job ended first", file=sys.stderr)
+        print("the other job ended before the measured job", file=sys.stderr)
     thread.join()
     return found
 

@@ -241,7 +241,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Print the table; return 1 if fewer than 95% of the verdicts are correct."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("-o", "--output", type=Path, required=True, help="an empty folder for recordings")
-    parser.add_argument("--seed", type=int, help="use random runs with this seed")
+    parser.add_argument("--seed", type=int, help="make random runs with this seed")
     parser.add_argument("word", nargs="*")
     wanted = parser.parse_args(argv)
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # exit normally, to take the network down

@@ -41,12 +41,9 @@ def main() -> None:
             launch(_LATENCY, "measure", "--again", "0", "-o", path)
             here.append(float(read_delays(path).median[0, 0, 1]) * 1e6)
     one, other = statistics.median(in_c), statistics.median(here)
-    print(
-        f"half a round trip of 0 bytes: {one:.2f} µs in C, {other:.2f} µs by ibprof-latency, {other - one:.2f} µs more"
-    )
-    print(
-        f"C {min(in_c):.2f} to {max(in_c):.2f}, ibprof-latency {min(here):.2f} to {max(here):.2f}, {_ROUNDS} runs each"
-    )
+    print(f"half a round trip of 0 bytes: {one:.2f} µs in C, {other - one:.2f} µs more by ibprof-latency")
+    print(f"{_ROUNDS} runs of each: C {min(in_c):.2f} to {max(in_c):.2f}, ", end="")
+    print(f"ibprof-latency {min(here):.2f} to {max(here):.2f}")
 
 
 if __name__ == "__main__":

@@ -104,7 +104,7 @@ def _show_smallest(measured: dict[str, list[Cells]], size: int) -> None:
 
 def show_calls(measured: dict[str, list[Cells]], sizes: Sequence[int]) -> bool:
     """Print all cells; return whether all goals are met."""
-    print("Two ranks: time of a call without ibprof, and time with / without (95% interval; rounds), lower quartiles\n")
+    print("Two ranks, lower quartiles: time of a call without ibprof; time with / without (95% interval; rounds)\n")
     rows, failed, wide = [], [], []
     for call in CALLS:
         row = [call]
@@ -132,9 +132,13 @@ def show_calls(measured: dict[str, list[Cells]], sizes: Sequence[int]) -> bool:
             for size in sizes
             if column(measured, variant, call, size)
         ]
-        print(f"Geometric mean of the ratios, {variant}: {np.exp(np.mean(np.log(ratios))):.3f}")
-    print(f"\nIntervals wider than {WIDTH}: {len(wide)} ({', '.join(wide) or 'none'})")
-    print(f"Above the goal ({GOAL_SMALL} below 1 KiB, else {GOAL_LARGE}): {', '.join(failed) or 'none'}\n")
+        print(
+            f"Geometric mean of the ratios to the time without a tool, {variant}: {np.exp(np.mean(np.log(ratios))):.3f}"
+        )
+    print(f"\nCalls and sizes with an interval wider than {WIDTH}: {len(wide)} ({', '.join(wide) or 'none'})")
+    print(
+        f"Calls and sizes above the goal ({GOAL_SMALL} below 1 KiB, else {GOAL_LARGE}): {', '.join(failed) or 'none'}\n"
+    )
     return not failed
 
 
@@ -152,7 +156,7 @@ def count_instructions(bench: Bench, call: str, size: int) -> float:
         valgrind = ["valgrind", "--quiet", "--tool=callgrind", f"--callgrind-out-file={bench.folder}/callgrind.%p"]
         bench.run(WITH, 2, *valgrind, program, str(BATCHES_COUNTED), call, str(size), str(calls))
         of_ranks = [_count_instructions(file, bench.library.name) for file in bench.folder.glob("callgrind.*")]
-        assert len(of_ranks) == 2, f"callgrind wrote files of {len(of_ranks)} ranks"
+        assert len(of_ranks) == 2, f"expected files of callgrind for 2 ranks, found {len(of_ranks)}"
         assert all(of_ranks), "callgrind found no instructions of ibprof in a rank"
         counted.append(sum(of_ranks))
     more = CALLS_COUNTED[1] - CALLS_COUNTED[0]
@@ -169,5 +173,5 @@ def _count_instructions(file: Path, library: str) -> int:
 def show_instructions(bench: Bench) -> None:
     """Show the library's instructions for a call of each kind."""
     rows = [[call, f"{count_instructions(bench, call, 8):.0f}"] for call in CALLS]
-    print("Instructions of the library per call and rank, 8 bytes, two ranks (Window: 16 Isend and 16 Irecv)\n")
+    print("Instructions of libibprof.so for one call of a rank, 8 bytes, two ranks (Window: 16 Isend and 16 Irecv)\n")
     show_table(["", "instructions"], rows)

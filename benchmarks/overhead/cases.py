@@ -73,7 +73,7 @@ def count_cases(bench: Bench) -> Counts:
 
 def show_counts(counted: Counts) -> bool:
     """Show the instructions added to a message; return whether the goals are met."""
-    print("Instructions for a message of 8 bytes from a process to itself, without a tool and added by each tool\n")
+    print("Instructions of a self-send of 8 bytes without a tool, and instructions that each tool adds\n")
     rows, met = [], True
     for case, of_variant in counted.items():
         added = of_variant[WITH] - of_variant[WITHOUT]
@@ -91,7 +91,7 @@ def _time(bench: Bench, command: Sequence[str | Path], variant: str) -> float:
 def show_times(bench: Bench, rounds: int, messages: int) -> bool:
     """Show the time of a message; return whether the goals are met."""
     program = bench.build("cases")
-    print(f"Time of a message of 8 bytes from a process to itself, lower quartiles of {rounds} rounds\n")
+    print(f"Time of a self-send of 8 bytes, lower quartiles of {rounds} rounds\n")
     rows, met = [], True
     for case in (*GOALS, *TIMED_ALONE):
         command = (program, case, str(messages))

@@ -35,7 +35,7 @@ def show_interval(bench: Bench, rounds: int) -> None:
         return float(bench.run(variant, 1, *around, program, str(MESSAGES)).split()[0])
 
     measured = take_turns(list(commands), rounds, measure)
-    print(f"Self-send of 8 bytes (Irecv, Send, Wait), {MESSAGES:,} messages, {rounds} rounds\n")
+    print(f"Self-send of 8 bytes (Irecv, Send, Wait), medians of {rounds} rounds of {MESSAGES:,} messages\n")
     rows = []
     for name, values in measured.items():
         ratio, low, high = ratio_interval(values, measured[WITHOUT])
@@ -70,9 +70,7 @@ def show_end(bench: Bench, rounds: int, ranks: int) -> bool:
     measured = {name: values[:, :, 0] for name, values in both.items()}
     wall = {name: np.median(values[:, :, 1], axis=1) for name, values in both.items()}
     cores = min(os.cpu_count() or 1, ranks)
-    print(
-        f"{ranks} ranks on {cores} cores, processor time in MPI_Finalize outside of MPI, medians of {rounds} rounds\n"
-    )
+    print(f"Processor time in MPI_Finalize outside MPI: {ranks} ranks on {cores} cores, medians of {rounds} rounds\n")
     added = {name: float(np.median(values.sum(axis=1))) / cores for name, values in measured.items()}
     rows = [
         [name, f"{np.median(values):.3f}", f"{np.median(values.max(axis=1)):.3f}", f"{added[name]:.2f}"]
@@ -81,8 +79,8 @@ def show_end(bench: Bench, rounds: int, ranks: int) -> bool:
     show_table(["", "ms a rank", "ms, slowest rank", "ms a job"], rows)
     more, low, high = median_interval(wall[WITH] - wall[WITHOUT])
     print(
-        f"Wall time from MPI_Finalize to the end of the median rank: {np.median(wall[WITHOUT]):.1f} ms without ibprof, "
-        f"{np.median(wall[WITH]):.1f} ms with ibprof; difference {more:+.1f} ms ({low:+.1f} to {high:+.1f})\n"
+        f"Wall time of the median rank from MPI_Finalize to its end: {np.median(wall[WITHOUT]):.1f} ms without ibprof, "
+        f"{np.median(wall[WITH]):.1f} ms with ibprof; difference {more:+.1f} ms (95%: {low:+.1f} to {high:+.1f})\n"
     )
     return added[WITH] - added[WITHOUT] < END_GOAL_MS
 
@@ -99,7 +97,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         bench = Bench(wanted.mpi, Path(folder), wanted.library or find_library())
         version = bench.ask("mpirun", "--version").splitlines()[0]
-        print(f"{version}, {os.cpu_count()} cores, load {os.getloadavg()[0]:.1f}\n")
+        print(f"{version}, {os.cpu_count()} cores, load average {os.getloadavg()[0]:.1f}\n")
         show_interval(bench, wanted.rounds)
         met = show_end(bench, wanted.rounds, wanted.ranks)
     sys.exit(not met)

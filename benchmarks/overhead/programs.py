@@ -25,7 +25,7 @@ def show_transform(bench: Bench, rounds: int) -> None:
     for variant, values in measured.items():
         ratio, low, high = undisturbed_interval(values, measured[WITHOUT])
         rows.append([variant, f"{np.percentile(values, 25) * 1e3:.1f}", f"{ratio:.3f}", f"{low:.3f} to {high:.3f}"])
-    print(f"Fourier transform of {SIDE} x {SIDE} complex numbers on two ranks, lower quartiles of {rounds} rounds\n")
+    print(f"Fourier transforms of {SIDE} x {SIDE} complex numbers on two ranks, lower quartiles of {rounds} rounds\n")
     show_table(["", "ms", "ratio", "95% interval"], rows)
 
 
@@ -56,7 +56,7 @@ def show_imb(folder: Path, bench: Bench, rounds: int) -> None:
         values = {variant: [times[name] for times in measured[variant]] for variant in measured}
         ratio, low, high = undisturbed_interval(values[WITH], values[WITHOUT])
         rows.append([name, f"{np.percentile(values[WITHOUT], 25):.1f}", f"{ratio:.3f}", f"{low:.3f} to {high:.3f}"])
-    print(f"IMB-MPI1 with Intel MPI over tcp, 8 B to 1 MiB, summed times, lower quartiles of {rounds} rounds\n")
+    print(f"IMB-MPI1 with Intel MPI over TCP: times summed over 8 B to 1 MiB, lower quartiles of {rounds} rounds\n")
     show_table(["", "µs", "ratio", "95% interval"], rows)
 
 

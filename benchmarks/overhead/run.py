@@ -38,14 +38,14 @@ def show_self_send(bench: Bench, rounds: int, messages: int) -> bool:
     """Print the cost of a message; return whether the goals are met."""
     program = bench.build("selfsend")
     measured = take_turns(bench.variants, rounds, lambda variant: float(bench.run(variant, 1, program, str(messages))))
-    print(f"Self-send of 8 bytes (Irecv, Send, Wait), {messages:,} messages, {rounds} rounds\n")
+    print(f"Self-send of 8 bytes (Irecv, Send, Wait), medians of {rounds} rounds of {messages:,} messages\n")
     rows, ratios = [], {}
     for variant, values in measured.items():
         ratios[variant], low, high = ratio_interval(values, measured[WITHOUT])
         rows.append([variant, f"{np.median(values):.1f}", f"{ratios[variant]:.3f}", f"{low:.3f} to {high:.3f}"])
     show_table(["", "ns a message", "ratio", "95% interval"], rows)
     added = float(np.median(np.array(measured[WITH]) - np.array(measured[WITHOUT])))
-    print(f"Added: {added:.1f} ns a message\n")
+    print(f"ibprof adds {added:.1f} ns to a message\n")
     goal = min(SELF_SEND_GOAL, ratios.get(MONITORED, SELF_SEND_GOAL))
     return ratios[WITH] <= goal and added <= SELF_SEND_NS_GOAL
 
@@ -63,13 +63,13 @@ def show_footprint(bench: Bench, rounds: int, ranks: int) -> None:
 
     to_end = take_turns([WITHOUT, WITH], rounds, measure)
     recorded = [file.stat().st_size for file in bench.recording.iterdir()]
-    print(f"{ranks} ranks, six operations between all of them, {rounds} rounds, medians\n")
+    print(f"{ranks} ranks that use six operations with each other, medians of {rounds} rounds\n")
     rows = [
         [variant, f"{np.median(resident[variant]):,.0f}", f"{np.median(to_end[variant]) * 1e3:.1f}"]
         for variant in (WITHOUT, WITH)
     ]
     show_table(["", "resident KiB a rank", "ms from MPI_Finalize to the end of mpirun"], rows)
-    print(f"Counters on disk: {np.median(recorded) / ranks / 1024:.1f} KiB a rank.\n")
+    print(f"Recording on disk: {np.median(recorded) / ranks / 1024:.1f} KiB a rank.\n")
 
 
 def run_parts(wanted: argparse.Namespace, parts: Sequence[str], bench: Bench) -> bool:
@@ -101,18 +101,22 @@ def main() -> None:
         "--mpi", type=Path, default=Path("/usr/bin"), metavar="FOLDER", help="folder of mpirun (default: /usr/bin)"
     )
     parser.add_argument("--suffix", default="", help="suffix of the names mpirun and mpicc, such as .mpich")
-    parser.add_argument("--imb", type=Path, metavar="FOLDER", help="folder of IMB-MPI1 and mpirun: bin/ of impi-rt")
+    parser.add_argument("--imb", type=Path, metavar="FOLDER", help="folder of IMB-MPI1 and its mpirun")
     parser.add_argument("--rounds", type=int, metavar="N", help="rounds of each measurement (default: 30)")
     parser.add_argument(
-        "--most-rounds", type=int, default=0, metavar="N", help="repeat uncertain calls, up to N rounds"
+        "--most-rounds",
+        type=int,
+        default=0,
+        metavar="N",
+        help="repeat calls with wide intervals until they have N rounds",
     )
-    parser.add_argument("--ranks", type=int, default=8, metavar="N", help="ranks when memory is measured (default: 8)")
-    parser.add_argument("--quick", action="store_true", help=f"{QUICK_ROUNDS} rounds and fewer sizes")
+    parser.add_argument("--ranks", type=int, default=8, metavar="N", help="ranks of the part footprint (default: 8)")
+    parser.add_argument("--quick", action="store_true", help=f"measure only {QUICK_ROUNDS} rounds and few sizes")
     parser.add_argument(
         "--keep",
         type=Path,
         metavar="FILE",
-        help="file of the rounds of calls. New rounds are added to the file. --rounds 0 only shows the file.",
+        help="file that keeps the rounds of the part calls and gets the new ones. --rounds 0 only shows the file.",
     )
     parser.add_argument("--library", type=Path, metavar="FILE", help="libibprof.so (default: the installed one)")
     wanted = parser.parse_args()
@@ -121,7 +125,7 @@ def main() -> None:
     parts = wanted.parts or [part for part in PARTS if part != "imb" or wanted.imb]
     with tempfile.TemporaryDirectory() as folder:
         bench = Bench(wanted.mpi, Path(folder), wanted.library or find_library(), wanted.suffix)
-        print(f"{bench.version}, {os.cpu_count()} cores, load {os.getloadavg()[0]:.1f}\n")
+        print(f"{bench.version}, {os.cpu_count()} cores, load average {os.getloadavg()[0]:.1f}\n")
         goals_met = run_parts(wanted, parts, bench)
     sys.exit(not goals_met)
 

@@ -102,7 +102,7 @@ def show_costs(bench: Bench, mpip: Path | None, rounds: int, messages: int) -> N
     for name, values in measured.items():
         ratio, low, high = ratio_interval(values, measured[WITHOUT])
         rows.append([name, f"{np.median(values):.1f}", f"{ratio:.3f}", f"{low:.3f} to {high:.3f}"])
-    print(f"Self-send of 8 bytes (Irecv, Send, Wait), {messages:,} messages, {rounds} rounds, medians\n")
+    print(f"Self-send of 8 bytes (Irecv, Send, Wait), medians of {rounds} rounds of {messages:,} messages\n")
     show_table(["", "ns a message", "ratio", "95% interval"], rows)
 
 
@@ -204,7 +204,7 @@ def show_sites(bench: Bench, mpip: Path | None, ranks: int, callers: int, comman
             rows.append(_row(one.operation, shorten_site(one.name), one, two))
     total = [Timed("", "", ("", 0), sum(e.calls for e in es), sum(e.seconds for e in es)) for es in (recorded, timed)]
     rows.append(_row("all", "", *total))
-    print(f"`{' '.join(command)}`, {ranks} ranks, {run_s / ranks:.2f} s; sites with at least {LARGE:.0%} of the time\n")
+    print(f"`{' '.join(command)}`, {ranks} ranks, {run_s / ranks:.2f} s; call sites with at least {LARGE:.0%} of it\n")
     show_table(["operation", "site", "calls", f"{other}, s", "ibprof, s", "difference", "difference a call, ns"], rows)
 
 
@@ -217,19 +217,19 @@ def _row(operation: str, name: str, recorded: Timed, timed: Timed) -> list[str]:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("--mpip", type=Path, metavar="FILE", help="libmpiP.so that was built for the same MPI")
+    parser.add_argument("--mpip", type=Path, metavar="FILE", help="libmpiP.so that was built for this MPI")
     parser.add_argument(
-        "--mpi", type=Path, default=Path("/usr/bin"), metavar="FOLDER", help="with mpirun (default: /usr/bin)"
+        "--mpi", type=Path, default=Path("/usr/bin"), metavar="FOLDER", help="folder of mpirun (default: /usr/bin)"
     )
     parser.add_argument("--rounds", type=int, default=12, metavar="N", help="rounds of each variant")
-    parser.add_argument("--messages", type=int, default=500_000, metavar="N", help="messages in each run")
+    parser.add_argument("--messages", type=int, default=500_000, metavar="N", help="messages of each run")
     parser.add_argument("--ranks", type=int, default=2, metavar="N", help="ranks of PROGRAM")
-    parser.add_argument("--callers", type=int, default=0, metavar="N", help="recorded callers; 0: by operation")
+    parser.add_argument("--callers", type=int, default=0, metavar="N", help="callers to record; 0: compare operations")
     parser.add_argument("command", nargs="*", metavar="PROGRAM", help="PROGRAM and its arguments, after --")
     wanted = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         bench = Bench(wanted.mpi, Path(folder), find_library())
-        print(f"{bench.version}, {os.cpu_count()} cores, load {os.getloadavg()[0]:.1f}\n")
+        print(f"{bench.version}, {os.cpu_count()} cores, load average {os.getloadavg()[0]:.1f}\n")
         if wanted.command:
             show_sites(bench, wanted.mpip, wanted.ranks, wanted.callers, wanted.command)
         else:

@@ -164,7 +164,7 @@ def _describe(case: Case, status: int, printed: str, said: str) -> str:
     if case.success and not case.success.fullmatch(printed.strip()):
         errors = re.findall(r"Found +\d+ errors?", printed)
         return f"failed: {errors[0] if errors else 'other output'}"
-    return "passed, with words on stderr" if said.strip() else "passed"
+    return "passed, with output on stderr" if said.strip() else "passed"
 
 
 def _find_unaccounted(recording: Path) -> Iterator[str]:

@@ -74,7 +74,7 @@ def _read_options() -> argparse.Namespace:
         "-o", "--output", type=Path, required=True, metavar="DIR", help="folder for the tables and the cases' files"
     )
     parser.add_argument("--lists", nargs="+", default=["testlist"], help="MPICH's lists (testlist.collalgo, ...)")
-    parser.add_argument("--ranks", type=int, default=4, help="ranks of the Intel MPI Benchmarks (default: %(default)s)")
+    parser.add_argument("--ranks", type=int, default=4, help="ranks of a case of imb (default: %(default)s)")
     parser.add_argument("--only", default="", metavar="REGEX", help="run only cases whose name matches REGEX")
     parser.add_argument("--seconds", type=float, default=60, help="time limit of a case (default: %(default)s)")
     parser.add_argument(
@@ -83,13 +83,13 @@ def _read_options() -> argparse.Namespace:
         default=[],
         type=_parse_variable,
         metavar="NAME=VALUE",
-        help="environment variables of both runs of a case",
+        help="environment variables of all runs, with and without ibprof",
     )
     parser.add_argument(
-        "--preload", default="", metavar="FILE", help="library to preload in both runs, for example from yields.c"
+        "--preload", default="", metavar="FILE", help="library to preload in all runs, with and without ibprof"
     )
     parser.add_argument(
-        "--repeats", type=int, default=3, help="maximum number of runs of a case, if its outcomes differ"
+        "--repeats", type=int, default=3, help="maximum number of runs with, and without ibprof, while outcomes differ"
     )
     return parser.parse_args()
 
