@@ -128,11 +128,9 @@ def test_rounds_are_sampled_where_their_tags_number_them(
 def test_rare_late_messages_are_split(system_mpi: mpis.Mpi, build: mpis.Build, tmp_path: Path) -> None:
     measured, truth = measure(system_mpi, WaitPlant("seldom", 40, 8, 3000, ranks=2), build, tmp_path)
     total, waited = measured.total(), sum(wait for _, wait in truth.values())
-    # At least four of the six delays are sampled; a delay without a sample is unsplit. Other work of the machine may
-    # delay messages more often than the program does.
-    assert total.wait_s > 0.9 * 4 * 0.04
-    assert total.wait_s + total.unsplit_s > 0.85 * 6 * 0.04
-    allowed = 3 * total.error_s + 0.1 * total.time_s
+    # All six delays are sampled. Other work of the machine may delay messages more often than the program does.
+    assert total.wait_s > 0.9 * 6 * 0.04
+    allowed = 3 * total.error_s + 0.05 * total.time_s
     assert total.wait_s - allowed < waited < total.wait_s + total.unsplit_s + allowed
 
 

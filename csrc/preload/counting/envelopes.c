@@ -143,9 +143,9 @@ static uint64_t next_of(const struct ibp_named_communicator *named, int tag, uin
 }
 
 /* A budget limits how many messages are timed although the hash does not choose them. Each timed message costs
- * TIMED_NS. The budget grows with the elapsed time, up to SAVED_NS. */
+ * TIMED_NS. The budget begins with SAVED_NS, and grows with the elapsed time, up to SAVED_NS. */
 enum { TIMED_NS = 5000, SAVED_NS = 20000000 };
-static int64_t saved_ns = (int64_t)IBP_SAMPLES_MAX * TIMED_NS;
+static int64_t saved_ns = SAVED_NS;
 
 /* If the budget is sufficient for timing the next message, charge the budget and return true. */
 static bool times_next(void)
