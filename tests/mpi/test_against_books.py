@@ -80,7 +80,7 @@ def test_starts_that_another_tool_passes_on(system_mpi: Mpi, build: Build, monit
     }
     assert (calls["START"], calls["STARTALL"]) == (2 * 20 * 15 * 4, 2 * 20 * 45)
     assert calls["WAITALL"] == 2 * 20 * 60
-    # A rank creates its requests 20 times, for 30 rounds each time. Per round, it sends 4 messages.
+    # A rank creates its requests 20 times, for 30 rounds each time. In each round, the rank sends 4 messages.
     assert [rank.messages for rank in profile.ranks] == [2 * 20 * 30 * 4] * 2
 
 

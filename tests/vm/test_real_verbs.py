@@ -2,8 +2,8 @@
 """ibprof's recording of real verbs agrees with the posted work requests, and with the wires' counters.
 
 All cases run in one guest (ibprof_testing.guest). A test program notes the bytes that it posts, and the recording must
-have exactly these bytes. For MPI programs, the recorded bytes are between the payload and the wires' own counters, with
-headers and acknowledgements.
+have exactly these bytes. For MPI programs, the recorded bytes are between the payload and the wires' own counters.
+These include headers and acknowledgements.
 """
 
 from __future__ import annotations

@@ -140,7 +140,7 @@ def test_links_of_jobs_that_end(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.parametrize("interval", [10 * US, 10 * MS, 10_000 * MS])
 def test_links_of_jobs_that_send_seldom(interval: float) -> None:
-    """A job's links are on the paths from its clients to all their peers; MPI's bytes keep a link busy at line rate."""
+    """A job's links are on its clients' paths to all peers; a link is busy for the time of MPI's bytes at line rate."""
     cell = Cell(SMALL, (io(64 * KIB, interval), mpi(interval=interval)), (IO, MPI), MPI, 1)
     links, shared = find_shared_links(cell)
     simulation = set_up(cell).simulation

@@ -33,7 +33,9 @@ def measure_throughput(
 @pytest.mark.parametrize("interval_ns", [0.0, 20_000.0])
 @pytest.mark.parametrize("count", [1, 2, 5, 12, 30])
 def test_a_closed_network_keeps_to_its_bounds(size: int, interval_ns: float, count: int) -> None:
-    """N / (N D + Z) <= X <= min(N / (D + Z), 1 / Dmax). D, Dmax: a lone message's time in total, on the last link.
+    """N / (N D + Z) <= X <= min(N / (D + Z), 1 / Dmax).
+
+    X is the throughput of N clients, D the time of a lone message, Dmax its time on the last link, Z the interval.
 
     Source: P. J. Denning and J. P. Buzen, "The operational analysis of queueing network models", ACM Computing Surveys
     10(3), 1978, asymptotic bounds.
