@@ -49,10 +49,10 @@ def format_change(relative: float) -> str:
 
 
 def count_of(number: int, noun: str) -> str:
-    """Return `1 link`, `2 links`, `3 switches`, `1,296 hosts`."""
+    """Return `1 link`, `2 links`, `3 switches`, `4 processes`, `1,296 hosts`."""
     if number == 1:
         return f"1 {noun}"
-    return f"{number:,} {noun}{'es' if noun.endswith('ch') else 's'}"
+    return f"{number:,} {noun}{'es' if noun.endswith(('ch', 's')) else 's'}"
 
 
 def spell_unit(text: str) -> str:

@@ -3,11 +3,13 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import numpy as np
 import pytest
 
+from ibprof_lab.cli.topology import main
 from ibprof_lab.lab_choices import GAMMA, POSITION_METHODS
 from ibprof_lab.topology.model.inferred_topology import InferredTopology
 from ibprof_lab.topology.outputs import vertex_positions
@@ -62,3 +64,34 @@ def test_positions_are_found_once_for_all_files_that_show_them(
 def test_no_positions_are_found_for_files_without_them(tmp_path: Path, searches: list[tuple[str, float]]) -> None:
     assert write(tmp_path, "a.tgf", "a.json") == []
     assert searches == []
+
+
+FILES = {
+    # Four hosts on a switch; n4 is not measured, one delay is 0, and one direction takes too long.
+    "star.csv": ",n0,n1,n2,n3,n4\nn0,,2,2,2,\nn1,0,,2,2,\nn2,2,2,,9,\nn3,2,2,2,,\nn4,,,,,\n",
+    "pair.csv": "a,b,bytes,latency\na,b,1,2\n",
+    "plan.dot": "graph { a -- b }",
+}
+
+
+@pytest.mark.parametrize(
+    ("command", "expected"),
+    [
+        ("infer star.csv --bootstrap 0", "4 hosts, 1 switch, 1 level, 4 links by"),
+        ("infer star.csv --bootstrap 0", "note: 1 host is left out, since"),
+        ("infer star.csv --bootstrap 0", "note: not measured: 1 delay of 0, since"),
+        ("infer star.csv --bootstrap 0", "note: the shorter delay counts for 1 pair, because"),
+        ("infer pair.csv", "2 hosts, 0 switches, 1 link by none, median for 1 byte\n"),
+        ("regress plan.dot pair.csv", "1 link, 1 path, R2"),
+    ],
+)
+def test_a_number_of_one_has_a_singular_noun(
+    command: str, expected: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    for name, text in FILES.items():
+        Path(name).write_text(text)
+    main(command.split())
+    out = capsys.readouterr().out
+    assert expected in out
+    assert not re.search(r"(?<![\d,.])1 (more )?[a-z]+(?<![aeiu])s\b", out)

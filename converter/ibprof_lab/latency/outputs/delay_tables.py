@@ -12,7 +12,7 @@ from rich import box
 from rich.console import Console
 from rich.table import Table
 
-from ibprof.text.quantities import format_bytes, printable
+from ibprof.text.quantities import count_of, format_bytes, printable
 from ibprof_lab.latency.features.delay_features import DelayFeatures
 from ibprof_lab.latency.features.outliers import DelayChange, OutlyingProcess
 from ibprof_lab.latency.features.pair_clusters import CompressedSize, PairClusters
@@ -29,11 +29,12 @@ Document = dict[str, Any]
 def show_delays(console: Console, document: Document) -> None:
     """Print the range of delays of each message length."""
     known = document["attributes"]
-    what = f"{document['processes']} processes on {document['hosts']} hosts"
+    what = f"{count_of(document['processes'], 'process')} on {count_of(document['hosts'], 'host')}"
     console.print(", ".join([what, *(printable(str(known[name])) for name in ("mpi", "mode", "schedule", "started")
                                      if name in known)]))  # fmt: skip
     if known.get("complete") == 0 or document["missing"]:
-        console.print(f"not complete: {document['missing']:,} delays are missing")
+        number = document["missing"]
+        console.print(f"not complete: {count_of(number, 'delay')} {'is' if number == 1 else 'are'} missing")
     table = new_table(
         "bytes", "measured", "minimum", f"{document['statistic'].replace('_', ' ')} of pairs", "maximum", "bandwidth"
     )
@@ -136,15 +137,16 @@ def show_outlying(console: Console, outlying: list[Document]) -> None:
 def show_change(console: Console, document: Document) -> None:
     """Print the pairs that changed between two measurements."""
     console.print(
-        f"both measurements have {document['processes']} processes and {len(document['lengths'])} message lengths; "
+        f"both measurements have {count_of(document['processes'], 'process')} and "
+        f"{count_of(len(document['lengths']), 'message length')}; "
         f"the median pair is {_times(document['overall_ratio'])} as slow as before"
     )
     for key, text in (("only_before", "only before"), ("only_after", "only after")):
         if document[key]:
             console.print(f"{text}: {printable(', '.join(document[key][:_MOST_ROWS]))}")
-    for key, text in (("pairs_vanished", "are no longer measured"), ("pairs_appeared", "are newly measured")):
+    for key, text in (("pairs_vanished", "no longer measured"), ("pairs_appeared", "newly measured")):
         if document[key]:
-            console.print(f"{len(document[key]):,} pairs {text}")
+            console.print(f"{text}: {count_of(len(document[key]), 'pair')}")
     changed = document["changed"]
     if not changed:
         console.print("no pair changed")
@@ -154,7 +156,7 @@ def show_change(console: Console, document: Document) -> None:
             table.add_row(printable(each["sender"]), printable(each["receiver"]), _times(each["ratio"]))
         console.print(table)
         if len(changed) > _MOST_ROWS:
-            console.print(f"and {len(changed) - _MOST_ROWS:,} pairs more")
+            console.print(f"and {count_of(len(changed) - _MOST_ROWS, 'more pair')}")
     if document["odd_processes"]:
         show_outlying(console, document["odd_processes"])
 

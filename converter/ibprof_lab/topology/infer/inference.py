@@ -11,6 +11,7 @@ import numpy.typing as npt
 from scipy.sparse import csr_matrix
 from scipy.sparse.csgraph import connected_components
 
+from ibprof.text.quantities import count_of
 from ibprof_lab.topology.infer.candidate import FLOOR, Floats, blocks
 from ibprof_lab.topology.infer.direct_networks import describe_grid, find_slow_hosts
 from ibprof_lab.topology.infer.few_pairs import attach_hosts, find_complete_hosts
@@ -175,7 +176,7 @@ def _infer_from_core(values: PairDelays, core: npt.NDArray[np.integer], effort: 
     unknown = list(found.topology.unknown)
     if len(attached.undecided):
         few = name_some(names, attached.undecided.tolist())
-        unknown.append(f"{len(attached.undecided)} hosts could as well be on another switch: {few}")
+        unknown.append(f"{count_of(len(attached.undecided), 'host')} could as well be on another switch: {few}")
     topology = replace(attached.topology, notes=tuple(notes), unknown=tuple(unknown))
     again = np.concatenate([core[found.again].reshape(-1, 2), chosen[attached.outlying].reshape(-1, 2)])
     return Inference(topology, again, found.refusal)
@@ -219,8 +220,8 @@ def _describe_factors(factors: Floats, hosts: tuple[str, ...], near: str) -> str
     ratio = np.exp(factors[which])
     by = f"{ratio.min():.2f}" if np.ptp(ratio) < _ALIKE else f"{ratio.min():.2f} to {ratio.max():.2f}"
     return (
-        f"the delays of {len(which)} hosts ({name_some(hosts, which)}) are {by} times the delays of others {near}; "
-        "the inference removed this factor"
+        f"the delays of {count_of(len(which), 'host')} ({name_some(hosts, which)}) are {by} times the delays "
+        f"of others {near}; the inference removed this factor"
     )
 
 
@@ -239,7 +240,11 @@ def _leave_out(seconds: npt.NDArray[np.floating]) -> tuple[npt.NDArray[np.intege
     largest = int(np.bincount(label).argmax())
     out = np.flatnonzero(label != largest).tolist()
     return np.flatnonzero(label == largest), [
-        (f"{len(out)} hosts are left out, since no measured pair connects them with the others: {{}}", out)
+        (
+            f"{count_of(len(out), 'host')} {'is' if len(out) == 1 else 'are'} left out, since no measured pair leads "
+            "to the other hosts: {}",
+            out,
+        )
     ]
 
 
@@ -279,7 +284,10 @@ def _doubts(choice: ModelChoice, support: Floats, hosts: tuple[str, ...]) -> lis
             "part of the topology"
         )
     if weak := int(np.count_nonzero(support < WEAK)):
-        doubts.append(f"{weak} edges were found again in less than {WEAK:.0%} of the resampled matrices")
+        doubts.append(
+            f"{count_of(weak, 'edge')} {'was' if weak == 1 else 'were'} found again in less than {WEAK:.0%} of the "
+            "resampled matrices"
+        )
     for model in choice.untried:
         doubts.append(f"the model {model} was not tried: it takes at most {LARGEST[model]} hosts, not {len(hosts)}")
     return doubts

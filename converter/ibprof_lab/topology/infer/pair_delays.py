@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ibprof.errors import UsageError
+from ibprof.text.quantities import count_of
 from ibprof_lab.latency.model.delays import FIRMWARE, Delays
 from ibprof_lab.topology.infer.candidate import Floats, blocks
 
@@ -146,11 +147,11 @@ def _join_directions(matrix: npt.NDArray[np.floating]) -> tuple[npt.NDArray[np.f
     np.fill_diagonal(joined, 0.0)
     notes = []
     if zeros:
-        notes.append(f"{zeros} delays are 0, which is impossible; they count as not measured")
+        notes.append(f"not measured: {count_of(int(zeros), 'delay')} of 0, since 0 is impossible")
     if odd:
         notes.append(
-            f"{odd} pairs take more than {limit:.2g} times as long in one direction as in the other; the shorter delay "
-            f"counts. The first of these pairs has the indices {first[0]} and {first[1]}"
+            f"the shorter delay counts for {count_of(odd, 'pair')}, because the other direction takes more than "
+            f"{limit:.2g} times as long. The first of these pairs has the indices {first[0]} and {first[1]}"
         )
     return joined, notes
 

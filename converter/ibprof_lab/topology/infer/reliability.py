@@ -16,7 +16,7 @@ from dataclasses import replace
 import numpy as np
 import numpy.typing as npt
 
-from ibprof.text.quantities import format_seconds
+from ibprof.text.quantities import count_of, format_seconds
 from ibprof_lab.topology.infer.binary_trees import find_additive
 from ibprof_lab.topology.infer.candidate import Candidate, Floats, find_attached_switches
 from ibprof_lab.topology.infer.direct_networks import find_direct, find_regular_links, find_slow_hosts, find_switched
@@ -181,8 +181,9 @@ def refuse(topology: InferredTopology, choice: ModelChoice) -> str | None:
         worst = int(weak[np.argmin(topology.support[weak])])
         a, b = (topology.names[end] for end in topology.edge[worst])
         return (
-            f"{len(weak)} of {len(topology.edge)} links were found again in less than {WEAK:.0%} of the resampled "
-            f"matrices, the weakest from {a} to {b} in {topology.support[worst]:.0%}"
+            f"{len(weak)} of {count_of(len(topology.edge), 'link')} {'was' if len(weak) == 1 else 'were'} found again "
+            f"in less than {WEAK:.0%} of the resampled matrices, the weakest from {a} to {b} in "
+            f"{topology.support[worst]:.0%}"
         )
     if choice.candidate.model == "direct":
         return None
@@ -192,7 +193,7 @@ def refuse(topology: InferredTopology, choice: ModelChoice) -> str | None:
         step, hidden = format_seconds(choice.levels.clock_step), choice.levels.hidden
         return (
             f"delays are multiples of {step}, and many differ from the model by one such step or more: errors of the "
-            f"clock may hide {hidden} more switches"
+            f"clock may hide {count_of(hidden, 'more switch')}"
         )
     return _refuse_single_hosts(topology, choice.outliers, choice.measured)
 

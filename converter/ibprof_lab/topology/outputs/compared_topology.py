@@ -256,7 +256,7 @@ def describe_comparison_lines(comparison: ReferenceComparison) -> Iterator[str]:
     """Yield the lines of a comparison: the number of differences, each difference, and undetermined details."""
     found, reference = comparison.comparison, comparison.reference
     alike = f"; {100 * found.similarity:.1f}% alike" if found.kind == REGULAR else ""
-    yield f"{len(found.hosts)} hosts compared with {reference.origin}, {found.kind}{alike}"
+    yield f"{count_of(len(found.hosts), 'host')} compared with {reference.origin}, {found.kind}{alike}"
     yield count_of(comparison.differences, "difference") if comparison.differences else "no difference"
     if found.not_in_reference:
         yield f"not in the reference: {_names(found.not_in_reference)}"

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ibprof.errors import UsageError
+from ibprof.text.quantities import count_of
 from ibprof_converter.fabric.rates import data_rate_gbps, speed_of_name
 from ibprof_converter.outputs.atomic_write import write_text
 from ibprof_converter.outputs.slurm_topology import compress
@@ -139,12 +140,12 @@ def describe_inference(
     """
     if refusal:
         yield f"not reliable: {refusal}"
-    measured = f", {values.statistic.replace('_', ' ')} for {values.length} bytes" if values else ""
+    measured = f", {values.statistic.replace('_', ' ')} for {count_of(values.length, 'byte')}" if values else ""
     noise = "" if isnan(topology.noise) else f"; delays deviate by {topology.noise:.1%} from this model"
-    levels = f", {count} levels" if (count := topology.count_levels()) else ""
+    levels = f", {count_of(count, 'level')}" if (count := topology.count_levels()) else ""
     yield (
-        f"{len(topology.hosts)} hosts, {len(topology.switches)} switches{levels}, {len(topology.edge)} "
-        f"{'arcs' if topology.directed else 'links'} by {topology.method}{measured}{noise}"
+        f"{count_of(len(topology.hosts), 'host')}, {count_of(len(topology.switches), 'switch')}{levels}, "
+        f"{count_of(len(topology.edge), 'arc' if topology.directed else 'link')} by {topology.method}{measured}{noise}"
     )
     yield from (f"unknown: {text}" for text in topology.unknown)
     yield from (f"note: {text}" for text in topology.notes)
@@ -159,7 +160,7 @@ def describe_inference(
     if len(weak) > _SHOWN_WEAK:
         yield f"weak: and {len(weak) - _SHOWN_WEAK} more"
     if again:
-        yield f"measure again: {again} pairs (--outliers FILE writes them)"
+        yield f"measure again: {count_of(again, 'pair')} (--outliers FILE writes them)"
 
 
 def _describe_switches(topology: InferredTopology) -> Iterator[str]:

@@ -25,6 +25,7 @@ import numpy.typing as npt
 from scipy.sparse.csgraph import dijkstra
 
 from ibprof.native.libraries import load_kernels
+from ibprof.text.quantities import count_of
 from ibprof_converter.outputs.atomic_write import write_text
 from ibprof_converter.viewer.view_document import LinkValue, describe_link_values
 from ibprof_converter.viewer.view_file import NONE, Arrays
@@ -296,12 +297,13 @@ def write_topology_page(path: Path, topology: InferredTopology, title: str, spac
     """
     ends, values = _pair_arcs(topology)
     noise = "" if isnan(topology.noise) else f"; delays deviate by {topology.noise:.1%} from this model"
-    switches = f"{len(topology.switches)} switches, " if topology.switches else ""
+    switches = f"{count_of(len(topology.switches), 'switch')}, " if topology.switches else ""
     header: dict[str, object] = {
         "title": title,
         "node_names": list(topology.names),
         "host_names": list(topology.hosts),
-        "about": f"{len(topology.hosts)} hosts, {switches}{len(ends)} links by {topology.method}{noise}; no traffic",
+        "about": f"{count_of(len(topology.hosts), 'host')}, {switches}{count_of(len(ends), 'link')} by "
+        f"{topology.method}{noise}; no traffic",
         "runs": [describe_nothing([*topology.notes, *topology.unknown, space.describe()])],
     }
     hosts, number = len(topology.hosts), np.arange(topology.vertices)

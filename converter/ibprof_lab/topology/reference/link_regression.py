@@ -18,6 +18,7 @@ import numpy.typing as npt
 from scipy.sparse import csr_matrix
 
 from ibprof.errors import UsageError
+from ibprof.text.quantities import count_of
 from ibprof_converter.outputs.atomic_write import write_text
 from ibprof_lab.lab_choices import MINIMUM, NONE, UNIQUE
 from ibprof_lab.topology.infer.inference_methods import read_host_delays
@@ -177,7 +178,9 @@ def _set_latencies(topology: InferredTopology, reference: Reference, found: Link
     seconds = np.array([new[min(a, b), max(a, b)] for a, b in topology.edge.tolist()])
     unknown = list(topology.unknown)
     if hidden := int(np.isnan(seconds).sum()):
-        unknown.append(f"the delays do not determine the latencies of {hidden} links; these keep their old latency")
+        unknown.append(
+            f"the delays do not determine the latencies of {count_of(hidden, 'link')}, which stay as they were"
+        )
     return replace(
         topology,
         latency_seconds=np.where(np.isnan(seconds), topology.latency_seconds, seconds),
@@ -218,14 +221,14 @@ def describe_regression_lines(links: RegressedLinks) -> Iterator[str]:
     reference, found = links.reference, links.regression
     count = len(reference.link)
     subtracted = f"transfer time subtracted (--correct): {found.corrected}"
-    yield f"{count} links, {found.paths} paths, R2 {found.r_squared:.6f}, {subtracted}"
+    yield f"{count_of(count, 'link')}, {count_of(found.paths, 'path')}, R2 {found.r_squared:.6f}, {subtracted}"
     for (a, b), seconds in zip(reference.link[:_SHOWN_LINKS].tolist(), found.latency_seconds, strict=False):
         latency = "unknown" if isnan(seconds) else f"{seconds * 1e6:.4g} µs"
         yield f"  {reference.names[a]} to {reference.names[b]}: {latency}"
     if count > _SHOWN_LINKS:
         yield f"  and {count - _SHOWN_LINKS} more: --json, -o latencies.csv"
     if hidden := int(np.isnan(found.latency_seconds).sum()):
-        yield f"unknown: the latencies of {hidden} links; the delays determine at most sums of them"
+        yield f"unknown: the latencies of {count_of(hidden, 'link')}; the delays determine at most sums of latencies"
 
 
 def _list_rows(links: RegressedLinks) -> list[dict[str, str | int | float | None]]:

@@ -16,6 +16,7 @@ from scipy.sparse import csr_matrix
 from scipy.sparse.csgraph import shortest_path
 
 from ibprof.errors import InconsistentError, UsageError
+from ibprof.text.quantities import count_of
 from ibprof_converter.fabric.fabric_graph import Fabric
 from ibprof_converter.routing.rail_files import find_rails
 from ibprof_converter.routing.subnet import MissingTablesError, Subnet, read_rail, read_without_tables
@@ -149,7 +150,7 @@ def read_reference(name: str, rail: int = 0) -> Reference:
         return take_topology(name, read_graph(name))
     files = find_rails([name])
     if not 0 <= rail < len(files):
-        raise UsageError(f"--rail: {name} has {len(files)} rails, and no rail {rail}")
+        raise UsageError(f"--rail: {name} has {count_of(len(files), 'rail')}, and no rail {rail}")
     try:
         subnet = read_rail(files[rail], rail)
     except MissingTablesError as error:

@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.optimize import linear_sum_assignment
 
+from ibprof.text.quantities import count_of
 from ibprof_lab.topology.infer.candidate import NORMAL
 from ibprof_lab.topology.model.inferred_topology import InferredTopology
 from ibprof_lab.topology.reference.differences import (
@@ -274,7 +275,7 @@ def compare_groups(
                 continue
             found = str(leaf[neighbours[0]])
             misplaced.append(MisplacedHost(names[host], switch, tuple(names[others]), found, tuple(names[neighbours])))
-    unknown = (f"the switch of each of {len(unsure)} hosts ({', '.join(unsure[:5])})",) if unsure else ()
+    unknown = (f"the switch of {count_of(len(unsure), 'host')} ({', '.join(unsure[:5])})",) if unsure else ()
     together = tuple(tuple(sorted(each)) for each in merged.values())
     return replace(hosts, misplaced=tuple(misplaced), separated=tuple(apart), merged=together, unknown=unknown), moved
 

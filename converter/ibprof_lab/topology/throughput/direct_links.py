@@ -211,8 +211,8 @@ def describe_direct_links(topology: InferredTopology, found: DirectLinkResults) 
         )
     if found.left_out:
         yield (
-            f"not tried: {found.left_out} pairs; a test needs a certain path over several links, and other hosts that "
-            "can fill one of these links"
+            f"not tried: {count_of(found.left_out, 'pair')}; a test needs a certain path over several links, and "
+            "other hosts that can fill one of these links"
         )
 
 

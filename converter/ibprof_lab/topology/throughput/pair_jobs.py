@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ibprof.errors import InconsistentError, UsageError
-from ibprof.text.quantities import printable
+from ibprof.text.quantities import count_of, printable
 from ibprof_lab.latency.measure.concurrent_loops import ConcurrentStreams, StreamSettings
 from ibprof_lab.latency.measure.mpi_job import ProgressMeter, RoundBarrier, on_first, show_seconds
 from ibprof_lab.latency.model.delays import name_processes
@@ -184,7 +184,10 @@ def measure_on_all(
     if prepared:
         rounds = prepared[2].rounds
         seconds = rounds * 2 * repetitions * _ROUND_OVERHEAD * streams.seconds
-        meter.say(f"{len(prepared[1])} hosts, {rounds} rounds of measurements; about {show_seconds(seconds)}")
+        meter.say(
+            f"{count_of(len(prepared[1]), 'host')}, {count_of(rounds, 'round')} of measurements; "
+            f"about {show_seconds(seconds)}"
+        )
     if dry_run:
         return 0
     sender = ConcurrentStreams(comm, barrier, streams)

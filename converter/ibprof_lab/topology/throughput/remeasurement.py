@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ibprof.errors import InconsistentError
-from ibprof.text.quantities import printable
+from ibprof.text.quantities import count_of, printable
 from ibprof_converter.fabric.node_names import show_some
 from ibprof_lab.latency.files.delay_files import read_delays
 from ibprof_lab.latency.measure.delay_measurement import MeasurementSession
@@ -62,8 +62,8 @@ def remeasure(
         hosts = len(graph.hosts)
         chosen = wanted[: _count_pairs(budget, hosts, plan)]
         session.say(
-            f"found {len(unexplained)} outlying pairs and {len(wanted) - len(unexplained)} pairs that represent links; "
-            f"{len(chosen)} of all {hosts * (hosts - 1) // 2} pairs are measured again, outlying pairs first"
+            f"found {count_of(len(unexplained), 'outlying pair')}, and {len(wanted) - len(unexplained)} to represent "
+            f"links; measured again, outlying pairs first: {len(chosen)} of all {hosts * (hosts - 1) // 2}"
         )
         rounds: list[list[Pair]] = (
             [[pair] for pair in chosen] if schedule == "sequential" else schedule_pairs(routes, chosen)
