@@ -84,7 +84,7 @@ def machines(seeds: int) -> Iterator[tuple[str, Subnet]]:
 
 
 def patterns(hosts: int, seed: int) -> Iterator[tuple[str, list[Flow]]]:
-    """Yield (name, flows) of each traffic pattern among hosts. Flows have the size 1, except random flows."""
+    """Yield (name, flows) of each traffic pattern among hosts. All flows except random ones have the size 1."""
     random = np.random.default_rng(seed)
     yield "shift by 1", [(host, (host + 1) % hosts, 1) for host in range(hosts)]
     yield "shift by half", [(host, (host + hosts // 2) % hosts, 1) for host in range(hosts)]

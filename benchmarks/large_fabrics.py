@@ -8,7 +8,7 @@ ranks whose bottleneck is the network. `--dumps` adds the same job on the fabric
 without a cache of tables. `clusters` has two fabrics of GPU hosts, with 4,096 and 32,768 adapters. `rails` compares
 this version with an older one on 8 rails of 4 planes each, in lists of links and forwarding tables that both versions
 can read. Half of the hosts exchange all-to-all in groups of 8; the other half form rings on each rail. The exit status
-is 1 above a limit of time or memory.
+is 1 if time or memory exceeds its limit.
 """
 
 from __future__ import annotations

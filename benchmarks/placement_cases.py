@@ -47,9 +47,9 @@ def geometric(ranks: int, seed: int) -> RankTraffic:
 
 
 def refined_mesh(ranks: int, seed: int) -> RankTraffic:
-    """Return the traffic of a mesh that is refined near a circle. Blocks exchange their common faces.
+    """Return the traffic of a mesh that is refined near a circle. Blocks are numbered in the order of their creation.
 
-    Blocks are numbered in the order of their creation.
+    Adjacent blocks exchange bytes in proportion to their common face.
     """
     generator = np.random.default_rng(seed)
     blocks = [(0.0, 0.0, 1.0)]

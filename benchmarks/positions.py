@@ -19,7 +19,7 @@ from ibprof_lab.topology.model.inferred_topology import InferredTopology
 from ibprof_lab.topology.outputs.vertex_positions import position_vertices
 
 REFERENCE_EDGES = 200_000
-"""Maximum number of edges for the mode `paper`. With more edges, this mode takes longer than some minutes."""
+"""Maximum number of edges for the mode `paper`. With more edges, this mode takes many minutes."""
 
 
 def make(

@@ -66,7 +66,7 @@ METHODS: dict[str, tuple[str, Infer]] = {
 
 
 def find_parts(topology: InferredTopology) -> tuple[set[object], set[object]]:
-    """Return the splits and the links. Splits of a tree, or links of a direct network, are compared with the truth."""
+    """Return the splits and the links. `judge` compares the splits of a tree, or the links of a direct network."""
     hosts = len(topology.hosts)
     splits: set[object] = {split for split in topology.find_splits() if split and 1 < len(split) < hosts - 1}
     return splits, {(min(edge), max(edge)) for edge in topology.edge.tolist()}

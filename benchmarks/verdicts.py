@@ -94,7 +94,7 @@ class Real:
 
 
 REAL = (
-    # Let ranks sleep long, because they wake late if the machine has other work.
+    # Let ranks sleep for long, so that late wake-ups, by other work of the machine, matter little.
     Real(NOT_MPI, "alone", (2, 8), (200, 400), (8, 1 << 18), (3, 6)),
     Real(WAITING, "one", (3, 8), (10, 50)),
     Real(WAITING, "any", (3, 8), (10, 50), rounds=(24, 64)),
@@ -109,7 +109,7 @@ REAL = (
     Real(ON_HOST, "transpose", (2, 2), bytes=(1 << 18, 2 << 20), rounds=(300, 600)),
     Real(ON_HOST, "spread", (2, 2), bytes=(1 << 18, 2 << 20), rounds=(300, 600)),
     Real(ON_HOST, "fields", (2, 2), bytes=(1 << 18, 2 << 20), rounds=(200, 400)),
-    # Runs on a network with 1/100 of the usual rate: balanced ranks, whose time is transfer, and waiting ranks.
+    # Runs on a network with 1/100 of the usual rate: balanced ranks spend time in transfer, uneven ranks wait.
     Real(SLOW, "ring", (2, 4), bytes=(1 << 18, 1 << 20), rounds=(10, 20), mbit=(50, 100, 400)),
     Real(SLOW, "transpose", (2, 4), bytes=(1 << 18, 1 << 20), rounds=(6, 12), mbit=(50, 100, 400)),
     Real(SLOW, "fields", (2, 4), bytes=(1 << 19, 2 << 20), rounds=(6, 12), mbit=(50, 100, 400)),
@@ -180,12 +180,12 @@ def opposite(ranks: int) -> list[tuple[int, int]]:
 
 
 def multiple(times: float) -> Callable[[float], float]:
-    """Return a function from the time of the most loaded link to a time in MPI, which is `times` times as long."""
+    """Return a function that multiplies the time of the most loaded link by `times`; the product is the time in MPI."""
     return lambda line: times * line
 
 
 def at_least(seconds: float, times: float = 0.0) -> Callable[[float], float]:
-    """Return a function from the time of the most loaded link to `times` times this time, but at least `seconds`."""
+    """Return a function that multiplies the time of the most loaded link by `times`, and returns at least `seconds`."""
     return lambda line: max(seconds, times * line)
 
 

@@ -6,8 +6,8 @@ python benchmarks/waits.py -o FOLDER [--mpi NAME] [WORD ...]
 Each program with a planted wait (`ibprof_testing.waits.traced_runs`) runs under the tracer and ibprof at once. The
 benchmark prints a row for each program. A row has the fractions of MPI time that ibprof and the tracer count as
 waiting, ibprof's unsplit fraction, the largest difference between both waiting times of an operation, and the verdict.
-Programs with a rate run in a network namespace, which needs root. With WORDs, only programs whose titles contain a WORD
-run.
+Programs with a link rate run in a network namespace, which needs root. With WORDs, only programs whose titles contain a
+WORD run.
 """
 
 from __future__ import annotations

@@ -45,7 +45,7 @@ def check(kind: str, names: Mapping[str, list[str]]) -> list[str]:
     repeated = {name: paths for name, paths in names.items() if len(paths) > 1}
     lines = [f"{kind}: {name}: {', '.join(repeated[name])}" for name in sorted(repeated.keys() - NOT_YET[kind])]
     gone = sorted(NOT_YET[kind] - repeated.keys())
-    return lines + [f"{kind}: {name} is unique: take it off the list in {Path(__file__).name}" for name in gone]
+    return lines + [f"{kind}: {name} is unique now: remove it from NOT_YET in {Path(__file__).name}" for name in gone]
 
 
 def main() -> int:

@@ -148,7 +148,7 @@ def main() -> int:
                 name, theirs, *own_offset = line.split()
                 if own_offset and own_offset[0] != theirs:
                     print(
-                        f"{headers[version]}: v{version} {name} is at {theirs}, csrc/nccl has {own_offset[0]}",
+                        f"{headers[version]}: v{version} {name} has offset {theirs}, in csrc/nccl {own_offset[0]}",
                         file=sys.stderr,
                     )
                     differs = 1

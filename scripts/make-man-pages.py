@@ -31,7 +31,7 @@ def write_pages(folder: Path) -> None:
 
 
 def make_front(parsers: Mapping[str, argparse.ArgumentParser]) -> argparse.ArgumentParser:
-    """Return a parser whose page lists the commands."""
+    """Return a parser for the page that lists the commands."""
     front = argparse.ArgumentParser("ibprof", usage="ibprof COMMAND ...", description=QUESTION, epilog=EXAMPLES)
     front.formatter_class = argparse.RawDescriptionHelpFormatter
     commands = front.add_argument_group("commands", "each command has a manual page, such as ibprof-run(1)")

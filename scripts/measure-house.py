@@ -5,7 +5,7 @@
 
 It prints files and lines of the packages, the number of modules that `ibprof-report --help` imports, and the CPU time
 of this command divided by the CPU time of `import numpy`. With arguments, it also prints how many files and functions
-the report runs, and the report's CPU time in the same unit.
+the report runs, and the report's CPU time divided by the same unit.
 """
 
 from __future__ import annotations
@@ -76,7 +76,7 @@ def main() -> int:
     files = [path for name, folder in PACKAGES.items() for path in (folder / name).rglob("*.py")]
     print(f"Python files: {len(files)}")
     print(f"Python lines: {sum(len(path.read_text(encoding='utf-8').splitlines()) for path in files):,}")
-    print(f"own modules imported by ibprof-report --help: {run_python(MODULES)[0]}")
+    print(f"modules of ibprof that ibprof-report --help imports: {run_python(MODULES)[0]}")
     numpy_s = median_cpu_s(sys.executable, "-c", "import numpy")
     report = (sys.executable, "-c", "from ibprof_converter.cli import report; report.main()")
     print(f"CPU time of ibprof-report --help / of import numpy: {median_cpu_s(*report, '--help') / numpy_s:.2f}")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Compare ibprof with CODES on 1,296 hosts, message by message, in disputed settings (cells) of the thesis's figures.
+"""Compare ibprof with CODES on 1,296 hosts, message by message, in disputed cells of the study brown2018.
 
 python benchmarks/codes/cells.py --codes BUILD -o FOLDER [--hours H] [--window MS] [--seed S] [CELL ...]
 

@@ -36,7 +36,7 @@ OTHERS = tuple(f"host{number:02d}" for number in (3, 7, 11, 15, 4, 8, 12, 16))
 REPEATS = 3
 
 SETTLE = 4.0
-"""Seconds from the start of a job until the job surely runs."""
+"""Seconds to wait after the start of the other job, until it surely runs."""
 
 Words = tuple[str, ...]
 
@@ -52,7 +52,7 @@ JOBS: dict[str, Words] = {
 
 OTHER: Words = ("lab_patterns.c", "alltoall", "60000")
 SHORT, LONG = ("5", "50"), ("60", "50")
-"""Rounds and sleeping time of the other job, SHORT when it is recorded and LONG when it runs next to a measured job."""
+"""Rounds and sleeping time of the other job: SHORT for its recording, LONG for its runs next to a measured job."""
 
 
 class Setting(NamedTuple):
@@ -66,7 +66,7 @@ class Setting(NamedTuple):
 
 
 def list_settings(others: Path) -> list[Setting]:
-    """Return the settings; their `options` are functions from the dumps' folder to options of `ibprof-sim replay`."""
+    """Return the settings; `options(folder of dumps)` returns options of `ibprof-sim replay`."""
     spread = ["--to-hosts", ",".join(SPREAD)]
     return [
         Setting("as recorded", "good", TOGETHER, False, lambda _: []),

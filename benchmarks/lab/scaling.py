@@ -31,7 +31,7 @@ from ibprof_testing.lab.routed_network import RoutedNetwork
 HOSTS = tuple(f"host{number:02d}" for number in range(1, 17))
 ROUNDS = 3
 REPEATS = 2
-"""Number of runs of each recorded case. Equal runs differ by the error that other work on the machine causes."""
+"""Number of runs of each recorded case. Other work on the machine makes equal runs differ."""
 
 REFUSED = 5
 """Exit status of `ibprof-scaling predict` if it refuses to predict beyond its range."""

@@ -88,7 +88,7 @@ def _width(measured: dict[str, list[Cells]], call: str, size: int) -> float:
 
 
 def _show_smallest(measured: dict[str, list[Cells]], size: int) -> None:
-    """Show the time that ibprof adds to very short calls, and the minimum that any preloaded tool adds."""
+    """Show the time that each variant adds to short calls; empty wrappers add the minimum of any preloaded tool."""
     print(f"Nanoseconds that each variant adds to a call of {size} bytes\n")
     rows = []
     for variant in measured:

@@ -2,10 +2,10 @@
 """Compare ibprof's timing of calls, and the cost of timing, with mpiP and with a timer of every call.
 
 Without PROGRAM, the output is the cost of a message (self-send of 8 bytes) with each variant, in alternating runs. With
-PROGRAM, the output is the program's time in MPI by operation (with --callers 1, by call site), which ibprof and the
-other timer measured in the same run. The timer of every call reads the clock inside of ibprof's wrappers, so this timer
-measures the time inside MPI. mpiP is preloaded before libibprof.so, so mpiP's time includes ibprof's work. The last
-column is the difference between the timers per call, in ns. Run it where ibprof is installed:
+PROGRAM, ibprof and the other timer measure the program's time in MPI in the same run; the output is by operation (with
+--callers 1, by call site). The timer of every call reads the clock inside of ibprof's wrappers, so this timer measures
+the time inside MPI. mpiP is preloaded before libibprof.so, so mpiP's time includes ibprof's work. The last column is
+the difference between the timers per call, in ns. Run it where ibprof is installed:
 
     python benchmarks/overhead/side_by_side.py [--mpip libmpiP.so] [--rounds N] [--messages N]
     python benchmarks/overhead/side_by_side.py [--mpip libmpiP.so | --callers N] [--ranks N] -- PROGRAM [ARGUMENT...]

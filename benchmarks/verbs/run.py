@@ -4,7 +4,7 @@
     python benchmarks/verbs/run.py [LIBIBPROF.SO]
 
 Bare and preloaded runs alternate. Times in ns are from the fastest batch, which other work on the machine disturbs
-least. The added time is also shown for the median of batches. With valgrind, the output includes instructions per post.
+least. The added time is also shown for the median batch. With valgrind, the output includes instructions per post.
 """
 
 from __future__ import annotations

@@ -6,7 +6,7 @@
 writes traffic.csv and a placement for each layout. The first ranks are the servers; the clients are on random hosts.
 isolated: servers fill whole leaves, as far apart as possible. spread: servers are distributed equally over all leaves.
 The layouts are from figures 6.4, D.1 and D.2 of the dissertation "Resource Contention due to Data Movement on HPC
-Systems". Hosts have the names of synthetic fabrics, leaf after leaf.
+Systems". Hosts have the names of synthetic fabrics, numbered leaf by leaf.
 """
 
 from __future__ import annotations
@@ -44,8 +44,8 @@ def main() -> None:
     parser.add_argument("--hosts-a-leaf", type=int, default=18)
     parser.add_argument("--servers", type=int, default=72)
     parser.add_argument("--clients", type=int, default=612)
-    parser.add_argument("--bytes", type=int, default=4 << 20, help="from each client to each server")
-    parser.add_argument("--seed", type=int, default=1, help="of the random choice of the clients' hosts")
+    parser.add_argument("--bytes", type=int, default=4 << 20, help="bytes from each client to each server")
+    parser.add_argument("--seed", type=int, default=1, help="seed for the random choice of the clients' hosts")
     parser.add_argument("-o", "--output", type=Path, default=Path("io"))
     wanted = parser.parse_args()
     wanted.output.mkdir(parents=True, exist_ok=True)

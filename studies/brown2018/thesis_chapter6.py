@@ -83,7 +83,7 @@ def random_like_isolated(measured: str) -> Verdict:
     if rows is None:
         return OPEN
     one, two = (rows[each] for each in ("isolated", "random"))
-    similar = not is_apart(one, two) and not is_apart(two, one)  # equal within both confidence intervals
+    similar = not is_apart(one, two) and not is_apart(two, one)  # the confidence intervals overlap
     return f"{show(one)} and {show(two)}", judge(adds_as, two, one) or (similar and BORDERLINE)
 
 

@@ -14,7 +14,7 @@ from ibprof_lab.simulation.reports.charts import FEWER, Bar, Rows, draw_clusters
 
 
 def draw_placements(column: str) -> Callable[[Rows], Figure | None]:
-    """Return a function that draws figure 6.2 or 6.5: a column's values, for both pairs of jobs in section 6.4."""
+    """Return a function that draws figure 6.2 or 6.5: bars for each value of `column`, for both jobs of section 6.4."""
     pairs = {
         "io": {"io_bytes": SIZES[-1], "io_interval_us": 128000.0},
         "mpi": {"mpi_bytes": SIZES[0], "mpi_interval_us": 500.0},

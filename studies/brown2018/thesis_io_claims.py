@@ -38,7 +38,7 @@ def threshold(size: float, above: float | None, below: float | None) -> Verdict:
 
 
 def locate(rows: list[Row], above: float | None, below: float | None) -> Verdict:
-    """Compare the two intervals around the threshold, by `ibprof-sim threshold`'s rule, with the thesis's intervals."""
+    """Find the two intervals around the threshold by `ibprof-sim threshold`'s rule; compare them with the thesis's."""
     times = {row["io_interval_us"]: float(row["mean_us"]) for row in rows}
     longest, shortest, seeds = max(times), min(times), tell_seeds(*rows)
     if times[shortest] < CONGESTED * times[longest]:
@@ -83,7 +83,7 @@ def largest(measured: str, printed: float) -> Verdict:
 
 
 def list_growth() -> list[list[Row]]:
-    """Return lists of rows of charts B, C, E, F, I before the threshold, sorted by falling MPI interval."""
+    """Return rows by falling MPI interval, for each I/O interval above the threshold, of charts B, C, E, F, I."""
     charts = [(own, other) for own in FREE for other in (512 * KB, 4 * MB) if (own, other) != (4 * MB, 512 * KB)]
     rows = [
         all_there(*(find_pair("io", (own, interval), (other, each)) for each in INTERVALS[int(other)]))
@@ -137,7 +137,7 @@ def at_2_ms() -> Verdict:
 
 
 def stays_above() -> Verdict:
-    """Check that I/O alone past its threshold always takes longer than I/O next to MPI before the threshold."""
+    """Check that I/O alone at intervals below its threshold takes longer than I/O next to MPI at intervals above it."""
     past = all_there(*(find_alone("io", (4 * MB, interval)) for interval in INTERVALS[4 << 20][3:]))
     before = [find_pair("io", (4 * MB, own), (4 * MB, other)) for own in FREE[4 * MB] for other in INTERVALS[4 << 20]]
     there = [row for row in before if row]

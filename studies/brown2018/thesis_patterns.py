@@ -21,8 +21,8 @@ TABLE_5_1: Mapping[int, tuple[float, ...]] = {
 """Bytes -> intervals: 18 patterns each for I/O and MPI, so 36 baselines, and 324 pairs, each measured for both jobs.
 
 Table 5.1 marks 6, 8 and 10 intervals for the three sizes. Figures and text use six intervals of each size
-(section 5.4.1): three before the threshold and three after it. The intervals before the threshold are 5 ms,
-1 ms and 500 µs for 512 KB, and 50, 10 and 5 ms for 4 MB.
+(section 5.4.1): three above the threshold and three below it. The intervals above the threshold are 5 ms, 1 ms and
+500 µs for 512 KB, and 50, 10 and 5 ms for 4 MB.
 """
 
 INTERVALS = {size: [interval / US for interval in row] for size, row in TABLE_5_1.items()}

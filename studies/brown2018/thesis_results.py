@@ -14,7 +14,7 @@ PAGE = Path(__file__).resolve().parent / "README.md"
 TABLES = PAGE.parent / "tables"
 KB, MB = 1024.0, 1048576.0
 CLOSE = 0.2  # Largest relative difference from the thesis at which a claim passes.
-NONE = 0.1  # A slow-down of 0.9 to 1.1 is negligible, because both of its means have errors of 5%.
+NONE = 0.1  # A slow-down of 0.9 to 1.1 is negligible, because each mean has an error of 5%.
 ALL_SEEDS = 5
 
 Row = Mapping[str, Any]

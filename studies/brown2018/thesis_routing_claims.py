@@ -37,7 +37,7 @@ def routing_base(job: str) -> Verdict:
 
 
 def routing_free(job: str) -> Verdict:
-    """Check that a job has no slow-down with adaptive routing before the I/O threshold; fail without a steady state."""
+    """Check that all runs with adaptive routing and I/O intervals above the threshold are steady and not slowed."""
     rows = {
         routing: [
             row for row in list_rows("routing", job, "interference", routing=routing) if row["io_interval_us"] >= 500
@@ -60,7 +60,7 @@ def routing_threshold() -> Verdict:
 
 
 def routing_congested(job: str) -> Verdict:
-    """Compare times with adaptive routing and with forwarding tables, at I/O intervals past the threshold."""
+    """Compare times with adaptive routing and with forwarding tables, at I/O intervals below the threshold."""
     below = INTERVALS[512 << 10][3:]
     ratios, used = [], []
     for row in (row for run in ("baseline", "interference") for row in list_rows("routing", job, run)):

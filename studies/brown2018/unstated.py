@@ -268,7 +268,7 @@ def find_servers(lab: Laboratory) -> Found:
 
 
 def find_throttled(lab: Laboratory) -> Found:
-    """Check figure 6.7: at 2 ms, MPI's time is half or less, clients' time grows 9 to 22%; requests fit in windows."""
+    """Check figure 6.7: at 2 ms, MPI's time is halved and clients take 9 to 22% longer; requests fit in windows."""
     share, said, passes = lab.inputs.throttled, [], True
     for window in (0.0, 2.0, 2.5, 4.0):
         jobs = [replace(io(share=share), window_ns=window * MS), mpi(share=1 - share)]
@@ -295,7 +295,7 @@ def find_adaptive(lab: Laboratory, measured: str) -> Found:
 
 
 BEFORE = {5 * MS: (0, 2), 1 * MS: (4, 8), 500 * US: (12, 20)}
-"""Interval of 512 KB I/O before its threshold -> number of a client's messages left out, number measured."""
+"""Interval of 512 KB I/O above its threshold -> number of a client's first messages left out, then number measured."""
 
 OTHERS = (5 * MS, 500 * US, 10 * US)
 """Intervals of MPI next to this I/O."""
@@ -311,7 +311,7 @@ def pair_512_kb(
 
 
 def find_adaptive_slow(lab: Laboratory, measured: str) -> Found:
-    """Check that, with adaptive routing and I/O before its threshold, the other job does not slow a job of 512 KB."""
+    """Check that, with adaptive routing and I/O intervals above the threshold, the other job slows no job of 512 KB."""
     slow = [
         pair_512_kb(lab, at, other, measured).mean / pair_512_kb(lab, at, other, measured, alone=True).mean
         for at in BEFORE
@@ -321,7 +321,7 @@ def find_adaptive_slow(lab: Laboratory, measured: str) -> Found:
 
 
 def find_adaptive_past(lab: Laboratory, measured: str) -> Found:
-    """Compare a job's times with adaptive routing and with tables, for I/O past its threshold."""
+    """Compare a job's times with adaptive and with static routing, at I/O intervals below the threshold."""
     runs = [(at, other, False) for at in (100 * US, 10 * US) for other in OTHERS]
     runs += [(at, OTHERS[0], True) for at in (100 * US, 10 * US) if measured == IO]
     ratios = []

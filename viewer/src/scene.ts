@@ -76,7 +76,7 @@ export class SceneBuilder {
   }
 }
 
-/** Return the scene with another state, which must not change the pictures. */
+/** Return the scene with another state; that state must have the same pictures. */
 export function withState(scene: Scene, state: State): Scene {
   const panes = scene.panes.map(({ encoding, name }) => ({ encoding: { ...encoding, state }, name }));
   const isDrawn = scene.listed === scene.panes[0].encoding;

@@ -52,7 +52,7 @@ export interface Display {
   used?: boolean | undefined;
   /** Show all nodes without traffic. */
   unfold?: boolean | undefined;
-  /** Groups of nodes without traffic that are shown, each given by its lowest node. */
+  /** Groups of nodes without traffic that are shown, each given by its node with the lowest index. */
   open?: number[] | undefined;
   panel?: string | undefined;
   /** The attribute by which nodes are coloured. */

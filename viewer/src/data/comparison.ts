@@ -28,7 +28,7 @@ export interface Changes {
   count: number;
 }
 
-/** The pairs that occur in either run. `before`, `after`: for each flow of that run, the index of its pair. */
+/** The pairs that occur in either run. `before`, `after`: each flow's pair, in the first and second run. */
 interface SharedPairs {
   source: Int32Array;
   destination: Int32Array;

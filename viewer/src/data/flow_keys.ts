@@ -133,7 +133,7 @@ export class FlowKeys {
 
 const NO_FLOWS: FlowKey = { of: [], count: 0 };
 
-/** Return the key in which a pair has the number `numberOf[pair]`, from 0 to `count` - 1. */
+/** Return pairs as keys: the number of a pair is `numberOf[pair]`, from 0 to `count` - 1. */
 export function renumberPairs(pairs: Pairs, numberOf: Int32Array, count: number): FlowKey {
   const of = mapInt32(pairs.of.length, (flow) => (pairs.of[flow] < 0 ? NO_PAIR : numberOf[pairs.of[flow]]));
   return { of, count };

@@ -23,7 +23,7 @@ export class TimeGrid {
   readonly bytes = lazy(() => this.sum(this.intervals, this.intervals.bytes));
   /** Share of each cell's time that is inside MPI calls; null if not recorded. */
   readonly insideParts = lazy(() => this.findInsideParts());
-  /** The region in which the ranks of each cell were longest; null if no visits were recorded. */
+  /** The region in which the ranks of each cell spent the most time; null if no visits were recorded. */
   readonly regions = lazy(() => this.findRegions());
 
   constructor(

@@ -17,7 +17,7 @@ export interface ColourScale {
   amount(part: number): number;
   /** Return the index of an amount's colour. */
   step(amount: number): number;
-  /** Return the emphasis of the colour with an index, from 0 to 1. */
+  /** Return how much a colour, given by its index, is emphasised, from 0 to 1. */
   weight(step: number): number;
 }
 

@@ -29,7 +29,7 @@ export interface Encoding {
   steps: Uint8Array;
   ramp: string[];
   scale: ColourScale;
-  /** For each link direction, from 0 to `STEPS` - 1: time at line rate / longest time, or the position of its value. */
+  /** Emphasis of each link direction, from 0 to `STEPS` - 1: by time at line rate / longest time, or by its value. */
   emphasis: Uint8Array;
   /** The property by which links are coloured; null if they are coloured by `amounts`. */
   value: LinkValue | null;
@@ -247,8 +247,8 @@ export function selectsEndpoints({ ranks, hosts, source, destination, from, to, 
 }
 
 /**
- * Return the link direction whose colour a half link has. Both halves have the colour of the busier direction, unless
- * directions matter: in changes, and if `selectsEndpoints` returns true.
+ * Return the link direction that gives a half link its colour. Both halves have the colour of the busier direction,
+ * unless directions matter: in changes, and if `selectsEndpoints` returns true.
  */
 export function colouringEnd({ steps, emphasis, isChange, state }: Encoding, end: number): number {
   const back = end ^ 1;

@@ -18,7 +18,7 @@ const NODE_WIDTH = 0.8;
 
 /** A box that replaces the idle nodes of a group in one row. */
 export interface Stub {
-  /** The lowest node of the group, which identifies the group in the page's URL. */
+  /** The group's node with the lowest index, which identifies the group in the page's URL. */
   group: number;
   nodes: number[];
   /** True if the stub's nodes are switches, false if they are hosts. */
@@ -46,8 +46,8 @@ export interface Folding {
 }
 
 /**
- * Return the folding of the picture; null without levels, or if no rail is idle and the picture has few columns
- * (`FEW_COLUMNS`) or stays nearly as wide (`MOST_KEPT`).
+ * Return the folding of the picture; null without levels. If no rail is idle, it is also null for a picture that has few
+ * columns (`FEW_COLUMNS`) or stays nearly as wide (`MOST_KEPT`).
  */
 export function foldIdle(model: Model, used: Uint8Array, open: readonly number[]): Folding | null {
   if (!model.header.rails.every((rail) => rail.has_levels)) return null;

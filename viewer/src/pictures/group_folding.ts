@@ -11,7 +11,7 @@ const STUB_TURN = 0.35;
 const GAP = 1.5;
 /** Height of a group's arc / half width of the group. */
 const BULGE = 0.5;
-/** Largest half angle of a group, in radians: a ring of one group would have no inside. */
+/** Largest half angle of a group, in radians. With a larger one, a ring of one group would have no inside. */
 const WIDEST_TURN = 1.1;
 
 interface Ring {
@@ -129,7 +129,7 @@ function findRing(model: Model): Ring {
   return { groups: groups.sort((one, other) => one.middle - other.middle).map(({ group }) => group), stretch };
 }
 
-/** Return the groups around the ring, with adjacent idle groups joined; the first is in use and follows an idle one. */
+/** Return the groups around the ring, with adjacent idle groups joined; the first one is in use, the last one idle. */
 function split(isIdle: readonly boolean[]): number[][] {
   const count = isIdle.length;
   const first = Math.max(
@@ -146,7 +146,7 @@ function split(isIdle: readonly boolean[]): number[][] {
   return parts;
 }
 
-/** Return the lowest node among some switches and their hosts. */
+/** Return the node with the lowest index among some switches and their hosts. */
 function lowestNode(owner: Int32Array, switches: Set<number>): number {
   return owner.findIndex((at) => switches.has(at));
 }

@@ -16,7 +16,8 @@ export interface BlockTree {
   /** A host of each column. */
   readonly host: Int32Array;
   /**
-   * The block of each node, for each level, then for links within the highest level. Hosts of one column share a block.
+   * The block of each node, [level][node]; the last entry also has links within the highest level. Hosts of one column
+   * share a block.
    */
   readonly block: Int32Array[];
 }
@@ -45,7 +46,7 @@ export function growBlocks({ nodes, links, nodeX, nodeLevel, endNode }: Model): 
   for (const node of hosts)
     if (host[column[node]] < 0) host[column[node]] = node;
     else join(host[column[node]], node);
-  // Use links within a level after links to the level: in a Dragonfly+, links within the top level join the switches of
+  // Join along links to a level before links within it: in a Dragonfly+, links within the top level join the switches of
   // different groups.
   const linksUpTo: number[][] = [];
   for (let link = 0; link < links; link++) {
@@ -74,7 +75,7 @@ export function findIdleGroups(
   const { nodeX, nodeY, nodeLevel } = model;
   if (!used.includes(1)) return [];
   const groups: number[][] = [];
-  /** Fold each series of adjacent parts without traffic into one group. */
+  /** Fold each series of adjacent parts (sets of nodes) without traffic into one group. */
   const foldRuns = (parts: number[][]): void => {
     let run: number[][] = [];
     const end = (): void => {
@@ -90,7 +91,7 @@ export function findIdleGroups(
     end();
   };
   const visit = (nodes: number[], level: number): void => {
-    // Fold the switches of this level in each row, then the parts that are connected below the level.
+    // Fold the switches of this level in each row, then the blocks of the level below.
     const rows = partition(
       nodes.filter((node) => level && nodeLevel[node] === level),
       (node) => nodeY[node],

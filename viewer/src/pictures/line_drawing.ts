@@ -25,7 +25,7 @@ const MOST_ARROWS = 1500;
 const ARROW = 5;
 /** Side of the squares, in pixels, that hold at most one arrow for each direction. */
 const APART = 14;
-/** Half the side of the square of a node that no name covers; largest number of names in a picture without levels. */
+/** Half the side of the square around a node that names leave free; largest number of names without levels. */
 const NODE = 5;
 const MOST_NAMES = 300;
 /** Half the width and height of a stub with its label, which no name covers in a picture without levels. */
@@ -286,7 +286,7 @@ function linkEmphasis({ emphasis }: Encoding, end: number): number {
   return Math.max(emphasis[end], emphasis[end ^ 1]);
 }
 
-/** Return emphasis / largest emphasis. */
+/** Return an emphasis divided by the largest possible emphasis. */
 function partOf(emphasis: number): number {
   return emphasis / (STEPS - 1);
 }

@@ -28,7 +28,7 @@ export interface LineLayout {
 export interface PlacedStub extends Stub {
   x: number;
   y: number;
-  /** Distance to the next shown node in the row, whose links a long name would cover. */
+  /** Distance to the next shown node in the row; a longer name would cover links of that node. */
   gap: number;
 }
 
@@ -114,7 +114,8 @@ function countLevels(model: Model): number[] {
 }
 
 /**
- * Return a function from a link to its position (-1 to 1) among parallel links, and the number of gaps between them.
+ * Return a function that returns a link's position (-1 to 1) among its parallel links, and the number of gaps between
+ * these links.
  */
 function spreadBundles(model: Model): (link: number) => [number, number] {
   const bundles = new Map<number, number[]>();
@@ -136,7 +137,7 @@ function spreadBundles(model: Model): (link: number) => [number, number] {
 
 /** Largest number of rail letters that fit next to a row. */
 const MOST_LETTERS = 2;
-/** Least number of letters of a level's name that leaves no space for the word "level". */
+/** Smallest length of a level's name that leaves no space for the word "level", in letters. */
 const LONG = 3;
 
 /** Name each row by its level, and if there are several rails, by the letters of its rails. */

@@ -8,7 +8,7 @@ import { colouringEnd, type Encoding, HIDDEN, IDLE } from "./encoding";
 import type { HalfLinks } from "./half_links";
 import type { ViewTransform } from "./view_transform";
 
-/** Radius of a number's disc, and half the side of the square that no name covers. */
+/** Radius of a number's disc, and half the side of the square around it that names leave free. */
 const RADIUS = 8;
 export const MARK_SIZE = RADIUS + 1.5;
 const SIDES = 24;

@@ -24,7 +24,7 @@ const ARROW = 7;
 const MOST_ARROWS = 4000;
 const MOST_NAMES = 120;
 const SIDES = 8;
-/** Half the side of the square of a node that no name covers; distance of a name from its node. */
+/** Half the side of the square around a node that names leave free; distance of a name from its node. */
 const NODE = 7;
 const ASIDE = 16;
 
