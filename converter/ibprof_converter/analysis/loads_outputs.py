@@ -75,7 +75,7 @@ class LoadsOutputOptions:
         """Check the options before any file is read.
 
         Args:
-            by: columns of the loads' parts, such as region and job.
+            by: columns that divide the loads, such as region and job.
 
         Raises:
             UsageError: the loads are not divided by the column of the panels, or `--panels job` has only one job.

@@ -118,7 +118,7 @@ def follow_rings(fabric: RoutedFabric, nets: RingNets, names: Sequence[str]) -> 
     Args:
         nets: the network devices of each ring. If a device has no name, its number is an index into the host's ports,
             sorted by rail and name.
-        names: hosts in the order of ranks; empty: the hosts of `nets`, else all hosts.
+        names: hosts in the order of ranks; if empty, the hosts of `nets`; if `nets` has no hosts either, all hosts.
 
     Raises:
         UsageError: a host is unknown, or there are fewer than two hosts.

@@ -122,7 +122,7 @@ def _most_common(rates: list[tuple[float, float]]) -> tuple[float, float]:
 
 
 def _check_uplinks(rail: int, fabric: Fabric) -> Iterator[FabricFinding]:
-    """Find switches with fewer uplinks than usual on their level that have more links down per uplink than usual.
+    """Find switches that have both fewer uplinks and more links down per uplink than usual on their level.
 
     The usual number comes from `find_usual_count`: the most common number would be wrong if most switches lack a link.
     All links from a leaf to switches count as uplinks, also within a level, as in a torus.
@@ -162,9 +162,9 @@ def _check_downlinks(rail: int, fabric: Fabric) -> Iterator[FabricFinding]:
 def _find_skipped_ports(fabric: Fabric) -> Iterator[str]:
     """Yield text on port numbers that no switch of a group uses: a common neighbour of these switches may be off.
 
-    The switches of a group use the same port numbers for the same neighbours. Unused numbers are reported only if the
-    port numbers to each neighbour have the same distances, such as 1, 3 and 2, 4, and the unused numbers can be divided
-    into sets with these distances.
+    The switches of a group use the same port numbers for the same neighbours. Unused numbers are reported on two
+    conditions: the port numbers to each neighbour have the same distances, such as 1, 3 and 2, 4; and the unused
+    numbers can be divided into sets that have these distances too.
     """
     level = find_levels(fabric)
     used: dict[int, dict[int, int]] = {}

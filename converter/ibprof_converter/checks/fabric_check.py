@@ -69,7 +69,7 @@ class FabricHealth(NotebookView):
 
     Attributes:
         findings: all findings; those that make routes unreliable come first.
-        accounts: numbers of rails, links and hosts that were checked, and numbers that were left out.
+        accounts: numbers of rails, links and hosts that were checked, and that were left out.
         interfaces: the choice of adapters for reports; None if all adapters are chosen. The checks use all adapters.
     """
 

@@ -132,7 +132,7 @@ def _name_lid(fabric: Fabric, lid: int) -> str:
 
 
 def check_dumps(rail: int, subnet: Subnet) -> Iterator[FabricFinding]:
-    """Find damage, missing answers and foreign lines in the dumps, and tables that are too short."""
+    """Find damage, nodes that did not answer, and foreign lines in the dumps; and tables that are too short."""
     fabric, adaptive = subnet.fabric, subnet.adaptive
     dumps = [(fabric.name, fabric.damage), (subnet.tables.name, subnet.tables.damage)]
     if adaptive is not None and adaptive.tables is not subnet.tables:
@@ -159,7 +159,7 @@ def _describe(fabric: Fabric, damage: Damage) -> str:
 
 
 def _find_short_tables(subnet: Subnet) -> Iterator[str]:
-    """Yield text on each table that lacks at least two adapter LIDs at its end, compared with the median table."""
+    """Yield text on each table that ends at least two adapter LIDs before the table of median length."""
     fabric, tables, network = subnet.fabric, subnet.tables, subnet.routes.network
     if len(tables.switch_guid) < 2:
         return

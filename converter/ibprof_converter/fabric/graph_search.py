@@ -7,7 +7,7 @@ import numpy as np
 import numpy.typing as npt
 
 _AT_ONCE = 512
-"""Number of goals whose distances are counted at the same time. The memory needed grows with this number."""
+"""Number of path ends whose distances are counted at the same time. The memory needed grows with this number."""
 
 
 def find_parts(nodes: int, pairs: npt.NDArray[np.integer]) -> npt.NDArray[np.int64]:

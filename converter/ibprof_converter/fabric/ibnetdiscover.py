@@ -45,7 +45,7 @@ _HEAD = re.compile(
     + rb"(?: (?:base|enhanced) port 0 " + _LID + rb"lmc ([0-7]))?\s*"
 )  # fmt: skip
 _PORT = re.compile(
-    # The node's own port; for an adapter with the PORT GUID. `[ext 3]`, or `(3)` from ibdiagnet, is the printed label.
+    # The node's own port; an adapter's PORT GUID follows. `[ext 3]`, or `(3)` from ibdiagnet, is the printed label.
     _GAP + rb"\[([0-9]{1,3})\](?:\[ext [0-9]+\])?(?:\(([0-9a-f]{1,16})\))?" + _GAP
     # The port at the other end.
     + rb'"([SHR])-([0-9a-f]{1,16})"\[([0-9]{1,3})\](?:\[ext [0-9]+\])?(?:\(([0-9a-f]{1,16})\))?' + _GAP + rb"#" + _GAP

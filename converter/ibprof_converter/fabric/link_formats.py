@@ -158,7 +158,7 @@ def _read_speeds(fabric: Fabric, path: Path) -> Fabric:
 
 
 def _list_ends(fabric: Fabric) -> list[tuple[int, ...]]:
-    """Return NODE GUID and port of both ends of each link, the lower end at the beginning."""
+    """Return NODE GUID and port of both ends of each link, in the order of `link_node`."""
     guid = fabric.node_guid[fabric.link_node].T.tolist()
     port = fabric.link_port.T.tolist()
     return [*zip(guid[0], port[0], guid[1], port[1], strict=True)]

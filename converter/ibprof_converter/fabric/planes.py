@@ -37,8 +37,8 @@ _SWITCH_OF_CHASSIS = re.compile(r"/U\d+$")
 def number_planes(listing: Listing) -> npt.NDArray[np.int64] | None:
     """Return the plane of each row, int64 [row], -1 for links inside a chassis; None if the list has no planes.
 
-    Planes are sorted by their lowest switch GUID. A list has planes if its separate parts have adapters in common, by
-    NODE GUID or description, and if links are XDR or several ports of an adapter have the same LID.
+    Planes are sorted by their lowest switch GUID. A list has planes if two conditions are true: its separate parts have
+    adapters in common, by NODE GUID or description; and links are XDR, or several ports of an adapter share a LID.
     """
     is_switch = listing.kind == NodeKind.SWITCH
     nodes = Groups.by(listing.node_guid)

@@ -64,7 +64,8 @@ class Contention:
 
     Attributes:
         flows: number of pairs of ports whose bytes pass the link direction.
-        host_flows: largest number of flows, over all links, of one sender or one receiver of these flows.
+        host_flows: largest number of flows, on any links, that one of these senders sends or one of these receivers
+            receives.
         ratio: `flows` / `host_flows`. If above 1, more flows share this link direction than share a host's own link.
     """
 

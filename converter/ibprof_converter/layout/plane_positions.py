@@ -117,8 +117,8 @@ def position_on_grid(graph: list[set[int]]) -> Points | None:
     sides of no square. A ring of four is a square and is therefore found as two pairs, which `_join_pairs` joins.
 
     The two longest factors are the rows and columns. A ring is folded: the switches of one half stand between those of
-    the other half, so that all links are short and none covers another. All further factors are drawn along a bent
-    diagonal in each cell.
+    the other half, so that all links are short and none covers another. In each cell of the grid, the switches that
+    differ in further factors stand along a bent diagonal.
     """
     edges = _find_factors(graph)
     if edges is None:

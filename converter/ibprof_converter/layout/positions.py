@@ -29,7 +29,7 @@ from ibprof_converter.layout.plane_positions import is_flat, position_switches
 _RAILS_TOGETHER = 2
 _GAP = 2.0
 _HOSTS_ASIDE = 0.25
-"""Offset of the hosts to the right of the middle below their switch, so that no vertical link hides a host."""
+"""Distance by which hosts are right of their switch's middle, so that no vertical link hides a host."""
 
 Positions = npt.NDArray[np.float64]
 
@@ -298,7 +298,7 @@ class LevelTree:
         return np.where(count > 0, total / np.maximum(count, 1), position)
 
     def _arrange(self, level: int, lead: list[Positions], mean: Positions, position: Positions) -> None:
-        """Store in `position` the order of a level's nodes: by block, the chassis' mean, chassis, `mean`, and name."""
+        """Store in `position` the order of a level's nodes; keys: block, mean of the chassis, chassis, `mean`, name."""
         here = np.flatnonzero(self.level == level)
         in_chassis = self.chassis[here] >= 0
         total = np.bincount(self.chassis[here[in_chassis]], weights=mean[here[in_chassis]])

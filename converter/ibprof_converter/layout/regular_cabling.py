@@ -24,7 +24,7 @@ _MOST_MISFITS = 0.1
 """A regular fabric fits if (extra + missing cables) / cables between switches is at most this."""
 
 _SWAPPED = 4
-"""If cables were swapped, this number of extra and missing cables is accepted in a fabric of any size."""
+"""If cables were swapped, up to this number of extra and missing cables is accepted even in a small fabric."""
 
 _ALIKE = 0.5
 """Two switches are similarly cabled if common neighbours / all their neighbours exceeds this."""
@@ -244,9 +244,9 @@ class _Cables:
 def _swap_back(count: Counts, cables: _Cables) -> Counts | None:
     """Return the regular cabling after swapping two cables.
 
-    All swaps are tried if no majority of switches shows the intended cabling: among three switches, or if either of two
-    uplinks could be wrong. If several swaps give a regular cabling, the swap whose ports most other switches use for
-    the same peers is chosen.
+    All swaps are tried if no majority of switches shows the intended cabling. Three switches may have no majority, or
+    either of two uplinks could be wrong. If several swaps give a regular cabling, the chosen swap uses the ports that
+    most other switches use for the same peers.
 
     Args:
         count: int64 [lower, upper], number of cables between two switches of successive levels.
@@ -288,7 +288,7 @@ def _choose_odd(
 ) -> list[int]:
     """Return `number` of the cables from `at` to `to`: those at ports that the fewest other switches use for `to`.
 
-    If equally many switches use several ports, the cables at the highest port numbers are returned.
+    Among ports that equally many switches use, the highest port numbers are chosen.
     """
     here = np.flatnonzero((row == at) & (column == to))
     usual = [int(((port == port[index]) & (column == to) & (row != at)).sum()) for index in here.tolist()]
@@ -491,7 +491,7 @@ def _fit_global(
 
     Returns:
         The extra cables of pairs of groups with more cables than usual. The two switches of each missing cable. None if
-        there is no usual number, or if no switch can take a missing cable.
+        most pairs of groups do not have the same number of cables, or if no switch can take a missing cable.
     """
     pairs = np.argwhere(np.triu(np.ones_like(between, np.bool_), 1))
     numbers = between[pairs[:, 0], pairs[:, 1]]

@@ -56,7 +56,7 @@ _BUNDLE_STEP = 0.004
 """Half of the largest distance between adjacent parallel links that join two levels / width of the picture."""
 
 _INK = 26.0
-"""Line width in points, which is divided by the square root of the number of half links."""
+"""Line width in points, before it is divided by the square root of the number of drawn halves of links."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -147,7 +147,7 @@ def assign_slots(
         ranks: number of ranks to place.
         nic: `adapter_policies.RANK` or None: the slots of a host use its adapters in turn. `FIRST`: all slots use the
             host's first adapter. `SPREAD`: each slot uses all adapters, and `lid` has a column for each adapter.
-        whole: if all hosts have this number of slots, `is_whole` is true; None for false.
+        whole: `is_whole` is true if all hosts have this number of slots, false if it is None.
 
     Raises:
         UsageError: there are fewer slots than ranks, or `nic` is impossible on these hosts.
@@ -212,8 +212,7 @@ def _spread_ports(ports: npt.NDArray[np.int32]) -> npt.NDArray[np.int32]:
     """Return the LIDs of the hosts' adapters as if each adapter was on a separate rail: int32 [host, adapter].
 
     Part i of a message leaves by adapter i mod m and enters by adapter i mod n, if the sender's host has m adapters and
-    the receiver's host n. If the largest number of adapters is a multiple of each host's number, separate rails have
-    the same effect.
+    the receiver's host n. Separate rails have the same effect if each host's number of adapters divides the largest.
 
     Raises:
         UsageError: the largest number of adapters is no multiple of a host's number, or there are several subnets.

@@ -68,7 +68,7 @@ class Energy:
 
     @staticmethod
     def towards(goal: Goal, problem: PlacementProblem, score: PlacementScore, doublings: int) -> Energy:
-        """Return the energy for a goal, starting from a placement with the given score."""
+        """Return the energy that a search for a goal lowers; `score` is the score of its starting placement."""
         seconds = problem.paths.seconds_per_byte
         between = np.arange(len(seconds)) < problem.paths.between_switches
         between[-1] = True  # the last entry, bytes without a route, counts for every goal

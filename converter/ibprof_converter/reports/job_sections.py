@@ -66,7 +66,7 @@ def describe_report(report: JobReport) -> list[Section]:
 
 
 def list_once(sections: Sequence[Section]) -> list[Section]:
-    """Return the sections without tables and rows of links and pairs that another section shows in more detail."""
+    """Return the sections without the links and pairs that another section shows in more detail."""
     by_name = {section.name: section for section in sections}
     hot, ranks = by_name.get("hot"), by_name.get("pairs-ranks")
     kept = []

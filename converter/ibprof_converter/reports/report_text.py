@@ -116,7 +116,7 @@ def _wrap(text: str, width: int) -> list[str]:
 
 
 def _choose_sentences(sentences: Sequence[str], width: int, most: int) -> list[str]:
-    """Return the lines of the first sentences, at least one, that fit in `most` lines.
+    """Return the lines of the first sentences that fit in `most` lines; the first sentence is always included.
 
     A last sentence that is advice is added if it fits too.
     """

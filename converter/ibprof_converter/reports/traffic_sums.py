@@ -108,7 +108,7 @@ def matrix_of_lids(traffic: Traffic) -> PairMatrix | None:
 
 
 def matrix_of_hosts(placed: Traffic, subnets: Sequence[Subnet], hosts: Hosts) -> PairMatrix | None:
-    """Return the bytes over links from host to host of the fabric; None if no bytes are between two hosts."""
+    """Return the bytes over links from host to host of the fabric; None if no host sent bytes to another host."""
     return _build_known(hosts.name, *_find_hosts(placed, subnets, hosts), placed.bytes)
 
 

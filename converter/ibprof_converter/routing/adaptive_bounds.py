@@ -31,7 +31,7 @@ EXPONENT = 0.5
 BACK_PRESSURE = 0.8
 """A link's pressure is at least this factor times the mean pressure of the links that its bytes take next.
 
-The value was fitted by benchmarks/adaptive_estimate.py.
+Pressure is a link's time, or more if the next links are full. benchmarks/adaptive_estimate.py fitted the value.
 """
 
 _LEAST_PRESSURE = 0.05

@@ -114,7 +114,7 @@ def choose_interfaces(
         rule: pattern for hosts' names, as in `find_hosts`.
 
     Returns:
-        The fabrics with the marks; the fabrics unchanged if no adapter is left out.
+        The fabrics with `is_left_out`; the fabrics unchanged if no adapter is left out.
 
     Raises:
         UsageError: no adapter is chosen.
@@ -139,8 +139,8 @@ def choose_interfaces(
     elif choice.casefold().startswith(_PARTITION):
         by, left_out = "partition", _leave_out_of_partition(fabrics, adapters, choice)
     else:
-        # As in NCCL_IB_HCA: ^ leaves the named adapters out. Without =, the names are prefixes if no adapter has such a
-        # name.
+        # As in NCCL_IB_HCA: ^ leaves the named adapters out. Without =, if no adapter has one of the names, they are
+        # prefixes.
         is_left_out, by = choice.startswith("^"), "name"
         given = choice.removeprefix("^")
         names = _expand_names(given.removeprefix("="))
@@ -187,7 +187,7 @@ def _leave_out_of_partition(fabrics: Sequence[Fabric], adapters: Sequence[_Adapt
     """Return the adapters that are not in the partition that `choice` names by name or P_Key.
 
     Raises:
-        UsageError: partitions are unknown, or no adapter is in this partition.
+        UsageError: no dump states partitions, or no adapter is in the named partition.
     """
     wanted = choice[len(_PARTITION) :].strip().casefold()
     known = [fabric.partitions for fabric in fabrics if fabric.partitions]
@@ -338,7 +338,7 @@ def _divide_by_name(machines: _Machines) -> set[Slot]:
 
 
 def _divide_by_words(machines: _Machines, describe: Callable[[_Adapter], str]) -> set[Slot]:
-    # Many adapters have the same text, so each different text is searched only once.
+    # Many adapters have equal descriptions, so each distinct description is searched only once.
     texts = {slot: Counter(map(describe, members)) for slot, members in machines.slots.items()}
     storage, compute = (
         {
@@ -359,8 +359,8 @@ def _divide_by_partition(machines: _Machines) -> set[Slot]:
     * Names of the slot's partitions contain a word for storage.
     * On most machines, the slot's adapter is a limited member of all its partitions.
     * On most machines, the slot shares a partition with storage servers.
-    * Every slot has a partition other than the default partition, and the slot is in the minority outside the largest
-      group of slots with common partitions.
+    * Every slot has a partition other than the default partition, and the slot is outside the largest group of slots
+      with common partitions, or in the only group of several slots. These slots are fewer than half of all slots.
     """
     slots = set(machines.slots)
     if (named := _divide_by_words(machines, lambda each: " ".join(each.partition_names))) and named < slots:
@@ -420,8 +420,8 @@ def _divide_by_wiring(machines: _Machines) -> set[Slot]:
 
     They must be fewer than half of all slots; each slot must be at a storage server's leaf switch on most hosts, or on
     no host. Otherwise, return the slots that share a leaf switch on most hosts, if they are fewer than half of all
-    slots. Only machines with a storage server's name count as storage servers: a host of the subnet manager may be at a
-    leaf switch of compute adapters. The wiring of most machines decides, since single cables may be swapped.
+    slots. Names identify storage servers, because another special host, such as a subnet manager's, may be at a leaf
+    switch of compute adapters. The wiring of most machines decides, since single cables may be swapped.
     """
     slots = set(machines.slots)
     outside = {slot for slot in slots if slot[0] in machines.networks_of_servers}

@@ -181,12 +181,12 @@ def _known_lid(pair: PortPair, fabric: Fabric) -> int:
 
 @dataclass(frozen=True, slots=True)
 class _Share:
-    """Bytes of work requests distributed over flows between ranks; arrays of equal length, one row per share.
+    """Parts of the bytes of work requests, each caused by one flow between ranks; arrays with an element per part.
 
     Attributes:
-        row: intp, index of the row of work requests to which the share belongs.
+        row: intp, index of the part's row of work requests.
         flow: intp, row of the demand; -1 if no flow can have caused the bytes.
-        bytes: uint64, bytes of the share.
+        bytes: uint64, bytes of the part.
     """
 
     row: npt.NDArray[np.intp]

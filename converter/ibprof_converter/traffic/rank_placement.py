@@ -201,7 +201,7 @@ def _place_ranks_on(
 
 
 def _host_of_lid(path: Path, line: int, text: str, hosts: Hosts, fabric: Fabric) -> tuple[int, npt.NDArray[np.int32]]:
-    """Return the host with the LID `text` on rail 0; and its LIDs, [rail, adapter], where rail 0 has only this LID."""
+    """Return the host with the LID `text` on rail 0, and its LIDs, [rail, adapter], without other LIDs of rail 0."""
     value = read_number(path, line, text, "a LID", LIDS)
     node = int(fabric.lid_node[value])
     host = NO_HOST if node == NO_NODE else int(hosts.of_node[0][node])

@@ -339,7 +339,7 @@ class _RepairTrials:
 def _find_change(situation: Situation, maker: TableMaker, before: int, tried: list[TriedChange]) -> LoadCause | None:
     """Find the cheapest change, other than repairs, that leaves at most 5% more link time than the best change.
 
-    Forwarding tables are computed only if tables that reach the lower bound would be the remedy.
+    Forwarding tables are computed only if ideal tables would be chosen, which reach the lower bound.
     """
     moves = [*try_placements(situation), *try_adapters(situation), *try_partners(situation)]
     links = [*try_links(situation)]

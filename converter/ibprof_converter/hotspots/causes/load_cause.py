@@ -218,7 +218,7 @@ class LoadedBy:
 
 @dataclass(frozen=True, slots=True)
 class AlikeLinks:
-    """The number of link directions of one kind that are as busy as the busiest one, and the name of the kind."""
+    """The number of link directions as busy as the most loaded one, between the same levels; and their kind."""
 
     count: int
     kind: str

@@ -240,7 +240,7 @@ def _widen(situation: Situation, cut: SwitchCut, factor: float) -> Situation:
 
 
 def _find_wide(fabric: Fabric, level: npt.NDArray[np.int32], cut: SwitchCut) -> npt.NDArray[np.bool_]:
-    """Return the links between switches: above the cut's level, or all if this level is 0: bool [link]."""
+    """Return the switch-to-switch links above the cut's level, or all of them if the level is 0: bool [link]."""
     upper = np.maximum(level[fabric.link_node[:, 0]], level[fabric.link_node[:, 1]])
     between: npt.NDArray[np.bool_] = (fabric.node_kind[fabric.link_node] == NodeKind.SWITCH).all(axis=1)
     return between & (upper > cut.level) if cut.level else between

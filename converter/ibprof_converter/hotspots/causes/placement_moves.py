@@ -125,7 +125,7 @@ def reorder_ranks(situation: Situation) -> PlacementMove | None:
 
 
 def move_hosts(situation: Situation, own_hosts_only: bool) -> PlacementMove | None:
-    """Search for better hosts for the traffic of each host.
+    """Search for a better placement by moving all traffic of a host to another host.
 
     Args:
         own_hosts_only: true to use only hosts that send or receive; false to use also all hosts that are on every rail.

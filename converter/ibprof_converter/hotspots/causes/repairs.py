@@ -265,7 +265,7 @@ def _find_few_uplinks(situation: Situation, rail: int) -> Iterator[Repair]:
     uplinks = np.bincount(fabric.link_node[upward], minlength=fabric.nodes)
     at_hosts = np.broadcast_to(~is_switch[fabric.link_node].all(axis=1)[:, np.newaxis], upward.shape)
     hosts = np.bincount(fabric.link_node[at_hosts], minlength=fabric.nodes)
-    # Use the usual speed for the links of a slow switch: more uplinks would not repair slow links.
+    # Use the usual speed for the links of a slow switch, so that slow links are not taken for missing uplinks.
     speed = np.nan_to_num(fabric.link_gbps)
     for switch in find_slow_switches(fabric, level):
         speed[switch.links] = switch.usual
@@ -476,7 +476,7 @@ def add_cables(fabric: Fabric, cables: Sequence[Cable]) -> Fabric:
 
 
 def set_speed(fabric: Fabric, port: PortOfNode, gbps: float) -> Fabric:
-    """Return the fabric after setting the data rate of the link whose first end is `port`, in Gbit/s."""
+    """Return the fabric with data rate `gbps`, in Gbit/s, of the link that has `port` as its first end."""
     is_link = (fabric.link_node[:, 0] == port.node) & (fabric.link_port[:, 0] == port.port)
     return replace(fabric, link_gbps=np.where(is_link, gbps, fabric.link_gbps))
 

@@ -249,8 +249,8 @@ def generate_torus(
 ) -> SyntheticSubnet:
     """Return a torus. A ring of two switches has one cable.
 
-    Ports of a switch: first its hosts, then for each dimension the cable to the next switch and to the previous one. At
-        half distance on a ring of even size, packets go to the next switch.
+    Ports of a switch: first its hosts, then for each dimension the cable to the next switch and to the previous one. If
+    both directions around a ring are equally long, packets go to the next switch.
 
     Args:
         name: the name that the user wrote.
