@@ -132,8 +132,9 @@ enum ibp_side {
     IBP_SIDE_WAITER = 2,
     /* A call that ends a wait of other processes: MPI_Win_post, MPI_Win_complete. */
     IBP_SIDE_NOTIFIER = 3,
-    /* Not a sample of a message: in neighbourhood collectives, this process receives from the peer. The record has no
-     * times. Each process also has a record with itself as the peer, so that each process has at least one record. */
+    /* No message, but a fact without times: in neighbourhood collectives on this communicator, this process receives
+     * from the peer. Each process also has a record with itself as the peer, so that each process has at least one
+     * record. */
     IBP_SIDE_SOURCE = 4
 };
 

@@ -488,8 +488,8 @@ static void free_sample(struct sample *sample)
     __atomic_store_n(&sample->record->number, 0, __ATOMIC_RELEASE);
 }
 
-/* Return a free sample. If all samples are used, raise the level until a sample is free. Return NULL at the maximum
- * level, or if the recording is full. The lock must be held. */
+/* Return a free sample. If all samples are used, raise the level (one of 2^level operations is sampled) until a sample
+ * is free. Return NULL if the level is already the maximum, or if the recording is full. The lock must be held. */
 static struct sample *find_space(void)
 {
     struct sample *found = NULL;

@@ -216,7 +216,7 @@ static int start_1(void *context, void **handle, void *given)
 START_WITH_COMMUNICATOR(2, )
 START_WITH_COMMUNICATOR(3, if (event->type == IBP_NCCL_NET_PLUGIN) note_device(event->parent, &event->net_plugin))
 
-/* Define the start function of a version that reports communicators before their events. */
+/* Define the start function of an interface version in which NCCL reports a communicator before its events. */
 #define START(version, parent_group_of)                                                                                \
     static int start_##version(void *context, void **handle, void *given)                                              \
     {                                                                                                                  \

@@ -51,7 +51,7 @@ static void lines_of_3_11(void)
      * 0 to 2 lines further; two bytes follow. Form 13: a signed number of lines follows. Form 14: a signed number of
      * lines and three numbers follow. Form 15: no line. */
     static const uint8_t table[] = {
-        0x80 | 14 << 3 | 0, 0x02, 0x00, 0x41, 0x02, 0x05, /* 1 unit, line 11, numbers of one byte and of two */
+        0x80 | 14 << 3 | 0, 0x02, 0x00, 0x41, 0x02, 0x05, /* 1 unit, line 11; the second number has two bytes */
         0x80 | 3 << 3 | 7,  0x12,                         /* 8 units, line 11 */
         0x80 | 12 << 3 | 1, 0x10, 0x20,                   /* 2 units, line 13 */
         0x80 | 15 << 3 | 0,                               /* 1 unit, none */

@@ -54,8 +54,8 @@ static struct ibp_collective_sample *take(uint64_t stream, uint64_t number, unsi
     return sample;
 }
 
-/* All samples of a rare stratum are kept. A sample of a frequent stratum is kept if the level of this stratum keeps
- * it. */
+/* All samples of an operation with few calls are kept. A sample of an operation with many calls is kept if the
+ * operation's level keeps it. */
 static void test_space_is_shared(void)
 {
     enum { FREQUENT = 3, RARE = 5, RARE_CALLS = 40, STREAM = 99 };
@@ -143,7 +143,7 @@ static void test_the_longest_messages_are_kept(void)
     }
 }
 
-/* A process keeps at most IBP_SOURCES_MAX records of sources. The records stay when samples are dropped. */
+/* A process keeps at most IBP_SOURCES_MAX records with IBP_SIDE_SOURCE. They stay when samples are dropped. */
 static void test_sources_stay(void)
 {
     enum { STREAM = 44, GRAPH = 45, SOURCES = 40 };

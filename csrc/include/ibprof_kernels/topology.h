@@ -38,9 +38,9 @@ struct ibp_binary_tree {
     const double *height;
 };
 
-/* Merge a node into its parent if the distances do not show that their heights differ. A node is kept if a
- * separate height increases the log-likelihood by more than `penalty` plus the logarithm of the number of nodes that
- * chance could produce. A node whose height is not below its parent's height is merged.
+/* Merge a node into its parent if the distances do not show that their heights differ. A node is kept if its own height
+ * increases the log-likelihood by more than `penalty` + log(n). n is the number of pairs of the parent's children after
+ * the merge: chance could make a node of each pair. A node whose height is not below its parent's height is merged.
  *
  * variance: variance of a pair with weight 1. into[node]: the node into which a node was merged; for a kept node, the
  * node itself. weight[node], height[node]: for a kept node, from the pairs of this node and of all nodes that were

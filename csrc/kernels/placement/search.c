@@ -174,8 +174,8 @@ static void exchange(const problem_t *p, search_t *s, uint32_t slot, int64_t out
     while (next < end) move(s, next++, to++);
 }
 
-/* Propose to exchange all ranks of two hosts. Propose nothing if the hosts have different numbers of slots, or
- * different values of `is_numbered`. */
+/* Propose to exchange all ranks of two hosts. Propose nothing if the hosts differ in their number of slots or in
+ * `is_numbered`. */
 static void exchange_hosts(const problem_t *p, search_t *s, uint32_t one, uint32_t other)
 {
     uint32_t a = p->host_first[one], b = p->host_first[other], slots = p->host_first[one + 1] - a;

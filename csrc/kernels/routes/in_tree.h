@@ -23,7 +23,7 @@ struct ibp_tree {
     const struct ibp_routes *routes;
     uint32_t lid;
     int32_t port;
-    uint8_t *state;             /* [switch]: 0: not visited, 1: being visited, 2 + the reason of its path's end */
+    uint8_t *state;             /* [switch]: 0: not visited; 1: being visited; 2 + reason why its path ends */
     struct ibp_tree_step *by;   /* [switch]: the step from a visited switch, if it has one */
     /* All visited switches. If packets from switch A arrive at the destination, the next switch on their path is listed
      * before A. */

@@ -8,8 +8,8 @@
 
 /* -- set-up -------------------------------------------------------------------------------------------------------- */
 
-/* Different arrays of `size` bytes, one after the other in `item`. `index` is a hash table with open addressing: 0, or
- * 1 + the number of an array. */
+/* Different arrays of `size` bytes, one after the other in `item`. `index` is a hash table with open addressing; its
+ * elements are 0, or 1 + the number of an array. */
 struct distinct {
     size_t size;
     unsigned char *item;
@@ -88,8 +88,8 @@ static void number_leaves(struct ibp_sim *sim)
     }
 }
 
-/* Set `choice` (ibp_sim_choice_of) for a set of ports. `ports`: a bit for each port. Return false if memory is
- * exhausted. */
+/* Set `choice` to the number that represents a set of ports (ibp_sim_choice_of). `ports`: a bit for each port. Return
+ * false if memory is exhausted. */
 static bool number_choice(struct distinct *sets, const uint64_t *ports, uint32_t *choice)
 {
     const size_t words = sets->size / sizeof *ports;
@@ -106,8 +106,8 @@ static bool number_choice(struct distinct *sets, const uint64_t *ports, uint32_t
     return number != IBP_SIM_NOTHING;
 }
 
-/* List the choices of a switch for all leaf switches. Packets to the switch itself need no choice. The element for such
- * packets repeats another choice, so that more switches have the same list. */
+/* List the switch's possible egress ports toward each leaf switch. Packets to the switch itself need no port. Their
+ * element repeats another one, so that more switches have the same list. */
 static bool list_choices(struct ibp_sim *sim, uint32_t at, struct distinct *sets, uint32_t *choices)
 {
     const struct ibp_sim_network *network = &sim->network;
@@ -163,7 +163,7 @@ bool ibp_sim_set_up_adaptive(struct ibp_sim *sim)
 /* -- the choice ---------------------------------------------------------------------------------------------------- */
 
 /* Vector types of gcc and clang. Most processors have instructions for them. The elements are signed, since some
- * processors compare only signed elements. `loose`: a vector in memory that begins at any element. */
+ * processors compare only signed elements. `loose`: a vector in memory that is aligned only to its elements. */
 typedef int32_t vector __attribute__((vector_size(4 * IBP_SIM_VECTOR)));
 typedef int32_t loose __attribute__((vector_size(4 * IBP_SIM_VECTOR), aligned(4), may_alias));
 

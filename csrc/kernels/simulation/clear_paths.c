@@ -86,7 +86,7 @@ static void split_message(struct ibp_sim *sim, uint32_t number)
                                           .ahead = path->queue[1],
                                           .size = path->packet + IBP_SIM_PACKET_LIMIT};
 
-    if (!left) return; /* all packets have passed the host's link, so the message's event keeps its tick */
+    if (!left) return; /* all packets have passed the host's link: the message keeps its event and tick */
     path->whole = IBP_SIM_NOTHING;
     sim->state.in_flight--;
     ibp_sim_count_skipped(sim, 1 - left * path->hops);

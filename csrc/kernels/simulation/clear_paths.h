@@ -22,7 +22,7 @@
 #include "simulation/queues.h"
 
 /* If hops are skipped: mark the queues on the path of a starting message as used. Return whether the message can be
- * sent as a whole. */
+ * sent as a whole, with its completion as its only event. */
 bool ibp_sim_use_path(struct ibp_sim *sim, uint32_t process);
 
 /* If hops are skipped: undo ibp_sim_use_path when the message is complete. */

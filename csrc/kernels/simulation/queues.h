@@ -34,8 +34,8 @@ static inline uint32_t ibp_sim_look_up(const struct ibp_sim *sim, uint32_t node,
 /* Set the path of a process to the path between two hosts, unless the process already has this path. */
 void ibp_sim_set_path(struct ibp_sim *sim, uint32_t process, uint32_t from, uint32_t to);
 
-/* Return the queue by which a packet will leave node `to`, IBP_SIM_AT_HOST, or IBP_SIM_CHOOSE + the switch. Call this
- * function when the packet departs to node `to`. */
+/* Return the queue by which a packet will leave node `to`. Return IBP_SIM_AT_HOST if `to` is a host, IBP_SIM_CHOOSE +
+ * the switch if several ports are possible. Call this function when the packet departs to node `to`. */
 static inline uint32_t ibp_sim_find_ahead(const struct ibp_sim *sim, uint32_t to, uint32_t client, unsigned hop)
 {
     const struct ibp_sim_path *path = &sim->path[client];
@@ -72,8 +72,8 @@ static inline bool ibp_sim_has_buffer(const struct ibp_sim *sim, const struct ib
 }
 
 /* Return whether a packet that arrives must wait for buffer of a queue. With adaptive routing and equal buffers, only
- * the array `queued` is read, because the queue itself may not be in the caches. The array is sufficient: while packets
- * wait, the admitted and waiting bytes exceed the buffer. */
+ * the array `queued` is read, because the queue itself may not be in the caches. The array is sufficient: it includes
+ * waiting bytes, so while packets wait, its value exceeds the buffer. */
 static inline bool ibp_sim_must_wait(const struct ibp_sim *sim, uint32_t number, uint32_t bytes)
 {
     const struct ibp_sim_queue *queue = &sim->queue[number];

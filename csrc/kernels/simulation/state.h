@@ -75,8 +75,8 @@ struct ibp_sim_waiter {
 
 /* A waiting packet, stored in few bytes because waiting packets need the most memory. `held`: the index of the queue
  * whose buffer the packet occupies, plus IBP_SIM_QUEUES * (number of queues that have admitted the packet, at most
- * IBP_SIM_PATH_MAX). IBP_SIM_SHORT is added if the packet, the last one of its message, is smaller than other
- * packets. */
+ * IBP_SIM_PATH_MAX). IBP_SIM_SHORT is added for the last packet of a message if it is smaller than the other packets.
+ * */
 struct ibp_sim_packed {
     uint32_t client, held;
 };
@@ -126,7 +126,7 @@ struct ibp_sim_queue {
     uint32_t waiting, front, base;
     /* A copy of the first waiting packet. */
     struct ibp_sim_waiter head;
-    /* Shared: bytes and ticks of the last job that are not yet in sim->carried. */
+    /* Shared: bytes and ticks of job `carried_job` that are not yet in sim->carried. */
     uint32_t carried_bytes, carried_ticks;
     uint32_t kind;
     uint16_t carried_job;
@@ -187,7 +187,7 @@ struct ibp_sim_path {
     uint32_t rest[IBP_SIM_PATH_MAX];
     uint8_t lane;
     /* `alone_from`: value of clear_from while no other message uses the queues of the path. `always_from`: value of
-     * clear_from even if all possible messages use these queues. */
+     * clear_from if all messages that may ever use these queues use them at once. */
     uint8_t alone_from, always_from;
     /* False if the message must not be sent as a whole (clear_paths.h). */
     bool may_be_whole;
@@ -208,11 +208,11 @@ struct ibp_sim_use {
     /* `messages`: number of active messages whose path contains the queue. `processes`: sum of the indices of the
      * processes that send these messages. If `messages` is 1, `processes` is the index of the message's process. */
     uint32_t messages, processes;
-    /* `client`: the only client that ever uses the queue. `before`: the previous queue of all packets. `packet`: the
-     * size of all packets. A member is MANY (clear_paths.c) if several values occur. */
+    /* `client`: the only client that ever uses the queue. `before`: the queue that all packets leave before they enter
+     * this queue. `packet`: the size of all packets. A member is MANY (clear_paths.c) if several values occur. */
     uint32_t client, before, packet;
-    /* Minimum ticks from the start of a message to the arrival of its first packet; UINT64_MAX if only one client uses
-     * the queue. */
+    /* Minimum ticks from the start of any message to the arrival of its first packet at this queue; UINT64_MAX if only
+     * one client uses the queue. */
     uint64_t earliest;
 };
 
@@ -285,7 +285,7 @@ struct ibp_sim {
     struct ibp_sim_use *use;
     /* Number of messages that were sent as a whole, modulo 2^32. */
     uint32_t wholes;
-    /* Number of received messages by slot, summed over all rounds. */
+    /* For each message that a client receives in a round: how many times it was received, over all rounds. */
     uint32_t *received;
     /* Queues that have released buffer, but have not yet admitted waiting packets. */
     uint32_t *freed;

@@ -13,8 +13,8 @@ enum { COLUMNS_AT_A_TIME = 64 };
 
 /* -- sums of leaves ------------------------------------------------------------------------------------------------ */
 
-/* Add four rows to the sums of their leaf, and compute the sum of each row. Reads of four rows at once use more of the
- * memory bandwidth than reads of one row at a time. */
+/* Add four rows of the matrix to the column sums of their leaf, and compute the sum of each row. Reads of four rows at
+ * once use more of the memory bandwidth than reads of one row at a time. */
 static void add_rows(const uint64_t *const from[4], uint64_t *restrict sum, uint64_t columns, uint64_t sent[4],
                      uint64_t *any)
 {

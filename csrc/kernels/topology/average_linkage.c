@@ -126,8 +126,8 @@ int ibp_average_linkage(float *distance, uint32_t leaves, int32_t *child, double
             uint32_t last = c.chain[c.chained - 1];
             uint32_t before = c.chained > 1 ? c.chain[c.chained - 2] : UINT32_MAX;
             uint32_t nearest = find_nearest(&c, last, before);
-            /* Invalid input: a distance is infinite or NaN, or the distances are not symmetric, so that the chain is a
-             * cycle. */
+            /* Invalid input: a distance is infinite or NaN, or asymmetric distances made the chain of nearest clusters
+             * a cycle. */
             if (nearest == UINT32_MAX || (nearest != before && c.chained == c.alive)) goto out;
             if (nearest != before) {
                 c.chain[c.chained++] = nearest;

@@ -68,7 +68,7 @@ static int sort_into_cells(cells_t *cells, const double (*position)[3], uint32_t
         cells->first[hash_of(cells->mask, cell) + 2]++;
     }
     for (uint32_t hash = 2; hash < hashes + 2; hash++) cells->first[hash] += cells->first[hash - 1];
-    /* `first[hash + 1]` is the next free index of a hash, and at the end the first index of the next hash. */
+    /* `first[hash + 1]` is the next free index of a hash; after the loop, it is the first index of the next hash. */
     for (uint32_t vertex = 0; vertex < vertices; vertex++) {
         find_cell(position[vertex], cell);
         uint32_t at = cells->first[hash_of(cells->mask, cell) + 1]++;

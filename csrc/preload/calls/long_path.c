@@ -192,8 +192,8 @@ static bool moves_nothing(const struct call_in_progress *making, const struct ib
 /* Passed in place of the peer: the source then does not compare the call's arguments with the message. */
 #define NOT_COMPARED (-1)
 
-/* Pass the arguments of a send to the source, which compares them with the message that it sees. The source compares no
- * calls with 64-bit counts. */
+/* Pass the arguments of a send to the source, which compares them with the message that it sees. Calls with 64-bit
+ * counts are not compared. */
 static void expect(const struct call_in_progress *making)
 {
     const bool is_large = making->form == IBP_FORM_LARGE;
@@ -349,7 +349,7 @@ static bool is_part_of_wrapped(unsigned operation)
     return IBP_UNLIKELY(is_wrapped[operation]) && ibp_stack_end < ibp_timed_frame();
 }
 
-/* Pass a call on without ibp_enter. Of the current call, only the context is set; with several threads, only
+/* Pass a call on without ibp_enter. This sets only the context of the call; with several threads in MPI, it sets only
  * ibp_current_call.call. */
 static __attribute__((noinline)) int pass_on(const struct call_in_progress *making)
 {

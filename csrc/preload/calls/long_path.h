@@ -32,8 +32,8 @@ struct ibp_choices {
     void *timed, *whole;
     /* Used while wrappers of sends must set the current call (ibp_labels_sends). NULL for calls that do not send. */
     void *label;
-    /* Used while call sites are recorded and times are not, if the source can see the mode of sends. NULL for calls
-     * that do not send. */
+    /* Used while call sites are recorded and times are not, if the source can distinguish MPI_Send from MPI_Ssend. NULL
+     * for calls that do not send. */
     void *site;
     /* As `site`, with several threads in MPI. */
     void *among_threads;

@@ -54,8 +54,8 @@ static __attribute__((noinline)) bool is_secret_right(void)
 }
 
 /* Return whether a jump leaves a frame. A jump between inner frames, for example in a reduction function, does not
- * leave the frame. The stack of a signal handler may have higher addresses than the frame. A jump from such a stack
- * leaves the frame if its target has a lower stack address than the jump, but a higher stack address than the frame. */
+ * leave the frame. The stack of a signal handler may have higher addresses than the frame. In this case, the jump
+ * leaves the frame if its target is lower in memory than the jump, but higher than the frame. */
 static bool leaves(uintptr_t frame, uintptr_t from, uintptr_t to)
 {
     return to > frame && (from < frame || to < from);

@@ -53,7 +53,7 @@ static void begin_recording(void)
 }
 
 /* With MPICH, begin recording at the first communicator of several processes, because MPICH opens the network for this
- * communicator. Before this communicator, a source cannot attach. */
+ * communicator. Before MPICH has opened the network, a source cannot attach. */
 static void begin_recording_with(ibp_handle group, bool is_between_groups)
 {
     if (!ibp_mpi.session || ibp_lifecycle_is_started()) return;

@@ -160,8 +160,8 @@ static __attribute__((noinline)) void repeat(const void *address, struct ibp_cal
     call->last_envelope = envelope;
 }
 
-/* If repetitions of a call with these arguments and this site were granted in advance (counting/repeats.h), use one of
- * them and return true. Otherwise return false. */
+/* If ibprof has granted this call in advance (counting/repeats.h), use up one granted call and return true. Otherwise
+ * return false. */
 static inline __attribute__((always_inline)) bool repeats(unsigned operation, struct ibp_repeat *last,
                                                           const void *address, long items, long type, long peer,
                                                           long tag, long communicator)
@@ -176,7 +176,7 @@ static inline __attribute__((always_inline)) bool repeats(unsigned operation, st
     return IBP_LIKELY(--last->left >= 0);
 }
 
-/* Used while times are recorded, for calls that are not repetitions granted in advance (counting/repeats.h). */
+/* Used while times are recorded, for calls that ibprof has not granted in advance (counting/repeats.h). */
 #define MEDIUM(function, name, count)                                                                                  \
     static __attribute__((noinline)) int chosen_##function(struct ibp_call *call, PARAMETERS_##count)                  \
     {                                                                                                                  \
@@ -319,8 +319,8 @@ static inline __attribute__((always_inline)) bool repeats(unsigned operation, st
         return of_##function.next(ARGUMENTS_##count);                                                                  \
     }
 
-/* Used while no times are recorded, for a send whose mode the source cannot see (ibp_labels_sends). The wrapper sets
- * the current call, as WRAPPER does. */
+/* For a send while no times are recorded, if the source cannot distinguish MPI_Send from MPI_Ssend (ibp_labels_sends).
+ * The wrapper sets the current call, as WRAPPER does. */
 #define LABEL(function, form, name, count, position)                                                                   \
     static int label_##function(PARAMETERS_##count)                                                                    \
     {                                                                                                                  \

@@ -16,9 +16,8 @@
 
 static void set_contexts(void)
 {
-    /* Only the long path checks whether periodic tasks are due. With ibp_labels_sends, wrappers of sends take the long
-     * path only while contexts are closed (counting/contexts.h), so contexts stay closed while there are periodic
-     * tasks. */
+    /* Only the long path checks whether periodic tasks are due. With ibp_labels_sends, sends take the long path only
+     * while contexts are closed (counting/contexts.h). Therefore periodic tasks keep contexts closed. */
     const bool is_detour = ibp_periodic && ibp_labels_sends;
 
     ibp_contexts_set(ibp_is_active() && ibp_counting && !ibp_threads_multiple && !is_detour ? ibp_mpi.world : 0);

@@ -86,7 +86,7 @@ struct ibp_cached_call {
 };
 extern IBP_INTERNAL struct ibp_cached_call ibp_cached_calls[IBP_CALLS_CACHED + IBP_OPERATIONS];
 
-/* Return the offset in bytes of the entry of an address from &ibp_cached_calls[operation]. */
+/* Return where the entry of an address is: the offset in bytes from &ibp_cached_calls[operation]. */
 static inline uintptr_t ibp_cached_call_offset(const void *address)
 {
     return (uintptr_t)address & (IBP_CALLS_CACHED - 1) * sizeof(struct ibp_cached_call);

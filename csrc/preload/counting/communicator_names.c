@@ -15,8 +15,8 @@
 #define USED_MAX (PLACES / 4 * 3)
 
 /* A bit that no handle has: neither an address nor an integer handle of MPICH. A key with this bit is a hash of the
- * members and the tag of communicators created from a group. The entry with this key contains the number of these
- * communicators. */
+ * members and the tag of communicators created from a group. The entry with this key counts the communicators that were
+ * created with these members and this tag. */
 #define COUNT_BIT (INT64_C(1) << 62)
 
 enum { NAME_OF_WORLD = 1, NAME_OF_SELF = 2, NAME_OF_CHILD = 3, NAME_OF_GROUP = 4, NAME_OF_WINDOW = 5 };

@@ -14,10 +14,10 @@
 #define IBP_PARTNER_NUMBER_UNKNOWN 0xffffffff /* as IBP_PEER_UNKNOWN */
 #define IBP_PARTNER_NUMBER_FAILED 0xfffffffe
 
-/* Return a partner's value of ibp_demand.partner in the recording, from the partner's number. */
+/* Return the value of ibp_demand.partner that stands for a partner's number in the recording. */
 uint64_t ibp_partner_of(uint32_t number);
 
-/* Return the number of ranks of a group, from the number that represents the group as a partner. */
+/* Return the number of ranks of the group that a partner's number represents. */
 int ibp_partner_size(uint32_t number);
 
 /* Return the number that represents a communicator's group as a partner. Return IBP_PARTNER_NUMBER_UNKNOWN for an

@@ -4,10 +4,10 @@
  * Repeated calls. A call repeats the previous call at its call site if its message is small and its arguments are the
  * same. A repeated call is counted, but neither sampled nor timed. A repeated call costs a comparison and a decrement.
  * In advance, ibprof grants a number of repeated calls to a call site: at most as many as remain before the next call
- * to be timed or the next message to be sampled. Later, ibprof takes back the granted calls that were not made.
+ * to be timed or the next message to be sampled. Later, ibprof takes back the calls that were not made, and counts the
+ * others.
  *
- * When ibprof takes back the calls that were not made, it counts the granted calls that were made. If a process is
- * killed, at most IBP_REPEATS_MOST calls are lost for each entry of each thread's table.
+ * If a process is killed, at most IBP_REPEATS_MOST calls are lost for each entry of each thread's table.
  *
  * Where several threads may be in MPI, each thread has a separate table and uses it without the lock. Any thread can
  * start a new generation. In a new generation, each thread takes back its granted calls before it uses its table again.
@@ -61,7 +61,7 @@ struct ibp_repeat {
 } __attribute__((aligned(64)));
 
 /* The table. `ibp_repeats`: the present table, which is the empty table `ibp_no_repeats` inside calls.
- * `ibp_repeats_between`: the table between calls, which is empty while no calls may be granted. */
+ * `ibp_repeats_between`: the table between calls; empty while ibprof must not grant calls. */
 extern IBP_INTERNAL struct ibp_repeat *ibp_repeats, *ibp_repeats_between, ibp_no_repeats[];
 
 /* `ibp_repeats_of_thread`: the table of this thread. `ibp_repeats_generation_of_thread`: the generation in which the

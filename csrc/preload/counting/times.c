@@ -31,9 +31,9 @@
 /* A call was interrupted if it spends at least this number of ticks, about 0.1 ms, outside of the progress loop. */
 #define INTERRUPTED_TICKS (100 * LONG_TICKS)
 
-/* Number of calls that are timed from entry to return after a long call, to detect sites with frequent long calls. If
- * one of these calls is long too, the number is multiplied by 4, up to WATCHED_MOST. If none is long, the number is
- * divided by 4. */
+/* After a long call, this number of calls of the site is timed from entry to return, to detect sites with frequent long
+ * calls. If another call is long, the number is multiplied by 4, up to WATCHED_MOST. If none is long, it is divided by
+ * 4. */
 #define WATCHED_CALLS 64
 #define WATCHED_MOST (1 << 16)
 
@@ -360,8 +360,7 @@ static void end_sampled(const struct ibp_timing *timing, uint64_t ticks)
         return;
     }
     /* An interrupt or another process may have caused the long time, so the time is no estimate for other calls. The
-     * time counts only for this call. The next calls of the site are timed from entry to return, to see whether they
-     * are long too. */
+     * next calls of the site are timed from entry to return, to see whether they are long too. */
     time->ticks += rest;
     ibp_times_sum.ticks += rest;
     set_random_choice(call, NULL);

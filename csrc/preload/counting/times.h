@@ -53,8 +53,8 @@ extern IBP_INTERNAL bool ibp_times_see_sends;
 /* The function in which threads wait is hooked. The source sets the variable before ibp_times_begin. */
 extern IBP_INTERNAL bool ibp_times_see_thread_waits;
 
-/* Where several threads may be in MPI: the record to which this thread's waits are added, and the ticks of all waits of
- * this thread. The record is NULL while a call of this thread is timed from entry to return. */
+/* If several threads may be in MPI, the waits of this thread. `time`: the record to which they are added; NULL while a
+ * call of this thread is timed from entry to return. `ticks`: their total. */
 extern IBP_INTERNAL IBP_THREAD_LOCAL struct ibp_thread_waits {
     struct ibp_time *time;
     uint64_t ticks;
@@ -217,7 +217,8 @@ static inline void ibp_times_progress_end(uint64_t begin)
     struct ibp_time *const time = ibp_get_here()->waited;
     uint64_t now;
 
-    /* MPI calls from a callback of the program may have changed ibp_times_waiting_since during the pass. */
+    /* If a callback of the program called MPI during this pass of the progress loop, ibp_times_waiting_since may have
+     * changed. */
     if (IBP_UNLIKELY(!time) || IBP_UNLIKELY(begin != ibp_times_waiting_since)) return;
     now = ibp_clock_cycles();
     if (IBP_LIKELY(now > begin)) {

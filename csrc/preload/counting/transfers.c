@@ -38,8 +38,8 @@ static struct {
     struct ibp_process *process;
     struct array pairs;   /* struct ibp_pair *, indexed by the pair's number */
     struct array groups;  /* struct group */
-    struct array written; /* struct record of a group and a writer */
-    struct array given;   /* struct record of a group and a region */
+    struct array written; /* struct record, one for each group and writer */
+    struct array given;   /* struct record, one for each group and region */
     /* hash table that finds the items of the four arrays */
     struct array index;
     /* The open region. */

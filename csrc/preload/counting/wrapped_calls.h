@@ -50,8 +50,8 @@ enum ibp_call_needs {
     IBP_NEEDS_LONG_PATH = IBP_TAKES_TAG | IBP_MAKES | IBP_FREES
 };
 
-/* Properties (enum ibp_call_needs) of calls of an operation and a class (enum ibp_call_kind). The macro is a constant
- * expression if both arguments are constant. */
+/* Properties (enum ibp_call_needs) of the calls that have an operation and a class (enum ibp_call_kind). The macro is a
+ * constant expression if both arguments are constant. */
 #define IBP_NEEDS_OF(operation, kind)                                                                                  \
     ((kind) == IBP_CALL_FREEING ? IBP_FREES                                                                            \
      : (kind) == IBP_CALL_NONBLOCKING || (kind) == IBP_CALL_DUPLICATING || (kind) == IBP_CALL_PERSISTENT               \

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The ibprof developers
  *
- * Loads of members of the interpreter's objects, by offset.
+ * Reads of members of the interpreter's objects, by offset.
  */
 #ifndef IBPROF_PYTHON_LOADS_H
 #define IBPROF_PYTHON_LOADS_H

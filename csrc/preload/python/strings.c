@@ -39,8 +39,8 @@ static uint32_t character_at(const struct characters *from, size_t i)
                               : *(const uint32_t *)(const void *)at;
 }
 
-/* Encode a character in UTF-8 and return the number of bytes. Python represents a byte of a path that is no valid UTF-8
- * as a low surrogate. */
+/* Encode a character in UTF-8 and return the number of bytes. In a path, Python represents each byte that is no valid
+ * UTF-8 as a low surrogate. */
 static size_t encode(uint32_t character, char *into)
 {
     static const uint8_t heads[] = {0, 0, 0xc0, 0xe0, 0xf0};

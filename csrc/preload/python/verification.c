@@ -8,7 +8,7 @@
 
 #define FRAMES_MAX 16                /* maximum number of checked frames */
 #define STATE_BYTES 344 /* size of a PyThreadState of 3.11, up to the frame link that it contains */
-#define ELEMENTS_MAX (INT64_C(1) << 30) /* maximum number of elements of a code object's members */
+#define ELEMENTS_MAX (INT64_C(1) << 30) /* maximum length of a code object's bytecode, names and tables */
 
 typedef const struct ibp_python_symbols symbols_t;
 typedef const struct ibp_python_layout layout_t;

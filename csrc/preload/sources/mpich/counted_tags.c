@@ -216,8 +216,8 @@ static bool is_duplicating(unsigned operation)
 
 /* Guess which call sent a message with this tag, among calls on communicators whose context is unknown. If several
  * calls are possible, return their operation; IBP_OPERATION_UNATTRIBUTED if they have different operations. If no call
- * is possible, return IBP_OPERATION_NONE. `is_duplicated`: consider only calls of MPI_Comm_idup; otherwise, consider
- * the communicators on which MPI_Comm_idup was not called. */
+ * is possible, return IBP_OPERATION_NONE. `is_duplicated`: consider only calls of MPI_Comm_idup. Otherwise, consider
+ * only communicators on which MPI_Comm_idup was not called. */
 static unsigned guess_call_where(bool is_duplicated, uint32_t context, uint32_t tag)
 {
     unsigned call = IBP_OPERATION_NONE;
@@ -280,8 +280,8 @@ static bool is_made_of_nonblocking(void)
            ibp_mpich_is_made_of_nonblocking(operation, is_between_groups());
 }
 
-/* Return whether a message's context may be the unknown context of the current call's communicator, and does not belong
- * to a freed communicator. */
+/* Return whether a message's context may be the context of the current call's communicator, which is not known yet.
+ * Return false if the message may belong to a freed communicator. */
 static bool may_be_current(uint32_t context, uint32_t tag)
 {
     const struct ibp_communicator *communicator = ibp_communicator_enter(ibp_current_communicator());
@@ -310,8 +310,8 @@ static bool is_of_current_blocking(uint32_t tag)
     return communicator && is_next_tag(communicator, tag) && !(makes_communicator() && communicator->is_between);
 }
 
-/* Return whether a message with a counted tag belongs to the current blocking collective: MPICH calls the nonblocking
- * collective inside it, or the program has made no nonblocking call on the communicator. */
+/* Return whether a message with a counted tag belongs to the current blocking collective. It does if MPICH makes this
+ * collective of nonblocking ones, or if the program has made no nonblocking call on the communicator. */
 static bool is_of_blocking_collective(const struct ibp_communicator *communicator)
 {
     return is_blocking_collective() && communicator->handle == ibp_current_communicator() &&

@@ -20,7 +20,7 @@ static inline unsigned ibp_mpich_starting(unsigned operation)
     return ibp_counting ? operation : IBP_OPERATION_UNWANTED;
 }
 
-/* Return the number of the `ibp_call` of a collective's message with a counted tag. The lock must be held. */
+/* Return the number of the `ibp_call` that sent a collective's message with a counted tag. The lock must be held. */
 unsigned ibp_mpich_counted_call(uint32_t context, uint32_t tag);
 
 /* For a collective's message without a counted tag, return the number of the `ibp_call` of MPI_Comm_idup that sends the

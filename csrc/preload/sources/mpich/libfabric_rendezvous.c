@@ -6,8 +6,8 @@
  * before data in several messages, or after the sender has written the data by RDMA. A longer header contains the size,
  * and keys of the memory that the receiver reads.
  *
- * A receiver sends longer headers too, with keys of the memory that the sender writes. Peers may read the registered
- * memory of a sender, but not write it; this distinguishes the headers of senders and receivers.
+ * A receiver also sends longer headers, with keys of the memory that the sender writes. ibprof distinguishes a sender's
+ * header by the access to the memory: peers may read it, but not write it.
  */
 #include "platform/system.h"
 #include "sources/mpich/libfabric_rendezvous.h"
@@ -25,7 +25,8 @@
  * fewer than 8 bytes of remote CQ data, or if the size does not fit into 32 bits. */
 #define SIZE_SHIFT 32
 
-/* The bit of a context that marks collectives. Announcements may have it; later messages of the rendezvous lack it. */
+/* The bit of a context that marks collectives. An announcement may have this bit; later messages of its rendezvous lack
+ * it. */
 #define COLLECTIVE_CONTEXT UINT32_C(1)
 
 static bool was_split; /* a receiver has read the rest of a message, with unknown size, from this process's memory */

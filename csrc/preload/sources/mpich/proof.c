@@ -83,7 +83,7 @@ int ibp_mpich_probe(char *why, size_t why_bytes)
 /* Messages above this size in bytes are not checked, because MPI may send them in parts. */
 #define LARGEST 4096
 /* Number of mismatches at which the source is rejected. One mismatch does not prove that the source is wrong: MPI may
- * send a message after its call has returned, and other messages inside the call. */
+ * send the call's message after the call has returned, and may send other messages inside the call. */
 #define FAILURES_MAX 4
 
 /* Maximum size in bytes of MPI's header in active messages. */
@@ -126,7 +126,7 @@ void ibp_mpich_expect(uint64_t count, ibp_handle datatype, int peer, int tag)
     expected.seen = false;
 }
 
-/* Return whether a message should equal the expected message: true for messages of the same call, except active
+/* Return whether a message should equal the expected message. All messages of the same call should, except active
  * messages with a different size, such as the reply of a one-sided call. */
 static bool should_match(uint32_t tag, uint64_t bytes)
 {

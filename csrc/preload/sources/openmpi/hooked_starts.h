@@ -17,8 +17,8 @@
  * because their layout is unknown. */
 extern IBP_INTERNAL ibp_openmpi_start_function *ibp_openmpi_own_start;
 
-/* Replace the start function of a request, if it is the start function of Open MPI's table. Return whether the start
- * function of the request is replaced. */
+/* Replace the start function of a request, if the request has the start function of Open MPI's table. Return whether
+ * the start function of the request is replaced. */
 bool ibp_openmpi_hook_own_start(void *request);
 
 /* Restore the start function of a request if it was replaced. The request must exist, or be in Open MPI's list of free

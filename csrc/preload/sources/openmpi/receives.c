@@ -15,7 +15,7 @@
 
 /* -- hooks --------------------------------------------------------------------------------------------------------- */
 
-/* Return the context in which a receive is counted; NULL if the receive must be classified. */
+/* Return the context in which a receive is counted; NULL if ibp_openmpi_find_watch must find it. */
 static inline struct ibp_context *find_context(struct ibp_context *here, int tag, ibp_handle communicator)
 {
     struct ibp_context *context = here;

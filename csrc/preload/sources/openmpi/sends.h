@@ -17,7 +17,7 @@
 ibp_openmpi_send_function ibp_openmpi_hook_send;
 ibp_openmpi_isend_function ibp_openmpi_hook_isend;
 
-/* The hooks for messages that check the clock (IBPROF_INTERVAL). */
+/* Hooks that check the clock at each message (IBPROF_INTERVAL). */
 ibp_openmpi_send_function ibp_openmpi_hook_send_periodic;
 ibp_openmpi_isend_function ibp_openmpi_hook_isend_periodic;
 

@@ -113,8 +113,8 @@ static __attribute__((noinline)) void follow(struct ibp_request before, void *re
     ibp_unlock();
 }
 
-/* Call `follow` for each started request that MPI_Start has replaced. Return `result`, so that callers can make a tail
- * call. */
+/* Call `follow` for each request that MPI_Start has started in place of the given request. Return `result`, so that
+ * callers can make a tail call. */
 static __attribute__((noinline)) int follow_all(size_t count, void **requests, void *const *before, int result)
 {
     for (size_t i = 0; i < count; i++) {

@@ -37,8 +37,8 @@ static const char *slot_named(const char *symbol)
     return NULL;
 }
 
-/* Return how many functions of the table have the name that a layout expects. Return -1 if a function has the name of
- * another entry. */
+/* Return how many functions of the table have the name that a layout expects. Return -1 if a function has the name that
+ * the layout expects for another entry. */
 static int confirm_layout(const char *const *layout)
 {
     int confirmed = 0;
@@ -57,7 +57,7 @@ static int confirm_layout(const char *const *layout)
     return confirmed;
 }
 
-/* Return the layout of the table; NULL if it is unknown. If both layouts have equally many matching names, Open MPI's
+/* Return the layout of the table; NULL if it is unknown. If the same number of names matches both layouts, Open MPI's
  * version decides. */
 static const char *const *find_layout(void)
 {
