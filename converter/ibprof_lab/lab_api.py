@@ -41,5 +41,5 @@ def simulate(study: StrPath, folder: StrPath, *, workers: int = 1) -> StudyResul
     plan = read_study(Path(study))
     with open_pool(workers) as pool:
         if pool is None:
-            raise UsageError("simulate() does not run on the ranks of an MPI job; mpirun ibprof-sim run does")
+            raise UsageError("simulate() cannot use the ranks of an MPI job; start `mpirun ibprof-sim run`")
         return run_and_show(plan, StudyOutput(Path(folder)), pool, lambda _done, _work: None)

@@ -94,19 +94,20 @@ roles: io, pairs, ring, all-to-all, allgather, allreduce, bcast, barrier, profil
   goal
 
 further keys of a job:
-  hosts: [n1, "n[3-9]"]  in place of share; for a profile as many as its run had, in the order of their first ranks.
-                         Without hosts, a profile stays on its recorded hosts if the fabric has them; "drawn" samples.
+  hosts: [n1, "n[3-9]"]  in place of share; for a profile, as many as its run had, in the order of their first ranks.
+                         Without hosts, a profile runs on its recorded hosts if the fabric has them; "drawn": on
+                         random hosts
   interval: 500 us       from a message's arrival, or a collective's end, to the next start (default: none)
-  window: 2 ms           of io and pairs: at least this long from start to start, a throttle
-  jitter: 0.05           interval and window vary by up to this part (default: 0.05)
-  limit: 1000            number of messages of each client, which then ends
-  reads: 256 B           of io, pairs and profile: the other host gets a request of this size, and answers with bytes
+  window: 2 ms           of io and pairs: shortest time from one start to the next, a throttle
+  jitter: 0.05           largest random change of interval and window, as a fraction (default: 0.05)
+  limit: 1000            messages that each client sends before it ends (default: no limit)
+  reads: 256 B           of io, pairs and profile: size of the request to the other host, which answers with `bytes`
   goal: trace.goal       of the role goal: what ranks compute, send and wait for (LogGOPSim's text format)
-  profile: profile.otf2  of the role profile: a recorded run, by its time line or with an interval
+  profile: profile.otf2  of the role profile: a recorded run, at its recorded times or with an interval
 
 further keys of hardware: wire_ns, nic_gap_ns (between packets of a host), tick_ns,
-  gbps (of all links; default: as in the fabric), message_step_bytes (of adaptive
-  routing: one choice a message, by occupied bytes in these steps; default: each packet)
+  gbps (of all links; default: as in the fabric), message_step_bytes (adaptive
+  routing chooses per message, not packet, by occupied bytes in these steps)
 further keys of effort: precision (0.05), warm_up (50), least_warm_up (50), hops (1e10);
   messages (200), background (50), steady (0; 0.005 ends in a steady state whose mean is known to 0.5%)
 effort may also be a name: quick, survey, full

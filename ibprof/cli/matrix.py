@@ -63,8 +63,8 @@ def _parser() -> argparse.ArgumentParser:
     parser = make_parser(
         "ibprof matrix",
         "Print bytes and messages of each pair with traffic as CSV: src,dst,bytes,messages. With --by port, "
-        "src_port,dst_port are host, device and port number, and bytes are those posted to queue pairs, if ibprof "
-        "recorded queue pairs.",
+        "src_port,dst_port are host, device and port number. If ibprof recorded queue pairs, bytes are those posted to "
+        "queue pairs.",
         EXAMPLES,
     )
     parser.add_argument("profile", metavar="PROFILE", type=Path, help="a profile or a recording")

@@ -30,7 +30,7 @@ def _parser() -> argparse.ArgumentParser:
         EXAMPLES,
     )
     parser.add_argument("recording", metavar="RECORDING", type=Path, help="a recording: profile.ibprof")
-    parser.add_argument("--csv", metavar="FILE", type=Path, help="write a row for each flow to FILE; - is stdout")
+    parser.add_argument("--csv", metavar="FILE", type=Path, help="write rows per channel and peer to FILE; - is stdout")
     parser.add_argument("--run", metavar="NAME", help="which run of a recording (default: the newest)")
     return parser
 

@@ -103,7 +103,7 @@ def _run(launch: Launch, folder: Path) -> str:
         except subprocess.TimeoutExpired:
             # Terminate, not kill: the launcher's signal handler ends the ranks.
             child.terminate()
-            return f"no end within {_SECONDS} s"
+            return f"it did not end within {_SECONDS} s"
 
 
 def _judge(run: Profile) -> Iterator[DoctorFinding]:

@@ -199,7 +199,7 @@ def _judge_source(trial: Trial) -> Iterator[DoctorFinding]:
             (line for line in (*notes, *trial.said.splitlines()) if "recorded" in line or "not seen" in line), ""
         )
         said = reason.removeprefix("ibprof: ") or trial.said
-        yield DoctorFinding("source", good=False, text=said or "nothing was recorded, for no stated reason")
+        yield DoctorFinding("source", good=False, text=said or "nothing was recorded, and the reason is unknown")
         return
     yield DoctorFinding(
         "source", good=True, text=f"{trial.rank.source.name.lower()}: a trial with a single process was recorded"

@@ -233,7 +233,7 @@ def _closed_until(run: Profile, region: int) -> Flags:
     included[times.rank[left], times.region[left]] = True
     if not included.any():
         raise UsageError(
-            f"--since-start needs the end of region {run.regions[region]!r}, and no mark closed this region"
+            f"--since-start needs the end of region {run.regions[region]!r}, but no mark closes this region"
         )
     return included
 

@@ -229,7 +229,7 @@ MUTUAL = frozenset(
 
 ASSUMPTION = (
     "estimate: at each call site of a collective, the quickest rank is assumed not to wait, and transfer "
-    "is assumed equal on all ranks. If different ranks come last in different calls, waiting is longer than this"
+    "is assumed equal on all ranks. If different ranks are last in different calls, the real waiting is longer"
 )
 
 

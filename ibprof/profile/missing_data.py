@@ -170,13 +170,13 @@ def describe_gaps(run: Profile, *, with_operations: bool = True) -> Iterator[str
     yield from filter(None, (_describe_cut(run), _describe_killed(run)))
     if lost := [rank.rank for rank in run.ranks if rank.lost_bytes or rank.lost_messages]:
         amount = format_bytes(sum(rank.lost_bytes for rank in run.ranks))
-        nowhere = f"{amount} of rank {format_ranks(lost)} are known only in total, without peers, and are in no mark"
+        nowhere = f"{amount} of rank {format_ranks(lost)} are known only in total, without peers and marks"
         yield f"{nowhere}: the recording could not grow"
     yield from filter(None, (_describe_off(run),))
     # Leave out received bytes: their messages are already counted at the sender.
     sent_control = (run.counters.kind == Kind.CONTROL) & (run.counters.direction != Direction.RECEIVED)
     if control := sum_exactly(run.counters.bytes[sent_control]):
-        carried = ", with the data of calls that are counted from their arguments," if _counts_arguments(run) else ""
+        carried = ", including data of calls that are counted from their arguments," if _counts_arguments(run) else ""
         yield f"{format_bytes(control)} of MPI's own control messages{carried} are left out of all sums"
     yield from _describe_received(run)
     yield from describe_no_comparison(run)
@@ -190,14 +190,14 @@ def describe_gaps(run: Profile, *, with_operations: bool = True) -> Iterator[str
         ranks = sorted(set(run.counters.rank[other].tolist()) | set(run.times.rank[run.times.site == number].tolist()))
         yield (
             f"rank {format_ranks(ranks)} called MPI from more call sites than a recording distinguishes: "
-            f"{format_bytes(sum_exactly(run.counters.bytes[sent]))} are from {OTHER_SITES.name}"
+            f"{format_bytes(sum_exactly(run.counters.bytes[sent]))} are counted at {OTHER_SITES.name}"
         )
     if cut := [number for number, site in enumerate(run.sites, 1) if site.callers[-1:] == (OTHER_SITES,)]:
         of_cut = np.isin(run.counters.site, cut)
         ranks = sorted({*run.counters.rank[of_cut].tolist(), *run.times.rank[np.isin(run.times.site, cut)].tolist()})
         yield (
             f"rank {format_ranks(ranks)} called MPI through more chains of callers than a recording distinguishes: "
-            f"further chains have only the line of the call, called from {OTHER_SITES.name}"
+            f"further chains have only the line of the call, with the caller {OTHER_SITES.name}"
         )
     yield from _describe_elsewhere(run)
     yield from _describe_ports(run)
@@ -321,7 +321,7 @@ def _locate_missing(run: Profile) -> str:
         return f"of the job's hosts, {format_names(absent)} left no recording; {recorded} left a recording"
     if run.job_hosts:
         return f"all known hosts of the job left a recording ({recorded}): these ranks ran without the library"
-    return f"their hosts are unknown: other hosts than {recorded}, or the same hosts but without the library"
+    return f"their hosts are unknown: the ranks ran on other hosts than {recorded}, or without the library"
 
 
 def format_names(names: Sequence[str], limit: int = 16) -> str:

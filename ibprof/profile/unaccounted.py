@@ -329,7 +329,7 @@ def describe_unaccounted(run: Profile) -> Iterator[str]:
         calls = "call" if each.calls == 1 else "calls"
         yield (
             f"{name_call(each.operation)}: {each.calls:,} {calls} must send at least {format_bytes(each.least_bytes)} "
-            f"between {between}, of which {format_bytes(each.seen_bytes)} were seen{where}; {_explain(each, loaded)}"
+            f"between {between}; {format_bytes(each.seen_bytes)} were seen{where}; {_explain(each, loaded)}"
         )
 
 

@@ -164,7 +164,7 @@ def _resolve_places(bare: Sequence[Site], began_ns: int | None) -> tuple[dict[Si
     notes = []
     for each, chosen, found in zip(asked, of_object.values(), resolve_objects(asked), strict=True):
         if found.note:
-            notes.append(f"call sites without lines in {each.object_path}: {found.note}")
+            notes.append(f"call sites without line numbers in {each.object_path}: {found.note}")
         for site, frames, symbol in zip(chosen, found.frames, found.symbols, strict=True):
             if frames:
                 function, file, line = frames[0]

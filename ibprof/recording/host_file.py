@@ -327,12 +327,12 @@ def _check_segment(path: Path, segment: np.void, offset: int, file_bytes: int) -
     if segment["offset"] != offset:
         raise InputError(path, None, f"its own offset {where}", str(segment["offset"]))
     if not size or size % page or offset + size > file_bytes:
-        expected = f"pages of {page} bytes up to the end of the file at byte {file_bytes} {where}"
+        expected = f"whole pages of {page} bytes that end within the file's {file_bytes} bytes {where}"
         raise InputError(path, None, expected, f"{size} bytes")
     if not record_bytes:
-        raise InputError(path, None, f"records of some bytes {where}", "0")
+        raise InputError(path, None, f"records of 1 byte or more {where}", "0")
     if not used <= capacity or header + capacity * record_bytes > size:
-        expected = f"no more records than its {size} bytes hold {where}"
+        expected = f"at most the records that {size} bytes can hold {where}"
         raise InputError(path, None, expected, f"{used} used of {capacity}, of {record_bytes} bytes each")
 
 

@@ -274,8 +274,8 @@ def describe_copy(file: RecordingFile, process: np.void) -> Iterator[str]:
         return
     moment = datetime.fromtimestamp(int(process["copied_ns"]) / 1e9, timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ")
     yield (
-        f"its counters are those of {moment}, when they were last copied from the storage of its node "
-        f"({file.storage}), which cannot be read from here. Later traffic is missing; "
+        f"its counters date from {moment}, when they were last copied from the storage of its node ({file.storage}), "
+        "which cannot be read from here. Later traffic is missing; "
         "run `ibprof collect --from-node` on that node to copy it"
     )
     if process["copy_begun_ns"] != process["copied_ns"]:

@@ -374,8 +374,8 @@ def _has_ucx(run: Profile) -> bool:
 def _advise_port(run: Profile, port: Port) -> str:
     if run.is_of_nccl:
         return (
-            f"Use it: NCCL_IB_HCA={port.device}:{port.port}, and neither NCCL_IB_DISABLE nor NCCL_NET=Socket; with "
-            "NCCL_DEBUG=INFO, NCCL prints NET/IB."
+            f"Use it: set NCCL_IB_HCA={port.device}:{port.port}, unset NCCL_IB_DISABLE and any NCCL_NET=Socket; "
+            "with NCCL_DEBUG=INFO, NCCL then prints NET/IB."
         )
     device = f"UCX_NET_DEVICES={port.device}:{port.port}"
     if _is_open_mpi(run):
@@ -495,7 +495,7 @@ def _find_lost_segments(hosts: Sequence[_HostTraffic]) -> Iterator[TransferCause
         if each.find_interface() and each.retransmitted >= max(_MANY_SEGMENTS, _LOST * each.segments)
     ]
     if lossy:
-        texts = [f"{each.host.name} sent {each.retransmitted:,} of {each.segments:,} segments again" for each in lossy]
+        texts = [f"{each.host.name} resent {each.retransmitted:,} of {each.segments:,} segments" for each in lossy]
         yield TransferCause(
             "link-errors",
             f"Packets of the job's TCP connections are lost: {_join(texts)}.",
@@ -580,6 +580,6 @@ def _find_copies(run: Profile, hosts: Sequence[_HostTraffic], transfer_s: float)
         "memory-bound",
         f"Ranks of {most.host.name} copy {format_bytes(most.within)} to each other through memory, at "
         f"{format_bytes(round(most.within / transfer_s))}/s.",
-        "Fewer bytes or fewer copies help: one copy by CMA or XPMEM (kernel.yama.ptrace_scope=0), larger ranks with "
-        "threads, MPI_Win_allocate_shared.",
+        "Fewer bytes or fewer copies help: one copy by CMA or XPMEM (kernel.yama.ptrace_scope=0), fewer ranks with "
+        "more threads, or MPI_Win_allocate_shared.",
     )

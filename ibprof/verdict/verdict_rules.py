@@ -61,18 +61,17 @@ MUCH_OF_FILES = 0.5
 NO_SAMPLES = "samples of calls, which measure waiting: this profile has none"
 NO_RATE = (
     "why transfer is slow: hosts show no faster transport, no slow adapter, no errors and no other traffic. Measure "
-    "the network without the job (ib_write_bw, iperf3), and ask for limits of rates and for the switches' counters"
+    "the network without the job (ib_write_bw, iperf3), and ask the administrator for rate limits and switch counters"
 )
 NO_TIMES = "time in MPI: run again with IBPROF_TIME=1"
 NO_GPU_TIMES = (
-    "the time for which GPUs wait for NCCL: a trace of the GPUs shows it, and `ibprof nccl` shows what proxies "
-    "waited for"
+    "how long GPUs wait for NCCL: a trace of the GPUs shows it, and `ibprof nccl` shows what proxies waited for"
 )
 GPUS_COMPUTE = "GPUs may compute meanwhile."
 NO_SITES = "lines of the program: run again without IBPROF_SITES=0"
 NO_END = "the end of each rank: the run was killed"
 NO_FABRIC = "the fabric: ibprof-report LST... PROFILE puts the bytes on its links"
-NO_SPEED = "no speed of a link that carries bytes is known, so times are unknown."
+NO_SPEED = "the speeds of the loaded links are unknown, so times are unknown."
 NO_LOAD = "No link carries bytes of this traffic."
 NO_RUN = "a recorded run: this traffic has no times"
 NOT_THERE = "a run on these hosts: ranks ran on other hosts, so the run's time says nothing about these links"
@@ -377,8 +376,8 @@ class _Judge:
             unsplit = self._say_unsplit()
             return [
                 self._say_links(),
-                f"Each rank sends {times.messages:,.0f} messages of {format_bytes(round(times.message_bytes))}, mean, "
-                f"and spends {format_seconds(times.message_s)} on each{' in split time' if unsplit else ''}: "
+                f"Each rank sends {times.messages:,.0f} messages of {format_bytes(round(times.message_bytes))} on "
+                f"average and spends {format_seconds(times.message_s)} on each{' in split time' if unsplit else ''}: "
                 "latency decides, not the links' rate. Fewer, larger messages would help.",
                 "" if self._on_host_share() < 1 - WORTH_HAVING else "All of them stay within hosts.",
                 unsplit,

@@ -271,9 +271,9 @@ def explain_unsplit(measured: MeasuredWaiting, operations: Sequence[str]) -> tup
     elif operations[operation].startswith("nccl") and float(unsplit[chosen].sum()) >= 0.99 * stay:
         reason = "NCCL's calls are split only for all-reduce, all-gather and reduce-scatter on complete rings"
     elif not stay:
-        reason = "no sample of it has the records of all its ranks"
+        reason = "no sample of these calls has the records of all ranks"
     elif float(unsplit[chosen].sum()) / stay < shares.unsplit_s[rows].sum() / shares.time_s[rows].sum() / 2:
-        reason = "its long calls are rare, and the samples lack them"
+        reason = "long calls are rare there, and the samples lack them"
     else:
         reason = "the waiting is unknown, because clocks of hosts are uncertain or messages have no sample"
     return (operation, site), reason, float(unsplit_s[most] / unsplit_s.sum())

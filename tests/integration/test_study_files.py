@@ -103,7 +103,7 @@ def test_help_names_all_that_a_study_may_say(capsys: pytest.CaptureFixture[str])
         (
             {"jobs": [{"name": "a", "role": "profile", "profile": "study.yaml", "jitter": 0.1}]},
             3,
-            "absent, since a time line",
+            "absent, since recorded times",
         ),
         (
             {"jobs": [{"name": "a", "role": "pairs", "bytes": "4 B", "reads": "4 GiB"}]},
@@ -140,7 +140,7 @@ def test_help_names_all_that_a_study_may_say(capsys: pytest.CaptureFixture[str])
         (
             {"vary": [{"routing": ["static", "adaptive"]}]},
             3,
-            "vary to be a mapping with by, the columns of means.csv that vary",
+            "vary to be next to a key by, the list of varied columns of means.csv",
         ),
         ({"vary": [{"colour": "red"}], "by": ["routing"]}, 3, "vary to be made of routing, servers"),
         ({"vary": [{"jobs": {"gpu": {}}}], "by": ["routing"]}, 3, "vary.jobs to be made of io, mpi, found 'gpu'"),
@@ -149,7 +149,7 @@ def test_help_names_all_that_a_study_may_say(capsys: pytest.CaptureFixture[str])
         (
             {"vary": 5 * [{"hardware": {"switch_ns": list(range(10))}}], "by": ["routing"]},
             3,
-            "of at most 10000 variants",
+            "at most 10000 variants",
         ),
         ({"cases": [{"measured": ["io", "nobody"]}], "by": ["routing"]}, 3, "one of io, mpi"),
         ({"by": ["colour"]}, 3, "by to be one of fabric, routing"),
@@ -169,8 +169,8 @@ def test_bad_studies(
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        (["--packet", "20000"], "--packet: expected at most 16384, found 20000: the study parameters also has lanes"),
-        (["--lane", "4096"], "--lane: expected at least 8192, found 4096: the study parameters also has packets of"),
+        (["--packet", "20000"], "--packet: expected at most 16384, found 20000: the study parameters has lanes"),
+        (["--lane", "4096"], "--lane: expected at least 8192, found 4096: the study parameters has packets of"),
     ],
 )
 def test_packets_that_fit_in_no_lane_of_a_study(

@@ -142,7 +142,7 @@ def test_lines_in_an_archive(build: Build, tmp_path: Path) -> None:
         assert f'"{site.name}"' in printed.stdout
     without = read_recording(tmp_path / "recording")
     assert without.sites_without_lines == (
-        f"call sites without lines in {program}: it cannot be read: no such file or directory",
+        f"call sites without line numbers in {program}: it cannot be read: no such file or directory",
     )
     assert {site.name for site in without.sites} == {f"{program.name}+{site.address:#x}" for site in without.sites}
 
@@ -157,7 +157,7 @@ def test_sites_of_a_program_without_debug_information(
     assert "main" in {site.function for site in run.sites}
     assert main(["info", str(tmp_path / "recording")]) == 0
     reason = "it has no debug information: compile it with -g, or install its debug file"
-    assert f"  call sites without lines in {program}: {reason}\n" in capsys.readouterr().out
+    assert f"  call sites without line numbers in {program}: {reason}\n" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize("name", [SYSTEM, MPICH_SYSTEM])

@@ -55,7 +55,7 @@ def test_every_output_names_it(system_mpi: Mpi, build: Build, tmp_path: Path) ->
     assert set(found) == {"operation", "region", "calls", "least_bytes", "seen_bytes", "on_host"}
     assert (found["operation"], found["on_host"]) == ("BCAST", True)
     least, seen = format_bytes(found["least_bytes"]), format_bytes(found["seen_bytes"])
-    said = f"MPI_Bcast: {found['calls']} calls must send at least {least} between ranks, of which {seen} were seen"
+    said = f"MPI_Bcast: {found['calls']} calls must send at least {least} between ranks; {seen} were seen"
     assert done.stderr.splitlines()[-1] == (
         f"ibprof: fewer bytes were seen than calls must send: MPI_Bcast {seen} of {least}; "
         "the rest stayed on hosts: MPI moved it through memory (as coll/sm does)"
@@ -78,7 +78,7 @@ def test_doctor_tries_collectives_with_the_settings_of_the_command(
     if asked:
         (bcast,) = [each for each in said if "MPI_Bcast" in each]
         assert re.fullmatch(
-            r"in a trial of 2 ranks, MPI_Bcast: 4 calls must send at least 263 kB between ranks, of which \S+ k?B were "
+            r"in a trial of 2 ranks, MPI_Bcast: 4 calls must send at least 263 kB between ranks; \S+ k?B were "
             r"seen; the rest stayed on hosts: MPI moved it through memory \(as coll/sm does\)",
             bcast,
         )

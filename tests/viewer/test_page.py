@@ -112,7 +112,7 @@ def test_operations_of_which_bytes_are_missing_are_named_below_the_picture(open_
     opened = open_view([TESTBED, str(tmp_path / "profile.otf2")])
     named = opened.page.locator("#coverage p", has_text="MPI_Bcast")
     assert named.inner_text() == (
-        "Not seen: MPI_Bcast: 1 call must send at least 5 kB between ranks, of which 99 B were seen; "
+        "Not seen: MPI_Bcast: 1 call must send at least 5 kB between ranks; 99 B were seen; "
         "MPI sent the rest by a path that ibprof does not see"
     )
     assert named.is_visible()

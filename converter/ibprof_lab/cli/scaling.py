@@ -81,8 +81,8 @@ def _build(arguments: argparse.Namespace) -> Callable[[], None]:
 
 def _parser() -> argparse.ArgumentParser:
     description = (
-        "How many processes are worth it: speed-up, half-peak and maximum of an application on a cluster, by the model "
-        "of Kredel et al. (slides of ISC'13), with communication as computed or as recorded."
+        "Predict how many processes are worth it: speed-up, half-peak and maximum of an application on a cluster, by "
+        "the model of Kredel et al. (slides of ISC'13). Communication is computed or recorded."
     )
     parser = make_parser(NAME, description, _EXAMPLES)
     commands = add_subcommands(parser)
@@ -204,8 +204,8 @@ def _add_cluster(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
     add("--l-peak", metavar="FLOPS", type=_parse_number, required=True, help="peak of a process, in Flop/s")
     add("--bandwidth", metavar="B", type=_parse_number, help="bandwidth of the network, in bytes/s")
-    add("--fabric", metavar="LST", type=Path, help="use the slowest host link of this fabric as bandwidth")
-    add("--delays", metavar="FILE", type=Path, help="use the slowest process in these delays as bandwidth; "
+    add("--fabric", metavar="LST", type=Path, help="take the bandwidth of this fabric's slowest host link")
+    add("--delays", metavar="FILE", type=Path, help="take the bandwidth of these delays' slowest process; "
         "measure with ibprof-latency --lengths 0,1M")  # fmt: skip
     add_unit(parser)
 

@@ -166,23 +166,23 @@ def _add_threshold(commands: Subcommands) -> None:
 def _add_advise(commands: Subcommands) -> None:
     description = (
         "Report how much two jobs slow each other down on a fabric: an MPI job, and an I/O job or a second recorded\n"
-        "one. Report the best hosts of servers and jobs, the throttle or routing that helps, and the gain."
+        "MPI job. Report the best hosts for servers and jobs, the throttle or routing that helps, and the gain."
     )
     summary = "interference of two jobs, and what would help"
     parser = add_subcommand(commands, "advise", summary, _ADVISE_EXAMPLES, description, shown=_ADVISE_SHOWN)
     add = parser.add_argument
     add("--mpi", metavar="TRAFFIC", type=type_of(parse_messages), required=True, help="messages of the MPI job: "
-        "SIZE@INTERVAL between random pairs; a profile, sent by its time line or as PROFILE@INTERVAL; or a "
+        "SIZE@INTERVAL between random pairs; PROFILE, sent at the recorded times, or PROFILE@INTERVAL; or a "
         "training step, pattern:nccl-ring:tp=8,dp=16@INTERVAL")  # fmt: skip
     add("--io", metavar="LOAD", type=type_of(parse_messages), required=True, help="requests of the I/O job: "
         "SIZE@INTERVAL, SIZE (a checkpoint without intervals), a log of Darshan (*.darshan), or the profile of a "
         "second job")  # fmt: skip
     add("--share", metavar="S", type=number_in(0, 1), default=0.5, help="share of the compute hosts for MPI; the rest "
-        "is for I/O (default: 0.5). If named hosts leave too few hosts, the share is smaller")  # fmt: skip
+        "is for I/O (default: 0.5). Named hosts of one job can reduce the other job's share")  # fmt: skip
     parser.add_argument(
         "--mpi-hosts", metavar="HOSTS", type=type_of(read_hosts),
-        help="hosts of the MPI job in place of a share: node[01-04,7],login1 or a file of such lines. For a profile: "
-             "as many hosts as its run had, in the order of their first ranks, "
+        help="hosts of the MPI job in place of a share: node[01-04,7],login1 or a file of such lines. For a profile, "
+             "name as many hosts as its run had, in the order of their first ranks, "
              f"or {DRAWN} for random hosts (default: the recorded hosts, if the fabric has them)",
     )  # fmt: skip
     parser.add_argument(
@@ -270,13 +270,13 @@ def _add_machine(parser: argparse.ArgumentParser, seeds: int = 1, needs_fabric: 
     )  # fmt: skip
     parser.add_argument(
         "--server-placement", choices=[each.value for each in ServerPlacement],
-        help="servers without names: isolated: on whole leaf switches; spread: one per leaf switch; random: on random "
-        "hosts (default: isolated)",
+        help="servers without names: on whole leaf switches (isolated, the default), one per leaf switch (spread), or "
+        "on random hosts (random)",
     )  # fmt: skip
     parser.add_argument(
         "--job-placement", choices=[each.value for each in JobPlacement], default="random-node",
-        help="jobs without named hosts: random-node: hosts sampled one by one; random-switch: whole leaf switches "
-        "(default: random-node)",
+        help="jobs without named hosts: on hosts sampled one by one (random-node, the default), or on whole leaf "
+        "switches (random-switch)",
     )  # fmt: skip
     parser.add_argument("--adaptive", action="store_true", help="adaptive routing among the shortest routes")
     _add_hardware(parser)

@@ -87,7 +87,7 @@ def _build_machine(arguments: argparse.Namespace) -> MachineOptions:
     effort = QUICK if arguments.quick else FULL if arguments.full else None
     if arguments.every_message:
         if not arguments.full:
-            raise UsageError("--every-message: expected with --full; only --full ends a measurement at a steady mean")
+            raise UsageError("--every-message: expected with --full, which ends a measurement early at a steady mean")
         effort = replace(FULL, steady=0.0)
     return MachineOptions(
         fabric=arguments.fabric,

@@ -55,7 +55,7 @@ examples:
   ibprof-topology infer delays.nc --outliers pairs.csv
   mpirun ibprof-latency measure --pairs pairs.csv --resume -o delays.nc
 
-The end of a name after -o selects the format: .tgf, .dot, .json. A .lst is a fabric for ibprof-layout and other
+The extension of a name after -o selects the format: .tgf, .dot, .json. A .lst is a fabric for ibprof-layout and other
 commands; a .fdbs with modelled routes (shortest paths) is written next to it. A .conf is Slurm's topology.conf. A .html
 shows the topology in space. A .csv has the positions in space, for ibprof-view topology.lst TRAFFIC --node-data
 positions.csv -o view.html.
@@ -74,7 +74,8 @@ _JOIN_EXAMPLES = """\
 example:
   ibprof-topology join hosts.csv cores.csv --external far -o cluster.tgf
 
-cores.csv has the delays between the cores of one host, and between these and one core of another host, `far`.
+cores.csv has the delays between the cores of one host, and between each of these cores and `far`, a core of another
+host.
 """
 
 _VIEW_EXAMPLES = """\
@@ -122,7 +123,7 @@ examples:
   mpirun ibprof-topology direct-links measured.json --between node1 node7
 
 Start a process on each host of the topology; of several processes on a host, the first one measures. With
-results of `throughput` in TOPOLOGY, more pairs can be decided. -o writes the topology with the direct links that were
+results of `throughput` in TOPOLOGY, more pairs can be tested. -o writes the topology with the direct links that were
 found, in the formats of `ibprof-topology infer`.
 """
 
@@ -187,7 +188,7 @@ def _add_infer(commands: Subcommands) -> None:
         "--outliers",
         metavar="FILE",
         type=Path,
-        help="write the pairs that deviate, for `ibprof-latency measure --pairs`",
+        help="write the outlying pairs to FILE, for `ibprof-latency measure --pairs`",
     )
     rename_option(parser, "--again", "--outliers")
     add("--accept-weak", action="store_true", help="write a .lst or .conf and end with status 0 despite weak links")
@@ -202,7 +203,7 @@ def _add_join(commands: Subcommands) -> None:
     add("outer", metavar="HOSTS", help="delays between hosts")
     add("inner", metavar="CORES", help="delays between cores of one host and a core of another host")
     add("--external", metavar="NAME", required=True, help="name of the other host's core in CORES")
-    add("--core", metavar="NAME", help="name of the core that measured HOSTS (default: the nearest)")
+    add("--core", metavar="NAME", help="name of the core that measured HOSTS (default: nearest to --external)")
     add("--method", choices=("auto", "bufe"), default="bufe", help="method of both inferences (bufe)")
     _add_bufe_epsilon(parser)
     add_unit(parser)
@@ -211,9 +212,9 @@ def _add_join(commands: Subcommands) -> None:
 
 def _add_remeasure(commands: Subcommands) -> None:
     description = (
-        "Measure again, with the topology known: outlying pairs, and a few of each class of paths (Bufe, section 2.5)."
+        "Measure pairs of a known topology again: outlying pairs, and a few pairs for each link (Bufe, section 2.5)."
     )
-    summary = "measure few pairs again, longer, on all processes of an MPI job"
+    summary = "measure a few pairs again, for longer, on all processes of an MPI job"
     parser = add_subcommand(commands, "remeasure", summary, _REMEASURE_EXAMPLES, description, build=_build)
     add, count, budget = parser.add_argument, count_in(1, 9_999), type_of(parse_budget)
     add("topology", metavar="TOPOLOGY", type=Path, help="topology as JSON, written by `ibprof-topology infer`")
@@ -221,7 +222,7 @@ def _add_remeasure(commands: Subcommands) -> None:
     add("--each", metavar="N", type=count, default=1, help="pairs per link, of different hosts if possible (1)")
     add("--budget", metavar="BUDGET", type=budget, default=(1.0, None), help="limit: a share of all pairs such as "
         "20%%, or a time such as 30s (default: no limit)")  # fmt: skip
-    add("--repetitions", metavar="N", type=count, default=11, help="measure each pair in 3 * N batches (N: 11)")
+    add("--repetitions", metavar="N", type=count, default=11, help="measure a pair in 3 * N batches (default N: 11)")
     add("--schedule", choices=("rounds", "sequential"), default="rounds", help="rounds: disjoint paths at the same "
         "time; sequential: one pair at a time (default: rounds)")  # fmt: skip
     rename_option(parser, "--sequential", "--schedule=sequential")
@@ -244,7 +245,7 @@ def _add_throughput(commands: Subcommands) -> None:
 def _add_direct_links(commands: Subcommands) -> None:
     description = (
         "Find links that delays cannot show, since a path over other links is equally long. Two hosts send while other "
-        "hosts fill a link of this path: if the two have a direct link, their rate does not fall (Bufe, section 2.2.1)."
+        "hosts fill a link of that path: with a direct link, the rate of the two does not fall (Bufe, section 2.2.1)."
     )
     summary = "links that delays cannot show, on all processes of an MPI job"
     parser = add_subcommand(commands, "direct-links", summary, _DIRECT_LINKS_EXAMPLES, description, build=_build)
@@ -262,14 +263,14 @@ def _add_stream_arguments(parser: argparse.ArgumentParser) -> None:
     add("--length", metavar="BYTES", type=type_of(parse_length), default="256K", help="bytes of a message (256K)")
     add("--window", metavar="N", type=count, default=16, help="messages in flight (16)")
     add("--seconds", metavar="S", type=number_in(0.001, 3600), default=0.5, help="seconds of one measurement (0.5)")
-    add("--repetitions", metavar="N", type=count, default=3, help="repetitions of a measurement; the best counts (3)")
+    add("--repetitions", metavar="N", type=count, default=3, help="repetitions, whose highest rate counts (3)")
     add("--dry-run", action="store_true", help="only print the number of rounds, and how long they would take")
 
 
 def _add_compare(commands: Subcommands) -> None:
     description = (
-        "Compare an inferred topology, or delays, with a plan in DOT or with the fabric's own files: wrong cables, "
-        "slow links."
+        "Compare an inferred topology, or delays, with a plan in DOT or with the fabric's own files: report wrong "
+        "cables and slow links."
     )
     summary = "differences from a plan or a fabric's files: wrong cables, slow links"
     parser = add_subcommand(
@@ -281,8 +282,8 @@ def _add_compare(commands: Subcommands) -> None:
     add("--rail", metavar="N", type=int, default=0, help="number of the rail, if REFERENCE has several rails (0)")
     add("--least", metavar="SHARE", type=parse_share, default=LEAST_DELAY, help="a link is slow if its delay exceeds "
         "the expected delay by more than this (10%%)")  # fmt: skip
-    add("--least-speed", metavar="SHARE", type=parse_share, default=LEAST_SPEED, help="a link is slow below this share "
-        "of its speed, if delays of long messages show the throughput (50%%)")  # fmt: skip
+    add("--least-speed", metavar="SHARE", type=parse_share, default=LEAST_SPEED, help="a link is slow if the "
+        "delays of long messages show less than this share of its speed (50%%)")  # fmt: skip
     add("--fail", action="store_true", help="exit with status 1 when there is a difference")
     add("-o", "--output", metavar="FILE", type=Path, action="append", default=[], help="file of the reference with its "
         "differences in colour (.dot, .svg), or of the results (.json)")  # fmt: skip
@@ -315,8 +316,8 @@ def _add_regress(commands: Subcommands) -> None:
 
 def _add_view(commands: Subcommands) -> None:
     description = (
-        "Write one HTML file that shows a topology in space, links about as long as their delays and coloured by "
-        "delay, probability or support. It opens in any browser and needs no network."
+        "Write an HTML file that shows a topology in space: a link is about as long as its delay, and coloured by "
+        "delay, probability or support. The file opens in any browser and needs no network."
     )
     summary = "a topology in space, as one HTML file"
     parser = add_subcommand(commands, "view", summary, _VIEW_EXAMPLES, description, build=_build)
@@ -342,7 +343,7 @@ def _add_method_arguments(parser: argparse.ArgumentParser) -> None:
     add(
         "--statistic",
         choices=METHOD_STATISTICS,
-        help="statistic of a pair's samples (default: median, unless both directions agree clearly better in another)",
+        help="statistic of a pair's samples (default: median, unless another clearly differs less between directions)",
     )
     add("--bootstrap", metavar="N", type=count_in(0), default=100, help="number of resampled delay matrices; an edge's "
         "support is the share of matrices that have the edge (100)")  # fmt: skip
@@ -360,13 +361,13 @@ def _add_bufe_epsilon(parser: argparse.ArgumentParser) -> None:
 
 def _add_outputs(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
-    add("-o", "--output", metavar="FILE", type=Path, action="append", default=[], help="file of the topology; its end "
-        "selects the format, see `ibprof-topology infer --help`")  # fmt: skip
+    add("-o", "--output", metavar="FILE", type=Path, action="append", default=[], help="file of the topology; the "
+        "extension selects the format, see `ibprof-topology infer --help`")  # fmt: skip
     add("--html", metavar="FILE", type=Path, action="append", dest="output", help="the topology in space: -o FILE.html")
     _add_position_arguments(parser)
     add("--json", action="store_true", help="the topology as JSON on stdout")
-    add("--speed", metavar="NAME", type=str.upper, choices=_SPEEDS, help="speed of all links (4x) of a .lst, since "
-        "delays do not show it (default: unknown)")  # fmt: skip
+    add("--speed", metavar="NAME", type=str.upper, choices=_SPEEDS, help="speed of all links of a .lst, each with four "
+        "lanes, since delays do not show it (default: unknown)")  # fmt: skip
 
 
 def _add_position_arguments(parser: argparse.ArgumentParser) -> None:

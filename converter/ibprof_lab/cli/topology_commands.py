@@ -97,7 +97,7 @@ def _build_infer(arguments: argparse.Namespace) -> Command:
             unwritten = [str(path) for path in outputs.output if path not in written.output]
             raise InconsistentError(
                 f"{delays}: the topology is not reliable: {refusal}"
-                + (f"; not written: {', '.join(unwritten)} (--accept-weak)" if unwritten else "")
+                + (f"; not written: {', '.join(unwritten)} (--accept-weak writes them)" if unwritten else "")
             )
 
     return run
@@ -184,7 +184,7 @@ def _build_direct_links(arguments: argparse.Namespace) -> Command:
 
     def finish(topology: InferredTopology, found: DirectLinkResults) -> None:
         direct = add_direct_links(topology, found.rates)
-        _write_outputs(outputs, direct, f"direct links tried on {arguments.topology}")
+        _write_outputs(outputs, direct, f"direct links tested for {arguments.topology}")
         print_result(list_direct_links(topology, found), describe_direct_links(topology, found), outputs.json, indent=1)
 
     outputs = _build_outputs(arguments)

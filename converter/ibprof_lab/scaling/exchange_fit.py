@@ -148,7 +148,7 @@ def fit_exchange(sizes: Sequence[float], processes: Sequence[int], exchanged: Se
             continue
         scored += [(_score(ExchangeForm(power, name), *points), ExchangeForm(power, name)) for power in powers]
     if not scored:
-        raise ValueError("expected bytes in all runs of one process or in none of these runs, found both")
+        raise ValueError("expected bytes in all single-process runs or in none, found both")
     best_score, best = min(scored, key=lambda each: each[0])
     bound = max(best_score * _AS_GOOD, _ROUNDING)
     logs = points[2] - np.log(best.evaluate(points[0], spoken))

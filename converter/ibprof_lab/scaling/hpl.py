@@ -158,7 +158,7 @@ _ALONE = (
 )
 _SHARED = (
     "the model predicts 16 published results, with 2 and 4 processes per node, with errors of -13% to +28%. The errors "
-    "are largest for n below 1,000 per row of the grid. Successive processes of a row are assumed to be on a node"
+    "are largest if n is below 1,000 times the grid's rows. Successive processes of a row are assumed to share a node"
 )
 
 _COPIED = 4
@@ -201,7 +201,7 @@ def query_hpl(
     if memory is not None and slots is None:
         raise UsageError("--memory needs --slots, the number of processes on a node")
     if slots is not None and slots > grid[0] * grid[1]:
-        raise UsageError(f"--slots {slots}: the grid has {grid[0] * grid[1]} processes")
+        raise UsageError(f"--slots: expected at most the grid's {grid[0] * grid[1]} processes, found {slots}")
     if delays is not None:
         long = read_loggp(delays, UNITS[unit]).segments[-1]
         if not long.per_byte.low > 0:
@@ -244,7 +244,7 @@ def print_hpl(console: Console, document: dict[str, Any]) -> None:
     console.print(
         Text(
             f"HPL with n = {document['n']:g} on {rows} x {columns} processes: {add_interval(texts)}, "
-            f"{document['share_of_rate']:.1%} of their rate in matrix products.",
+            f"{document['share_of_rate']:.1%} of the processes' rate in matrix products.",
             style="bold",
         )
     )

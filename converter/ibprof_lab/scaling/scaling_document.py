@@ -35,7 +35,7 @@ Document = dict[str, Any]
 NOT_MEANT = (
     "b_eff is not the bandwidth of a link, of a host, nor of a bisection: it is the one bandwidth that would explain "
     "R_max if all bytes of a system passed through it. It grows with the number of processes",
-    "R_max per core is not a peak: it contains the time of communicating",
+    "R_max per core is not a peak: communication is a part of its time",
     "a rank correlation is not a cause: both quantities are computed from R_max, which also decides the list's rank",
 )
 """Sentences that prevent wrong readings of the numbers of a TOP500-like list."""
@@ -267,7 +267,7 @@ def print_study(console: Console, document: Document) -> None:
             _flops(each["l_max"]),
         )
     between = document["between"]
-    title = f"measured bytes between {between}, and the processes at which scaling ends for n = {document['n']:g}"
+    title = f"measured bytes between {between}, and the number of processes that ends scaling for n = {document['n']:g}"
     show_table(console, title, table)
     for each in regions:
         if each["exchange"] and each["exchange"]["alternatives"]:

@@ -337,7 +337,7 @@ def matrix_product(n: float, cluster: Cluster, word: float = WORD) -> AnalyticKe
         ),
         notes=(
             f"slide 17 prints an x that is {PRINTED_TOO_SMALL} times smaller than its own #op, #b and #x give. Which "
-            "one the authors meant is unknown: both are shown, and the exact form follows the derivation",
+            "x the authors meant is unknown: both are shown, and the exact form has the derived x",
         ),
     )  # fmt: skip
 
@@ -370,7 +370,7 @@ def linpack(n: float, cluster: Cluster, word: float = WORD, alpha: float = ALPHA
         ),
         notes=(
             "slide 21's p_1/2 leaves out the factor 2 / (1 + log2(p) / 12) of r, and its l_max rounds the exact maximum"
-            " down to 9/10 of l_peak p_1/2; p_max is the exact one",
+            " down to 9/10 of l_peak p_1/2; its p_max is exact",
         ),
     )
 

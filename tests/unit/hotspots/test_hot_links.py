@@ -190,10 +190,10 @@ def test_what_was_not_seen_is_said() -> None:
     not_seen = report_alone(run).coverage.not_seen
     assert not_seen == (
         "5 of 8 ranks were not recorded: 2-3, 5-7; "
-        "their hosts are unknown: other hosts than n1, or the same hosts but without the library",
+        "their hosts are unknown: the ranks ran on other hosts than n1, or without the library",
         "only these operations were recorded: ALLTOALL,BCAST",
         "rank 0 did not reach MPI_Finalize: the counters end where the process ended",
-        "5 kB of rank 1 are known only in total, without peers, and are in no mark: the recording could not grow",
+        "5 kB of rank 1 are known only in total, without peers and marks: the recording could not grow",
         "recording was switched off for up to 2 s on rank 4",
         "7 B of MPI's own control messages are left out of all sums",
         "rank 0-1: osc/rdma is not seen",

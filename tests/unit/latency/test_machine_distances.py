@@ -57,7 +57,7 @@ def test_every_difference_of_stated_distances_is_a_level(capsys: pytest.CaptureF
     assert main(["infer", str(DELAYS / "numactl_hardware.out")]) == 0
     out = capsys.readouterr().out
     assert "2 switches" in out
-    assert "the delays are distances that firmware states: 10 is local memory, and 1 counts as 1 ns" in out
+    assert "the delays are distances that firmware states (10: local memory); a distance of 1 counts as 1 ns" in out
     assert "measure again" not in out
 
 
@@ -126,7 +126,7 @@ def test_gpus_behind_two_switches_are_found(name: str) -> None:
     ("name", "old", "new", "message"),
     [
         ("numactl_hardware.out", "  2:  21  21", "  2:  21", r":18: expected 4 distances of node 2, found"),
-        ("numactl_hardware.out", "node   0   1   2   3 ", "nodes", r":15: expected the line `node 0 1 ...` behind"),
+        ("numactl_hardware.out", "node   0   1   2   3 ", "nodes", r":15: expected the line `node 0 1 ...` after"),
         ("lstopo_distances.xml", 'kind="5"', 'kind="9"', r"expected distances that are latencies"),
         ("lstopo_distances.xml", 'kind="5"', 'kind="q"', r"expected XML of lstopo, found invalid literal"),
         ("lstopo_distances.xml", "0 1 2 3 </ind", "0 1 2 7 </ind", r"expected 9 distances of 3 objects, found 16"),

@@ -81,7 +81,7 @@ def test_unknown_ports_are_refused() -> None:
         ({"operation": "NONSENSE"}, "no operation 'NONSENSE'; it has BCAST, SEND"),
         ({"region": "y"}, "no region 'y'; it has main, x"),
         ({"since_start": True}, "needs --region"),
-        ({"region": "x", "since_start": True}, "no mark closed this region"),
+        ({"region": "x", "since_start": True}, "no mark closes this region"),
     ],
 )
 def test_names_that_are_not_there_are_refused(selection: dict[str, Any], message: str) -> None:

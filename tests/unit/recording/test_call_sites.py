@@ -60,7 +60,7 @@ def test_sites_of_all_kinds(program: Path) -> None:
     file = str(program.with_suffix(".c"))
     assert (sites[1].function, sites[1].file, sites[1].line) == ("send", file, 2)
     assert sites[1].inlined_in == (Frame("main", file, 6),)
-    assert notes == ("call sites without lines in /none/libx.so: it cannot be read: no such file or directory",)
+    assert notes == ("call sites without line numbers in /none/libx.so: it cannot be read: no such file or directory",)
 
 
 def test_a_program_without_build_id_must_be_older_than_the_run(program: Path) -> None:
@@ -80,7 +80,7 @@ def test_a_program_without_build_id_must_be_older_than_the_run(program: Path) ->
     (site,), (note,) = resolve_sites(recorded, began_ns)
     assert site.name == f"halo+{address:#x}"
     assert note == (
-        f"call sites without lines in {program}: it has no build ID, and was changed after the run began: "
+        f"call sites without line numbers in {program}: it has no build ID, and was changed after the run began: "
         "link it with -Wl,--build-id"
     )
 

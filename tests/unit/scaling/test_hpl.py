@@ -110,7 +110,7 @@ def test_command(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     ("more", "status", "said"),
     [
         ((), 2, "one of --bandwidth and --delays"),
-        (("--bandwidth", "5e9", "--slots", "88129"), 2, "the grid has 88128 processes"),
+        (("--bandwidth", "5e9", "--slots", "88129"), 2, "expected at most the grid's 88128 processes, found 88129"),
         (("--bandwidth", "5e9", "--memory", "1e9"), 2, "--memory needs --slots"),
         (("--bandwidth", "5e9", "--nb", "1e5"), 5, "no prediction: n = 1.18702e+07 has 119 blocks"),
         (("--delays", "none.nc"), 3, "none.nc"),

@@ -123,11 +123,11 @@ jobs:
         ("l1: calc 1000", "l1: calculate", 3, "num_ranks N, rank R {, LABEL: calc NS"),
         ("l4 requires l3", "l4 requires l9", 9, "num_ranks N, rank R {, LABEL: calc NS"),
         ("to 1 tag 5", "to 2 tag 5", 4, "a rank below 2"),
-        ("from 0 tag 5", "from 0 tag 9", 12, "a message of rank 0 with tag 9"),
-        ("c: send 4096b to 0 tag 6", "c: calc 1", 5, "a message of rank 1 with tag 6"),
+        ("from 0 tag 5", "from 0 tag 9", 12, "a message from rank 0 with tag 9"),
+        ("c: send 4096b to 0 tag 6", "c: calc 1", 5, "a message from rank 1 with tag 6"),
         ("l2 requires l1", "l2 requires l1\nl1 requires l3", 3, "operations that do not wait for each other"),
-        ("l4: calc 500", "l4: calc 1125899906842000", 6, "at most 1125899906842624 ns of computing a rank"),
-        ("send 4096b to 1", "send 1125899906842625b to 1", 4, "at most 1125899906842624 bytes of a message"),
+        ("l4: calc 500", "l4: calc 1125899906842000", 6, "at most 1125899906842624 ns of computing per rank"),
+        ("send 4096b to 1", "send 1125899906842625b to 1", 4, "a message of at most 1125899906842624 bytes"),
     ],
 )
 def test_invalid_lines_are_reported(tmp_path: Path, old: str, new: str, line: int, expected: str) -> None:
@@ -241,7 +241,7 @@ s requires c
 def test_receives_of_any_source_need_as_many_messages(tmp_path: Path) -> None:
     path = tmp_path / "trace.goal"
     path.write_text("num_ranks 2\nrank 0 {\nrecv 1b from -1\nrecv 1b from -1\n}\nrank 1 {\nsend 1b to 0\n}\n")
-    with pytest.raises(InputError, match=r"trace.goal:4: expected as many messages to rank 0 as receives \(2\), found"):
+    with pytest.raises(InputError, match=r"trace.goal:4: expected 2 messages to rank 0, one per receive, found"):
         load_goal(path)
 
 

@@ -57,7 +57,7 @@ def test_advice(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     store.write_text("".join(lines))
     assert main(["advise", *jobs, "-o", str(tmp_path / "kept")]) == 0
     told = capsys.readouterr().out
-    assert told.count("\n  all of these, where a mean did not settle: lost\n") == 1
+    assert told.count("\n  all of these: a mean did not settle: lost\n") == 1
     assert "Advice: none, since the mean latency of one job next to the other did not settle." in told
 
 
@@ -173,7 +173,7 @@ def test_a_job_that_sends_nothing_over_a_network_needs_no_longer_measurement(
     told = capsys.readouterr().out
     assert told.startswith("Advice: none. The MPI job sends nothing over the network: all messages of the job stay on")
     assert "Left out: 48 of 96 simulations (50.0%): all messages of the job stay on their hosts." in told
-    assert "\n  all of these, where a mean did not settle: all messages of the job stay on their hosts\n" in f"{told}\n"
+    assert "\n  all of these: a mean did not settle: all messages of the job stay on their hosts\n" in f"{told}\n"
 
 
 @pytest.mark.parametrize("size", ["0", "0B@1us", "12parsecs"])

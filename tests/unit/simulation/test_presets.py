@@ -111,7 +111,7 @@ def test_what_has_no_chart_is_reported(tmp_path: Path, capsys: pytest.CaptureFix
         assert "few.csv:1: expected columns" in capsys.readouterr().err
     write_table(tmp_path / "means.csv", average_seeds(list_results(make_cells(SMALL, [io(), mpi()], MPI, [1]), {})))
     assert main(["charts", str(tmp_path / "means.csv"), "-o", str(tmp_path / "figures")]) == 0
-    assert "no mean is settled, nothing is drawn" in capsys.readouterr().err
+    assert "nothing is drawn, since no mean settled" in capsys.readouterr().err
 
 
 def test_jobs_of_any_name_have_charts(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

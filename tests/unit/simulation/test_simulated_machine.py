@@ -111,7 +111,7 @@ def test_what_is_drawn_is_drawn_of_the_other_hosts(servers: ServerPlacement, job
     assert len(np.unique(taken)) == len(taken) == network.hosts
     with pytest.raises(InconsistentError, match="23 servers need more than the 22 hosts without a job"):
         assign_hosts(network, [own], 23, servers, jobs, np.random.default_rng(1))
-    with pytest.raises(InconsistentError, match="more than one use"):
+    with pytest.raises(InconsistentError, match="named more than once"):
         assign_hosts(network, [own], 1, servers, jobs, np.random.default_rng(1), server_hosts=kept[:1])
 
 
@@ -166,7 +166,7 @@ def test_a_recorded_host_is_known_by_its_port(tmp_path: Path) -> None:
         (("host01", "n2", "n3"), 4, 2, "the fabric has no 'n2', 'n3'"),
         (RAN_ON, 3, 2, "not all of its ranks were recorded"),
         (("host01", "HOST01", "host02"), 4, 2, "several of its hosts are the same host of the fabric"),
-        (RAN_ON, 4, ["host30", "host01"], "host30 is the host of a server"),
+        (RAN_ON, 4, ["host30", "host01"], "host30 is a host of a server"),
     ],
 )
 def test_a_run_that_cannot_be_where_it_was_is_drawn_and_that_is_said_once(
@@ -183,7 +183,7 @@ def test_a_run_that_cannot_be_where_it_was_is_drawn_and_that_is_said_once(
 
 def test_of_two_runs_on_the_same_hosts_one_stays(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     results = run_study(tmp_path, replayed(tmp_path), replayed(tmp_path, name="again"))
-    assert "its hosts are sampled: " + ", ".join(f"host{n} is the host of job mpi" for n in ("07", "02", "30")) in (
+    assert "its hosts are sampled: " + ", ".join(f"host{n} is a host of job mpi" for n in ("07", "02", "30")) in (
         capsys.readouterr().err
     )
     assert find_busy_hosts(results, "mpi") == set(RAN_ON)
@@ -242,7 +242,7 @@ def test_hosts_are_in_the_order_of_first_ranks(tmp_path: Path) -> None:
         ),
         ({}, {"hosts": ["host01", "n7"]}, "- host01", "job 1's hosts to be hosts of the fabric (host01, "),
         ({}, {"hosts": []}, "hosts", "job 1's hosts to be hosts such as"),
-        ({}, {"hosts": "drawn"}, "hosts", "job 1's hosts to be names, since only a profile may have the word drawn"),
+        ({}, {"hosts": "drawn"}, "hosts", "job 1's hosts to be names, since only hosts of a profile may be drawn"),
         (
             {},
             {"hosts": "host[01-02]", "share": 0.5},
@@ -360,7 +360,7 @@ def test_advice_compares_named_hosts_with_drawn_ones() -> None:
         assert writes.hosts == pairs.hosts == ()
         assigned = set_up(Cell(changed, (writes, pairs), (MPI,), MPI, 1)).clients
         assert len(assigned) == 4
-    for name in ("servers spread, one a leaf", "servers on leaves of their own"):
+    for name in ("servers spread, one per leaf", "servers on separate leaves"):
         changed, (_, pairs) = scenarios[name]
         assert (changed.servers, changed.server_hosts, pairs.hosts) == (2, (), (4, 9, 30, 31))
 

@@ -79,7 +79,7 @@ def test_a_slow_sender_is_named_with_its_link(
         assert "slow_senders" not in summary
     else:
         assert len(named) == 1
-        assert f"slow sender of mpi: {host} HCA-1: its link runs at 16 Gb/s, its peers' at 100 Gb/s" in named[0]
+        assert f"slow sender of job mpi, {host} HCA-1: its link runs at 16 Gb/s, its peers' at 100 Gb/s" in named[0]
         (sender,) = summary["slow_senders"]
         assert (sender["gbps"], sender["usual_gbps"]) == (16, 100)
         assert "goal" in role or sender["mean_us"] > 3 * sender["usual_mean_us"]

@@ -79,7 +79,7 @@ def test_a_report_names_hosts_only_where_they_are_known() -> None:
         run = make_profile([], [make_rank(0)], [make_host("n1")], world_size=4)
         return next(iter(describe_gaps(replace(run, job_hosts=hosts))))
 
-    unknown = "their hosts are unknown: other hosts than n1, or the same hosts but without the library"
+    unknown = "their hosts are unknown: the ranks ran on other hosts than n1, or without the library"
     assert say() == f"3 of 4 ranks were not recorded: 1-3; {unknown}"
     assert say("n1.x", "n2", "n3").endswith("1-3; of the job's hosts, n2, n3 left no recording; n1 left a recording")
     assert "all known hosts of the job left a recording" in say("n1")

@@ -89,10 +89,10 @@ def test_rare_waiting_that_no_sample_has_is_not_called_latency(is_on_host: bool)
     verdict = judge_run(run)
     assert (verdict.unsplit_s or 0) > 0.5 * (verdict.mpi_s or 0)
     assert verdict.kind is (VerdictKind.ON_HOST if is_on_host else VerdictKind.UNKNOWN)
-    reason = "its long calls are rare" if is_on_host else "the waiting is unknown, because clocks of hosts"
+    reason = "long calls are rare there" if is_on_host else "the waiting is unknown, because clocks of hosts"
     assert f"of MPI time is not split, most of it in MPI_Waitall: {reason}" in verdict.text
     assert (NO_PROBLEM in verdict.text) == is_on_host
     # Each rank calls from a different line.
     lines = tuple(Site("a.c", line, "main", "main") for line in range(1, 5))
     apart = replace(run, times=replace(run.times, site=run.times.rank + 1), sites=lines)
-    assert "is not split, 33% of it in MPI_Waitall: no sample of it" in judge_run(apart).text
+    assert "is not split, 33% of it in MPI_Waitall: no sample of these calls" in judge_run(apart).text

@@ -262,7 +262,7 @@ def test_other_traffic_is_what_the_job_did_not_send_or_receive() -> None:
 def test_segments_that_are_sent_again_are_lost_packets() -> None:
     hosts: HostList = [([], [make_interface()])] * 2
     lossy = {"segments": 200_000, "retransmitted": 3000}
-    assert "n0 sent 6,000 of 400,000 segments again" in first(make_run(hosts, {"eth0": EACH}, transport=lossy)).evidence
+    assert "n0 resent 6,000 of 400,000 segments" in first(make_run(hosts, {"eth0": EACH}, transport=lossy)).evidence
     assert find(make_run(hosts, {"eth0": EACH}, transport=lossy | {"retransmitted": 300})) == []
     assert find(make_run(hosts, {"eth0": EACH}, transport={"segments": 500, "retransmitted": 40})) == []
 

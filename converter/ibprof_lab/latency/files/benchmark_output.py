@@ -262,7 +262,7 @@ def _read_rows(
     header_line, header = rows[0]
     size = _find_size(header, [fields for _, fields in rows[1:]])
     if size < _FEWEST:
-        raise InputError(path, header_line, "names of hosts, then a row of each", quote_found(" ".join(header)))
+        raise InputError(path, header_line, "names of hosts, then a row for each host", quote_found(" ".join(header)))
     names = tuple(header[-size:])
     values = np.full((size, size), np.nan)
     for row, (line, fields) in enumerate(rows[1 : size + 1]):
@@ -361,7 +361,7 @@ def is_core_to_core(rows: Sequence[Sequence[str]]) -> bool:
 def _read_numactl(path: Path, lines: Lines, start: int) -> MachineTable:
     header = _HEADER.fullmatch(lines[start]) if start < len(lines) else None
     if not header:
-        raise InputError(path, start + 1, "the line `node 0 1 ...` behind the title", "none")
+        raise InputError(path, start + 1, "the line `node 0 1 ...` after the title", "none")
     nodes = header.group(1).split()
     values = np.full((len(nodes), len(nodes)), np.nan)
     for place, node in enumerate(nodes):

@@ -148,12 +148,12 @@ def _read_numpy(path: Path, unit: float) -> Delays:
         raise InputError(path, None, "an array `delays`", f"{sorted(members)}")
     values = members["delays"]
     if values.ndim not in (2, 3) or values.shape[-1] != values.shape[-2] or values.dtype.kind not in "fiu":
-        raise InputError(path, None, "numbers of the shape [n, n] or [L, n, n]", f"{values.dtype} {values.shape}")
+        raise InputError(path, None, "numbers in an array [n, n] or [L, n, n]", f"{values.dtype} {values.shape}")
     cube = np.atleast_3d(values) if values.ndim == 3 else values[None]
     hosts = members.get("hosts", np.arange(cube.shape[1]))
     lengths = members.get("lengths", np.arange(len(cube)))
     if hosts.shape != cube.shape[1:2] or lengths.shape != cube.shape[:1] or lengths.dtype.kind not in "iu":
-        raise InputError(path, None, f"hosts and lengths of {cube.shape}", f"{hosts.shape} and {lengths.shape}")
+        raise InputError(path, None, f"n hosts and L lengths as in {cube.shape}", f"{hosts.shape} and {lengths.shape}")
     if np.any(np.diff(lengths) <= 0):
         raise InputError(path, None, "lengths that ascend", quote_found(str(lengths.tolist())))
     seconds = np.multiply(cube, unit, out=cube if cube.dtype.kind == "f" else None)

@@ -254,7 +254,7 @@ def _read_hosts(paths: dict[str, Path], path: Path, processes: int) -> tuple[str
     while hosts and not hosts[-1]:
         hosts.pop()
     if len(hosts) != processes:
-        raise InputError(file, None, f"{processes} hosts, one a line, as {first} has processes", f"{len(hosts)}")
+        raise InputError(file, None, f"{processes} hosts, one on a line, for the processes of {first}", f"{len(hosts)}")
     return tuple(hosts)
 
 

@@ -177,7 +177,7 @@ def read_pairs(path: Path, labels: Sequence[str]) -> npt.NDArray[np.int64]:
                     raise InputError(path, line, "sender,receiver", quote_found(",".join(fields)))
                 for name in names:
                     if name not in known:
-                        raise InputError(path, line, f"one of {len(labels)} processes or its host", quote_found(name))
+                        raise InputError(path, line, f"one of {len(labels)} processes, or a host", quote_found(name))
                 pairs += [(one, other) for one in known[names[0]] for other in known[names[1]] if one != other]
     except (OSError, UnicodeDecodeError, csv.Error) as error:
         raise InputError(path, None, "a readable CSV file", getattr(error, "strerror", None) or str(error)) from error

@@ -104,7 +104,7 @@ class MeasurementSession:
         hosts = len({host for host, _ in self._places})
         self.say(
             f"processes: {self.size}, hosts: {hosts}, ordered pairs: {self.size * (self.size - 1):,}, "
-            f"message lengths: {len(plan.lengths)}, rounds of each: {rounds:,}; about {show_seconds(seconds)}"
+            f"message lengths: {len(plan.lengths)}, rounds per length: {rounds:,}; about {show_seconds(seconds)}"
         )
 
     def measure(self, resume: bool, choose: Chooser | None = None, search: ChooserFactory | None = None) -> int:

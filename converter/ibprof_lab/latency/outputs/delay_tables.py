@@ -83,7 +83,7 @@ def show_features(console: Console, document: Document) -> None:
     else:
         for name in ("peak", "step"):
             by_count = ", ".join(f"{pairs:,} with {count}" for count, pairs in enumerate(found[f"pairs_by_{name}s"]))
-            console.print(f"pairs by number of {name}s: {by_count} (--threshold {found[f'{name}_threshold']:.2f})")
+            console.print(f"pairs by number of {name}s: {by_count} (correlation: {found[f'{name}_threshold']:.2f})")
         _show_by_length(console, found)
     if document["clusters"] is not None:
         _show_clusters(console, document)
@@ -139,7 +139,7 @@ def show_change(console: Console, document: Document) -> None:
     console.print(
         f"both measurements have {count_of(document['processes'], 'process')} and "
         f"{count_of(len(document['lengths']), 'message length')}; "
-        f"the median pair is {_times(document['overall_ratio'])} as slow as before"
+        f"delays are {_times(document['overall_ratio'])} as long as before, median over pairs"
     )
     for key, text in (("only_before", "only before"), ("only_after", "only after")):
         if document[key]:

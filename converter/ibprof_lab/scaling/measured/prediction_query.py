@@ -239,7 +239,8 @@ def print_prediction(console: Console, document: dict[str, Any]) -> None:
         Text(
             f"{kind}: {_time(curve[-1])} with {curve[-1]['processes']} processes, an efficiency of "
             f"{curve[-1]['efficiency']:.0%} compared with {document['base']['processes']} processes; "
-            f"the time is shortest with {best['processes']}. Predictions hold for {least:g} to {most:g} processes.",
+            f"the time is shortest with {best['processes']} processes. "
+            f"Predictions hold for {least:g} to {most:g} processes.",
             style="bold",
         )
     )

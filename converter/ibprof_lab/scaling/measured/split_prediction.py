@@ -169,7 +169,7 @@ def read_runs(given: Sequence[tuple[float | None, Path]], scaling: str | None) -
     counts = sorted({run.processes for run in runs})
     if len(counts) < 2:
         raise InputError(
-            runs[-1].name, None, "runs with two numbers of processes or more", f"{len(runs)} with {counts[0]}"
+            runs[-1].name, None, "runs with two or more different numbers of processes", f"{len(runs)} with {counts[0]}"
         )
     sizes = {size for size, _ in given}
     if None in sizes:
@@ -242,7 +242,7 @@ def predict_split(
             raise InconsistentError(
                 f"no prediction: no formula fits all runs. With {p} processes the best formulas give "
                 f"{format_seconds(max(low, 0.0))} to {format_seconds(high)}, and the runs took {format_seconds(took)}. "
-                "Repeat the runs, or record more numbers of processes"
+                "Repeat the runs, or record runs with other numbers of processes"
             )
         if p not in shown:
             continue

@@ -157,7 +157,7 @@ class TimeModel:
         if len(self.runs) < LEAST_RUNS or len(counts) < LEAST_RUNS:
             raise ValueError(
                 f"expected {LEAST_RUNS} runs or more with different numbers of processes, found {len(self.runs)} with "
-                f"{', '.join(map(str, sorted(counts)))}: fewer runs do not show the error of a prediction"
+                f"{', '.join(map(str, sorted(counts)))} processes: fewer runs do not show the error of a prediction"
             )
         if min(counts) < 2:
             raise ValueError("expected runs with 2 processes or more: a single process communicates nothing")

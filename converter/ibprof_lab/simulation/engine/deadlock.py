@@ -63,7 +63,7 @@ def refuse_adaptive_deadlock(network: SimulatedNetwork) -> None:
     """
     if cycle := find_cycle(network, adaptive=True):
         raise InconsistentError(
-            f"adaptive routes can deadlock: {describe_cycle(network, cycle)}; simulate with the tables (static)"
+            f"adaptive routes can deadlock: {describe_cycle(network, cycle)}; simulate static routes"
         )
 
 

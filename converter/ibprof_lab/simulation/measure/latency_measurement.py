@@ -167,7 +167,7 @@ def _judge(latency: Latency, simulation: Simulation, all_of: bool, effort: Effor
             told = f"{100 * drift.change:+.0f}% ± {100 * drift.half:.0f} in the time that is measured"
             note = f"no steady state: the mean still changes, {told}"
             return replace(latency, is_settled=False, change=drift.change, note=note)
-        note = f"{effort.messages} messages of each client were measured, or all messages of the client"
+        note = f"{effort.messages} messages of each client were measured, or all of a client that has fewer"
         return replace(latency, is_settled=True, note=note)
     if all_of or simulation.state.stop == Stop.DONE:
         return note_all_sent(latency, effort, stay)

@@ -184,7 +184,7 @@ def note_all_sent(latency: Latency, effort: Effort, stay: bool) -> Latency:
     """Return the latency of a job that has sent all its messages, with `note` and `is_settled`. `stay`: True if all
     messages after the warm-up stayed within hosts.
     """
-    early = f"all messages were sent before each client of the other jobs had made {effort.background} requests"
+    early = f"all messages were sent while clients of the other jobs had made fewer than {effort.background} requests"
     note = "all messages were sent" if latency.messages else ON_HOSTS if stay else early
     return replace(latency, is_settled=latency.messages > 0, note=note)
 

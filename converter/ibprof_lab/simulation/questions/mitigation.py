@@ -84,8 +84,8 @@ def list_scenarios(
     if are_named or setting.job_placement is not JobPlacement.RANDOM_SWITCH:
         yield "jobs on whole leaf switches", replace(setting, job_placement=JobPlacement.RANDOM_SWITCH), sampled
     is_recorded = io.role is Role.PROFILE  # a recorded job has no servers, and its times are fixed
-    for placement, name in () if is_recorded else ((ServerPlacement.SPREAD, "servers spread, one a leaf"),
-                            (ServerPlacement.ISOLATED, "servers on leaves of their own")):  # fmt: skip
+    for placement, name in () if is_recorded else ((ServerPlacement.SPREAD, "servers spread, one per leaf"),
+                            (ServerPlacement.ISOLATED, "servers on separate leaves")):  # fmt: skip
         if setting.server_hosts or setting.server_placement is not placement:
             yield name, replace(setting, server_placement=placement, server_hosts=()), (io, mpi)
     if not setting.adaptive and can_route_adaptively(setting.network):

@@ -94,7 +94,7 @@ def format_advice(advice: Advice) -> str:
         "",
         *_format_links(advice),
         "",
-        "Changes, each simulated, ± half of a 95% interval:",
+        "Effects of single changes, simulated, ± half of a 95% interval:",
         f"  {'':34}{'MPI message':>13}{'slow-down':>21}{short:>13}{'slow-down':>21}{'its rate':>17}",
         *(_format_row(each, now) for each in advice.scenarios),
         *_format_notes(advice),
@@ -107,7 +107,7 @@ def _format_hosts(advice: Advice) -> Iterator[str]:
     if not advice.best:
         return
     is_sampled = not (advice.best.jobs[0].hosts and advice.best.jobs[1].hosts)
-    yield "Hosts of this advice" + (", of the random seed with the fastest MPI messages:" if is_sampled else ":")
+    yield "Hosts of this advice" + (", sampled with the seed of the fastest MPI messages:" if is_sampled else ":")
     for name, hosts in advice.hosts.items():
         if hosts:
             yield f"  {_NAMES[name]}: {printable(join_hosts(hosts))}"
@@ -131,7 +131,7 @@ def _format_notes(advice: Advice) -> Iterator[str]:
             names.setdefault(note, []).append(each.name)
     for note, of in names.items():
         for name in ["all of these"] if len(of) == len(advice.scenarios) else of:
-            yield f"  {name}, where a mean did not settle: {note}"
+            yield f"  {name}: a mean did not settle: {note}"
 
 
 def _format_row(scenario: Scenario, now: Scenario) -> str:
@@ -170,8 +170,8 @@ def _format_undecided(change: UndecidedChange) -> str:
         half = f"{100 * change.half:.0f}%"
         why = f"{change.scenario.name} changes the time of MPI messages by -{gain} ± {half}: too uncertain to decide"
     if change.seeds is None:
-        return f"unknown. {why}. No practical number of seeds would decide."
-    return f"unknown. {why}. About {change.seeds} seeds would decide: --seeds {change.seeds}."
+        return f"unknown. {why}. Too many seeds would be needed to decide it."
+    return f"unknown. {why}. About {change.seeds} seeds would decide it: --seeds {change.seeds}."
 
 
 def _mean(figures: BySeed) -> str:
@@ -232,7 +232,7 @@ def _format_bounds(found: Threshold) -> list[str]:
     return [
         f"  I/O-congestion threshold: about {_time(found.about_ns)}, between {_time(found.below_ns)} and "
         f"{_time(found.above_ns)}. With this pause between a request's end and the next request's start,",
-        f"    the job still has {100 * NEAR:.0f}% of its throughput without a pause",
+        f"    the job still has {100 * NEAR:.0f}% of the throughput that it has without a pause",
         f"    found with {by}",
         f"  the asymptotes cross at (time without a pause) - (time alone): {_time(found.crossing_ns)}",
         f"  threshold if only the servers' links limit the job, N S/(n B) - S/B: {_time(max(found.bound_ns, 0))}",

@@ -86,7 +86,7 @@ def draw_results(results: Iterable[Path], folder: Path, suffix: str = "png") -> 
         drawn = draw_means(rows, folder, name, suffix)
         files += drawn
         if not drawn:
-            notes.append(f"{tables[name]}: no mean is settled, nothing is drawn")
+            notes.append(f"{tables[name]}: nothing is drawn, since no mean settled")
     return files, notes
 
 

@@ -139,7 +139,7 @@ def write_run(folder: Path, cell: Cell) -> list[SlowSender]:
         ranks_recorded=None,
         hosts=(),
         not_seen=tuple(gap for each in cell.workloads if each.name in cell.running for gap in list_gaps(each)),
-        modelled=(f"all traffic is simulated, of {described}",),
+        modelled=(f"all traffic is simulated: {described}",),
         notes=(),
     )
     if cell.setting.adaptive:  # the page cannot compute loads of adaptive routes from forwarding tables
@@ -291,7 +291,7 @@ _FACTS: Mapping[str, tuple[str, str, Callable[[float], str]]] = {
     "gbps": ("its link runs at {}", "its peers' at {}", "{:.3g} Gb/s".format),
     "mean_us": ("its messages take {}", "its peers' {}", lambda us: format_seconds(us / 1e6)),
     "bytes": ("it sends {}", "its peers {}", format_bytes),
-    "last_us": ("it has sent all after {}", "its peers after {}", lambda us: format_seconds(us / 1e6)),
+    "last_us": ("it has sent all its bytes after {}", "its peers after {}", lambda us: format_seconds(us / 1e6)),
 }
 """Name and unit of a quantity -> texts for the host's value and for the median of its peers, and number format."""
 
@@ -326,7 +326,7 @@ class SlowSender:
             for key, (*parts, form) in _FACTS.items()
             if key in self.figures
         ]
-        return f"slow sender of {self.job}: {printable(self.name)}: {'; '.join(stated)}"
+        return f"slow sender of job {self.job}, {printable(self.name)}: {'; '.join(stated)}"
 
 
 def find_slow_senders(watch: Watch, unequal: Collection[str]) -> list[SlowSender]:

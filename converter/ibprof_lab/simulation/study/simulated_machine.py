@@ -178,7 +178,7 @@ class NamedHosts:
         found = [self._of_lid.get(lid) for lid in placed.lid[first, 0].tolist()]
         machines = {self._machine(host) for host in found if host is not None}
         if len(machines) == len(found):
-            adapter = f"which adapter of its host a rank uses: {describe_nic(chosen.nic)}" if chosen.nic else None
+            adapter = f"adapter of each rank: {describe_nic(chosen.nic)}" if chosen.nic else None
             notes = filter(None, (adapter, describe_other_rails(run, self._fabric)))
             ports = [self._of_lid[lid] for lid in chosen.lid[:, 0].tolist()]
             return ReplayedPorts.of(ports, recorded), tuple(f"{profile}: {note}" for note in (*placed.notes, *notes))
@@ -287,7 +287,7 @@ def stay_as_recorded(
             if not recorded.was_on_one_host:
                 replayed, told = named.find_recorded(each.profile, recorded)
                 if clashes := [
-                    f"{named.name(host)} is the host of {taken[host]}" for host in replayed.hosts if host in taken
+                    f"{named.name(host)} is a host of {taken[host]}" for host in replayed.hosts if host in taken
                 ]:
                     replayed, told = (
                         ReplayedPorts(),

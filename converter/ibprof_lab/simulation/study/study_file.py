@@ -144,7 +144,7 @@ def read_columns(reader: StudyReader, study: YamlMapping) -> tuple[str, ...]:
         raise reader.fail("by", "a list of columns of means.csv", by)
     if varies(study) and not by:
         where = "vary" if "vary" in study else "cases"
-        raise reader.fail(where, "a mapping with by, the columns of means.csv that vary", "no by")
+        raise reader.fail(where, "next to a key by, the list of varied columns of means.csv", "no by")
     names = [job["name"] for job in study["jobs"]]
     known = (*SETTING_COLUMNS, *(f"{name}_{column}" for name in names for column in ("share", *PATTERN_COLUMNS)))
     return tuple(reader.choice("by", each, known) for each in by)
@@ -348,11 +348,11 @@ def _check_role(reader: StudyReader, where: str, job: Mapping[str, Any], workloa
             allowed = f"of a job whose role is {', '.join(role.value for role in roles)}"
             raise reader.fail(f"{where}'s {key}", allowed, f"{job[key]} of {workload.role.value}")
     if job.get("hosts") == DRAWN and workload.role is not Role.PROFILE:
-        raise reader.fail(f"{where}'s hosts", f"names, since only a profile may have the word {DRAWN}", DRAWN)
+        raise reader.fail(f"{where}'s hosts", f"names, since only hosts of a profile may be {DRAWN}", DRAWN)
     if "share" in job and job.get("hosts", DRAWN) != DRAWN:
         raise reader.fail(f"{where}'s share", "absent, since the job has named hosts", job["share"])
     if job.get("jitter") and workload.follows_time_line:
-        raise reader.fail(f"{where}'s jitter", "absent, since a time line does not vary", job["jitter"])
+        raise reader.fail(f"{where}'s jitter", "absent, since recorded times do not vary", job["jitter"])
 
 
 @cache
@@ -395,7 +395,7 @@ def _refuse_small_lanes(reader: StudyReader, name: str, hardware: Hardware, vari
     """Refuse options with which a packet is larger than a lane's buffer in one of the study's variants."""
     used = [reader.numbers("hardware", each.get("hardware", YamlMapping()), hardware) for each in variants]
     least, most = min(each.lane_bytes for each in used), max(each.packet_bytes for each in used)
-    packet, lane, other = hardware.packet_bytes, hardware.lane_bytes, f"the study {name} also has"
+    packet, lane, other = hardware.packet_bytes, hardware.lane_bytes, f"the study {name} has"
     if packet > least:
         raise UsageError(f"--packet: expected at most {least}, found {packet}: {other} lanes of {least} bytes")
     if lane < most:

@@ -274,7 +274,7 @@ def expand_variations(reader: StudyReader, study: YamlMapping, job_keys: tuple[s
     axes = [read("vary", axis) for axis in vary]
     axes.append(read("cases", study.get("cases", YamlMapping())))
     if (variants := prod(map(len, axes))) > _MOST_VARIANTS:
-        raise reader.fail("vary", f"of at most {_MOST_VARIANTS} variants", variants)
+        raise reader.fail("vary", f"at most {_MOST_VARIANTS} variants", variants)
     return [_apply(study, changes) for changes in product(*axes)]
 
 

@@ -84,7 +84,7 @@ def _read(path: Path) -> tuple[list[list[Operation]], bool]:
             _add_operation(path, number, found, rank, ranks, labels)
             computed[rank] += int(found["ns"] or 0)
             if computed[rank] > _LARGEST:
-                raise InputError(path, number, f"at most {_LARGEST} ns of computing a rank", str(computed[rank]))
+                raise InputError(path, number, f"at most {_LARGEST} ns of computing per rank", str(computed[rank]))
             is_simplified |= any(int(each or 0) for each in found.group("cpu", "nic"))
             total += 1
             if total > OPERATIONS_MOST:
@@ -138,7 +138,7 @@ def _add_operation(
         if peer >= len(ranks) or (peer == ANY and found["kind"] == "send"):
             raise InputError(path, line, f"a rank below {len(ranks)}", quote_found(found["peer"]))
         if int(found["bytes"]) > _LARGEST:
-            raise InputError(path, line, f"at most {_LARGEST} bytes of a message", found["bytes"])
+            raise InputError(path, line, f"a message of at most {_LARGEST} bytes", found["bytes"])
         made = Operation(rank, line, found["kind"], int(found["bytes"]), peer, tag)
     ranks[rank].append(made)
     if label:
@@ -165,17 +165,17 @@ def _count_messages(path: Path, ranks: Sequence[Sequence[Operation]]) -> None:
         if any(ANY in (each.peer, each.tag) for each in (*receives, *sent)):
             if len(sent) != len(receives):
                 line = (receives or sent)[-1].line
-                expected = f"as many messages to rank {rank} as receives ({len(receives)})"
+                expected = f"{len(receives)} messages to rank {rank}, one per receive"
                 raise InputError(path, line, expected, str(len(sent)))
             continue
         counts = Counter((each.rank, each.tag) for each in sent)
         for each in receives:
             counts[each.peer, each.tag] -= 1
             if counts[each.peer, each.tag] < 0:
-                raise InputError(path, each.line, f"a message of rank {each.peer} with tag {each.tag}", "none")
+                raise InputError(path, each.line, f"a message from rank {each.peer} with tag {each.tag}", "none")
         for each in sent:
             if counts[each.rank, each.tag] > 0:
-                raise InputError(path, each.line, f"a receive of rank {rank} with tag {each.tag}", "none")
+                raise InputError(path, each.line, f"a receive on rank {rank} with tag {each.tag}", "none")
 
 
 def order_operations(ranks: Sequence[Sequence[Operation]]) -> tuple[list[list[Operation]], Operation | None]:

@@ -89,7 +89,7 @@ def assign_hosts(
         raise InconsistentError("the jobs' shares of the hosts add up to more than 1")
     named = [host for workload in workloads for host in workload.hosts]
     if len({*named, *server_hosts}) < len(named) + len(server_hosts):
-        raise InconsistentError("a named host has more than one use")
+        raise InconsistentError("a host is named more than once among the jobs and servers")
     at_servers = choose_servers(network, servers, server_placement, random, server_hosts, named)
     free = [leaf[~np.isin(leaf, [*at_servers, *named])] for leaf in leaves]
     compute = network.hosts - len(at_servers)
@@ -173,7 +173,7 @@ def choose_servers(
     if named:
         return np.array(named, np.int64)
     if not 0 <= servers < network.hosts:
-        raise InconsistentError(f"expected fewer than {network.hosts} servers, one a host, found {servers}")
+        raise InconsistentError(f"expected fewer than {network.hosts} servers, one per host, found {servers}")
     if servers > network.hosts - len(taken):
         raise InconsistentError(
             f"{servers} servers need more than the {network.hosts - len(taken)} hosts without a job"

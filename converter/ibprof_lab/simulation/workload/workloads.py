@@ -262,7 +262,7 @@ def list_run_notes(workloads: Iterable[Workload]) -> list[str]:
             )
         if recorded.one_of > 1:
             notes.append(
-                f"{each.profile} has too many messages: one of {recorded.one_of} messages of similar size is simulated"
+                f"{each.profile} has too many messages: one of every {recorded.one_of} of similar size is simulated"
             )
         notes += [*note_training(each.profile), *list_gaps(each)]
     return list(dict.fromkeys(notes))

@@ -221,7 +221,7 @@ def _describe_factors(factors: Floats, hosts: tuple[str, ...], near: str) -> str
     by = f"{ratio.min():.2f}" if np.ptp(ratio) < _ALIKE else f"{ratio.min():.2f} to {ratio.max():.2f}"
     return (
         f"the delays of {count_of(len(which), 'host')} ({name_some(hosts, which)}) are {by} times the delays "
-        f"of others {near}; the inference removed this factor"
+        f"of other hosts {near}; the inference removed this factor"
     )
 
 

@@ -122,7 +122,7 @@ def infer_joined(
     hosts, inside = (apply_method(chosen, each)[0].topology for each in delays)
     for name in (external, core):
         if name is not None and name not in inside.hosts:
-            raise UsageError(f"{inner} has no core {name!r}, but {', '.join(inside.hosts[:10])}")
+            raise UsageError(f"{inner}: expected a core such as {', '.join(inside.hosts[:10])}, found {name!r}")
     return join_models(hosts, inside, external, core)
 
 

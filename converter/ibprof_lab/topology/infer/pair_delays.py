@@ -64,7 +64,7 @@ def take_pair_delays(delays: Delays, length: int | None = None, statistic: str |
         return PairDelays(delays.labels, np.full((delays.processes, delays.processes), np.nan), "median", 0, ())
     if length is not None and length not in delays.lengths:
         known = ", ".join(str(each) for each in delays.lengths[:10].tolist())
-        raise UsageError(f"--length: expected one that was measured ({known}), found {length}")
+        raise UsageError(f"--length: expected a measured length ({known}), found {length}")
     chosen = statistic or _most_agreeing(delays, length)
     matrix = delays.matrix(length, chosen)
     notes: list[str] = []
@@ -86,7 +86,7 @@ def take_pair_delays(delays: Delays, length: int | None = None, statistic: str |
     row = int(delays.lengths[0]) if length is None else length
     is_stated = delays.attributes.get("source") == FIRMWARE
     if is_stated:
-        notes.append("the delays are distances that firmware states: 10 is local memory, and 1 counts as 1 ns")
+        notes.append("the delays are distances that firmware states (10: local memory); a distance of 1 counts as 1 ns")
     return PairDelays(hosts, seconds, chosen, row, (*notes, *said), is_stated)
 
 

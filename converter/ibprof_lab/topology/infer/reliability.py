@@ -182,7 +182,7 @@ def refuse(topology: InferredTopology, choice: ModelChoice) -> str | None:
         a, b = (topology.names[end] for end in topology.edge[worst])
         return (
             f"{len(weak)} of {count_of(len(topology.edge), 'link')} {'was' if len(weak) == 1 else 'were'} found again "
-            f"in less than {WEAK:.0%} of the resampled matrices, the weakest from {a} to {b} in "
+            f"in less than {WEAK:.0%} of the resampled matrices; the weakest link, from {a} to {b}, in "
             f"{topology.support[worst]:.0%}"
         )
     if choice.candidate.model == "direct":
@@ -192,8 +192,8 @@ def refuse(topology: InferredTopology, choice: ModelChoice) -> str | None:
     if choice.levels is not None and choice.levels.hidden:
         step, hidden = format_seconds(choice.levels.clock_step), choice.levels.hidden
         return (
-            f"delays are multiples of {step}, and many differ from the model by one such step or more: errors of the "
-            f"clock may hide {count_of(hidden, 'more switch')}"
+            f"delays are multiples of {step}, the clock's step, and many deviate from the model by a step or more: "
+            f"these errors may hide {count_of(hidden, 'more switch')}"
         )
     return _refuse_single_hosts(topology, choice.outliers, choice.measured)
 

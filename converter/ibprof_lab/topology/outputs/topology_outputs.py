@@ -156,9 +156,9 @@ def describe_inference(
     weak = np.flatnonzero(topology.support < WEAK)
     for edge in weak[np.argsort(topology.support[weak], kind="stable")][:_SHOWN_WEAK].tolist():
         a, b = (topology.names[end] for end in topology.edge[edge])
-        yield f"weak: {a} to {b}, support {topology.support[edge]:.2f}"
+        yield f"weak link: {a} to {b}, support {topology.support[edge]:.2f}"
     if len(weak) > _SHOWN_WEAK:
-        yield f"weak: and {len(weak) - _SHOWN_WEAK} more"
+        yield f"and {len(weak) - _SHOWN_WEAK} more weak links"
     if again:
         yield f"measure again: {count_of(again, 'pair')} (--outliers FILE writes them)"
 

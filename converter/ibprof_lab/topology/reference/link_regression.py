@@ -153,7 +153,7 @@ def regress_files(
     """
     graph = None if is_fabric(topology) else read_graph(topology)
     if graph is not None and graph.directed:
-        raise UsageError(f"{topology}: arcs of one direction have no common latency")
+        raise UsageError(f"{topology}: expected links, found arcs of one direction; infer by another method")
     reference = read_reference(topology) if graph is None else take_topology(topology, graph)
     rates = reference.gbps if gbps is None else np.where(reference.gbps > 0, reference.gbps, gbps)
     values = take_pair_delays(read_host_delays(delays, unit), length, "median")
@@ -226,7 +226,7 @@ def describe_regression_lines(links: RegressedLinks) -> Iterator[str]:
         latency = "unknown" if isnan(seconds) else f"{seconds * 1e6:.4g} µs"
         yield f"  {reference.names[a]} to {reference.names[b]}: {latency}"
     if count > _SHOWN_LINKS:
-        yield f"  and {count - _SHOWN_LINKS} more: --json, -o latencies.csv"
+        yield f"  and {count - _SHOWN_LINKS} more: --json or -o latencies.csv has all"
     if hidden := int(np.isnan(found.latency_seconds).sum()):
         yield f"unknown: the latencies of {count_of(hidden, 'link')}; the delays determine at most sums of latencies"
 

@@ -194,7 +194,7 @@ def add_direct_links(topology: InferredTopology, found: Iterable[BlockedRates]) 
 _WORDS = {
     Finding.DIRECT: "a direct link",
     Finding.NONE: "no direct link",
-    Finding.UNKNOWN: "unknown, since the link may carry all pairs",
+    Finding.UNKNOWN: "unknown, since the filled link may carry all pairs at full rate",
 }
 
 
@@ -211,7 +211,7 @@ def describe_direct_links(topology: InferredTopology, found: DirectLinkResults) 
         )
     if found.left_out:
         yield (
-            f"not tried: {count_of(found.left_out, 'pair')}; a test needs a certain path over several links, and "
+            f"not tried: {count_of(found.left_out, 'pair')}; a test needs a known path over several links, and "
             "other hosts that can fill one of these links"
         )
 

@@ -173,7 +173,7 @@ def test_what_it_refuses(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> 
     line = write_runs(tmp_path, strong, (4,))
     write_archive(make_run(4, strong, 1.01), tmp_path / "again.otf2")
     assert main([*line, str(tmp_path / "again.otf2")]) == 3
-    assert "expected runs with two numbers of processes or more, found 2 with 4" in capsys.readouterr().err
+    assert "expected runs with two or more different numbers of processes, found 2 with 4" in capsys.readouterr().err
     assert main([*write_runs(tmp_path, strong), "--processes", "64"]) == 5
     assert "no prediction: 64 processes are beyond the range of 2 to 32" in capsys.readouterr().err
 
@@ -248,7 +248,7 @@ def test_runs_that_no_formula_fits(capsys: pytest.CaptureFixture[str], tmp_path:
         assert main([*line, *wanted]) == 5
         error = capsys.readouterr().err
         assert "no prediction: no formula fits all runs. With 4 processes the best formulas give " in error
-        assert "and the runs took 2.3 s. Repeat the runs, or record more numbers of processes" in error
+        assert "and the runs took 2.3 s. Repeat the runs, or record runs with other numbers of processes" in error
 
 
 def test_the_same_run_twice_is_no_repeated_run(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
