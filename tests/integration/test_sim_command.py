@@ -111,7 +111,7 @@ def test_a_collective_goes_on_until_its_duration_is_known(tmp_path: Path, capsys
     study = write_study(tmp_path, jobs=jobs, measured="mpi", effort={"messages": 2000, "precision": 0.1})
     assert main(["run", str(study), "-o", str(tmp_path / "out"), "--workers", "1"]) == 0
     for cell in json.loads((tmp_path / "out" / "summary.json").read_text())["cells"]:
-        assert cell["note"] == "the interval is narrow enough"
+        assert cell["note"] == "the mean's interval is narrow enough"
         assert cell["operation_half_us"] <= 0.1 * cell["operation_us"]
         assert cell["half_interval_us"] <= 0.1 * cell["mean_us"]
     assert cell["operations"] > 20
@@ -135,7 +135,7 @@ def test_messages_that_never_arrive_are_no_result(tmp_path: Path, capsys: pytest
     assert main(["run", str(study), "-o", str(tmp_path / "out"), "--workers", "1"]) == 0
     assert "no settled mean" in capsys.readouterr().err
     (cell,) = json.loads((tmp_path / "out" / "summary.json").read_text())["cells"]
-    assert (cell["mean_us"], cell["note"]) == (None, "given up after 100000 packet hops")
+    assert (cell["mean_us"], cell["note"]) == (None, "not settled after 100000 packet hops")
 
 
 def test_a_study_that_varies_something(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -251,7 +251,7 @@ def test_sizes_of_1_byte_and_1_tb(tmp_path: Path) -> None:
     # The limit of packet-hops ends the simulation before the request of a terabyte ends, so the cell has no mean.
     assert [cell["is_settled"] for cell in cells] == [True, False]
     assert cells[1]["mean_us"] is None
-    assert "given up" in cells[1]["note"]
+    assert "not settled after" in cells[1]["note"]
 
 
 @pytest.mark.parametrize("workers", ["1", "2"])

@@ -185,7 +185,7 @@ def _add_show(commands: Subcommands) -> None:
     add("--bandwidth", action="store_true", help="show the matrix as bandwidth")
     add("--figure", dest="png", metavar="FILE", type=parse_figure, help="draw the matrix (png, svg or pdf)")
     rename_option(parser, "--png", "--figure")
-    add("--json", action="store_true", help="print JSON; with more than 512 processes, no matrix without --length")
+    add("--json", action="store_true", help="print JSON; matrices of over 512 processes need --length or --bandwidth")
 
 
 def _build_show(arguments: argparse.Namespace) -> Callable[[], None]:

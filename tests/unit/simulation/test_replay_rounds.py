@@ -115,7 +115,7 @@ def test_a_run_that_is_too_long_is_given_up(network: SimulatedNetwork, hops: flo
     latency = measure_run(network, Effort(hops=hops, messages=100_000))
     assert not latency.is_settled
     told = f"in round {number} of the recorded run: state an interval for the run"
-    assert latency.note == f"given up after {hops:g} packet hops, {told}"
+    assert latency.note == f"not settled after {hops:g} packet hops, {told}"
     assert latency.messages == (number - 1) * 4 * (EARLY + LATE)
 
 

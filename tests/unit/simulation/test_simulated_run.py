@@ -18,7 +18,7 @@ from ibprof_testing.samples.damage import ListedFabric, is_trunk
 from ibprof_testing.samples.study_files import write_study
 
 ROWS: list[Mapping[str, object]] = [
-    {"is_settled": True, "note": "the interval is narrow enough"},
+    {"is_settled": True, "note": "the mean's interval is narrow enough"},
     *[{"is_settled": False, "note": "still changes"}] * 2,
     {"is_settled": False, "note": "no message"},
 ]

@@ -49,7 +49,7 @@ def test_a_slow_core_makes_no_switch_and_hides_none(kind: str, effect: str) -> N
     sample = measure(kind, effect, 0)
     inferred = infer_sample(sample)
     assert find_splits(inferred) == sample.splits
-    assert any("times the delays of others on their switch" in note for note in inferred.topology.notes)
+    assert any("times the delays of other hosts on their switch" in note for note in inferred.topology.notes)
 
 
 @pytest.mark.parametrize("seed", [pytest.param(1, marks=pytest.mark.full), 101])
@@ -57,7 +57,7 @@ def test_slower_links_are_no_factors(seed: int) -> None:
     sample = with_errors("slow hosts", seed, is_costly=False)
     inferred = infer_sample(sample)
     assert find_splits(inferred) == sample.splits
-    assert not any("times the delays of others" in note for note in inferred.topology.notes)
+    assert not any("times the delays of other hosts" in note for note in inferred.topology.notes)
 
 
 def test_factors_of_hosts_are_found() -> None:
@@ -73,7 +73,7 @@ def test_factors_of_hosts_are_found() -> None:
 def test_no_factors_are_found_in_independent_errors() -> None:
     made = two_levels(64)
     inferred = infer_sample(Sample(disturb(made.delays(), 0.02, 0), made.splits()))
-    assert not any("times the delays of others" in note for note in inferred.topology.notes)
+    assert not any("times the delays of other hosts" in note for note in inferred.topology.notes)
 
 
 @pytest.mark.parametrize(
@@ -84,7 +84,7 @@ def test_slow_cores_of_clusters_are_no_switch_and_make_none_of_fast_ones(effect:
     sample = measure("fast and slow cores", effect, seed)
     inferred = infer_sample(sample)
     assert find_splits(inferred) == sample.splits
-    assert any("times the delays of others on their switch" in note for note in inferred.topology.notes)
+    assert any("times the delays of other hosts on their switch" in note for note in inferred.topology.notes)
 
 
 @pytest.mark.parametrize("kind", ["Zen 2", "mesh", "Zen, four dies"])
@@ -287,7 +287,7 @@ def test_a_weak_answer_ends_with_status_5(tmp_path: Path, capsys: pytest.Capture
     assert main(arguments) == 5
     out, err = capsys.readouterr()
     assert out.startswith("not reliable: ")
-    assert f"not written: {fabric} (--accept-weak)" in err
+    assert f"not written: {fabric} (--accept-weak writes them)" in err
     assert not fabric.exists()
     assert page.exists()
     assert main([*arguments, "--accept-weak"]) == 0
@@ -374,4 +374,4 @@ def test_slower_links_of_many_hosts_are_no_factors() -> None:
     sample = Sample(disturb(made.delays(), 0.08, 23), made.splits())
     inferred = infer_sample(sample)
     assert find_splits(inferred) == sample.splits
-    assert not any("times the delays of others" in note for note in inferred.topology.notes)
+    assert not any("times the delays of other hosts" in note for note in inferred.topology.notes)

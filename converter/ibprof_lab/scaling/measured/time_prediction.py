@@ -229,8 +229,8 @@ class TimeModel:
         if seconds + more > WIDEST * seconds or (seconds - less) * WIDEST < seconds:
             raise OutOfRangeError(
                 f"the recorded runs do not determine the time of {processes} processes: its 95% interval is "
-                f"{seconds - less:.3g} to {seconds + more:.3g} s. A prediction needs an interval within 1/{WIDEST:g} "
-                f"to {WIDEST:g} times its value; record more runs, or larger ones"
+                f"{seconds - less:.3g} to {seconds + more:.3g} s. It must be within 1/{WIDEST:g} to "
+                f"{WIDEST:g} times the predicted time; record more runs, or larger ones"
             )
         return PredictedTime(
             size, processes, seconds, seconds - less, seconds + more, computing, groups, processes / most

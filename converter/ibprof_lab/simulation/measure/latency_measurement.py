@@ -152,7 +152,7 @@ def _summarise(
     is_narrow = latency.half <= precision * latency.mean
     drifts = find_drift(latency.over_time).exceeds(precision)
     return replace(
-        latency, is_settled=points - cut >= 2 and is_narrow and not drifts, note="the interval is narrow enough"
+        latency, is_settled=points - cut >= 2 and is_narrow and not drifts, note="the mean's interval is narrow enough"
     )
 
 
@@ -171,7 +171,7 @@ def _judge(latency: Latency, simulation: Simulation, all_of: bool, effort: Effor
         return replace(latency, is_settled=True, note=note)
     if all_of or simulation.state.stop == Stop.DONE:
         return note_all_sent(latency, effort, stay)
-    return replace(latency, is_settled=False, note=f"given up after {effort.hops:g} packet hops")
+    return replace(latency, is_settled=False, note=f"not settled after {effort.hops:g} packet hops")
 
 
 class Rounds:
@@ -312,7 +312,7 @@ class Rounds:
         if not came:
             number = simulation.state.now // self._round + 1
             told = f"in round {number} of the recorded run: state an interval for the run"
-            return replace(latency, is_settled=False, note=f"given up after {effort.hops:g} packet hops, {told}")
+            return replace(latency, is_settled=False, note=f"not settled after {effort.hops:g} packet hops, {told}")
         if rounds < 2 or not self._is_enough(latency, sent, rounds):
             return replace(latency, note="")
         if stay:

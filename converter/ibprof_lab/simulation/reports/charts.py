@@ -110,7 +110,7 @@ def find_tables(path: Path) -> list[Path]:
         return [path]
     found = [each for each in sorted(path.rglob("*.csv")) if is_means(each)]
     if not found:
-        raise InputError(path, None, f"{MEANS} of a study in it", "none")
+        raise InputError(path, None, f"{MEANS} of a study in this folder", "none")
     return found
 
 
