@@ -14,10 +14,10 @@ LST may also be a synthetic fabric, with GBPS of each link (100 if left out):
   tree:K,N[@GBPS]                              a k-ary n-tree, routed d-mod-k
   torus:XxYx..:HOSTS[@GBPS]                    HOSTS on each switch; dimension-order routes
   codes:LEAVES,RADIX[@GBPS]                    the simulator CODES' fat-tree of three levels; routed d-mod-k
-  dragonfly:A,P,H[,GROUPS][@GBPS]              A switches a group, P hosts and H global cables a switch; minimal routes
-  scalable-unit:UNITS[:KEY=N..][@GBPS]         units of 32 GPU hosts and 8 rails, a leaf a rail; d-mod-k. KEY: hosts
+  dragonfly:A,P,H[,GROUPS][@GBPS]              A switches per group; P hosts, H global cables per switch; minimal routes
+  scalable-unit:UNITS[:KEY=N..][@GBPS]         units of 32 GPU hosts and 8 rails, one leaf per rail; d-mod-k. KEY: hosts
                                                (total; a unit has radix / 2), rails, radix (64), planes
-  rail-optimised:HOSTS[:KEY=N..][@GBPS]        the same with each rail as a subnet. KEY: rails, radix, planes
+  rail-optimised:HOSTS[:KEY=N..][@GBPS]        the same, but each rail is a subnet. KEY: rails, radix, planes
 """
 
 TRAFFIC_FORMS = """\
@@ -26,14 +26,14 @@ TRAFFIC is one of
   FILE.csv                          src_lid,dst_lid,bytes[,rail]: bytes from LID to LID; rails count from 0
                                     guid,port,bytes: bytes that ports sent, by NODE GUID; needs no routing
                                     src,dst,bytes,messages: a rank matrix of `ibprof matrix`; needs --placement
-  FOLDER, or FOLDER/*.log           files of NCCL Inspector, one a process: collectives as modelled rings
+  FOLDER, or FOLDER/*.log           files of NCCL Inspector, one per process: collectives as modelled rings
   port counters                     output of perfquery -x -l -a, ibqueryerrors --counters, or ibdiagnet's .db_csv
-  pattern:all-to-all[:BYTES]        BYTES a pair (1 if left out) between the adapters of all hosts, with --nic or
+  pattern:all-to-all[:BYTES]        BYTES per pair (1 if left out) between the adapters of all hosts, with --nic or
                                     --placement between the hosts; also shift:DISTANCE,
                                     permutation:SEED, bisect:SEED, 2dnn:SEED, 2dnndiag:SEED, 3dnn:SEED,
                                     3dnndiag:SEED, random50:SEED, randn50:SEED, each with [:BYTES]
   pattern:NAME[+NAME..]:SIZES       one step of a training job: nccl-ring or nccl-tree, pipeline, moe-alltoall, with
-                                    SIZES as tp=8,pp=4,dp=16,ep=8[,KEY=VALUE..]: gpus=8 ranks a host, hidden=12288,
+                                    SIZES as tp=8,pp=4,dp=16,ep=8[,KEY=VALUE..]: gpus=8 ranks per host, hidden=12288,
                                     layers=96, seq=2048, vocab=51200, micro=1, batches=4*pp, experts=ep, topk=2,
                                     chunks=1, sp=1, etp=tp, dtype=bf16, grad=fp32, order=tp-ep-dp-pp
 """

@@ -88,7 +88,7 @@ def test_pictures_and_the_view_say_that_they_are_static(tmp_path: Path) -> None:
     fabric = FabricOptions((SPREAD,))
     traffic = str(write_collisions(tmp_path))
     static, adaptive = (load_fabric(fabric, TrafficOptions((traffic,), adaptive=asked)) for asked in (False, True))
-    assert adaptive.subtitle == f"{static.subtitle}; static routes, though switches route adaptively"
+    assert adaptive.subtitle == f"{static.subtitle}; loads of static routes, though switches route adaptively"
     (shown,) = set(adaptive.coverage.modelled) - set(static.coverage.modelled)
     assert "the hosts that load a link are those of static routes" in shown
     modelled = load_fabric(FabricOptions((SPREAD,), routes="modelled"), TrafficOptions((traffic,)))

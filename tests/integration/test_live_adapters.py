@@ -109,5 +109,9 @@ def test_partitions_of_opensm_divide_the_adapters(tmp_path: Path, capsys: pytest
     for folder in folders:
         assert layout.main([str(folder), "--check"]) == 0
         told.append([line for line in capsys.readouterr().out.split("\n") if line.startswith("interfaces: ")])
-    assert told[0] == told[1] == ["interfaces: compute, the default: 9 of 12 adapters, by partition; without mlx5_10"]
+    assert (
+        told[0]
+        == told[1]
+        == ["interfaces: compute, the default: 9 of 12 adapters, chosen by partition; left out: mlx5_10"]
+    )
     assert told[2] == []

@@ -145,5 +145,5 @@ def test_folders_are_of_fabrics_or_of_runs_by_what_is_in_them(tmp_path: Path) ->
 def test_counters_are_no_job(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "c.csv").write_text("guid,port,bytes\n0x0002c90200400000,22,700\n")
     assert layout.main([LST, FIRST, str(tmp_path / "c.csv")]) == 2
-    assert "port counters sum over all jobs" in capsys.readouterr().err
+    assert "port counters cannot be one of several jobs" in capsys.readouterr().err
     assert report.main([FIRST, FIRST]) == 2

@@ -127,7 +127,7 @@ def test_help_names_all_that_a_study_may_say(capsys: pytest.CaptureFixture[str])
         ({"fabric": None}, 3, "fabric to be a text"),
         ({"fabric": ["xgft:1:4:1"]}, 3, "fabric to be a text, found a list"),
         ({"fabric": "xgft:2:4,4"}, 3, ": expected fabric to be possible ("),
-        ({"fabric": "xgft:1:60000:1"}, 3, "60000 hosts; one subnet has"),
+        ({"fabric": "xgft:1:60000:1"}, 3, "hosts, one for each LID, found 60000"),
         ({"fabric": "zero\0"}, 3, "fabric to be printable"),
         ({"jobs": []}, 3, "jobs to be a list of jobs, found an empty one"),
         (

@@ -57,7 +57,7 @@ def test_without_a_compiler_the_same_program_runs_in_python(tmp_path: Path, monk
     demo._copy_data("exchange", tmp_path / "program")
     said: list[str] = []
     program = demo.build_program(demo.find_open_mpi(), tmp_path, said.append)
-    assert "the same program in Python is run" in said[-1]
+    assert "the demo runs the same program in Python" in said[-1]
     mpirun = [demo.find_open_mpi(), "--oversubscribe", "--bind-to", "none", "-n", str(RANKS)]
     line = [sys.executable, "-m", "ibprof", "run", "--", *mpirun, *program]
     done = processes.run(line, cwd=tmp_path, env=os.environ | LAUNCH_ANYHOW)

@@ -235,7 +235,7 @@ def fold_busiest_link(loads: FabricLoads) -> str:
     """
     busiest = find_busiest(loads)
     if loads.traffic is None or not busiest:
-        raise UsageError("--folded: no link carries bytes whose senders are known")
+        raise UsageError("--folded: no link carries bytes of known senders")
     rail, link, end = busiest[0]
     split = load_links(loads.traffic, loads.fabric.subnets, by_region=True, by_operation=True, by_site=True)
     amounts = split.by_rail[rail][link, end].tolist()

@@ -167,7 +167,7 @@ class FabricLoads(NotebookView):
         if self.traffic and self.fabric.route_source != TABLES:
             text += f"; routes {self.fabric.route_source}"
         if self.judging_bounds:
-            text += "; static routes, though switches route adaptively"
+            text += "; loads of static routes, though switches route adaptively"
         return text
 
     @property
@@ -177,7 +177,7 @@ class FabricLoads(NotebookView):
         losses = (each for each in describe_left_out(self.coverage) if each.startswith(LEFT_OUT))
         lines = [*self.coverage.lost, *losses, *self.coverage.notes]
         if self.traffic and self.traffic.nic and MODELLED in self.traffic.nic:
-            lines.insert(0, f"adapters of the bytes: {describe_nic(self.traffic.nic)}")
+            lines.insert(0, f"adapters that send the bytes: {describe_nic(self.traffic.nic)}")
         if self.traffic and (routes := describe_routes(self.fabric.subnets)):
             lines.insert(0, routes)
         lines[:0] = describe_interfaces(self.fabric.fabrics)

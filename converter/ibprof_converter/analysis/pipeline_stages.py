@@ -216,7 +216,8 @@ def _place_jobs(fabric: RoutedFabric, demands: Sequence[Demand], options: Traffi
             placed.append(demand)
         elif len(demands) > 1:
             raise UsageError(
-                f"{name}: port counters sum over all jobs; --counters compares them with the sum of the jobs' loads"
+                f"{name}: port counters cannot be one of several jobs, because they count the bytes of all jobs; "
+                "--counters compares them with the sum of the jobs' loads"
             )
         else:
             return demand

@@ -211,7 +211,7 @@ def place_ranks(
     if best.lost_bytes:
         where = _describe_unreachable(subnets, hosts, slots.host[slots.host_of_slot[chosen]])
         raise InconsistentError(
-            f"no placement was found in which all of {demand.ranks} ranks reach each other; the best one leaves "
+            f"no placement was found that lets all of {demand.ranks} ranks reach each other; the best one leaves "
             f"{format_bytes(best.lost_bytes)} without a route: {where}"
         )
     coverage, sent = describe_coverage(demand, None, subnets, hosts), sum_exactly(demand.bytes)
@@ -336,7 +336,7 @@ def _list_gaps(
     """Yield sentences on unrecorded data, modelled data, hosts that lack adapters, and bytes without ranks."""
     yield from (f"not seen: {sentence}" for sentence in coverage.not_seen)
     if len(subnets) > 1:
-        yield f"modelled: rails of the bytes: modelled ({options.rails or adapter_policies.SPLIT})"
+        yield f"modelled: rails that carry the bytes: modelled ({options.rails or adapter_policies.SPLIT})"
     if slots.nic:
         yield f"modelled: adapter that a rank uses on its host: {describe_nic(slots.nic)}"
     if slots.nic == label_of_policy(adapter_policies.RANK):

@@ -57,7 +57,7 @@ class RingCrossings:
         """Return a sentence on the leaf switches that the ring crosses."""
         by = f"ring of channel {self.channel} ({' -> '.join(self.adapters)})"
         if self.between_rails:
-            return f"{by} cannot pass {self.between_rails} of {self.hops} hops: the adapters are on different rails"
+            return f"{by} cannot pass {self.between_rails} of {self.hops} hops: both adapters are on different rails"
         if not self.crossings:
             return f"{by} stays on its leaf switch: {count_of(self.hops, 'hop')}"
         most = sorted(self.crossings.items(), key=lambda item: (-item[1], item[0]))

@@ -97,7 +97,7 @@ def explain_change(a: RunFacts, b: RunFacts, names: tuple[str, str] = ("A", "B")
     if kind is ChangeKind.NOTHING:
         text = f"Nothing changed: {why}" + (f"; the most loaded is {_name(slower)}" if slower else "")
     elif kind is ChangeKind.UNKNOWN:
-        text = f"{what}; why is not known: {why}"
+        text = f"{what}; the reason is not known: {why}"
     else:
         text = f"{what}, {'although' if is_same and slower else 'because'} {why}"
     if slower and slower.call:
@@ -192,7 +192,7 @@ def _find_reasons(
         parts = {"hosts of the ranks": placement, "calls of the program": program}
         lacking = " and ".join(f"the {what}" for what, found in parts.items() if found is None)
         found = f"{' and '.join(each.text for each in known)}, but " if known else ""
-        return ChangeKind.UNKNOWN, f"{found}{lacking} are not known in both runs"
+        return ChangeKind.UNKNOWN, f"{found}{lacking} are unknown in at least one of the runs"
     if len(known) > 1 and a.pairs and b.pairs and a.pairs.differ(b.pairs) <= _SAME * max(a.bytes or 0, b.bytes or 0):
         # Name no change of the program if its bytes hardly changed and another reason is known.
         known = [each for each in known if each is not program]
@@ -209,7 +209,7 @@ def _join_reasons(a: RunFacts, b: RunFacts, known: Sequence[_Reason]) -> tuple[C
     if len(known) == 1:
         return known[0].kind, known[0].text + hedge
     text = " and ".join(each.text for each in known)
-    return ChangeKind.SEVERAL, f"{text}; how much each of them adds to the change is not known{hedge}"
+    return ChangeKind.SEVERAL, f"{text}; how much each reason adds to the change is not known{hedge}"
 
 
 def _find_obstacle(a: RunFacts, b: RunFacts, names: tuple[str, str]) -> tuple[ChangeKind, str] | None:

@@ -253,7 +253,7 @@ def check_rails_alike(fabrics: Sequence[Fabric], hosts: Hosts) -> Iterator[Fabri
     ):
         if len(set(sizes)) > 1:
             smallest = int(np.argmin(sizes))
-            words = f"the rails have {', '.join(map(str, sizes))} {what}"
+            words = f"the rails have different numbers of {what}: {', '.join(map(str, sizes))}"
             yield FabricFinding(FindingKind.RAILS_DIFFER, smallest, words, (f"rail {smallest}",))
 
 

@@ -126,8 +126,8 @@ class FindingKind(Enum):
         "no-lid",
         False,
         "no packet can be addressed to ports without a LID: the subnet manager has not configured them, or it has not "
-        "run at all. If no port of the fabric has a LID, commands assign synthetic LIDs and model the routes. If "
-        "some ports have one, the hosts without a LID are left out",
+        "run at all. If no port of the fabric has a LID, commands assign synthetic LIDs and model the routes; if "
+        "only some ports have a LID, hosts without a LID are left out",
     )
     SLOW_LINK = _Meaning(
         "slow-link",
@@ -144,7 +144,7 @@ class FindingKind(Enum):
     NARROW_LINK = _Meaning(
         "narrow-link",
         False,
-        "not all lanes of the link work: its cable is bad or badly plugged in. Messages on it take longer",
+        "not all lanes of the link work: its cable is bad or badly plugged in. Messages on this link take longer",
     )
     UNKNOWN_RATE = _Meaning(
         "unknown-rate",
@@ -190,8 +190,8 @@ class FindingKind(Enum):
     SKIPPED_PORTS = _Meaning(
         "skipped-ports",
         False,
-        "these switches have no cable at the same ports: a common neighbour is off or was removed, or they were cabled "
-        "so",
+        "several switches have no cable at the same port number: a common neighbour is off or was removed, or the "
+        "fabric was built so",
     )
     LOOPED_CABLE = _Meaning(
         "looped-cable",

@@ -144,7 +144,7 @@ def check_dumps(rail: int, subnet: Subnet) -> Iterator[FabricFinding]:
                 yield FabricFinding(finding, rail, f"{name}: {len(places)} {words[len(places) > 1]}", places)
     short = tuple(_find_short_tables(subnet))
     if short:
-        what = f"{subnet.tables.name}: {count_of(len(short), 'table')} without the last LIDs of most tables"
+        what = f"{subnet.tables.name}: {count_of(len(short), 'table')} without the last LIDs, which most tables have"
         yield FabricFinding(FindingKind.DAMAGED, rail, what, short)
 
 

@@ -40,12 +40,12 @@ CURED_PICTURE = "cured.png"
 
 LEFT_BEHIND = {
     "profile.otf2": "what each rank sent to whom, by region and operation (otf2-print, Vampir, ibprof info)",
-    "links.csv": "the bytes on both ends of every link",
+    "links.csv": "the bytes of every link direction",
     "nodes.csv": "hosts and switches: level, position, LIDs, ranks",
     "links.yaml": "links and nodes in one YAML file",
-    "report.txt": "the links that carry most, and who loads them",
+    "report.txt": "the most loaded links, and the ranks and calls that load them",
     "report.json": "the same for programs",
-    CURE: "a better host for each rank (ibprof-place)",
+    CURE: "a better placement of the ranks (ibprof-place)",
     "cured.json": "the report with these hosts, as JSON",
     CURED_PAGE: "the report with these hosts, as a page",
     PAGE: "the report as a page, with the network view",
@@ -114,7 +114,7 @@ def run_demo(folder: Path, report: Callable[[str], None]) -> DemoOutcome:
     program = build_program(mpirun, folder, report)
     has_pictures = importlib.util.find_spec("matplotlib") is not None
     if not has_pictures:
-        report("ibprof demo: pictures (PNG) need matplotlib, which pip install 'ibprof[lab]' brings")
+        report("ibprof demo: pictures (PNG) need matplotlib: pip install 'ibprof[lab]'")
     chain = Chain(folder, report)
     chain.run("run", "--", mpirun, "--oversubscribe", "--bind-to", "none", "-n", str(RANKS), *program)
     report(MOVED)
@@ -204,11 +204,11 @@ def build_program(mpirun: str, folder: Path, report: Callable[[str], None]) -> l
             return ["program/exchange"]
         report(f"{done.stdout}{done.stderr}".strip())
     if importlib.util.find_spec("mpi4py"):
-        report("ibprof demo: there is no compiler that works: the same program in Python is run")
+        report("ibprof demo: no working compiler was found, so the demo runs the same program in Python")
         return [sys.executable, "program/exchange.py"]
     raise MissingToolError(
-        "there is an Open MPI, but nothing to make a program for it: apt-get install gcc libopenmpi-dev, "
-        "or pip install mpi4py"
+        "Open MPI was found, but neither a working compiler nor mpi4py for the demo's program: "
+        "apt-get install gcc libopenmpi-dev, or pip install mpi4py"
     )
 
 

@@ -119,7 +119,8 @@ def _parse_threshold(text: str) -> FailCondition:
 def _parser() -> argparse.ArgumentParser:
     description = (
         "Compare two runs by operation, region, size of messages, pair of ranks and, on a fabric, link; the largest "
-        "changes come first. Runs of different size are compared by share. Status 1 when a threshold is crossed."
+        "changes come first. Runs with different numbers of ranks are compared by share of their bytes. Status 1 when "
+        "a threshold is crossed."
     )
     parser = make_parser(
         NAME,
@@ -148,7 +149,7 @@ def _parser() -> argparse.ArgumentParser:
         help="end with status 1 if this threshold is crossed, such as 'max_link>+10%%'; may be repeated",
     )
     parser.add_argument(
-        "--fabric", metavar="LST", nargs="+", default=[], help="compare links too, on this fabric; goes after A and B"
+        "--fabric", metavar="LST", nargs="+", default=[], help="also compare links, on this fabric; goes after A and B"
     )
     add_fabric_arguments(parser)
     add_row_arguments(parser)

@@ -65,7 +65,7 @@ def add_input_arguments(parser: argparse.ArgumentParser, fabric_needed: bool) ->
         nargs="+",
         metavar="LST... TRAFFIC...",
         help="LST: the fabric, as dumps of ibdiagnet, OpenSM or infiniband-diags, their folders, or the name of a "
-        "synthetic fabric; several are rails. TRAFFIC: such as a profile; several are jobs that share the network",
+        "synthetic fabric; one LST for each rail. TRAFFIC: such as a profile; one for each job on the fabric",
     )
     add_fabric_arguments(parser)
     add_row_arguments(parser)
@@ -78,7 +78,7 @@ def add_fabric_arguments(parser: argparse.ArgumentParser) -> None:
         nargs="+",
         metavar="FILE",
         default=[],
-        help="forwarding tables, one file for each LST in the same order (default: those among LST, or next to it). "
+        help="forwarding tables, one file for each LST in the same order (default: tables among or next to the LST). "
         "Before LST..., end the list with --",
     )
     parser.add_argument(
@@ -170,8 +170,8 @@ def add_adaptive_argument(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--adaptive",
         action="store_true",
-        help="add bounds and an estimate of loads if switches choose among minimal paths; the estimate decides the "
-        "verdict (default: only if a .far file lists the choices)",
+        help="also report loads for switches that choose among minimal paths: bounds, and an estimate, which decides "
+        "the verdict (default: only if a .far file lists the choices)",
     )
 
 

@@ -81,9 +81,9 @@ def main(argv: Sequence[str] | None) -> int:
         samples = _SAMPLES if arguments.samples is None else arguments.samples
         return _measure_patterns(reading_options(arguments, tuple(arguments.inputs)), samples, arguments.json)
     if arguments.check:
-        refuse_options(arguments, (*of_traffic, "routes"), "not with --check, which has no traffic")
+        refuse_options(arguments, (*of_traffic, "routes"), "not with --check, which has no traffic and no other routes")
         return _check(reading_options(arguments, tuple(arguments.inputs)), arguments.json)
-    refuse_options(arguments, ("json", "samples"), "only with --check or --patterns; -o and --yaml hold the loads")
+    refuse_options(arguments, ("json", "samples"), "only with --check or --patterns; -o and --yaml write the loads")
     fabric, traffic = fabric_options(arguments), traffic_options(arguments, flows_limit=0)
     outputs = call_with_options(LoadsOutputOptions, arguments, only_used=arguments.used)
     outputs.check(traffic.by, len(traffic.names))
@@ -151,14 +151,14 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "--check",
         action="store_true",
-        help="check the fabric instead, with no TRAFFIC: gaps in the dumps, routes that lead nowhere, links and "
-        "switches unlike others of their level; status 5 where routes cannot be trusted",
+        help="without TRAFFIC: check the fabric for gaps in the dumps, routes that lead nowhere, and links and "
+        "switches unlike others of their level; status 5 if routes cannot be trusted",
     )
     parser.add_argument(
         "--patterns",
         action="store_true",
-        help="instead of loads of TRAFFIC: compute the throughput of a pair of hosts in common patterns, as a share of "
-        "the speed of the pair's links; bisect is the effective bisection bandwidth",
+        help="without TRAFFIC: compute the throughput of a pair of hosts in common patterns, as a share of the speed "
+        "of their links; the result of bisect is the effective bisection bandwidth",
     )
     parser.add_argument(
         "--samples", metavar="N", type=int, help=f"with --patterns: samples of each pattern (default: {_SAMPLES})"
@@ -192,7 +192,7 @@ def _add_output_arguments(parser: argparse.ArgumentParser) -> None:
         help="bytes of the darkest colour, so that pictures are comparable (default: of the most loaded direction)",
     )
     add("--html", "FILE", "the view of ibprof-view: one page for any browser")
-    add("--graphml", "FILE", "a graph for networkx, Gephi, yEd: an edge for each end of a link; needs "
+    add("--graphml", "FILE", "a graph for networkx, Gephi, yEd, with an edge for each link direction; needs "
         "pip install 'ibprof[lab]'")  # fmt: skip
     add("--dot", "FILE", "the same graph for Graphviz")
     add("--tgf", "FILE", "the same graph as Trivial Graph Format")
@@ -213,6 +213,6 @@ def _add_output_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="region,operation,site",
         type=type_of(parse_columns),
         default=(),
-        help="one row for each link and region, operation or call site (file.c:LINE), or combination of these",
+        help="divide the row of each link by region, operation or call site (file.c:LINE), or by several of these",
     )
     outputs.add_argument("--used", action="store_true", help="leave out links without traffic")

@@ -290,7 +290,7 @@ def main(argv: Sequence[str] | None) -> None:
 def _parser() -> argparse.ArgumentParser:
     description = (
         "Find a rank placement with less load on the most loaded link, then on the most loaded link between switches; "
-        "compare it with other placements. The links of all rails count; a host takes one rank, or --slots ranks."
+        "compare it with other placements. All rails' links are compared; a host takes one rank, or --slots ranks."
     )
     parser = make_parser(NAME, description, _EXAMPLE, shown=_SHOWN, details=TRAFFIC_FORMS)
     add_input_arguments(parser, fabric_needed=True)
@@ -309,7 +309,10 @@ def _parser() -> argparse.ArgumentParser:
         "list such as node[01-16]; `own`: the ranks' present hosts (default: all)",
     )
     what.add_argument(
-        "--slots", metavar="N", type=int, help="most ranks per host (default: 1; for a training job, its value of gpus)"
+        "--slots",
+        metavar="N",
+        type=int,
+        help="largest number of ranks per host (default: 1; for a training job, its value of gpus)",
     )
     what.add_argument(
         "--divide-groups",
@@ -322,7 +325,7 @@ def _parser() -> argparse.ArgumentParser:
         dest="seconds",
         metavar="SECONDS",
         type=float,
-        help="time limit, which also sets the amount of search; two idle cores finish it earlier "
+        help="time limit of the search; it also sets the number of tried changes, so two idle cores end earlier "
         f"(default: {SEARCH_SECONDS:g}; above 1,024 ranks in proportion to their number, up to 60)",
     )
     outputs = parser.add_argument_group("outputs")
@@ -336,7 +339,7 @@ def _parser() -> argparse.ArgumentParser:
         metavar="C",
         type=int,
         default=1,
-        help="cores that a rank with threads takes, in the rank file (default: 1)",
+        help="number of cores of each rank in the rank file, for ranks with threads (default: 1)",
     )
     outputs.add_argument("--mpich-hostfile", metavar="FILE", type=Path, help="for MPICH: mpiexec -f FILE")
     outputs.add_argument("--mpich-hosts", metavar="FILE", type=Path, help="for MPICH: mpiexec -hosts $(cat FILE)")

@@ -107,7 +107,7 @@ def _check_lone_options(arguments: argparse.Namespace, names: Sequence[str]) -> 
         for name in names:
             if not (is_traffic(name) or Path(name).exists()):
                 raise UsageError(f"{name}: no such file")
-        raise UsageError("several jobs share a network: name its .lst before them")
+        raise UsageError("several profiles are jobs on one fabric: name its .lst before the profiles")
 
 
 def _print_text(report: JobReport, chosen: Sequence[str], full: bool) -> None:
@@ -118,7 +118,7 @@ def _print_text(report: JobReport, chosen: Sequence[str], full: bool) -> None:
     sections = describe_report(report)
     names = tuple(section.name for section in sections)
     if unknown := [name for name in chosen if name not in names]:
-        raise UsageError(f"--section {unknown[0]}: this report has {', '.join(names)}")
+        raise UsageError(f"--section {unknown[0]}: expected a section of this report: {', '.join(names)}")
     if chosen:
         print_captured(lambda console: print_sections(console, [each for each in sections if each.name in chosen]))
     elif full:
@@ -129,8 +129,8 @@ def _print_text(report: JobReport, chosen: Sequence[str], full: bool) -> None:
 
 def _parser() -> argparse.ArgumentParser:
     description = (
-        "Name the links that carry most and who loads them. Without a LST: what the profile alone can say, and what to "
-        "ask an administrator for."
+        "Name the most loaded links, and the ranks and calls that load them. Without a LST, report the profile alone, "
+        "and name the files that an administrator can provide."
     )
     parser = make_parser(NAME, description, _EXAMPLE, shown=_SHOWN, details=f"{TRAFFIC_FORMS}\n{FABRIC_FORMS}")
     add_input_arguments(parser, fabric_needed=False)
@@ -147,7 +147,7 @@ def _parser() -> argparse.ArgumentParser:
         "--section", metavar="NAME", action="append", help="print this part alone: hot, why, ...; may be repeated"
     )
     add_unrouted_argument(parser)
-    parser.add_argument("--top", metavar="N", type=parse_count, help=f"most loaded links to name (default: {TOP})")
+    parser.add_argument("--top", metavar="N", type=parse_count, help=f"number of links to name (default: {TOP})")
     parser.add_argument(
         "--rank-by",
         choices=RANKINGS,

@@ -42,9 +42,9 @@ def main(argv: Sequence[str] | None) -> None:
 
     options = FabricOptions(tuple(arguments.fabric), interfaces=arguments.interfaces)
     if (arguments.graph is None) == (not arguments.log):
-        raise UsageError("expected --graph FILE or --log FILE..., one of the two")
+        raise UsageError("expected either --graph FILE or --log FILE...")
     if arguments.log and arguments.topology:
-        raise UsageError("--topology: only with --graph; logs name network devices")
+        raise UsageError("--topology: only with --graph, because logs already name the network devices")
     read = (arguments.graph, arguments.topology, arguments.hosts, *arguments.log)
     check_files((*options.files(), *filter(None, read)), {"-o": arguments.output, "--torchrun": arguments.torchrun})
     if arguments.log:

@@ -36,7 +36,7 @@ def _build_compare(arguments: argparse.Namespace) -> Callable[[], None]:
     if unknown := [engine for engine in engines if engine not in ENGINES]:
         raise UsageError(f"--engines: expected some of {', '.join(ENGINES)}, found {quote_found(unknown[0])}")
     if arguments.routes is not None:
-        raise UsageError("--routes does not apply: the engines are compared, and the fabric's tables if it has any")
+        raise UsageError("--routes does not apply: the command compares --engines and the tables that the fabric has")
     # --help and invalid options do not need these modules, which are slow to import.
     from ibprof_converter.analysis.engine_comparison import compare_engines, describe_engines  # noqa: PLC0415
 
@@ -93,7 +93,7 @@ def _parser() -> argparse.ArgumentParser:
         "Make forwarding tables for the links of a fabric by a rule, and write them in the form that OpenSM loads.",
         _build_write,
     )
-    write.add_argument("links", metavar="LST", help="the links of the fabric, of one rail")
+    write.add_argument("links", metavar="LST", help="list of the links of one rail")
     write.add_argument(
         "--rule", choices=WRITTEN_RULES, default=WRITTEN_RULES[0], help=f"the rule (default: {WRITTEN_RULES[0]})"
     )

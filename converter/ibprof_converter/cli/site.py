@@ -86,7 +86,7 @@ def _add_ingest(commands: Subcommands) -> None:
         ingest.add_argument(f"--hash-{whose}", dest="hashed", action="append_const", const=column, help=help_)
     ingest.add_argument("--remove", action="store_true", help="delete each file of summaries once its jobs are stored")
     ingest.add_argument(
-        "--newer-than", metavar="DAYS", type=type_of(_parse_days), help="leave out older jobs, such as 90d"
+        "--newer-than", metavar="DAYS", type=type_of(_parse_days), help="leave out jobs older than DAYS, such as 90d"
     )
     _add_json(ingest)
     summary = _add(
@@ -105,7 +105,7 @@ def _add_ingest(commands: Subcommands) -> None:
 def _add_fabrics(commands: Subcommands) -> None:
     summary = "add the fabric that is valid from a day on"
     fabric = _add(commands, "fabric", summary, "dumps/ --from 2026-11-01", _add_fabric_of_day)
-    fabric.add_argument("names", metavar="LST", nargs="+", help="dumps, as for ibprof-layout; several are rails")
+    fabric.add_argument("names", metavar="LST", nargs="+", help="dumps, as for ibprof-layout; one LST for each rail")
     help_ = "first day (default: today)"
     fabric.add_argument("--from", dest="first", metavar="DAY", type=type_of(_parse_day), help=help_)
     rename_option(fabric, "--since", "--from")
@@ -207,7 +207,7 @@ def _add_upkeep(commands: Subcommands) -> None:
     expire.add_argument("--older-than", metavar="DAYS", type=type_of(_parse_days), required=True, help="such as 90d")
     summary = "write a store for each user of this machine: it has the user's jobs, and only the user can read it"
     share = _add(commands, "share", summary, "/srv/ibprof-users", _share)
-    share.add_argument("folder", metavar="DIR", type=Path, help="folder in which each user gets a folder")
+    share.add_argument("folder", metavar="DIR", type=Path, help="parent folder of the users' folders")
     summary = "make a store with a day of synthetic jobs on a fat-tree, and jobs recorded on this machine"
     demo = _add(commands, "demo", summary, "/tmp/site", _make_demo, store=False)
     demo.add_argument("folder", metavar="DIR", type=Path, nargs="?", default=Path("ibprof-site-demo"))

@@ -72,8 +72,8 @@ def main(argv: Sequence[str] | None) -> None:
 
 def _parser() -> argparse.ArgumentParser:
     description = (
-        "Write one HTML file that shows the links that carry most, and who loads them. It opens in any browser, and "
-        "makes no network request."
+        "Write one HTML file that shows the most loaded links, and the ranks and calls that load them. It opens in any "
+        "browser, and makes no network request."
     )
     parser = make_parser(NAME, description, _EXAMPLE, shown=_SHOWN, details=f"{TRAFFIC_FORMS}\n{FABRIC_FORMS}")
     add_input_arguments(parser, fabric_needed=True)
@@ -81,7 +81,7 @@ def _parser() -> argparse.ArgumentParser:
         "-o", "--output", metavar="FILE", type=Path, default=Path("view.html"), help="the file (default: %(default)s)"
     )
     add_attribute_arguments(parser)
-    compared = parser.add_argument_group("compare", "side by side with TRAFFIC, and the difference from it")
+    compared = parser.add_argument_group("compare", "TRAFFIC side by side with other traffic, and the difference")
     compared.add_argument(
         "--compare",
         metavar="TRAFFIC",

@@ -105,7 +105,7 @@ def assemble(listing: Listing) -> Fabric:
 def _explain_assumed_speeds(listing: Listing, links: _Links) -> str:
     """Return the reason why speeds are assumed; empty if the list has speeds."""
     if listing.origin is Origin.NAMES:
-        return "a scheduler's topology has none"
+        return "a scheduler's topology has no speeds"
     if (links.listed == 1).all() and listing.top_speed == _OLD_TOP_SPEED:
         return "ibdiagnet 1.x shows none above 10 Gb/s per lane"
     return ""

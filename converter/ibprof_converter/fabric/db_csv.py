@@ -133,7 +133,7 @@ def parse_db_csv(path: str | PathLike[str], data: bytes) -> Listing:
             rows += _read_link(record, nodes, ports)
     if not rows and not has_links_section(data):
         raise InputError(
-            path, None, "a section LINKS", "none; .lst, .ibnetdiscover or .net_dump of the same run have links"
+            path, None, "a section LINKS", "none; use the .lst, .ibnetdiscover or .net_dump of the same run for links"
         )
     linked = {(row.a.node_guid, row.a.port) for row in rows}
     for key, record in ports.items():

@@ -64,7 +64,7 @@ class InterfaceChoice:
         """The choice in words."""
         chosen = f"{self.choice}, the default" if self.is_default else self.choice
         total = self.adapters + self.left_out
-        return f"{chosen}: {self.adapters} of {total} adapters, by {self.by}; without {self.left_out_names}"
+        return f"{chosen}: {self.adapters} of {total} adapters, chosen by {self.by}; left out: {self.left_out_names}"
 
 
 @dataclass(frozen=True, slots=True)

@@ -72,7 +72,7 @@ def apply_lid_ranges(fabric: Fabric, ranges: LidRanges) -> Fabric:
     base = [ranges.base.get(guid) for guid in guids]
     known = [lid == expected for lid, expected in zip(fabric.port_lid.tolist(), base, strict=True)]
     if not all(known):
-        warning = f"{ranges.path}: not used, since {known.count(False)} of {len(known)} ports have another LID in it"
+        warning = f"{ranges.path}: not used, since {known.count(False)} of {len(known)} ports have other LIDs in it"
         return replace(fabric, warnings=(*fabric.warnings, warning))
     lmc: npt.NDArray[np.int32] = np.array([ranges.lmc[guid] for guid in guids], np.int32)
     return replace(fabric, port_lmc=lmc, lmc_known=True)

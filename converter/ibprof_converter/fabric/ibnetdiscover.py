@@ -306,7 +306,9 @@ def _compare_stanzas(node: _Node, log: DamageLog) -> None:
     lines = [line for port in node.links for line, _ in node.text[port] if len(node.text[port]) < node.stanzas]
     if lines:
         log.miss(
-            f"its {node.stanzas} lists of links differ: one is cut, or was made at another time", node.node_guid, lines
+            f"its {node.stanzas} lists of links differ: a list is cut, or was made at another time",
+            node.node_guid,
+            lines,
         )
 
 

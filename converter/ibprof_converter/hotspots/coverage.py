@@ -133,13 +133,13 @@ def describe_coverage(
             "link loads are sums over the job's run time along static routes; they do not show when bytes flow or queue"
         )
         if placed.rail_source.startswith(("modelled", "assumed")):
-            modelled.append(f"rails of the bytes: {placed.rail_source}")
+            modelled.append(f"rails that carry the bytes: {placed.rail_source}")
         if placed.nic and MODELLED in placed.nic:
-            modelled.append(f"adapters of the bytes: {describe_nic(placed.nic)}")
+            modelled.append(f"adapters that send the bytes: {describe_nic(placed.nic)}")
         if placed.nic and RECORDED in placed.nic:
             modelled.append(
-                "each rank is assumed to send only by the adapter that its environment names. Only measured rails show "
-                "other adapters, which UCX, for example, uses for large messages (UCX_MAX_RNDV_RAILS)"
+                "each rank is assumed to send only by the adapter that its environment names. UCX, for example, also "
+                "uses other adapters for large messages (UCX_MAX_RNDV_RAILS); only measured rails show these adapters"
             )
         if placed.rail_source == MEASURED_RAILS:
             modelled.append(
@@ -225,7 +225,7 @@ def describe_lost(subnets: Sequence[Subnet], hosts: Hosts) -> Iterator[str]:
         if fabric.synthetic_lids:
             yield f"No port of {name} has a LID: LIDs are synthetic."
         if half := int(fabric.link_half.sum()):
-            yield f"{half} of {count_of(fabric.links, 'link')} of {name} listed from one end only: the file may be cut."
+            yield f"{name} lists {half} of {count_of(fabric.links, 'link')} from one end only: the file may be cut."
         if damaged := [each for each in fabric.damage if each.kind is DamageKind.LOST]:
             yield f"{count_of(len(damaged), 'part')} of {name} cannot be used: {damaged[0].text}."
         if unlisted := int(find_unlisted(fabric, subnet.tables).sum()):

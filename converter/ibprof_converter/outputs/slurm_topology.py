@@ -53,10 +53,10 @@ def write_topology(
             hosts.setdefault(b, []).append(named[a])
         elif levels[a] and levels[b]:
             parents.setdefault(a, set()).add(b)
-    file.write(f"# Made of {_ODD.sub('_', origin)}; switches of a level that share children are one here.\n")
+    file.write(f"# Made of {_ODD.sub('_', origin)}; switches of a level with common children are one switch here.\n")
     if len(named) < len(host_of):
         left_out = len(host_of) - len(named)
-        file.write(f"# Left out: {left_out} adapters whose descriptions give no name that a host can have.\n")
+        file.write(f"# Left out: {left_out} adapters with descriptions that give no valid host name.\n")
     seen: set[str] = set()
     taken: set[str] = set()
     front: dict[str, list[str]] = {}  # name of a written switch -> GUIDs of the switches that it represents

@@ -123,7 +123,7 @@ def _split_by_rank(rank: npt.NDArray[np.int32]) -> Callable[[int], Rows]:
 
 def _name_threads(run: Profile, has_links: bool, waiting: MeasuredWaiting | None) -> Iterator[Event]:
     if has_links:
-        yield _name("process_name", _LINKS, 0, "links, share of their speed")
+        yield _name("process_name", _LINKS, 0, "links: load as a share of the speed")
     for number, host in enumerate(run.hosts, 1):
         yield _name("process_name", number, 0, printable(host.name))
     for rank in run.ranks:

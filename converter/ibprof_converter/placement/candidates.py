@@ -31,7 +31,8 @@ _ROOM = 0.005
 """A placement is called optimal if (its time - lower bound) / its time is below this."""
 
 STOPPED_BY_CLOCK = (
-    "the time limit ended the search early: more --time may give a better placement, and another run a different one"
+    "the time limit ended the search early: a larger --time may give a better placement, and the same command may give "
+    "a different one"
 )
 """Note on a search that the clock ended; left out if the placement is optimal."""
 

@@ -224,8 +224,8 @@ def _spread_ports(ports: npt.NDArray[np.int32]) -> npt.NDArray[np.int32]:
     if (most % np.maximum(count, 1)).any():
         numbers = ", ".join(str(number) for number in np.unique(count).tolist())
         raise UsageError(
-            f"--nic spread places ranks on hosts whose numbers of adapters divide {most}, found {numbers}; "
-            "expected rank or first"
+            f"--nic spread: expected numbers of adapters per host that divide {most}, found {numbers}; "
+            "use rank or first"
         )
     turn = np.arange(most) % np.maximum(count, 1)[:, np.newaxis]
     return np.take_along_axis(ports[:, 0], turn, axis=1)

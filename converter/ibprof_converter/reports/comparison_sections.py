@@ -29,7 +29,7 @@ _TITLES = {
     SITE: "By call site",
     SIZE: "By size of messages",
     PAIR: "By pair of ranks",
-    LINK: "By link direction: what its node sends",
+    LINK: "By link direction: bytes that the first node sends",
 }
 _CHANGE = "change"
 """Name of the section that the head of the page shows."""
@@ -221,7 +221,7 @@ def _describe_part(number: int, part: DimensionChange, by_share: bool, top: int)
         [("", f"the {'messages' if part.dimension == SIZE else 'bytes'} did not change")] if not part.changes else []
     )
     if same and part.changes:
-        sentences.append(("", f"{same:,} of {part.compared:,} are the same"))
+        sentences.append(("", f"{same:,} of {part.compared:,} rows are the same in both runs"))
     table = Table(f"parts.{number}.changes", tuple(columns), rows, left_out=left_out)
     return Section(
         part.dimension.replace(" ", "-"), _TITLES[part.dimension], sentences=tuple(sentences), tables=(table,)

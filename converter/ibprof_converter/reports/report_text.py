@@ -104,7 +104,7 @@ def _describe_most_loaded(report: JobReport, width: int, shown: int) -> Iterator
         busiest = max(report.run.hosts, key=lambda host: host.bytes_sent)
         sent, within = format_bytes(report.run.bytes_total), format_bytes(report.run.bytes_on_host)
         most = (
-            f"; {busiest.name} sends most to other hosts: {format_bytes(busiest.bytes_sent)}"
+            f"; {busiest.name} sends most bytes to other hosts: {format_bytes(busiest.bytes_sent)}"
             if busiest.bytes_sent
             else ""
         )

@@ -278,7 +278,7 @@ def _find_factor(text: str, metric: str, unit: str) -> float:
     if unit == "%":
         return 0.01
     if metric == "share":
-        raise UsageError(f"{text!r}: a share is in %")
+        raise UsageError(f"{text!r}: write the limit of a share in %")
     units = {"": 1.0, **_UNITS[METRICS.get(metric, ValueKind.BYTES)]}
     if unit not in units:
         known = ", ".join(each for each in units if each) or "no unit"

@@ -121,7 +121,7 @@ def parse_far(path: str | PathLike[str], data: bytes) -> AdaptiveRouting:
     for head, end in zip(heads, [*(each.start() for each in heads), len(data)][1:], strict=True):
         reading.read_switch(head, end)
     if not reading.parts:
-        raise reading.log.first_error or InputError(path, None, "LFT Definition: of a switch, with entries", "none")
+        raise reading.log.first_error or InputError(path, None, "a switch's `LFT Definition:` with entries", "none")
     return _assemble(reading)
 
 

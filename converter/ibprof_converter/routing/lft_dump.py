@@ -94,7 +94,7 @@ def _note_short_tables(
         if written.get(table) not in (None, found):
             stanzas.log.miss(f"{found} entries, but the dump states {written[table]}", stanzas.guid[table])
         elif table not in written and found and (last := int(entries.lid[end - 1])) < tops[table] - 1:
-            what = f"the table ends at LID {last:#06x}, before its last LID, {tops[table]:#06x}"
+            what = f"the table ends at LID {last:#06x}, but its header states LIDs up to {tops[table]:#06x}"
             stanzas.log.miss(what, stanzas.guid[table], [entries.line_of(end - 1)])
 
 

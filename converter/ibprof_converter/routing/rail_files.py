@@ -131,9 +131,9 @@ def find_rails(
         raise UsageError(f"{made} is a synthetic fabric: {given[0]} cannot replace its tables or LIDs")
     for what, files in (("guid2lid", named.lid_ranges), ("adaptive routing", named.adaptive)):
         if files and len(files) != len(rails):
-            raise UsageError(f"expected one file for each of {len(rails)} LST ({what}), found {len(files)}")
+            raise UsageError(f"{what}: expected one file for each of {len(rails)} LST, found {len(files)}")
     if named.tables and (len(named.tables) < len(rails) or (tables and len(named.tables) != len(rails))):
-        raise UsageError(f"expected one file for each of {len(rails)} LST (tables), found {len(named.tables)}")
+        raise UsageError(f"tables: expected one file for each of {len(rails)} LST, found {len(named.tables)}")
     completed = [_complete(rail, named, number, len(rails)) for number, rail in enumerate(rails)]
     chosen = find_name_map(name_map) if name_map is not None else next(iter(named.names), None)
     return [plane for rail in completed for plane in _split_planes(replace(rail, names=chosen or rail.names))]
@@ -233,7 +233,7 @@ def _read_folder(folder: Path, found: FolderDumps) -> list[RailFiles]:
             rails += _rails_of(path, sort_folder(path))
         rails, found.notes = _pass_over_unusable(rails, found.notes)
     if not rails:
-        expected = "a folder with dumps of a fabric, or with folders of them"
+        expected = "a folder with dumps of a fabric, or with folders of such dumps"
         raise InputError(folder, None, expected, describe_unused(found))
     return rails
 
@@ -270,7 +270,8 @@ def _rails_of(folder: Path, found: FolderDumps) -> list[RailFiles]:
     if neighbours and others:
         names = show_some([path.name for path in neighbours])
         notes.append(
-            f"{folder}: LLDP files are skipped, since there are other lists ({names}); to use them, name them alone"
+            f"{folder}: LLDP files are skipped ({names}), since there are other lists of links; "
+            "to use the LLDP files, name only these"
         )
     is_alone = len(lists) == 1
     adaptive = [find_far(links, found.adaptive) for links in lists]

@@ -75,7 +75,7 @@ def spread(
     bytes = np.ascontiguousarray(bytes, np.uint64)
     group = np.ascontiguousarray(group, np.uint32)
     if not len(source) == len(destination) == len(bytes) == len(group):
-        raise ValueError("flows: expected columns of one length")
+        raise ValueError("flows: expected columns of equal length")
     load = np.zeros((routes.network.fabric.links, 2, groups), np.uint64)
     routed = np.zeros(groups, np.uint64)
     ended = np.zeros(len(Reason), np.uint64)

@@ -58,7 +58,7 @@ def format_metrics(site: SiteQueries, first: datetime, until: datetime, jobs: in
     job_rows, link_rows = site.measure(first, until, jobs, links, JOBS_A_LINK)
     lines = list(_format_jobs(job_rows))
     name = "ibprof_link_load_bytes_per_second"
-    help_ = "Mean load that the job put on the link direction; only jobs in the store."
+    help_ = "Mean load that a job of the store put on the link direction."
     labels = ("rail", "sender", "receiver", "job_id", "user")
     lines += _format_family(name, help_, ((_choose(row, labels), row["per_s"]) for row in link_rows))
     hosts = site.find_slow_hosts(top=HOSTS)

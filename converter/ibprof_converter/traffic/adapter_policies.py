@@ -181,7 +181,7 @@ def has_choice(ports: npt.NDArray[np.int32]) -> bool:
 
 SPLIT, ROUND_ROBIN, FIRST_RAIL, SECOND_RAIL = RAIL_POLICIES
 
-MEASURED_RAILS = "measured (what was posted to queue pairs)"
+MEASURED_RAILS = "measured (bytes posted to queue pairs)"
 """Value of `Traffic.rail_source` if rails were measured."""
 
 

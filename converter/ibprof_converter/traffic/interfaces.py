@@ -130,8 +130,8 @@ def choose_interfaces(
         if not role:
             if choice == STORAGE:
                 raise UsageError(
-                    f"--interfaces {STORAGE}: adapters of this fabric differ neither by name, partition, speed nor "
-                    f"wiring; name the adapters: {_name_slots(adapters)}"
+                    f"--interfaces {STORAGE}: names, partitions, speeds and wiring do not show which adapters are for "
+                    f"storage; name these adapters: some of {_name_slots(adapters)}"
                 )
             return tuple(fabrics)
         unwanted = COMPUTE if choice == STORAGE else STORAGE

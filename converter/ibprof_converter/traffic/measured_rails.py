@@ -55,7 +55,7 @@ def why_not_measured(run: Profile, fabrics: Sequence[Fabric]) -> str | None:
     if why := describe_unmeasured(run):
         return why
     if any(fabric.plane_of for fabric in fabrics):
-        return "the planes of an adapter share its queue pairs"
+        return "the planes of an adapter share its queue pairs, so work requests do not show the plane"
     ports = lids_by_port_guid(fabrics)
     if any(guid_number(port.port_guid) in ports for host in run.hosts for port in host.ports):
         return None

@@ -221,9 +221,9 @@ def read_nccl_graphs(path: Path) -> tuple[NcclGraph, ...]:
     for graph, _, _, channels in graphs:
         for number, (nets, gpus) in enumerate(channels):
             if not gpus or len(nets) not in (0, 2):
-                found = f"{len(gpus)} and {len(nets)}"
+                found = f"{len(gpus)} GPUs and {len(nets)} network devices"
                 where = f"channel {number} of graph {graph}"
-                raise InputError(path, None, f"GPUs, and none or two network devices, in {where}", found)
+                raise InputError(path, None, f"GPUs, and 0 or 2 network devices, in {where}", found)
     return tuple(
         NcclGraph(
             graph,
@@ -276,7 +276,7 @@ def find_ring_nets(graphs: Sequence[NcclGraph], topology: NcclTopology | None) -
         raise InconsistentError("NCCL's graphs have no ring over a network: was the file dumped by a job on one host?")
     channels = [channel for channel in graph.channels if channel.nets]
     notes = (
-        [] if topology else ["network devices are assumed to be numbered like the host's ports; --topology names them"]
+        [] if topology else ["--topology is missing: network devices are assumed to be numbered like the host's ports"]
     )
     if others := [str(each.number) for each in graphs if each is not graph]:
         notes.append(f"graphs {', '.join(others)} are not rings, so their connections between hosts are left out")
@@ -362,8 +362,8 @@ def read_nccl_log(paths: Sequence[Path]) -> RingNets:
     for host in hosts:
         for channel in channels:
             if missing := [each for each in ("receive", "send") if each not in devices[host, channel]]:
-                expected = f"a line with [{missing[0]}] of channel {channel:02} on each host"
-                raise InputError(where, None, expected, f"none on {quote_found(host)}")
+                expected = f"a line with [{missing[0]}] for channel {channel:02} from each host"
+                raise InputError(where, None, expected, f"none from {quote_found(host)}")
     repeated = [f"{later} connections of other communicators or trees are left out"] if later else []
     repeated += spellings.describe()
     names = show_some(sorted(merged), 4)

@@ -45,7 +45,8 @@ def build_pattern(text: str, hosts: int) -> RankTraffic:
         forms = ", ".join(PATTERN_PREFIX + each.form for each in _PATTERNS.values())
         jobs = ", ".join(f"{PATTERN_PREFIX}{each}:SIZES" for each in TRAINING)
         raise UsageError(
-            f"{text}: unknown pattern; expected one of {forms}, and :BYTES if a pair sends more than 1 byte; or {jobs}"
+            f"{text}: unknown pattern; expected one of {forms}, each with :BYTES if a pair sends more than 1 byte, "
+            f"or one of {jobs}"
         )
     wanted = 1 if known.number else 0
     if not wanted <= len(numbers) <= wanted + 1:
@@ -56,7 +57,7 @@ def build_pattern(text: str, hosts: int) -> RankTraffic:
         raise UsageError(f"{text}: a pattern needs two hosts that can send; the fabric has {hosts}")
     source, destination = known.make(hosts, argument)
     if size < 0 or size * max(len(source), 1) >= 1 << 63:
-        raise UsageError(f"{text}: expected bytes from 0 that sum to less than 2**63")
+        raise UsageError(f"{text}: expected at least 0 bytes for each pair, and a sum below 2**63")
     return as_rank_traffic(text, source, destination, size, hosts)
 
 

@@ -346,7 +346,7 @@ def describe_agreement(agreement: Agreement, fabrics: Sequence[Fabric]) -> Itera
         f"{format_bytes(agreement.bytes_missing)} were predicted but not counted"
     )
     if agreement.correlation is not None:
-        yield f"  correlation over the link directions {agreement.correlation:.3f}"
+        yield f"  correlation of counted and predicted bytes over link directions: {agreement.correlation:.3f}"
     for title, differences in (("most from other traffic", agreement.surplus), ("most missing", agreement.deficit)):
         if differences:
             yield f"  {title}:"

@@ -103,8 +103,8 @@ def place_ranks_by_rule(
     if ranks > len(order) * slots:
         need = "a host each" if slots == 1 else f"{-(-ranks // slots)} hosts"
         raise UsageError(
-            f"--placement {rule}: {ranks} ranks need {need}, and the fabric has {len(order)}; "
-            "a file rank,host can put several ranks on one host"
+            f"--placement {rule}: {ranks} ranks need {need}, and the fabric has {len(order)} hosts; "
+            "a CSV file rank,host can put several ranks on one host"
         )
     chosen = np.repeat(order, slots)[:ranks].astype(np.int32)
     return _place_on_hosts(chosen, hosts, f"--placement {rule}")

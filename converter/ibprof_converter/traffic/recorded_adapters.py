@@ -91,7 +91,7 @@ def _note_unmatched(unmatched: Counter[tuple[str, str]]) -> Iterator[str]:
     """Yield notes on environment variables that ibprof does not evaluate, or that name no active adapter of a host."""
     for (name, text), ranks in unmatched.most_common(_MOST_NOTES):
         why = "names no adapter that was active on the host" if name in _VARIABLES else "is not read by ibprof"
-        yield printable(f"{name}={text} of {ranks} rank(s) {why}; the adapter is modelled")
+        yield printable(f"{name}={text} of {ranks} rank(s) {why}; these ranks' adapter is modelled")
     if (more := len(unmatched) - _MOST_NOTES) > 0:
         yield f"{more} more environment variables like these"
 

@@ -44,8 +44,8 @@ _SUFFIXES = (".otf2", ".ibprof", ".csv")
 UNKNOWN_PEER_REASON = "peer is no rank of MPI_COMM_WORLD"
 
 LEFT_OUT = (
-    "work requests whose port or calls are unknown are left out: with --operation or --site, only bytes attributed to "
-    "the chosen calls are on links"
+    "with --operation or --site, loads of links are only the bytes that ibprof attributes to the chosen calls; work "
+    "requests of unknown ports or calls are left out"
 )
 
 

@@ -240,7 +240,7 @@ def _check(text: str, job: TrainingJob) -> None:
     pairs = job.ranks * (min(job.gpus, job.ranks) + (job.ep if "moe-alltoall" in text.lower() else 0))
     if pairs > _MOST_PAIRS:
         raise UsageError(
-            f"{text}: expected ranks * (gpus + ep) of at most {_MOST_PAIRS}, found {pairs} (ep only for moe-alltoall)"
+            f"{text}: expected ranks * (gpus + ep) of at most {_MOST_PAIRS}, found {pairs}; only moe-alltoall adds ep"
         )
     if job.tp * job.dp % (job.expert_tp * job.ep):
         raise UsageError(
@@ -255,7 +255,7 @@ def _check(text: str, job: TrainingJob) -> None:
         )
     dense, experts = (job.groups("pp", of_experts=each) for each in (False, True))
     if not np.array_equal(dense[np.argsort(dense[:, 0])], experts[np.argsort(experts[:, 0])]):
-        raise UsageError(f"{text}: expected an order that puts experts on the stage of their layer, found {job.order}")
+        raise UsageError(f"{text}: expected order= with each expert on the stage of its layer, found {job.order}")
 
 
 def build_training(text: str) -> RankTraffic:
@@ -277,7 +277,7 @@ def build_training(text: str) -> RankTraffic:
     total = sum(flow.bytes * len(flow.source) for flow in flows)
     if not flows:
         needed = ", ".join(f"{_NEEDED[name]} for {name}" for name in names)
-        raise UsageError(f"{text}: no rank sends anything: expected a size above 1: {needed}")
+        raise UsageError(f"{text}: no rank sends bytes; expected a size above 1: {needed}")
     if total >= 1 << 63:
         raise UsageError(f"{text}: expected bytes that sum to less than 2**63, found {total}")
     regions = tuple(dict.fromkeys(flow.region for flow in flows))

@@ -157,7 +157,9 @@ def _attribute(
     if None in numbers:
         classes = tuple(dict.fromkeys(text for text in cells if text))
         if len(classes) > _MOST_CLASSES:
-            raise InputError(path, None, f"numbers or at most {_MOST_CLASSES} classes in {name}", str(len(classes)))
+            raise InputError(
+                path, None, f"numbers or at most {_MOST_CLASSES} different words in {name}", str(len(classes))
+            )
         numbers = [float(classes.index(text)) for text in cells if text]
     rows = [place for place, text in zip(places, cells, strict=True) if text]
     for place, number in zip(rows, numbers, strict=True):

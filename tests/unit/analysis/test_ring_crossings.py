@@ -116,7 +116,7 @@ def test_adapters_in_other_subnets_cannot_be_reached(tmp_path: Path, capsys: pyt
     graph = write(tmp_path, "graph.xml", graph_xml([(0, 1)]))
     text, found = run(capsys, FABRIC, FABRIC, "--graph", graph)
     assert found["rings"][0]["between_rails"] == found["crossings"] == found["better_crossings"] == 16
-    assert "cannot pass 16 of 16 hops: the adapters are on different rails" in text
+    assert "cannot pass 16 of 16 hops: both adapters are on different rails" in text
 
 
 def test_unfit_inputs_are_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -137,7 +137,7 @@ def test_unfit_inputs_are_refused(tmp_path: Path, capsys: pytest.CaptureFixture[
         ("<system/>", 1, "<graphs>"),
         ('<graphs>\n<graph id="x" pattern="4" crossnic="0"/></graphs>', 2, 'a number as id="0" of <graph>'),
         ('<graphs>\n<graph pattern="4"/></graphs>', 2, 'a number as id="0" of <graph>'),
-        ('<graphs><graph id="0" pattern="4" crossnic="0">\n<channel/></graph></graphs>', None, "GPUs, and none or two"),
+        ('<graphs><graph id="0" pattern="4" crossnic="0">\n<channel/></graph></graphs>', None, "GPUs, and 0 or 2"),
         ("<graphs></graphs>", None, "a <graph>"),
         ("<graphs>\n<graph", 2, "NCCL's XML with <graphs>"),
         ('<!DOCTYPE graphs [<!ENTITY a "b">]><graphs/>', 1, "no document type"),
@@ -219,7 +219,7 @@ def test_a_log_of_each_host_is_as_good_as_one_of_all(tmp_path: Path) -> None:
         line + "\n" for line in whole.splitlines() if not ("b:" in line and "01/0" in line and "send" in line)
     )
     with pytest.raises(
-        InputError, match=r"expected a line with \[send\] of channel 01 on each host, found none on 'b'"
+        InputError, match=r"expected a line with \[send\] for channel 01 from each host, found none from 'b'"
     ):
         read_nccl_log([write(tmp_path, "cut", cut)])
 

@@ -130,7 +130,7 @@ def test_both_differ(write: Write, change: Changed) -> None:
     assert found["kind"] == "several"
     assert "1 of 3 ranks is on another host" in found["text"]
     assert "MPI_Alltoall sends 12 kB instead of 4 kB" in found["text"]
-    assert "how much each of them adds to the change is not known" in found["text"]
+    assert "how much each reason adds to the change is not known" in found["text"]
 
 
 def test_a_few_bytes_more_are_not_called_another_program(write: Write, change: Changed) -> None:
@@ -180,7 +180,8 @@ def test_links_alone_do_not_say_why(write: Write, change: Changed, tmp_path: Pat
     found = change(*names)
     assert (found["kind"], found["ratio"]) == ("unknown", 0.5)
     assert found["text"].endswith(
-        "; why is not known: the hosts of the ranks and the calls of the program are not known in both runs."
+        "; the reason is not known: the hosts of the ranks and the calls of the program are unknown in at least one of "
+        "the runs."
     )
 
 

@@ -102,7 +102,7 @@ NO_ARGUMENTS: list[tuple[str, Callable[[], object], str]] = [
     ("no-shape", lambda: ib.read_fabric("xgft:4"), "xgft:4: expected one of"),
     ("expression", lambda: ib.read_fabric(LST, host_names="("), "expected a regular expression, found '('"),
     ("expression", lambda: ib.read_fabric(LST, level_hosts="("), "expected a regular expression, found '('"),
-    ("tables", lambda: ib.read_fabric(LST, tables=["a", "b"]), "expected one file for each of 1 LST (tables), found 2"),
+    ("tables", lambda: ib.read_fabric(LST, tables=["a", "b"]), "tables: expected one file for each of 1 LST, found 2"),
     ("pattern", lambda: ib.read_traffic("pattern:none", FABRIC), "pattern:none: unknown pattern"),
     ("pattern", lambda: ib.read_traffic("pattern:all-to-all"), "a pattern covers all hosts of a fabric"),
     (

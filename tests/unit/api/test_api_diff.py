@@ -118,7 +118,7 @@ def test_what_one_run_lacks_is_said_of_it(tmp_path: Path, dual_rail: RoutedFabri
     on_fabric = compare_runs(whole, part, dual_rail)
     assert lacks in on_fabric.notes
     assert "B: 5000 of 5000 bytes are on no link: host is not in the fabric" in on_fabric.notes
-    assert "A and B: modelled: rails of the bytes: modelled (split)" in on_fabric.notes
+    assert "A and B: modelled: rails that carry the bytes: modelled (split)" in on_fabric.notes
     (tmp_path / "whole.json").write_text(json.dumps(report(whole, dual_rail).as_json()))
     (tmp_path / "part.json").write_text(json.dumps(report(part, dual_rail).as_json()))
     of_reports = compare_runs(tmp_path / "whole.json", tmp_path / "part.json").notes

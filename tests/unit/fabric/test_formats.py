@@ -316,7 +316,7 @@ TABLE = HEAD + "0x0001 001 :\n0x0002 002 :\n"
     [
         (TABLE + "0x0003 003 :\n0x0006 003 :\n4 valid lids dumped \n", []),
         (TABLE + "3 valid lids dumped \n", ["2 entries, but the dump states 3"]),
-        (TABLE, ["the table ends at LID 0x0002, before its last LID, 0x0006"]),
+        (TABLE, ["the table ends at LID 0x0002, but its header states LIDs up to 0x0006"]),
         (
             TABLE + "0x0006 003 :\n/usr/sbin/ibroute: iberror: failed: dump tables: get failed\n",
             ["1 message of the tool"],

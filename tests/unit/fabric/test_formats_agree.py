@@ -88,7 +88,7 @@ def test_a_second_dump_in_the_file_is_named_where_it_differs(tmp_path: Path) -> 
     cable = next(number for number, line in enumerate(lines) if line.startswith("[") and '"S-' in line)
     path.write_text(text + "".join(lines[:cable] + lines[cable + 1 :]))
     (damage,) = read_fabric(path).damage
-    assert damage.what == "its 2 lists of links differ: one is cut, or was made at another time"
+    assert damage.what == "its 2 lists of links differ: a list is cut, or was made at another time"
     assert damage.lines == (cable + 1,)
 
 

@@ -183,7 +183,7 @@ def test_from_nothing_to_something_is_more_than_any_part(write: Write, capsys: p
         ("max_link>10%", "write >+10%"),
         ("max_link[BCAST]>+10%", "leave out [BCAST]"),
         ("share>40%", "share needs a name"),
-        ("share[BCAST]>4", "a share is in %"),
+        ("share[BCAST]>4", "write the limit of a share in %"),
         ("max_link>+10s", "max_link is in B"),
         ("elapsed>+10MB", "elapsed is in ns"),
         ("links_used>+1GB", "links_used is in no unit"),

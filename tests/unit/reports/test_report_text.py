@@ -139,7 +139,7 @@ def test_sections_by_name(capsys: pytest.CaptureFixture[str]) -> None:
     assert "Reproduce" in text
     assert "Coverage" not in text
     assert report.main([FAULTY, "pattern:shift:1", "--section", "hots"]) == 2
-    assert "--section hots: this report has " in capsys.readouterr().err
+    assert "--section hots: expected a section of this report: " in capsys.readouterr().err
 
 
 def test_a_cut_verdict_keeps_its_advice() -> None:

@@ -138,7 +138,7 @@ def test_a_placement_says_what_its_times_leave_out() -> None:
 
 def test_a_placement_over_rails_says_that_they_are_modelled(dual_rail: FabricLoads) -> None:
     found = place(dual_rail.fabric, "pattern:shift:1", seconds=0.01, rails="first")
-    assert "modelled: rails of the bytes: modelled (first)" in found.notes
+    assert "modelled: rails that carry the bytes: modelled (first)" in found.notes
 
 
 def test_results_are_one_line(dual_rail: FabricLoads) -> None:

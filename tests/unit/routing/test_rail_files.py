@@ -129,7 +129,9 @@ def test_a_db_csv_without_links_leaves_the_other_list_of_its_run(tmp_path: Path)
     fabric = load_sample("testbed44", OPENSM).fabric
     text = re.sub(r"START_LINKS.*END_LINKS", "", write_db_csv(fabric), flags=re.DOTALL)
     (tmp_path / "ibdiagnet2.db_csv").write_text(text)
-    with pytest.raises(InputError, match=r"db_csv: expected a section LINKS, found none; \.lst, \.ibnetdiscover or"):
+    with pytest.raises(
+        InputError, match=r"db_csv: expected a section LINKS, found none; use the \.lst, \.ibnetdiscover or"
+    ):
         read_one(tmp_path)
     put(tmp_path / "t.fdbs", "testbed44", "opensm.fdbs")
     (tmp_path / "ibdiagnet2.net_dump").write_text(write_net_dump(fabric))

@@ -262,7 +262,7 @@ def test_a_dragonfly_takes_at_most_one_global_cable() -> None:
 @pytest.mark.parametrize(
     ("name", "message"),
     [
-        ("xgft:2:4,4:2,2", "1 parent for a host"),
+        ("xgft:2:4,4:2,2", "with W1 = 1 and P1 = 1"),
         ("xgft:3:4,4:1,2", "3 numbers for 3 levels"),
         ("xgft:2:4,0:1,2", "each at least 1"),
         ("xgft:1:300:1", "a switch needs 300 ports"),
@@ -271,16 +271,16 @@ def test_a_dragonfly_takes_at_most_one_global_cable() -> None:
         ("tree:4", "expected one of"),
         ("tree:x,3", "expected numbers, found"),
         ("xgft:2:99999999999,4:1,2", "larger than any subnet"),
-        ("torus:5x1:1", "dimensions of 2 or more"),
+        ("torus:5x1:1", "at least 2 switches in each dimension"),
         ("torus:5x4", "expected one of"),
-        ("dragonfly:4,2,2,10", "from 2 to 9 groups"),
+        ("dragonfly:4,2,2,10", "and 2 to 9 groups"),
         ("dragonfly:4,2,2@fast", "expected one of"),
         ("scalable-unit:4,8", "expected one of"),
         ("scalable-unit:4:hosts=96", "4 units have 97 to 128 hosts, found 96"),
         ("scalable-unit:4:hosts=129", "4 units have 97 to 128 hosts, found 129"),
-        ("scalable-unit:200", "51200 adapters; one subnet has"),
+        ("scalable-unit:200", "adapters, one for each LID, found 51200"),
         ("scalable-unit:2:radix=7", "an even radix"),
-        ("scalable-unit:0", "expected numbers from 1"),
+        ("scalable-unit:0", "expected numbers of at least 1"),
         ("scalable-unit:2:planes=9", "from 1 to 8 planes"),
         ("rail-optimised:2:planes=0", "from 1 to 8 planes"),
         ("rail-optimised:2:rails=0", "from 1 to 16 rails"),
@@ -288,7 +288,7 @@ def test_a_dragonfly_takes_at_most_one_global_cable() -> None:
         ("scalable-unit:2:leaves=9", "found 'leaves'"),
         ("rail-optimised:99:radix=4", "more than three levels"),
         ("rail-optimised:64:hosts=9", "found 'hosts'"),
-        ("rail-optimised:0", "expected numbers from 1"),
+        ("rail-optimised:0", "expected numbers of at least 1"),
     ],
 )
 def test_what_cannot_be_is_refused(name: str, message: str) -> None:

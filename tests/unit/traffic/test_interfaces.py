@@ -87,7 +87,7 @@ def test_without_a_difference_nothing_changes() -> None:
         assert choose_interfaces([fabric])[0] is fabric
         assert choose_interfaces([fabric], "compute")[0] is fabric
         assert choose_interfaces([fabric], "all")[0] is fabric
-        with pytest.raises(UsageError, match="--interfaces storage: adapters of this fabric differ neither"):
+        with pytest.raises(UsageError, match="--interfaces storage: names, partitions, speeds and wiring do not show"):
             choose_interfaces([fabric], "storage")
 
 
@@ -237,7 +237,7 @@ def test_names_are_taken_as_in_nccl_ib_hca(text: str, count: int) -> None:
 
 @pytest.mark.parametrize("text", ["mlx5_0,ib0,roce", "=mlx5_0:1,roce:1,ib0", "^mlx5_0,ib0,roce"])
 def test_names_that_no_adapter_has_are_said(text: str) -> None:
-    assert "by name (no adapter is named ib0, roce); without" in " ".join(
+    assert "by name (no adapter is named ib0, roce); left out" in " ".join(
         describe_interfaces(choose_interfaces([make_gpu_fabric()[0]], text))
     )
 
@@ -268,7 +268,7 @@ def test_every_command_makes_the_same_choice(tmp_path: Path, capsys: pytest.Capt
     links = str(write_dumps(tmp_path, make_gpu_fabric(**SLOW)))
     matrix = tmp_path / "m.csv"
     matrix.write_text("src,dst,bytes,messages\n0,1,1000,1\n1,2,1000,1\n2,0,1000,1\n")
-    stated = "compute, the default: 40 of 50 adapters, by speed; without mlx5_8, mlx5_9"
+    stated = "compute, the default: 40 of 50 adapters, chosen by speed; left out: mlx5_8, mlx5_9"
 
     def run(command: Any, *arguments: str) -> tuple[str, str]:
         assert command.main([links, *arguments]) == 0

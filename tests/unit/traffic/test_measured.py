@@ -178,7 +178,7 @@ def test_the_report_says_what_is_measured_and_what_is_shared_out() -> None:
     coverage = describe_coverage(demand, place(run), rails())
     assert coverage.rails == MEASURED_RAILS
     assert any("attributed in proportion" in sentence for sentence in coverage.modelled)
-    assert not any("rails of the bytes" in sentence for sentence in coverage.modelled)
+    assert not any("rails that carry the bytes" in sentence for sentence in coverage.modelled)
     assert "queue pairs (verbs)" in coverage.origin
 
 

@@ -58,7 +58,7 @@ _MOST_TRIED = 8
 
 _EXPENSIVE = {PROGRAM, LINKS}
 _SPLITS = "bytes would arrive nowhere"
-_OTHER_REPAIRS = "the chosen repairs leave a shorter link time, are fewer, or were tried earlier"
+_OTHER_REPAIRS = "the chosen repairs leave a shorter link time than these, are fewer, or were tried earlier"
 
 Progress = Callable[[str], None]
 Repairs = tuple[Repair, ...]
@@ -211,7 +211,7 @@ def _find_fault(situation: Situation, maker: TableMaker, before: int, tried: lis
             if splits:
                 why_not = _SPLITS
             elif after.max_seconds > SMALL_GAIN * situation.max_seconds:
-                why_not = "costs this job less than 5%"
+                why_not = "saves less than 5% of the largest link time"
             else:
                 why_not = _OTHER_REPAIRS if best else "recomputed forwarding tables alone gain about as much"
             is_best = best == (trials, some)
@@ -370,7 +370,7 @@ def _find_change(situation: Situation, maker: TableMaker, before: int, tried: li
         elif change is not None and after_s > NEAR_BEST * _remedy_seconds(situation, change):
             why_not = "another change leaves a shorter link time"
         else:
-            why_not = "the chosen change is cheaper, or of the same kind and tried earlier"
+            why_not = "the chosen change leaves a similar link time, and is cheaper or was tried earlier"
         shown_s = each.after.max_seconds if each.after is not None and arrives else None
         tried.append(TriedChange(each.what, each.kind, before, shown_s, None if each is change else why_not))
     if change is None:

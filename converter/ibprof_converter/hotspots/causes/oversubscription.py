@@ -175,7 +175,7 @@ def try_links(situation: Situation) -> Iterator[Change]:
         factor = room
     is_full = room < factor
     if cut.inside_gbps <= cut.gbps:
-        why_not = "not tried: the narrowest cut is as wide as the links of the hosts behind it"
+        why_not = "not tried: the links of the narrowest cut are together as fast as the hosts' links behind the cut"
         yield Change(OVERSUBSCRIPTION, LINKS, "more or faster links", None, why_not=why_not)
         return
     if factor <= 1 or not np.isfinite(factor):
@@ -184,17 +184,19 @@ def try_links(situation: Situation) -> Iterator[Change]:
     moves = _list_moves(situation, cut)
     if is_full:
         faster = f"links {factor:.2f} times as fast, on other switches: the present switches have no free ports"
-        choices, change = [*moves, faster], f"{faster} ({name} and all similar parts)"
+        choices, change = [*moves, faster], f"{faster} ({name}, and all parts of the fabric like it)"
     else:
         if_free = ", if the switches have free ports (their number of ports is not known)" if np.isnan(room) else ""
         choices = [*moves, f"add links: {factor:.2f} times as many{if_free}"]
         change = (
-            f"{factor:.2f} times as many links, or links {factor:.2f} times as fast, at {name} and all similar parts"
+            f"{factor:.2f} times as many links, or links {factor:.2f} times as fast, at {name} and at all parts of "
+            "the fabric like it"
         )
     yield Change(
         cause=OVERSUBSCRIPTION,
         kind=LINKS,
-        what=f"{factor:.2f} times as many links, or links {factor:.2f} times as fast, at {name} and all similar parts",
+        what=f"{factor:.2f} times as many links, or links {factor:.2f} times as fast, at {name} and at all parts of "
+        "the fabric like it",
         after=_widen(situation, cut, factor),
         at=(name,),
         evidence=(

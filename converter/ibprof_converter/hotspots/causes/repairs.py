@@ -214,7 +214,7 @@ def _describe_move(
         rail=rail,
         at=f"{names[0]} to {names[1]}",
         evidence=f"a {fitted.name} has no cable between {names[0]} and {names[1]}"
-        + (f", and one between {' and '.join(_name_pair(fabric, pair) for pair in pairs)}" if pairs else ""),
+        + (f", but a cable between {' and '.join(_name_pair(fabric, pair) for pair in pairs)}" if pairs else ""),
         change=f"{unplugged}; cable {wanted}" if cables else unplugged,
         heat=_heat(situation, rail, [end.node for end in ends]),
         apply=lambda each: add_cables(remove_links(each, ends), cables),
@@ -293,7 +293,7 @@ def _find_few_uplinks(situation: Situation, rail: int) -> Iterator[Repair]:
             count = int(np.ceil(wanted - 1e-9)) - int(uplinks[node])
             evidence = (
                 f"{name} has {hosts[node]} hosts on {uplinks[node]} uplinks: the links of the hosts together are "
-                f"{ratio[node]:.2f} times as fast as the uplinks; usual is {usual_ratio:.2f}"
+                f"{ratio[node]:.2f} times as fast as the uplinks; usually {usual_ratio:.2f} times"
             )
         else:
             continue
@@ -345,7 +345,7 @@ def _find_few_links(situation: Situation, rail: int) -> Iterator[Repair]:
                     rail=rail,
                     at=name,
                     evidence=f"{name} has {having} links to switches; most switches of its level have {found.usual}: "
-                    "it was built so, or each switch below lacks a cable to it",
+                    "the fabric was built so, or a cable is missing from each switch below",
                     change="plug " + _list_cables(fabric, cables, len(cables)),
                     advice="plug " + _list_cables(fabric, cables, _CABLES_ADVISED),
                     heat=_heat(situation, rail, [node]),

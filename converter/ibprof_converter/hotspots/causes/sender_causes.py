@@ -43,9 +43,9 @@ _ALL_ADAPTERS = (
 _SEVERAL = 2.5
 """A host has many partners if their effective number, (sum of bytes)² / sum of squared bytes, is at least 2.5."""
 _GATHER = "use more roots, or let ranks write their own parts; a tree does not change the bytes that a root receives"
-_REDUCE = "reduce along a tree, in which no rank receives from many; or reduce over fewer ranks at a time"
+_REDUCE = "reduce along a tree, so that no rank receives from many; or reduce over fewer ranks at a time"
 _SCATTER = "use more roots, or let ranks read their own parts; a tree does not change the bytes that a root sends"
-_BROADCAST = "broadcast along a tree or a pipeline, in which the root sends to few ranks"
+_BROADCAST = "broadcast along a tree or a pipeline, so that the root sends to few ranks"
 _EVENLY = "let all ranks {} about the same number of bytes; another algorithm does not change a rank's number of bytes"
 _RECEIVERS = "use more ranks that receive (aggregators, servers), each on a separate host"
 _SENDERS = "use more ranks that send (servers, readers), each on a separate host"
@@ -87,10 +87,10 @@ def try_adapters(situation: Situation) -> Iterator[Change]:
             kind=ADAPTERS,
             what="the bytes of each pair of hosts divided evenly over its rails",
             after=situation.changed(flows=_share_over_rails(situation)),
-            why_not="" if share * rails >= _UNEVEN else "the rails carry about the same",
+            why_not="" if share * rails >= _UNEVEN else "all rails carry about the same number of bytes",
             at=(f"rail {busiest}",),
             evidence=(f"of {rails} rails, rail {busiest} carries {share * 100:.0f}% of the bytes ({amounts})",),
-            advice="use all adapters of a host, so that each rail carries the same part of the bytes",
+            advice="use all adapters of a host, so that all rails carry the same number of bytes",
             change=_ALL_ADAPTERS,
         )
     if situation.hosts.has_several:

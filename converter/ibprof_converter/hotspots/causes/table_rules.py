@@ -204,7 +204,7 @@ def try_tables(situation: Situation, maker: TableMaker, remains: Callable[[float
                 "again when cables change"
             )
             command = f"ibprof-routes write --rule {name} LST -o tables.lft"
-            change = f"opensm -R file -U tables.lft (tables.lft by: {command})"
+            change = f"{command}, then opensm -R file -U tables.lft"
         else:
             by_lanes = any(each.deadlock == BY_LANES for each in made)
             lanes = ", with virtual lanes (`qos TRUE`)" if by_lanes else ""

@@ -78,7 +78,7 @@ def build(plan: SyntheticPlan, gbps: float | npt.NDArray[np.float64], rail: int)
     """
     switches, hosts = len(plan.switch_name), len(plan.host_switch)
     if hosts > LAST_UNICAST_LID:
-        raise UsageError(f"{plan.name}: {hosts} hosts; one subnet has {LAST_UNICAST_LID} unicast LIDs")
+        raise UsageError(f"{plan.name}: expected at most {LAST_UNICAST_LID} hosts, one for each LID, found {hosts}")
     host_nodes = switches + np.arange(hosts)
     node = np.concatenate([plan.cable[:, [0, 2]], np.stack([plan.host_switch, host_nodes], axis=1)])
     port = np.concatenate([plan.cable[:, [1, 3]], np.stack([plan.host_port, np.full(hosts, 1 + plan.plane)], axis=1)])

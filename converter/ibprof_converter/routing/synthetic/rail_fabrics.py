@@ -67,9 +67,10 @@ def generate_rails(name: str, sizes: RailSizes, gbps: float, number: int, part: 
     rails = 1 if sizes.apart else sizes.rails
     half = sizes.radix // 2
     if sizes.radix % 2 or min(sizes.hosts, sizes.rails, sizes.planes, half) < 1:
-        raise UsageError(f"{name}: expected numbers from 1, and an even radix")
+        raise UsageError(f"{name}: expected numbers of at least 1, and an even radix")
     if sizes.hosts * rails > LAST_UNICAST_LID:
-        raise UsageError(f"{name}: {sizes.hosts * rails} adapters; one subnet has {LAST_UNICAST_LID} unicast LIDs")
+        found = sizes.hosts * rails
+        raise UsageError(f"{name}: expected at most {LAST_UNICAST_LID} adapters, one for each LID, found {found}")
     adapters = np.arange(sizes.hosts * rails)
     host = adapters // rails
     units = -(-sizes.hosts // half)

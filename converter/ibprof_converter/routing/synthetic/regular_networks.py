@@ -47,9 +47,7 @@ def generate_xgft(
     """
     m, w, p = list(children), list(parents), list(parallel or [1] * len(children))
     if not m or not len(m) == len(w) == len(p) or min(*m, *w, *p) < 1 or w[0] * p[0] != 1:
-        raise UsageError(
-            f"{name}: expected the same number of values for all parameters, each at least 1, and 1 parent for a host"
-        )
+        raise UsageError(f"{name}: expected as many values of W and P as of M, each at least 1, with W1 = 1 and P1 = 1")
     height, hosts = len(m), prod(m)
     counts = [prod(m[level:]) * prod(w[:level]) for level in range(1, height + 1)]
     first = np.concatenate([[0], np.cumsum(counts)])
@@ -134,7 +132,7 @@ def generate_codes_tree(name: str, leaves: int, radix: int, gbps: float = 100.0,
     """
     half = radix // 2
     if radix < 2 or radix % 2 or leaves < half or leaves % half or leaves // half > radix:
-        raise UsageError(f"{name}: expected an even radix, and up to that number of pods of radix / 2 leaves each")
+        raise UsageError(f"{name}: expected an even radix, and 1 to radix pods with radix / 2 leaves each")
     pods = leaves // half
     repetitions = radix // pods
     while half % repetitions:
@@ -197,7 +195,7 @@ def generate_dragonfly(
     g = a * h + 1 if groups is None else groups
     if min(a, p, h) < 1 or not 2 <= g <= a * h + 1:
         raise UsageError(
-            f"{name}: expected numbers from 1, and from 2 to {max(a * h, 0) + 1} groups, each cabled to all others"
+            f"{name}: expected numbers of at least 1, and 2 to {max(a * h, 0) + 1} groups, to cable each pair of groups"
         )
     rounds = a * h // (g - 1)
     switches = a * g
@@ -263,7 +261,7 @@ def generate_torus(
         UsageError: the numbers describe no torus.
     """
     if not sizes or min(sizes) < 2 or hosts_each < 1:
-        raise UsageError(f"{name}: expected dimensions of 2 or more, and hosts on each switch from 1")
+        raise UsageError(f"{name}: expected at least 2 switches in each dimension, and at least 1 host on each switch")
     switches = prod(sizes)
     position = np.stack(np.unravel_index(np.arange(switches), sizes), axis=1)
     egress_to = np.zeros((switches, switches), np.int64)

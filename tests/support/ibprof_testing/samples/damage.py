@@ -605,7 +605,7 @@ def _answer(links: Path) -> Answer:
     return Answer(tuple(line.replace(str(links.parent), "") for line in lines), loads, head, share, hosts)
 
 
-_SAYS_LOSS = ("left out", "cannot be used", "The forwarding tables lead to", "listed from one end only")
+_SAYS_LOSS = ("left out", "cannot be used", "The forwarding tables lead to", "from one end only")
 """Texts that report missing hosts in the first lines of the output."""
 
 NAMED, UNCHANGED, SILENT = "named", "unchanged", "silent"
