@@ -149,8 +149,8 @@ class FindingKind(Enum):
     UNKNOWN_RATE = _Meaning(
         "unknown-rate",
         False,
-        "the dump states no known width or speed of these links: times on them are unknown, and they are not compared "
-        "with other links",
+        "the dump states no known width or speed of these links: times on these links are unknown, and "
+        "--check does not compare them with other links",
     )
     FEW_UPLINKS = _Meaning(
         "few-uplinks",

@@ -290,7 +290,7 @@ def main(argv: Sequence[str] | None) -> None:
 def _parser() -> argparse.ArgumentParser:
     description = (
         "Find a rank placement with less load on the most loaded link, then on the most loaded link between switches; "
-        "compare it with other placements. All rails' links are compared; a host takes one rank, or --slots ranks."
+        "compare it with other placements. The search covers all rails; a host takes one rank, or --slots ranks."
     )
     parser = make_parser(NAME, description, _EXAMPLE, shown=_SHOWN, details=TRAFFIC_FORMS)
     add_input_arguments(parser, fabric_needed=True)

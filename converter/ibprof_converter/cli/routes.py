@@ -36,7 +36,9 @@ def _build_compare(arguments: argparse.Namespace) -> Callable[[], None]:
     if unknown := [engine for engine in engines if engine not in ENGINES]:
         raise UsageError(f"--engines: expected some of {', '.join(ENGINES)}, found {quote_found(unknown[0])}")
     if arguments.routes is not None:
-        raise UsageError("--routes does not apply: the command compares --engines and the tables that the fabric has")
+        raise UsageError(
+            "--routes does not apply: the command compares the routes of --engines and of the fabric's tables"
+        )
     # --help and invalid options do not need these modules, which are slow to import.
     from ibprof_converter.analysis.engine_comparison import compare_engines, describe_engines  # noqa: PLC0415
 

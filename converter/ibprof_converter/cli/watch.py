@@ -252,7 +252,7 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--fabric", metavar="LST", nargs="+", default=[], help="the fabric, for the most loaded links")
     parser.add_argument(
-        "--placement", metavar="HOW", action="append", help="hosts of the ranks, if others than recorded"
+        "--placement", metavar="HOW", action="append", help="hosts of the ranks, if they differ from the recorded hosts"
     )
     parser.add_argument(
         "--every",

@@ -37,7 +37,7 @@ _GIGABITS = re.compile(r"([0-9]{1,4})Gig", re.IGNORECASE)
 _MEGABITS = re.compile(r"([0-9]{1,5})Base", re.IGNORECASE)
 _INTERFACE_NAMES = ("ifname", "local")
 
-_REMARK = "LLDP lists only links: LIDs are synthetic, in the order of the ports' names; {speeds}"
+_REMARK = "LLDP lists only links: LIDs are synthetic, in the order of the nodes' names; {speeds}"
 
 Interface = tuple[str, str]
 """Name of a node, and name of one of its interfaces."""

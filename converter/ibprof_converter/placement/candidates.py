@@ -43,8 +43,9 @@ LIMITS = (
 )
 
 ADAPTIVE_LIMITS = (
-    "switches route adaptively, and times are of estimated loads. The search uses static routes. The result has the "
-    "best estimate among the placements found, the starting placements and random placements. No lower bound is known"
+    "switches route adaptively, and times are computed from estimated loads. The search uses static routes. The result "
+    "has the best estimate among the placements found, the starting placements and random placements. No lower bound "
+    "is known"
 )
 
 _ROW_NAMES = {

@@ -33,15 +33,18 @@ _JOB_METRICS = {
     "ibprof_job_mpi_seconds": ("mpi_s", "Time inside MPI calls, mean over ranks."),
     "ibprof_job_wait_seconds": (
         "wait_s",
-        "Time inside MPI calls in which ranks waited for other ranks, mean over ranks.",
+        "Time that ranks waited for other ranks inside MPI calls, mean over ranks.",
     ),
     "ibprof_job_transfer_seconds": (
         "transfer_s",
-        "Part of the time inside MPI calls that was transfer, mean over ranks.",
+        "Time of transfer inside MPI calls, mean over ranks.",
     ),
     "ibprof_job_line_rate_seconds": ("line_rate_s", "Time of the most loaded link direction at line rate."),
     "ibprof_job_sent_bytes": ("bytes", "Bytes that MPI calls sent."),
-    "ibprof_job_placement_gain_node_seconds": ("gain_node_s", "Predicted gain of another rank placement."),
+    "ibprof_job_placement_gain_node_seconds": (
+        "gain_node_s",
+        "Node seconds that another rank placement is predicted to save.",
+    ),
 }
 
 _UNITS = ("bytes", "seconds", "bytes_per_second")
@@ -64,7 +67,7 @@ def format_metrics(site: SiteQueries, first: datetime, until: datetime, jobs: in
     hosts = site.find_slow_hosts(top=HOSTS)
     for name, column, help_ in (
         ("ibprof_host_jobs", "jobs", "Jobs that ran on the host, of all jobs in the store."),
-        ("ibprof_host_late_jobs", "late_jobs", "Jobs in which a rank of the host was late."),
+        ("ibprof_host_late_jobs", "late_jobs", "Jobs with a late rank on the host."),
     ):
         lines += _format_family(name, help_, ((_choose(row, ("host",)), row[column]) for row in hosts))
     return "".join(f"{line}\n" for line in (*lines, "# EOF"))

@@ -275,9 +275,7 @@ def find_ring_nets(graphs: Sequence[NcclGraph], topology: NcclTopology | None) -
     if graph is None:
         raise InconsistentError("NCCL's graphs have no ring over a network: was the file dumped by a job on one host?")
     channels = [channel for channel in graph.channels if channel.nets]
-    notes = (
-        [] if topology else ["--topology is missing: network devices are assumed to be numbered like the host's ports"]
-    )
+    notes = [] if topology else ["without --topology, network devices are assumed to be numbered like the host's ports"]
     if others := [str(each.number) for each in graphs if each is not graph]:
         notes.append(f"graphs {', '.join(others)} are not rings, so their connections between hosts are left out")
     gpus = topology.gpus if topology else ()

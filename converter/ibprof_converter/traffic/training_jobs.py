@@ -165,7 +165,7 @@ def note_training(text: str) -> tuple[str, ...]:
     stated = {each.name: getattr(job, each.name) for each in fields(job)}
     stated |= {"etp": job.expert_tp, "batches": job.micro_batches, "experts": job.expert_count}
     said = ", ".join(f"{name}={value}" for name, value in stated.items())
-    return (f"modelled: the bytes are those of one training step by published formulas, with {said}",)
+    return (f"modelled: published formulas give the bytes of one training step, with {said}",)
 
 
 def tensor_group_size(text: str) -> int:

@@ -237,6 +237,6 @@ def _find_obstacle(situation: Situation, remains: Callable[[float], Change | Non
         return "a host's own link is the busiest"
     bound = find_routing_bound(situation)
     if bound > TABLES_GAIN * situation.max_seconds:
-        return f"with any forwarding tables, a link needs at least {format_seconds(bound)} (the narrowest cut)"
+        return f"with any forwarding tables, the most loaded link needs at least {format_seconds(bound)}"
     remedy = remains(bound)
     return f"even the best forwarding tables would not be preferred to {remedy.what}" if remedy else ""
