@@ -256,7 +256,7 @@ def write_rule_tables(links: str, rule: str, output: Path) -> tuple[int, list[st
         rule: one of `WRITTEN_RULES`.
 
     Returns:
-        The number of switches; and sentences on hosts, lines and LIDs that the list of links leaves out.
+        The number of switches; and sentences on hosts, lines and LIDs that were left out of the fabric.
 
     Raises:
         InputError: the links cannot be read, or belong to several rails.

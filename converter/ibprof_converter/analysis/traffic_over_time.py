@@ -105,7 +105,7 @@ def sum_until(
     first: int,
     edges: npt.NDArray[np.float64],
 ) -> npt.NDArray[np.float64]:
-    """Return the sum of the intervals' amounts from the first edge until each edge.
+    """Return the sum of the intervals' amounts from the first edge (a time) until each edge.
 
     Args:
         intervals: intervals of a run.

@@ -2,7 +2,7 @@
 """Compute the share of the links' speed that each pair of hosts gets if all pairs of a pattern send at once.
 
 Each link is divided evenly among the pairs whose routes pass the link. A pair's speed is the smallest speed that it
-gets on any link of its route. The pair's share is this speed / the pair's speed if no other pair sent. The mean share
+gets on any link of its route. The pair's share is this speed / the speed that the pair would get alone. The mean share
 of the pairs of random bisections is the effective bisection bandwidth.
 
 Source: T. Hoefler, T. Schneider, A. Lumsdaine, "Multistage Switches are not Crossbars: Effects of Static Routing in

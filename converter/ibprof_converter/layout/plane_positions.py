@@ -31,7 +31,7 @@ _FEWEST = 4
 """Smallest number of switches of a fabric that is drawn without levels."""
 
 _ASIDE = 0.25
-"""Offset of the two sides of a folded ring from its middle line, so that all lines have equal distances."""
+"""Offset of the two sides of a folded ring from its middle line, so that adjacent lines are equally far apart."""
 
 _BELOW_RING = 0.28
 """Distance of hosts below their switch in a grid, where the next row of switches is twice `_ASIDE` away."""
@@ -113,8 +113,9 @@ class _Factor:
 def position_on_grid(graph: list[set[int]]) -> Points | None:
     """Return positions in a grid if the graph is a product of rings, paths and pairs; else None.
 
-    Opposite links of a square of four switches belong to the same factor, and so do two links at a switch that are
-    sides of no square. A ring of four is a square and is therefore found as two pairs, which `_join_pairs` joins.
+    Opposite sides of a square of four switches belong to the same factor. So do two links at a switch if no square has
+    both as sides, or if a third link joins their other ends. A ring of four is a square and is therefore found as two
+    pairs, which `_join_pairs` joins.
 
     The two longest factors are the rows and columns. A ring is folded: the switches of one half stand between those of
     the other half, so that all links are short and none covers another. In each cell of the grid, the switches that

@@ -350,7 +350,7 @@ def _fit_torus(nodes: int, edges: npt.NDArray[np.integer]) -> Misfits | None:
     count = _adjacency(nodes, edges[first])
     near = count.astype(np.float64)
     degree = count.sum(axis=1)
-    # A square with an edge is a walk of three other edges between the ends of this edge. Count these walks.
+    # An edge is a side of a square if a walk of three other edges joins its ends. Count these walks.
     squares = near @ near @ near - degree[:, np.newaxis] - degree + 1
     wrong = first[squares[edges[first, 0], edges[first, 1]] < 1]
     repaired = count.copy()

@@ -27,7 +27,7 @@ from ibprof_converter.traffic.link_loads import Loads
 
 _INCHES = (15.0, 7.5)
 _PANEL_HEIGHT = 0.8
-"""Height of a panel / height of the picture if it is the only panel."""
+"""Height of a panel / height of a picture with only one panel."""
 
 _TWO_COLUMNS = 4
 """Least number of panels that are drawn in two columns."""

@@ -63,7 +63,7 @@ class RankSlots:
 
     @property
     def groups(self) -> RankSlots:
-        """The slots of groups of `together` ranks: the first of each `together` successive slots."""
+        """One slot for each group of `together` ranks: the first of the group's successive slots."""
         every = slice(None, None, self.together)
         return replace(self, host_of_slot=self.host_of_slot[every], port_of_slot=self.port_of_slot[every], together=1)
 

@@ -115,9 +115,9 @@ def near_groups(slots: RankSlots, paths: SwitchPaths, ranks: int) -> list[int]:
     """Return the leaf switches (groups) in an order whose first groups have slots for all ranks and are close together.
 
     For each group there is a candidate order: this group, then all other groups sorted by distance (hops of routes)
-    from it. Each order uses its first groups, as few as have slots for all ranks. The distances of their slots from the
-    first group are summed. The order with the smallest sum is chosen. If several orders have this sum, the order that
-    needs the fewest groups is chosen.
+    from it. Each order uses the fewest first groups that have slots for all ranks. The distances of their slots from
+    the first group are summed. The order with the smallest sum is chosen. If several orders have this sum, the order
+    that needs the fewest groups is chosen.
     """
     size = np.diff(slots.first_slot_of_group.astype(np.int64))
     distance = _distances(slots, paths)

@@ -114,7 +114,7 @@ class SearchResult:
 
 @dataclass(frozen=True, slots=True)
 class TimeBounds:
-    """Lower bounds for any placement; a search ends when it reaches them.
+    """Lower bounds of link times over all placements; a search that reaches the bounds ends.
 
     Attributes:
         bottleneck_seconds: lower bound of the largest time of a link direction, in seconds.
@@ -395,7 +395,7 @@ def _is_reached(goal: Goal, problem: PlacementProblem, score: PlacementScore, bo
     if score.lost:
         return False
     if goal is Goal.BOTTLENECK:
-        # If hosts are alike, hosts' links have the same time in every placement: minimise the time between switches.
+        # If hosts are alike, no placement changes the largest time of hosts' links: minimise the time between switches.
         return problem.hosts_are_alike or score.bottleneck_seconds <= bounds.bottleneck_seconds
     if goal is Goal.SWITCHES:
         is_same = not problem.hosts_are_alike and score.max_seconds >= score.bottleneck_seconds

@@ -276,8 +276,8 @@ def place_groups(part: UsedPart, folded: npt.NDArray[np.bool_]) -> npt.NDArray[n
         folded: bool [unit], from `find_folded`.
 
     Returns:
-        The positions. None, which stands for the positions of the layout, if a used switch is in no dragonfly group, or
-        if all groups are used and none is folded.
+        The positions. None if the layout's positions are used: a used switch is in no dragonfly group, or all groups
+        are used and none is folded.
     """
     switches = np.flatnonzero(part.is_used & ~part.is_host)
     group = part.group[switches]

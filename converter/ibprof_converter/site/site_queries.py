@@ -32,7 +32,7 @@ LEAST_BINS = 8
 """Smallest number of intervals for a correlation."""
 
 _COMPARED = 1000
-"""Largest number of jobs that are compared with a job, those with most bytes on shared links."""
+"""A job is compared with at most this number of jobs: the jobs with most bytes on links that both use."""
 
 _ATTEMPTS = 9
 """Largest number of attempts to run a statement while other processes replace the files of days."""
@@ -244,7 +244,7 @@ class SiteQueries:
 
         Args:
             first, until: the two times, UTC.
-            jobs: number of returned jobs, those with most node hours.
+            jobs: largest number of returned jobs; the jobs with most node hours are chosen.
             links: number of returned link directions.
             jobs_a_link: number of jobs per link direction; the other jobs are summed as job `OTHER`.
         """

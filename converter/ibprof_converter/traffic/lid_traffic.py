@@ -329,7 +329,7 @@ def _pair_up(lid: npt.NDArray[np.int32]) -> Iterator[tuple[_Rows, _Rows, npt.NDA
 
     Yields:
         For each group, the row numbers in `lid` of its source adapters, and of its destination adapters; and bool
-        [rail], true for the rails that both are on. Each source is paired with each destination.
+        [rail], true for the rails that both sets are on. Each source is paired with each destination.
     """
     present, kind = np.unique(lid != NO_LID, axis=0, return_inverse=True)
     rows = [np.flatnonzero(kind.ravel() == number) for number in range(len(present))]

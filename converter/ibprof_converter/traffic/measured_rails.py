@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Map the bytes of recorded work requests to traffic from LID to LID, on measured rails.
 
-The verbs source recorded how many bytes each pair of ports posted. Work requests show neither ranks nor operations. So
+The verbs source recorded the bytes posted from port to port. Work requests show neither ranks nor operations. So
 the bytes between two hosts are attributed to the recorded messages between their ranks in the same region, in
 proportion to the messages' bytes. Only this attribution is a model.
 """

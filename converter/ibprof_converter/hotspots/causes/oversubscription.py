@@ -264,7 +264,7 @@ def _narrowest(
     destination: npt.NDArray[np.int32],
     amount: npt.NDArray[np.float64],
 ) -> SwitchCut | None:
-    """Return the cut around a part with the longest time; None if no bytes cross a cut. `part`: int64 [node]."""
+    """Return the slowest of the cuts around a single part; None if no bytes cross a cut. `part`: int64 [node]."""
     parts = int(part.max(initial=0)) + 1
     gbps = np.nan_to_num(fabric.link_gbps)
     of_ends = part[fabric.link_node]

@@ -190,12 +190,12 @@ class Situation:
         return numbers[0], numbers[1]
 
     def changed(self, subnets: Sequence[Subnet] | None = None, flows: PairBytes | None = None) -> Situation:
-        """Return the situation with the given rails or flows on the same hosts; without ranks if flows are given."""
+        """Return the situation with other rails or flows, on the same hosts; `ranks` is None if flows are given."""
         ranks = None if flows else self.ranks
         return self._with(subnets or self.subnets, flows or self.flows, ranks, has_same_links=not subnets)
 
     def reordered(self, slot_of_rank: SlotOfRank) -> Situation:
-        """Return the situation with its ranks on other slots of their hosts."""
+        """Return the situation with the ranks in other slots; the hosts together have the same slots as before."""
         assert self.ranks is not None
         ranks = replace(self.ranks, slot_of_rank=slot_of_rank)
         return self._with(self.subnets, ranks.on_network(len(self.subnets)), ranks, has_same_links=True)

@@ -116,8 +116,7 @@ class TableMaker:
     def find_rule(self, situation: Situation, rail: int) -> str:
         """Return the rule or engine that made a rail's tables.
 
-        If unknown, return the rule whose tables give the largest link time that is nearest to the present largest link
-        time.
+        If unknown, return the rule with tables that bring the largest link time nearest to the present one.
 
         ibprof recomputes tables by this rule after a repair, which changes the cabling.
         """
