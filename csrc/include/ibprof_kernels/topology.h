@@ -43,8 +43,8 @@ struct ibp_binary_tree {
  * the merge: chance could make a node of each pair. A node whose height is not below its parent's height is merged.
  *
  * variance: variance of a pair with weight 1. into[node]: the node into which a node was merged; for a kept node, the
- * node itself. weight[node], height[node]: for a kept node, from the pairs of this node and of all nodes that were
- * merged into it. lost: by how much merging has increased the sum of weighted squared residuals. */
+ * node itself. weight[node], height[node]: for a kept node, the values over the pairs of this node and of all nodes
+ * that were merged into it. lost: by how much merging has increased the sum of weighted squared residuals. */
 int ibp_prune_tree(const struct ibp_binary_tree *tree, double variance, double penalty, int32_t *into, double *weight,
                    double *height, double *lost);
 

@@ -146,8 +146,8 @@ static bool sum_waiting(const struct ibp_sim *sim, uint32_t *waits)
     return any;
 }
 
-/* If hops are skipped: return whether a queue has buffer for its first waiting packet. If true, this packet has not
- * arrived yet. */
+/* If hops are skipped: return whether a queue has buffer for its first waiting packet, which then has not arrived yet.
+ * */
 static bool serves_later(const struct ibp_sim *sim, const struct ibp_sim_queue *queue)
 {
     return ibp_sim_skips(sim) && queue->waiting && ibp_sim_has_buffer(sim, queue, ibp_sim_bytes_of(queue->head.size));
@@ -177,8 +177,8 @@ static void mark_live(const struct ibp_sim *sim, const uint32_t *waits, uint8_t 
     }
 }
 
-/* Return an array [queue]: 1 if buffer of the queue will become free. Elements of queues for which no packet waits have
- * no meaning. Return NULL if no packet waits for any queue, or if memory is exhausted. */
+/* Return an array [queue]: 1 if buffer of the queue will become free. The value has no meaning for queues without
+ * waiting packets. Return NULL if no packet waits for any queue, or if memory is exhausted. */
 static uint8_t *find_live(const struct ibp_sim *sim, int *failed)
 {
     const uint64_t queues = ibp_sim_count_queues(sim);

@@ -51,7 +51,7 @@ static void load_first_links(struct ibp_matrix_spread *all)
     }
 }
 
-/* Sum the rows of sources without a leaf as flows, which are followed along their routes. */
+/* For rows of sources without a leaf: follow the route of each element, and add the element's bytes to the loads. */
 static int spread_others(struct ibp_matrix_spread *all)
 {
     const struct ibp_matrix *matrix = all->matrix;

@@ -266,8 +266,8 @@ static inline __attribute__((always_inline)) bool repeats(unsigned operation, st
         return of_##function.next(ARGUMENTS_##count);                                                                  \
     }
 
-/* Used while times are recorded, for a send whose mode the source cannot see (ibp_labels_sends). The wrapper sets the
- * current call. */
+/* Used for a send while times are recorded, if the source cannot distinguish MPI_Send from MPI_Ssend
+ * (ibp_labels_sends). The wrapper sets the current call. */
 #define TIMED_LABEL(function, form, name, count, position)                                                             \
     static int timed_label_##function(PARAMETERS_##count)                                                              \
     {                                                                                                                  \
@@ -301,7 +301,8 @@ static inline __attribute__((always_inline)) bool repeats(unsigned operation, st
         return result;                                                                                                 \
     }
 
-/* Used for a send whose mode the source can see, while call sites are recorded and times are not. */
+/* Used for a send while call sites are recorded and times are not, if the source can distinguish MPI_Send from
+ * MPI_Ssend. */
 #define SITE(function, name, count)                                                                                    \
     static int among_threads_##function(PARAMETERS_##count)                                                            \
     {                                                                                                                  \

@@ -104,7 +104,7 @@ static inline __attribute__((always_inline)) struct ibp_call *ibp_call_cached(un
     struct ibp_call *call;
 
     if (IBP_UNLIKELY(ibp_cached_call_at(operation, offset)->address != address)) return NULL;
-    __asm__("" : "+r"(offset)); /* each load then adds the offset, without a separate addition */
+    __asm__("" : "+r"(offset)); /* each memory access then adds the offset, without a separate addition */
     call = ibp_cached_call_at(operation, offset)->call;
     if (!call) __builtin_unreachable(); /* then the compiler omits tests for NULL in callers */
     return call;

@@ -170,8 +170,8 @@ static void pass(uint64_t messages)
 }
 
 /* Return the highest stream level (samples.h) that keeps a message. All messages of a stream have the same level,
- * except messages with number 0. Programs that use a new tag for each round have only messages with number 0, so these
- * have the same level in a whole round. */
+ * except message 0: its level depends only on the communicator and the tag. So if a program uses a new tag for each
+ * round, all messages of a round have the same level. */
 static unsigned stream_keeps(const struct ibp_named_communicator *named, int tag, uint64_t stream, uint64_t number)
 {
     return (unsigned)__builtin_clzll(ibp_sample_hash(number ? stream : choice_of(named, tag, 0), 1) | 1);

@@ -32,8 +32,8 @@ static inline bool ibp_openmpi_tag_is_counted(int tag)
 void ibp_openmpi_before_tag(void);
 void ibp_openmpi_after_tag(int error);
 
-/* Return the number of the `ibp_call` of a message with a counted tag. Open MPI may send the message in any later
- * call. */
+/* Return the number of the `ibp_call` that sent a message with a counted tag. Open MPI may send the message in any
+ * later call. */
 unsigned ibp_openmpi_tagged_call(struct ibp_communicator *communicator, int tag);
 
 /* Return `operation`, or IBP_OPERATION_UNWANTED while counting is off. */
