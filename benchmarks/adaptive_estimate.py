@@ -161,10 +161,9 @@ def main() -> None:
     arguments = parser.parse_args()
     errors = compare_all(arguments.seeds, seed=7)
     for each in errors:
-        print(
-            f"{each.name:<46}  largest load {each.bottleneck:+.1%} (even shares: {each.shared_bottleneck:+.1%}), on "
-            f"wrong links {each.moved:.1%} of bytes (even shares: {each.shared_moved:.1%}; two seeds: {each.noise:.1%})"
-        )
+        loads = f"largest load off by {each.bottleneck:+.1%} (even shares: {each.shared_bottleneck:+.1%})"
+        moved = f"on wrong links (even shares: {each.shared_moved:.1%}; between two seeds: {each.noise:.1%})"
+        print(f"{each.name:<46}  {loads}, {each.moved:.1%} of bytes {moved}")
     print(f"{len(errors)} cases, median (95th percentile, maximum): {summarise(errors)}")
     others = compare_all(arguments.seeds + 2, seed=11)
     print(f"{len(others)} cases with other traffic on more damaged fabrics: {summarise(others)}")

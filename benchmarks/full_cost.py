@@ -64,7 +64,7 @@ def main() -> None:
         print(f"| {' | '.join(map(str, shown))} |")
     half = t.ppf(0.975, variance**2 / freedom) * np.sqrt(variance)
     print(f"\nestimate: {estimated.sum() / 3600:.1f} core-hours; from the sample: {total / 60:.1f} ± {half / 60:.1f} "
-          f"core-hours (95%), {total / 120:.1f} ± {half / 120:.1f} hours on two cores")  # fmt: skip
+          f"core-hours (95%), or {total / 120:.1f} ± {half / 120:.1f} hours on two cores")  # fmt: skip
 
 
 if __name__ == "__main__":

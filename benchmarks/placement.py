@@ -32,8 +32,14 @@ def main() -> None:
     parser.add_argument("--skip", default="", metavar="NAMES", help="libraries to leave out, separated by commas")
     arguments = parser.parse_args()
     libraries = {name: run for name, run in LIBRARIES.items() if name not in arguments.skip.split(",")}
-    print("each cell: ms of the most loaded link / ms of the most loaded link between switches / seconds of the search")
-    print("| case | ranks a host | ibprof-place | recorded order | " + " | ".join(libraries) + " | of the best |")
+    print(
+        "each cell: ms at line rate of the most loaded link / of the most loaded one between switches / s of the search"
+    )
+    print(
+        "| case | ranks a host | ibprof-place | recorded order | "
+        + " | ".join(libraries)
+        + " | time / the best library's |"
+    )
     print("|" + "---|" * (5 + len(libraries)))
     ratios = [compare(case, libraries, arguments.time) for case in CASES if arguments.only.lower() in case.name.lower()]
     print(f"time with ibprof-place / time with the best library: mean {np.mean(ratios):.3f}, ", end="")

@@ -40,7 +40,7 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=3, metavar="N", help="number of runs of each row (default: 3)")
     parser.add_argument("--cells", type=int, default=len(CELLS), metavar="N", help="run only the first N rows")
     arguments = parser.parse_args()
-    print("| jobs | ms | packet hops | events | of every hop, s | with skipping, s | ratio |\n"
+    print("| jobs | simulated ms | packet hops | events | without skipping, s | with skipping, s | ratio |\n"
           "|---|---|---|---|---|---|---|")  # fmt: skip
     for name, io, mpi, simulated_ms in islice(CELLS, arguments.cells):
         jobs = make(IO, Role.IO, *io), make(MPI, Role.PAIRS, *mpi)

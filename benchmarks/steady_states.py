@@ -61,7 +61,7 @@ def main() -> None:
     parser.add_argument("--seeds", type=int, default=1, metavar="N", help="number of seeds of each row (default: 1)")
     parser.add_argument("--cells", type=int, default=len(CELLS), metavar="N", help="run only the first N rows")
     arguments = parser.parse_args()
-    print("| measured | messages of a client | packet hops, every message | skipped | ratio | s | s | error, % |\n"
+    print("| measured | messages of a client | packet hops | with early end | ratio | s | with early end | error, % |\n"
           "|---|---|---|---|---|---|---|---|")  # fmt: skip
     for name, (*jobs, measured) in islice(CELLS.items(), arguments.cells):
         for seed in range(1, arguments.seeds + 1):

@@ -171,7 +171,7 @@ def show_time() -> None:
             best = min(best, (time.perf_counter() - taken, taken - began))
         assert len(topology.switches) == -(-hosts // leaf) + hosts // pod + 1
         peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e6
-        print(f"{hosts} hosts: both directions joined in {best[1]:.3f} s, inferred in {best[0]:.3f} s, {peak:.2f} GB")
+        print(f"{hosts} hosts: {best[1]:.3f} s to join both directions, {best[0]:.3f} s to infer, {peak:.2f} GB")
 
 
 def main() -> None:

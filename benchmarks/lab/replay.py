@@ -72,7 +72,7 @@ def list_settings(others: Path) -> list[Setting]:
         Setting("as recorded", "good", TOGETHER, False, lambda _: []),
         Setting("spread", "good", SPREAD, False, lambda _: spread),
         Setting("spread, poor tables", "poor", SPREAD, False, lambda folder: [*spread, "--to-fabric", str(folder)]),
-        Setting("spread, next to a job", "good", SPREAD, True, lambda _: [*spread, "--next-to", str(others)]),
+        Setting("spread, next to another job", "good", SPREAD, True, lambda _: [*spread, "--next-to", str(others)]),
     ]
 
 

@@ -92,7 +92,9 @@ def main() -> None:
         "--mpi", type=Path, default=Path("/usr/bin"), metavar="FOLDER", help="folder of mpirun (default: /usr/bin)"
     )
     parser.add_argument("--rounds", type=int, default=15, metavar="N", help="rounds of each measurement (default: 15)")
-    parser.add_argument("--ranks", type=int, default=64, metavar="N", help="ranks of the job that ends (default: 64)")
+    parser.add_argument(
+        "--ranks", type=int, default=64, metavar="N", help="ranks of the job for MPI_Finalize (default: 64)"
+    )
     wanted = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         bench = Bench(wanted.mpi, Path(folder), wanted.library or find_library())

@@ -224,7 +224,13 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=12, metavar="N", help="rounds of each variant")
     parser.add_argument("--messages", type=int, default=500_000, metavar="N", help="messages of each run")
     parser.add_argument("--ranks", type=int, default=2, metavar="N", help="ranks of PROGRAM")
-    parser.add_argument("--callers", type=int, default=0, metavar="N", help="callers to record; 0: compare operations")
+    parser.add_argument(
+        "--callers",
+        type=int,
+        default=0,
+        metavar="N",
+        help="number of callers to record; 0: compare operations, not call sites",
+    )
     parser.add_argument("command", nargs="*", metavar="PROGRAM", help="PROGRAM and its arguments, after --")
     wanted = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:

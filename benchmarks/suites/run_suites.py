@@ -89,7 +89,7 @@ def _read_options() -> argparse.Namespace:
         "--preload", default="", metavar="FILE", help="library to preload in all runs, with and without ibprof"
     )
     parser.add_argument(
-        "--repeats", type=int, default=3, help="maximum number of runs with, and without ibprof, while outcomes differ"
+        "--repeats", type=int, default=3, help="maximum number of runs of a case in each variant, while outcomes differ"
     )
     return parser.parse_args()
 

@@ -32,7 +32,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as scratch:
         folder = Path(scratch)
         program = build(folder)
-        print("way    queue pairs  bare ns   ibprof  added median added instructions")
+        print("request queue pairs without, ns with, ns added, ns median added, ns added instructions")
         for count, way in CASES:
             bare, preloaded = [], []
             for _ in range(ROUNDS):
@@ -42,8 +42,8 @@ def main() -> None:
             middle = [statistics.median(times[1] for times in side) for side in (bare, preloaded)]
             added = instructions(program, folder, count, way, library)
             print(
-                f"{way:6} {count:11} {least[0]:8.2f} {least[1]:8.2f} {least[1] - least[0]:6.2f} "
-                f"{middle[1] - middle[0]:12.2f} {added:>12}"
+                f"{way:7} {count:11} {least[0]:11.2f} {least[1]:8.2f} {least[1] - least[0]:9.2f} "
+                f"{middle[1] - middle[0]:16.2f} {added:>18}"
             )
 
 

@@ -86,7 +86,9 @@ def write_survey(rows: Iterator[tuple[str, str, float, int]], path: Path) -> Non
 def main() -> None:
     """Run missing simulations, and write the tables of complete studies."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--minutes", type=float, default=0.0, help="start no simulation after this time (default: 0)")
+    parser.add_argument(
+        "--minutes", type=float, default=0.0, help="start no simulation after this many minutes (default: 0)"
+    )
     parser.add_argument("--study", action="append", choices=PRESETS, help="this study; repeatable (default: all)")
     parser.add_argument("--workers", type=int, default=os.cpu_count() or 1, help="processes (default: one a core)")
     parser.add_argument("--folder", type=Path, default=Path("build/brown2018"), help="folder of results")

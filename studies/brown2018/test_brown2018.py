@@ -201,7 +201,9 @@ def test_figures_tell_what_is_missing_and_of_fewer_seeds(figures: ModuleType, tm
     assert "hollow" not in texts_of(tmp_path / "figure-5.10.svg")
     disturbed = [row for row in means if (row["measured"], row["run"]) == ("io", "interference")]
     disturbed[0]["seeds"] = 1.0
-    disturbed[1] |= dict.fromkeys(("mean_us", "slowdown")) | {"note": "1 of 1 seeds: no steady state: +17% ± 5"}
+    disturbed[1] |= dict.fromkeys(("mean_us", "slowdown")) | {
+        "note": "1 of 1 seeds: no steady state: the mean still changes, +17% ± 5"
+    }
     disturbed[2] |= dict.fromkeys(("mean_us", "slowdown")) | {"note": "not simulated yet"}
     figures.draw_figures(figures.choose_machine(means)[0], tmp_path, "svg")
     told = texts_of(tmp_path / "figure-5.10.svg")

@@ -196,8 +196,8 @@ def _label_survey(row: Row) -> str:
 def _label_scaling(row: Row) -> str:
     own, company = row["measured"], "alone" if row["run"] == "baseline" else "next to the other job"
     if own == "io":
-        return f"I/O of {100 * row['io_share']:g}% {company}: {name_interval(row['io_interval_us'])}"
-    return f"MPI of {100 * row['mpi_share']:g}% {company}: {row['mpi_bytes'] / KB:g} KB"
+        return f"I/O with {100 * row['io_share']:g}% of the hosts {company}: {name_interval(row['io_interval_us'])}"
+    return f"MPI with {100 * row['mpi_share']:g}% of the hosts {company}: {row['mpi_bytes'] / KB:g} KB"
 
 
 def _label_throttle(row: Row) -> str:

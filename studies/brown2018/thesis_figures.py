@@ -108,7 +108,7 @@ def main() -> None:
     if missing:
         print(f"no results for the figures {', '.join(missing)}", file=sys.stderr)
     if others:
-        print(f"not drawn: results of {', '.join(others)}", file=sys.stderr)
+        print(f"not drawn: results of other machines: {', '.join(others)}", file=sys.stderr)
 
 
 if __name__ == "__main__":

@@ -42,8 +42,8 @@ def locate(rows: list[Row], above: float | None, below: float | None) -> Verdict
     times = {row["io_interval_us"]: float(row["mean_us"]) for row in rows}
     longest, shortest, seeds = max(times), min(times), tell_seeds(*rows)
     if times[shortest] < CONGESTED * times[longest]:
-        said = f"none: {times[longest]:.2f} µs a request every {longest:g} µs, "
-        return f"{said}{times[shortest]:.2f} µs every {shortest:g} µs{seeds}", above is None
+        said = f"none: a request takes {times[longest]:.2f} µs at the interval {longest:g} µs, "
+        return f"{said}{times[shortest]:.2f} µs at {shortest:g} µs{seeds}", above is None
     cycle = shortest + times[shortest]
     congested = max(interval for interval, time in times.items() if cycle >= NEAR * (interval + time))
     free = min(interval for interval in times if interval > congested)
@@ -99,10 +99,12 @@ def grows_before() -> Verdict:
         return OPEN
     ranks = [spearmanr(range(len(row)), [each["slowdown"] for each in row]).statistic for row in rows]
     counts = {
-        "last slow-down above the first": sum(row[-1]["slowdown"] > row[0]["slowdown"] for row in rows),
-        "95% intervals of these two disjoint": sum(is_apart(row[0], row[-1]) for row in rows),
-        "no step down with disjoint 95% intervals": sum(grows(row) for row in rows),
-        "no step down": sum(row == sorted(row, key=lambda each: each["slowdown"]) for row in rows),
+        "the last slow-down is above the first": sum(row[-1]["slowdown"] > row[0]["slowdown"] for row in rows),
+        "with disjoint 95% intervals": sum(is_apart(row[0], row[-1]) for row in rows),
+        "no slow-down is below the previous one with disjoint 95% intervals": sum(grows(row) for row in rows),
+        "no slow-down is below the previous one": sum(
+            row == sorted(row, key=lambda each: each["slowdown"]) for row in rows
+        ),
     }
     said = ", ".join(f"{what} in {count}" for what, count in counts.items()) + f" of {len(rows)} series"
     said += f"; rank correlation {min(ranks):.2f} to {max(ranks):.2f}"

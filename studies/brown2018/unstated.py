@@ -317,7 +317,7 @@ def find_adaptive_slow(lab: Laboratory, measured: str) -> Found:
         for at in BEFORE
         for other in OTHERS
     ]
-    return max(slow) <= 1 + NONE, f"{min(slow):.2f} to {max(slow):.2f} in {len(slow)} cases"
+    return max(slow) <= 1 + NONE, f"slow-down {min(slow):.2f} to {max(slow):.2f} in {len(slow)} cases"
 
 
 def find_adaptive_past(lab: Laboratory, measured: str) -> Found:
@@ -330,7 +330,8 @@ def find_adaptive_past(lab: Laboratory, measured: str) -> Found:
             pair_512_kb(lab, at, other, measured, adaptive=way, alone=alone).mean for way in (False, True)
         )
         ratios.append(adaptive / static)
-    return all(is_close(ratio, 1) for ratio in ratios), f"{min(ratios):.2f} to {max(ratios):.2f} in {len(ratios)} cases"
+    said = f"{min(ratios):.2f} to {max(ratios):.2f} times as long in {len(ratios)} cases"
+    return all(is_close(ratio, 1) for ratio in ratios), said
 
 
 def find_threshold(
@@ -345,7 +346,7 @@ def find_threshold(
         lab.run([io(size, at), mpi()], IO, alone=True, counts=counts, adaptive=adaptive) for at in (before, past, last)
     ]
     rates = [1 / run.cycle_us for run in runs]
-    said = f"{runs[0].mean:.0f} µs a request every {before / US:g} µs, {runs[1].mean:.0f} µs every {past / US:g} µs"
+    said = f"a request takes {runs[0].mean:.0f} µs at {before / US:g} µs, {runs[1].mean:.0f} µs at {past / US:g} µs"
     return rates[0] < 0.9 * rates[2] <= rates[1], said
 
 

@@ -41,7 +41,7 @@ def main() -> None:
     parser.add_argument("--seeds", type=int, default=5, metavar="N", help="number of seeds per pattern (default: 5)")
     seeds = range(1, parser.parse_args().seeds + 1)
     means = read_means([TABLES / f"{name}.csv" for name in ("interference", "scaling", "placement")])
-    print("| measured | survey | after 50 | off, % |\n|---|---|---|---|")
+    print("| measured | survey | after 50 messages | difference, % |\n|---|---|---|---|")
     off = []
     for job in ALONE:
         after = fmean(find_mean_us((job,), (IO,), IO, seed) for seed in seeds)
