@@ -235,7 +235,7 @@ def _compare_fabrics(a: RunFacts, b: RunFacts) -> _Reason | None:
 
 
 def _differ_on_links(a: RunFacts, b: RunFacts) -> bool:
-    """Return true if the runs' bytes differ on a link direction known in both, or on their most loaded ones."""
+    """Return true if bytes differ on a link direction known in both runs, or between their most loaded directions."""
     keys = {*a.carried, *b.carried}
     if not (a.knows_all_links and b.knows_all_links):
         keys = {*a.carried} & {*b.carried}

@@ -30,8 +30,8 @@ EXPANDED_LIMIT = 700_000_000
 """Largest size of a decompressed dump in bytes. The tables of 11,664 hosts have 576 MB; reading them needs 1 GB."""
 
 EXPANSION = 400
-"""Largest decompressed / compressed size of dumps above `_SMALL` bytes. Compressed tables of regular fabrics reach a
-ratio of 130."""
+"""A dump above `_SMALL` bytes may expand to at most this multiple of its compressed size. Tables of regular fabrics
+expand to 130 times their size."""
 
 _SMALL = 1 << 26
 

@@ -64,7 +64,7 @@ class Contention:
 
     Attributes:
         flows: number of pairs of ports whose bytes pass the link direction.
-        host_flows: largest number of flows, on any links, that one of these senders sends or one of these receivers
+        host_flows: largest number of flows, on any links, that a sender of these flows sends or a receiver of them
             receives.
         ratio: `flows` / `host_flows`. If above 1, more flows share this link direction than share a host's own link.
     """
@@ -191,7 +191,7 @@ class Hotspot:
 
 
 def compare_times(spot: Hotspot, first: Hotspot) -> float:
-    """Return time of `spot` / time of `first`, the busiest link direction; bytes / bytes if a speed is unknown."""
+    """Return the ratio of the times of `spot` and of `first`, the busiest link direction; of bytes without a speed."""
     if spot.line_rate_s is None or not first.line_rate_s:
         return min(spot.bytes / first.bytes, 1.0)
     return spot.line_rate_s / first.line_rate_s

@@ -49,8 +49,8 @@ class PatternThroughput:
             several partners divides its link's speed among them.
         pair_deviation, pair_least, pair_most: over the samples, standard deviation, minimum and maximum of a sample's
             mean.
-        network_mean: mean of a ratio: a pair's share / its share if only hosts' own links limited it. The ratio is 1 if
-            no link between switches limits the pair, and for pairs on one switch.
+        network_mean: mean of a ratio: a pair's share to the share that it would have if only hosts' own links limited
+            it. The ratio is 1 if no link between switches limits the pair, and for pairs on one switch.
         network_deviation, network_least, network_most: the same for `network_mean`.
         unrouted: share of pairs without a route; these pairs count as 0.
     """

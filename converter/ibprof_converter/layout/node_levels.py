@@ -111,7 +111,7 @@ def _are_spines(fabric: Fabric, level: npt.NDArray[np.int32], nodes: npt.NDArray
 
 
 _ALIKE = 0.5
-"""Two switches are similar if common neighbours / all their neighbours is at least this (Jaccard's index)."""
+"""Two switches are similar if at least this fraction of their neighbours is common to both (Jaccard's index)."""
 
 
 def lower_hostless(fabric: Fabric, level: npt.NDArray[np.int32]) -> npt.NDArray[np.int32]:
@@ -151,8 +151,8 @@ def _are_alike(
 ) -> npt.NDArray[np.bool_]:
     """Return True for each `far` switch that is cabled like a `known` switch.
 
-    For two similar switches, common neighbours above / all neighbours above is at least `_ALIKE`. Some `known` switch
-    must have at least as many links up as the `far` switch.
+    Two switches are cabled alike if at least the fraction `_ALIKE` of their neighbours above is common to both. Some
+    `known` switch must have at least as many links up as the `far` switch.
 
     Args:
         pairs: int [edge, 2], the two switches of each link, listed in both orders.
@@ -188,7 +188,7 @@ def _lower(
 
 
 _SLOWER = 0.99
-"""A link is slow if its speed / usual speed is below this."""
+"""A link is slow if its speed is below this fraction of the usual speed."""
 
 
 def find_neighbours(fabric: Fabric, chosen: npt.NDArray[np.bool_]) -> npt.NDArray[np.bool_]:

@@ -25,7 +25,7 @@ Points = npt.NDArray[np.float64]
 """x (to the right) and y (up) of each switch: float64 [switch, 2]. Neighbours have a distance of about 1."""
 
 _FLAT_SHARE = 0.3
-"""A fabric is drawn without levels if links within levels / links between switches exceeds this."""
+"""A fabric is drawn without levels if more than this fraction of the links between switches are within levels."""
 
 _FEWEST = 4
 """Smallest number of switches of a fabric that is drawn without levels."""
@@ -49,7 +49,7 @@ _SQUARES_LIMIT = 1 << 22
 """Squares are searched only if the sum of (number of neighbours)² over the switches is at most this."""
 
 _BULGES = tuple(np.arange(4, 19) / 20)
-"""Candidates for height / half width of a group's arc."""
+"""Candidates for the height of a group's arc, as fractions of half its width."""
 
 _MEASURED = 1500
 """With more links than this, only the links of group 0 are checked for their distance from switches."""
@@ -60,7 +60,7 @@ _STRESS_ROUNDS = 60
 
 
 def is_flat(fabric: Fabric, level: npt.NDArray[np.int32]) -> bool:
-    """Return true if links within levels / links between switches exceeds `_FLAT_SHARE`.
+    """Return true if more than `_FLAT_SHARE` of the links between switches are within levels.
 
     Leaf switches must have links among themselves too: a Dragonfly+, where only top switches have them, is drawn by
     levels.

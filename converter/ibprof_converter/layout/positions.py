@@ -29,7 +29,7 @@ from ibprof_converter.layout.plane_positions import is_flat, position_switches
 _RAILS_TOGETHER = 2
 _GAP = 2.0
 _HOSTS_ASIDE = 0.25
-"""Distance by which hosts are right of their switch's middle, so that no vertical link hides a host."""
+"""Distance of hosts to the right of their switch's middle, so that no vertical link hides a host."""
 
 Positions = npt.NDArray[np.float64]
 

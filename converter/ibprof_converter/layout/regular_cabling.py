@@ -21,13 +21,13 @@ from ibprof_converter.fabric.graph_search import count_hops, find_parts
 from ibprof_converter.layout.node_levels import find_leaves, find_levels
 
 _MOST_MISFITS = 0.1
-"""A regular fabric fits if (extra + missing cables) / cables between switches is at most this."""
+"""A regular fabric fits if extra and missing cables are at most this fraction of the cables between switches."""
 
 _SWAPPED = 4
 """If cables were swapped, up to this number of extra and missing cables is accepted even in a small fabric."""
 
 _ALIKE = 0.5
-"""Two switches are similarly cabled if common neighbours / all their neighbours exceeds this."""
+"""Two switches are similarly cabled if more than this fraction of their neighbours is common to both."""
 
 _FEWEST = 3
 """Least number of similarly cabled switches that define a usual cabling."""
@@ -490,8 +490,8 @@ def _fit_global(
     """Compare the cables between groups: all pairs of groups, and all switches, should have equally many such cables.
 
     Returns:
-        The extra cables of pairs of groups with more cables than usual. The two switches of each missing cable. None if
-        most pairs of groups do not have the same number of cables, or if no switch can take a missing cable.
+        The extra cables of pairs of groups with more cables than usual. The two switches of each missing cable. None
+        unless most pairs of groups have the same number of cables and switches can take all missing cables.
     """
     pairs = np.argwhere(np.triu(np.ones_like(between, np.bool_), 1))
     numbers = between[pairs[:, 0], pairs[:, 1]]

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 RANDOM_SEEDS = 20
 
 _ROOM = 0.005
-"""A placement is called optimal if (its time - lower bound) / its time is below this."""
+"""A placement is called optimal if its time exceeds the lower bound by less than this fraction of the time."""
 
 STOPPED_BY_CLOCK = (
     "the time limit ended the search early: a larger --time may give a better placement, and the same command may give "

@@ -150,7 +150,7 @@ ROUNDS = (
 )
 
 COLD, WARM, HOT = 0.05, 0.5, 3.0
-"""First temperature of a chain / usual rise of the energy in a swap or move.
+"""First temperature of a chain, as a multiple of the usual rise of the energy in a swap or move.
 
 A chain that begins with `COLD` keeps most of its starting placement.
 """

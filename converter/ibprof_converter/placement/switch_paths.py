@@ -25,7 +25,7 @@ NO_LEAF = 0
 """Index of the leaf that stands for ports that are not on the rail; its paths carry no bytes."""
 
 _NO_ROUTE_FACTOR = 1e3
-"""Cost of a byte without a route / cost of a byte on the slowest link, so that a search avoids missing routes."""
+"""A byte without a route costs this multiple of a byte on the slowest link, so that a search avoids missing routes."""
 
 
 @dataclass(frozen=True, slots=True)

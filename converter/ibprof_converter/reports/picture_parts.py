@@ -52,7 +52,7 @@ class ThickLink:
     Attributes:
         number: number in the list, from 1.
         curve: curve from the sender to the receiver.
-        part: time of this direction / time of the first direction in the list, 0 to 1.
+        part: time of this direction, as a fraction (0 to 1) of the time of the list's first direction.
     """
 
     number: int

@@ -30,7 +30,7 @@ from ibprof_converter.reports.picture_parts import (
 from ibprof_converter.reports.used_part import UsedPart
 
 _HEIGHT = 0.72
-"""Height of the picture / its width."""
+"""Height of the picture, as a fraction of its width."""
 
 _MARGIN = 44.0
 _MOST_MARGIN = 0.18
@@ -50,8 +50,8 @@ _MOST_LINKS = 500
 """Largest number of thin links that are drawn of one kind; links with fewer bytes are left out."""
 
 _BOW = 0.12
-"""Bend of a link: distance of its middle from the straight line / its length. The bend separates a link's two
-directions."""
+"""Bend of a link: distance of its middle from the straight line, as a fraction of the link's length. The bend separates
+a link's two directions."""
 
 _LEAST_BOW = 12.0
 _MOST_BOW = 26.0
@@ -244,7 +244,7 @@ def _label_dots(
 NO_GROUP = -1
 
 _FOLDED_TURN = 0.15
-"""Angle of a folded group on the circle / angle of an unfolded group."""
+"""Angle of a folded group on the circle, as a fraction of an unfolded group's angle."""
 
 _WIDEST_TURN = 1.1
 """Largest half angle of a group on the circle, in radians; tan() needs less than pi/2."""
@@ -253,7 +253,7 @@ _FILLED = 0.7
 """Fraction of a group's angle that its switches fill."""
 
 _BULGE = 0.5
-"""Outward bulge of a group's arc / half of its width."""
+"""Outward bulge of a group's arc, as a fraction of half its width."""
 
 
 def find_folded(part: UsedPart, most: int) -> npt.NDArray[np.bool_]:

@@ -136,9 +136,9 @@ class AmountChange:
     Attributes:
         name: name of the amount.
         a, b: amounts in the two runs.
-        a_share, b_share: amount / sum of its dimension in the run (for a link: / all routed bytes). If shares are
-            compared, each total in bytes is divided by the total `bytes`, except `bytes` itself. None for other totals,
-            for numbers of messages of an operation, region or site, and if the divisor is 0.
+        a_share, b_share: amount as a fraction of its dimension's sum in the run (for a link: of all routed bytes). If
+            shares are compared, each total in bytes is divided by the total `bytes`, except `bytes` itself. None for
+            other totals, for numbers of messages of an operation, region or site, and if the divisor is 0.
         change: b - a; if shares are compared, the difference of the shares.
         relative: change / a, or change / a_share if shares are compared; None if the amount in A is 0.
     """

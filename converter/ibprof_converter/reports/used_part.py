@@ -33,7 +33,7 @@ class MarkedLink:
 
     Attributes:
         sender, receiver: indices of the units.
-        part: time of the group / time of the first group, 0 to 1.
+        part: time of the group, as a fraction (0 to 1) of the first group's time.
     """
 
     sender: int

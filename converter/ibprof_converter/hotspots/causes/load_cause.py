@@ -44,13 +44,13 @@ KINDS = (REPAIR, RANK_ORDER, ADAPTERS, HOSTS, FORWARDING_TABLES, PROGRAM, LINKS)
 """Kinds of changes, from the cheapest to the most expensive."""
 
 SMALL_GAIN = 0.95
-"""A repair is reported if the largest link time with it / the largest link time without it is at most 0.95."""
+"""A repair is reported if it lowers the largest link time to at most 0.95 times the time without it."""
 
 TABLES_GAIN = 0.9
-"""Other forwarding tables are reported if the largest link time with them / the present largest is at most 0.9."""
+"""Other forwarding tables are reported if they lower the largest link time to at most 0.9 times the present one."""
 
 GAIN = 0.8
-"""Any other change is reported if the largest link time with it / the present largest is at most 0.8."""
+"""Any other change is reported if it lowers the largest link time to at most 0.8 times the present one."""
 
 NEAR_BEST = 1.05
 """A cheaper change is preferred if it leaves at most 1.05 times the link time that the best change leaves."""
@@ -65,7 +65,7 @@ class Change:
         kind: one of `KINDS`.
         what: text that describes the change.
         after: the situation with the change; None if the change was not tried or is impossible.
-        most: the change can be a remedy if the largest link time with it / the present largest is at most `most`.
+        most: the change can be a remedy if it lowers the largest link time to at most `most` times the present one.
         why_not: the reason why the change was not tried, or cannot be a remedy.
         at, evidence, advice, change: as in `LoadCause`.
     """

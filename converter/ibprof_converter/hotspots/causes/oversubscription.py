@@ -264,7 +264,7 @@ def _narrowest(
     destination: npt.NDArray[np.int32],
     amount: npt.NDArray[np.float64],
 ) -> SwitchCut | None:
-    """Return the slowest of the cuts around a single part; None if no bytes cross a cut. `part`: int64 [node]."""
+    """Return the cut, around one part, that takes longest; None if no bytes cross a cut. `part`: int64 [node]."""
     parts = int(part.max(initial=0)) + 1
     gbps = np.nan_to_num(fabric.link_gbps)
     of_ends = part[fabric.link_node]
@@ -300,7 +300,7 @@ class _CutGraph:
     bytes: Floats
 
     def measure(self, side: Floats) -> Floats:
-        """Return bytes / speed of each cut, in the direction with more bytes: float64 [cut].
+        """Return the time (bytes / speed) of each cut, in the direction with more bytes: float64 [cut].
 
         Args:
             side: float64 [cut, switch], 1 inside and 0 outside.
@@ -312,7 +312,7 @@ class _CutGraph:
         return np.where(speed > 0, np.maximum(out, into) / np.maximum(speed, 1e-9), 0.0)
 
     def improve(self, side: Floats) -> tuple[float, Floats]:
-        """Move switches between the two sides, the best move first, while bytes / speed of the cut grows."""
+        """Move switches between the two sides, the best move first, while the time of the cut grows."""
         best = float(self.measure(side[np.newaxis])[0])
         for _ in range(2 * len(side)):
             moved = self._measure_moves(side)
@@ -325,7 +325,7 @@ class _CutGraph:
         return best, side
 
     def _measure_moves(self, side: Floats) -> Floats:
-        """Return bytes / speed of the cut after moving a single switch, for each switch: float64 [switch]."""
+        """Return for each switch the time of the cut after this switch alone changes sides: float64 [switch]."""
         far = 1 - side
         sign = far - side  # 1 for switches that would move inside, -1 for switches that would move outside
         speed_in, speed_far = self.gbps @ side, self.gbps @ far

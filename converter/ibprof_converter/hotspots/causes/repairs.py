@@ -40,7 +40,7 @@ _CABLES_ADVISED = 1
 """Number of cables of a switch that `Repair.advice` names; `Repair.change` names all."""
 
 _LOCAL = 1.25
-"""A switch is an outlier if its host links' speed / its uplinks' speed exceeds 1.25 times the level's median."""
+"""A switch is an outlier if its ratio of host links' speed to uplinks' speed exceeds 1.25 times the level's median."""
 
 _OF_LINKS = ("link_node", "link_port", "link_gbps", "link_lanes", "link_half", "link_unequal")
 
@@ -476,7 +476,7 @@ def add_cables(fabric: Fabric, cables: Sequence[Cable]) -> Fabric:
 
 
 def set_speed(fabric: Fabric, port: PortOfNode, gbps: float) -> Fabric:
-    """Return the fabric with data rate `gbps`, in Gbit/s, of the link that has `port` as its first end."""
+    """Return the fabric with the data rate `gbps`, in Gbit/s, for the link that has `port` as its first end."""
     is_link = (fabric.link_node[:, 0] == port.node) & (fabric.link_port[:, 0] == port.port)
     return replace(fabric, link_gbps=np.where(is_link, gbps, fabric.link_gbps))
 
