@@ -40,7 +40,7 @@ from ibprof_lab.simulation.study.sweep import keep_results, run_cells
 _NAME = "ibprof-sim"
 
 Answering = Callable[[Sequence[str]], AbstractContextManager[Simulate]]
-"""Function from notes to a context manager, which prints the notes and yields a function that simulates."""
+"""Function that returns a context manager, which prints the given notes and yields a function that simulates."""
 
 Answer = Callable[[Answering], tuple[dict[str, Any], str]]
 """Function that simulates and returns the answer to a question, as a JSON document and as text."""

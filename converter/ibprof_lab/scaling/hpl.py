@@ -12,9 +12,9 @@ process use a separate link; in `scaling_model.linpack`, all bytes share one lin
 If k processes share a node's adapter (rate b) and memory (rate m), four terms change. Each word of a message is copied
 on its way out and on its way in, and each copy reads and writes memory. Beta becomes w k (f / b + 4 / m), where a word
 has w bytes, and the fraction f of messages leaves the node. HPL places successive processes of a row on a node. The
-N^2 / (2 P) words of panels move along rows, all other words along columns. An update of rank NB reads and writes the
-whole matrix: gamma grows by 8 k / (NB m). For each of N pivots, processes exchange two rows of the panel in log2(P)
-rounds: 2 N (NB + 2) log2(P) more words are sent along columns (HPL_pdmxswp).
+N^2 / (2 P) words of panels move along rows, all other words along columns. After each block of NB columns, the whole
+matrix is read and written: gamma grows by 8 k / (NB m). For each of N pivots, processes exchange two rows of the panel
+in log2(P) rounds: 2 N (NB + 2) log2(P) more words are sent along columns (HPL_pdmxswp).
 """
 
 from __future__ import annotations

@@ -223,7 +223,7 @@ def print_shares(console: Console, document: Document) -> None:
 
 
 def print_systems(console: Console, document: Document) -> None:
-    """Print the effective bandwidths of a list."""
+    """Print the effective bandwidths of the systems in a TOP500-like list."""
     table = new_table("rank", "system", "R_max", "N_max", "per core", "b_eff")
     table.columns[1].justify = "left"
     left_out = 0

@@ -80,13 +80,13 @@ class Optimum:
 
 
 def inverse_communication_intensity(work: Work, p: float) -> float:
-    """Return r = #b / #x for p processing units (slide 10); infinite if #x is 0."""
+    """Return r = #b / #x, data per communicated byte, for p processing units (slide 10); infinite if #x is 0."""
     exchanged = work.exchange(p)
     return work.data / exchanged if exchanged else math.inf
 
 
 def balance_at_one(work: Work, cluster: Cluster, p: float) -> float:
-    """Return p x = (a / a*) r(p), the numerator of x on slide 12, dimensionless."""
+    """Return p x = (a / a*) r(p): p times `balance` (slide 12)."""
     return work.intensity / cluster.intensity * inverse_communication_intensity(work, p)
 
 
@@ -209,7 +209,7 @@ def share_work(
         operation_shares, data_shares: omega_k and delta_k of each unit, each with the sum 1; None for equal shares.
 
     Raises:
-        ValueError: the arguments have different numbers of units, or shares do not add up to 1.
+        ValueError: the shares of a kind are not as many as `peaks`, one is negative, or they do not add up to 1.
     """
     p = len(peaks)
     omega = list(operation_shares or [1 / p] * p)

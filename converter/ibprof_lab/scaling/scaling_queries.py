@@ -142,7 +142,7 @@ def query_shares(
     """Return the model for processing units of different speed; `share_work` documents the arguments.
 
     Raises:
-        UsageError: the arguments have different numbers of units, or shares do not add up to 1.
+        UsageError: the shares of a kind are not as many as `peaks`, one is negative, or they do not add up to 1.
     """
     try:
         shares = share_work(operations, data, exchanged, bandwidth, peaks, operation_shares, data_shares)

@@ -31,8 +31,8 @@ _LEAST = 0.1
 
 _MOST = 0.98
 _QUIET_SHARE = 0.8
-"""Assumed fraction of noise among the correlations. The quantile at this fraction is compared with the same
-quantile of Gaussian noise. The median is not used: it is often 0, since the median filter makes many differences 0.
+"""Assumed fraction of noise among the correlations. The width of the measured noise is this quantile of |correlation|,
+relative to Gaussian noise. The median is often 0, since the median filter makes many differences 0.
 """
 
 _ROUNDING = 1e-6
@@ -134,8 +134,8 @@ def _find_scattered(
 ) -> npt.NDArray[np.bool_]:
     """Return a mask of values whose samples scatter too widely for a peak, bool [P, L].
 
-    A value is not masked if its quartile range after `detrend` is above the quartile ranges at both neighbouring
-    lengths, or below both of these ranges.
+    After `detrend`, the quartile range of a peak is above those at both neighbouring lengths, or below both; all other
+    values are masked.
     """
     level = detrend(profiles, lengths)
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -209,9 +209,10 @@ def _middle(
 def choose_threshold(correlations: Profiles, of_noise: npt.NDArray[np.floating]) -> float:
     """Return a correlation threshold that noise exceeds in one of 1000 profiles.
 
-    The threshold is the 0.999 quantile of the largest |correlation| in each profile of `of_noise`, scaled to the width
-    of the measured noise, and limited to `_LEAST` to `_MOST`. `of_noise`, [profile, n], has the correlations of
-    Gaussian noise after the same median filter. Without correlations, the threshold is `PAPERS_THRESHOLD`.
+    The threshold is the 0.999 quantile of the largest |correlation| in each profile of `of_noise`, times the width of
+    the measured noise (see `_QUIET_SHARE`), but at least `_LEAST` and at most `_MOST`. `of_noise`, [profile, n], has
+    the correlations of Gaussian noise after the same median filter. Without correlations, the threshold is
+    `PAPERS_THRESHOLD`.
     """
     if not correlations.size:
         return PAPERS_THRESHOLD

@@ -39,8 +39,8 @@ class OutlyingProcess:
 
     Attributes:
         role: `sender` (row), `receiver` (column), or `both`.
-        ratio: the process's delays / typical delays, by the larger of its outlying effects; infinite if no delay was
-            measured.
+        ratio: the process's delays / typical delays, as sender or as receiver: the outlying role, or of two the one
+            with the larger deviation; infinite if no delay was measured.
         score: deviation of the process's effect from the median effect, in robust standard deviations.
     """
 

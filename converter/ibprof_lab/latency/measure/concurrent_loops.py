@@ -227,7 +227,7 @@ class RoundMeasurer:
                     self._lead(index, length, first, sampling)
 
     def take_rows(self) -> npt.NDArray[np.float64]:
-        """Return the results since the last call, float64 [k, 10], and clear them."""
+        """Return the rows since the last call (see `Row`), float64 [k, 10], and clear them."""
         rows = np.array(self.rows, dtype=np.float64).reshape(-1, 10)
         self.rows = []
         return rows

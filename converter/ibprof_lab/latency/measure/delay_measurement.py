@@ -322,7 +322,7 @@ class MeasurementSession:
     def _try_turns(self) -> npt.NDArray[np.float64]:
         """Return the round-trip time of each length, seconds, float64 [L], of the slowest pair in the first round.
 
-        At most `_TRIED` lengths are measured; the other times are interpolated.
+        At most `_TRIED` lengths are measured; the times of the other lengths are interpolated.
         """
         lengths = self.plan.lengths
         chosen = np.unique(np.linspace(0, len(lengths) - 1, min(len(lengths), _TRIED)).astype(int))

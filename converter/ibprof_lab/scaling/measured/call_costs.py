@@ -170,7 +170,7 @@ def list_messages(pattern: str, ranks: int) -> tuple[Ints, Ints, Ints]:
 
 @dataclass(slots=True)
 class LinkSharing:
-    """Slow-down of messages by link sharing (share), for one subnet and rank placement.
+    """Slow-down of messages that share links, for one subnet and rank placement.
 
     Attributes:
         subnet: fabric and forwarding tables.

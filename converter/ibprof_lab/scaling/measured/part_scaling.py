@@ -71,10 +71,10 @@ def draw_part(
         floor: for each run, seconds that are negligible. Errors are relative to the mean `seconds` of the runs with the
             same number of processes, or to `floor` if it is larger.
         noise: relative scatter between equal runs.
-        at: numbers of processes to evaluate. For `ranks`, the forms are sorted by their seconds at the last of these
-            numbers.
-        ranks: float64 [draw], 0 to 1: quantile of each draw's form in this order; 1 is the form that grows fastest. If
-            all parts of a run have the same `ranks`, the errors of the parts add up; otherwise, they would cancel.
+        at: numbers of processes to evaluate.
+        ranks: float64 [draw], 0 to 1: quantile of each draw's form, in the order of the forms' seconds at the last
+            element of `at`. Equal `ranks` for all parts of a run make the parts' errors in a draw add up; different
+            `ranks` would cancel errors.
     """
     sizes = np.unique(processes)
     usable = [form for form in FORMS if len(form) <= len(sizes)]
@@ -115,7 +115,8 @@ def _evaluate(form: Iterable[Term], processes: Floats) -> Floats:
 
 
 def _fit(columns: Floats, target: Floats) -> Floats:
-    """Return least-squares coefficients that are not negative, [row, term], for one or two `columns` [term, run]."""
+    """Fit one or two terms, `columns` [term, run], to each row of `target` by non-negative least squares; return the
+    coefficients, [row, term]."""
     products, norms = target @ columns.T, (columns**2).sum(axis=1)
     alone: Floats = np.maximum(products / np.maximum(norms, 1e-300), 0)
     if len(columns) == 1:

@@ -2,8 +2,8 @@
 """Predict run times for other numbers of processes and problem sizes, with intervals and a valid range.
 
 A run takes the time of computing plus the time of its calls. Computing time is a constant plus a multiple of the
-operations per process. The time of a call is the time of the algorithm on the measured network, times a factor. The
-recorded runs determine the factor of each operation. The numbers of calls and bytes are functions of the problem size n
+operations per process. The time of a call is the time of its algorithm on the measured network, times a factor, which
+is fitted for each operation to the recorded runs. The numbers of calls and bytes are functions of the problem size n
 and the number of processes p, fitted to the recorded runs.
 
 To estimate errors, each run is predicted from all other runs. The deviations of these predictions give 95% intervals

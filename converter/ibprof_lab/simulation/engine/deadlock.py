@@ -153,10 +153,10 @@ def describe_cycle(network: SimulatedNetwork, cycle: list[int]) -> str:
 
 
 def follow_routes(network: SimulatedNetwork, host: int) -> Iterator[tuple[Ints, Ints]]:
-    """Follow packets from all leaf switches to a host, one hop per iteration.
+    """Follow a packet from each leaf switch to a host, one hop per iteration.
 
     Yields:
-        The leaf switches with packets that cross a link between switches in this hop, and each packet's link direction.
+        For each packet that crosses a link between switches in this hop: its first leaf switch, and the link direction.
         If packets run in a cycle, the iteration ends after the number of switches + 1 hops.
     """
     leaf = np.unique(network.host_leaf).astype(np.int64)
@@ -233,7 +233,8 @@ def _goes_up_and_down(here: Ints, there: Ints, at: Ints, to: Ints) -> bool:
 
 
 def _join(at: Ints, end: Ints, to: Ints, ends: int) -> Ints:
-    """Return pairs of consecutive link directions (`end`) for hops `at` -> `to`, encoded as first * `ends` + second."""
+    """Return pairs of consecutive link directions, as first * `ends` + second. Link direction end[k] leads from at[k]
+    to to[k]."""
     order = np.argsort(at, kind="stable")
     begin, stop = np.searchsorted(at[order], to), np.searchsorted(at[order], to, side="right")
     first = np.repeat(end, stop - begin)

@@ -31,9 +31,9 @@ class Hardware:
         nic_gap_ns: idle time of a host's adapter between two packets.
         gbps: speed of all links, Gb/s; None to use the speeds in the fabric.
         tick_ns: duration of a tick; None for the time of 8 bytes on the fastest link.
-        message_step_bytes: 0 if adaptive routing chooses a port for each packet. Otherwise it chooses ports for a
-            message's first packet; at the first 15 switches with a choice of ports, the other packets take the same
-            ports. Adaptive routing then compares occupied bytes in whole multiples of this number.
+        message_step_bytes: 0 if adaptive routing chooses a port for each packet. If above 0, it chooses ports for a
+            message's first packet, and compares the ports' occupied bytes in whole multiples of this number. At the
+            first 15 switches with a choice, the other packets take the same ports.
     """
 
     packet_bytes: int = 4096

@@ -53,7 +53,7 @@ def measure(
 
     Args:
         simulation: simulation that has not run yet.
-        clients: bool [client], True for clients of the measured job, whose steps must be sampled.
+        clients: bool [client], True for clients of the measured job. The job's steps must be sampled.
         effort: required precision, and limits.
         watch: observer that runs the simulation and records all jobs; None to run without observer.
         whole: True to measure all messages, even if the mean has the required precision earlier.
@@ -284,8 +284,8 @@ class Rounds:
         return True
 
     def _complete(self, end: int) -> bool:
-        """Run until the messages of all rounds before a tick are complete, at most for one round; return False if the
-        simulation ends before."""
+        """Run until all messages of the rounds before a tick are complete, at most one round longer than the tick;
+        return False if the simulation ends earlier."""
         progress, until = self._simulation.look_at_clients(), end + self._round
         wanted = (progress.steps + progress.busy)[self._clients]
         if self._own_round:

@@ -346,10 +346,10 @@ class SteadyState:
     """Test for a steady state, after which the remaining messages need not be simulated.
 
     The test asks if the mean of the messages so far is near the mean of all messages, and does not drift. The interval
-    of the difference is the interval from batch means, times the square root of the fraction of messages that remain
-    (finite population correction). If batches are correlated, the interval is widened as for a first-order
-    autoregressive process. A test may end the run too early by chance: the number of messages between tests therefore
-    grows geometrically.
+    of the difference between the two means is the interval from batch means, times the square root of the fraction of
+    messages that remain (finite population correction). If batches are correlated, the interval is widened as for a
+    first-order autoregressive process. A test may end the run too early by chance: the number of messages between tests
+    therefore grows geometrically.
 
     Args:
         part: required half width of the 95% interval, relative to the mean; 0 for no test.

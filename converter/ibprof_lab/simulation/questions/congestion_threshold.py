@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """The I/O-congestion threshold: at shorter intervals between requests, an I/O job's requests delay each other.
 
-A client waits T(I) for each request, then for the interval I: its cycle is I + T(I). For long intervals, T is T0, the
-time of a request alone. For interval 0, T is C, the time in which the servers' links and the routes to them carry one
-request of every client. If I + T(I) is close to C, the throughput is nearly the largest possible one, and a shorter
-interval lengthens T by the same amount. The asymptotes of T, T0 and C - I, cross at I = C - T0. Throughputs are
-computed from T as a mean over all requests. C and T0 are compared as means over clients of each client's mean. With N
-clients, n servers, requests of S bytes and links of B bytes/s: if only the servers' links limit C, the asymptotes cross
-at N S/(n B) - S/B.
+A client waits T(I) for each request, then for the interval I: its cycle is I + T(I). At long intervals, T is T0, the
+time of a request alone. At interval 0, T is C, the time in which the servers' links and the routes to them carry one
+request of every client. If the cycle is close to C, the throughput is nearly the largest possible one, and T grows by
+as much as I shrinks. T(I) is thus near T0 or near C - I; these two asymptotes cross at I = C - T0. A throughput is
+computed from the mean of T over all requests. The ratio C / T0 is computed from each client's mean, averaged over the
+clients. With N clients, n servers, requests of S bytes and links of B bytes/s: if only the servers' links limit C, the
+asymptotes cross at N S/(n B) - S/B.
 
 Source: P. J. Denning and J. P. Buzen, "The operational analysis of queueing network models", ACM Computing Surveys
 10(3), 1978; the term is from K. A. Brown, "Resource Contention due to Data Movement on HPC Systems", doctoral
@@ -121,7 +121,7 @@ class Threshold:
 
     @property
     def crossing_ns(self) -> float:
-        """Interval at which the asymptotes of the request time cross, C - T0."""
+        """The interval C - T0, at which the two asymptotes of the request time (see the module) cross."""
         return self.without_pause_ns - self.alone_ns
 
 

@@ -21,7 +21,7 @@ _WINDOWS = (1.0, 1.25, 1.5, 2.0)
 """Tried windows (minimum times from one I/O request to the next), in cycles of the I/O job in the present scenario."""
 
 _PARTS = 20
-"""Number of values of the window's jitter in the mean cycle of a client."""
+"""Number of jitter values over which a client's mean cycle is averaged."""
 
 COSTS_LITTLE = 0.95
 """A change is recommended only if the I/O job keeps at least this fraction of its present rate."""
@@ -76,7 +76,8 @@ class Scenario:
 def list_scenarios(
     setting: Setting, io: Workload, mpi: Workload
 ) -> Iterator[tuple[str, Setting, tuple[Workload, Workload]]]:
-    """Yield name, setting and jobs of each scenario, the present scenario first; no scenario can deadlock."""
+    """Yield name, setting and jobs of each scenario, the present one first; adaptive routing only if it cannot
+    deadlock."""
     yield "as it is", setting, (io, mpi)
     sampled, are_named = (replace(io, hosts=()), replace(mpi, hosts=())), bool(io.hosts or mpi.hosts)
     if are_named:
@@ -178,8 +179,8 @@ def recommend(scenarios: Sequence[Scenario], mpi: str) -> tuple[Scenario | None,
     """Choose the change with the fastest MPI messages among the changes that keep the I/O rate.
 
     Returns:
-        The scenario with this change; None if no change is recommended. Then the changes with a larger gain but a too
-        wide 95% interval, the largest gain first.
+        The scenario with this change, None if no change is recommended; and the changes with a larger mean gain, but
+        too wide 95% intervals, the largest gain first.
     """
     now, *changes = scenarios
     good: list[tuple[float, Scenario]] = []

@@ -181,8 +181,8 @@ def _find_columns(rows: Rows, job: str) -> _Columns:
 def _group(rows: Rows, columns: Sequence[str]) -> dict[Key, list[Row]]:
     """Group rows by columns.
 
-    A baseline (the job alone) is added to each group with equal values of the columns. The baseline has no values in
-    the columns of other jobs; these columns are not compared.
+    A baseline (the job alone) is added to each group that has the baseline's values in the columns. Columns of other
+    jobs, in which a baseline has no values, are not compared.
     """
     others = [row for row in rows if row["run"] != "baseline"] or rows
     groups: dict[Key, list[Row]] = {}

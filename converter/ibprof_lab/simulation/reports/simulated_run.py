@@ -293,7 +293,8 @@ _FACTS: Mapping[str, tuple[str, str, Callable[[float], str]]] = {
     "bytes": ("it sends {}", "its peers {}", format_bytes),
     "last_us": ("it has sent all its bytes after {}", "its peers after {}", lambda us: format_seconds(us / 1e6)),
 }
-"""Name and unit of a quantity -> texts for the host's value and for the median of its peers, and number format."""
+"""Name and unit of a quantity -> text with the host's value, text with the median of its peers, and format of the
+values."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -407,7 +408,7 @@ def _share_to(watch: Watch, hosts: npt.NDArray[np.bool_]) -> npt.NDArray[np.floa
 def _find_outliers(values: npt.NDArray[np.float64], *, is_rate: bool) -> npt.NDArray[np.bool_]:
     """Return a mask of the values that show a much slower sender than the other values, bool.
 
-    It is False for nan, and everywhere if fewer than `_LEAST_PEERS` values are known.
+    The mask is False where a value is nan, and everywhere if fewer than `_LEAST_PEERS` values are known.
     """
     cost = 1 / np.maximum(values, 1e-9) if is_rate else values
     known = cost[~np.isnan(cost)]

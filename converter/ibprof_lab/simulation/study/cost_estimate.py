@@ -27,19 +27,19 @@ _MESSAGES = 8
 """Messages per client after which most means settle, in simulations that end at a required precision."""
 
 _STEADY_PAIRS, _STEADY_OTHERS = (90, 550), (180, 700)
-"""Messages per client between the warm-up and a steady state: two values for the role PAIRS, and two for other roles.
-Of the two values, the second is for simulations with servers' links that limit a job's rate."""
+"""Messages per client between the warm-up and a steady state, for the role PAIRS and for other roles. The first number
+is the usual one; the second is for simulations in which the servers' links limit a job's rate."""
 
 _NS_OF_HOP = 50.0
 """Processor time for each packet hop that the engine does not skip, ns."""
 
 _NS_OF_SHORT = 55.0
-"""Processor time for each skipped hop of a message of one packet, ns. About half of this time is for the message, not
-for hops."""
+"""Processor time for each skipped hop of a message of one packet, ns. It includes the time for the message as a whole,
+about half of it."""
 
 _NS_OF_PAIRS, _NS_OF_OTHERS = (4.0, 8.0), (15.0, 30.0)
-"""Processor time for each skipped hop of a longer message, ns: two values for the role PAIRS, and two for other roles.
-Of the two values, the second is for simulations with servers' links that limit a job's rate."""
+"""Processor time for each skipped hop of a longer message, ns, for the role PAIRS and for other roles; two numbers as
+above."""
 
 
 @lru_cache(maxsize=8)

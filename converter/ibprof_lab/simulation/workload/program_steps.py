@@ -29,14 +29,13 @@ class Operation:
         amount: time in ns for `calc`, bytes for `send` and `recv`.
         peer, tag: the other rank, and the tag, of a message.
         missing: number of operations that this operation still waits for.
-        after: (operation that waits for this operation, True if the other operation waits only for the beginning).
-        needs: (send or receive that this operation waits for, True if this operation waits only for the beginning).
-            None after this operation is in the order of its rank.
+        after: operations that wait for this operation, each with True if it waits only for the beginning.
+        needs: sends and receives that this operation waits for, each with True if it waits only for their beginning.
+            None if there are none, and after this operation was appended to its rank's order.
         slot: for a `recv`, its index among all `recv`s of its rank.
-        is_ordered: True for a `recv` that is in the order of its rank.
+        is_ordered: True for a `recv` that was appended to its rank's order.
         receive: for a `send`, the matching `recv`.
-        sent: for a `send`, a `recv` that represents the sending rank's wait for the arrival; None if this rank does not
-            wait.
+        sent: for a `send`, the wait of its rank for the message's arrival, as a `recv`; None if the rank does not wait.
     """
 
     rank: int
@@ -85,7 +84,7 @@ def lay_out_program(ordered: Sequence[Sequence[Operation]]) -> RankProgram:
     """Return the steps of ranks that execute one operation at a time, in the given order.
 
     A send does not block its rank. Messages from one rank to another are sent one after another, each after the
-    previous message has arrived. All ranks end at the same time.
+    previous message has arrived. The program ends with a barrier of all ranks.
     """
     arrivals = []
     for operations in ordered:
@@ -116,9 +115,9 @@ def lay_out_program(ordered: Sequence[Sequence[Operation]]) -> RankProgram:
 def _make_processor(
     rank: int, operations: Sequence[Operation], arrivals: list[int], sender_of: dict[tuple[int, int], int]
 ) -> list[_Row]:
-    """Return the steps of a rank's client: messages of one byte within the rank's host. The client sends one message at
-    the begin of the run, one to start each message of a sender, one after each wait, and one at the end. Then follows a
-    dissemination barrier of all ranks.
+    """Return the steps of a rank's client: messages of one byte within the rank's host, which mark the begin and the
+    end of the run, the start of each send, and the end of waits before computations. The last steps are a dissemination
+    barrier of all ranks.
     """
     rows: list[_Row] = [(rank, NOBODY, 0, 0, 1, 0)]
     pause = received = awaited = 0

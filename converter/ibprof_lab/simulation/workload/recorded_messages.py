@@ -232,7 +232,7 @@ def time_messages(line: Intervals, rank: Ints, peer: Ints, size: Floats, part: F
         rank: [message], rank whose time line contains the message.
         peer: [message], the other rank.
         size: [message], bytes.
-        part: [message], position among the messages of the same counter, from 0 to 1.
+        part: [message], position among the messages that the same counter of the recording counted, from 0 to 1.
 
     Returns:
         Start of each message since the first interval's begin, ns, float64 [message]; the run's duration, ns.
@@ -268,9 +268,10 @@ def time_messages(line: Intervals, rank: Ints, peer: Ints, size: Floats, part: F
 
 
 def _group(line: Intervals, rank: Ints, peer: Ints) -> tuple[Ints, Ints]:
-    """Return the group of each row of the time line, and of each message.
+    """Return a group number for each row of the time line, and for each message.
 
-    Rows with the same rank and the same peers are a group. A message without a row has the group -1 - rank.
+    Rows with the same rank and the same peers are a group, with their messages. A message that no row counts has the
+    number -1 - rank.
     """
     key = line.rank.astype(np.int64) << 32 | line.first_peer.astype(np.int64)
     keys, row, group_of_row = np.unique(key, return_index=True, return_inverse=True)

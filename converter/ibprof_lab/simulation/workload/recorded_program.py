@@ -2,11 +2,11 @@
 """A recorded run as a program, in which each rank computes, sends, and waits for messages.
 
 For each interval, a recording contains the time inside MPI and the sent messages, but not the messages that the rank
-waited for. This module assumes the waits as follows. If the receiver is inside MPI when a message arrives at line rate,
-it waits for the message between the arrival and the end of this time inside MPI. If the receiver computes when the
-message arrives, it waits in its next time inside MPI. The sender of a message of `LEAST_RENDEZVOUS` bytes or more waits
-for the arrival in the same manner. No rank waits for a message that begins after the wait; two ranks therefore never
-wait for each other.
+waited for. This module assumes the waits as follows. A receiver that is inside MPI when a message arrives at line rate
+waits at the arrival, at the end of this stay in MPI, or between. A receiver that computes then waits at the end of its
+last stay in MPI if that ended shortly before the arrival, else during the next stay. The sender of a message of
+`LEAST_RENDEZVOUS` bytes or more waits for the arrival in the same manner. Each wait is later than the start of its
+message, so that two ranks never wait for each other.
 """
 
 from __future__ import annotations
@@ -185,7 +185,8 @@ def _make_line(run: Profile, rank: int) -> _Line:
 
 
 def _list_intervals(run: Profile, rank: int, epoch: int, start: float, stop: float) -> tuple[Floats, Floats, Floats]:
-    """Return begin, end and time inside MPI of each interval and each gap between intervals, ns since `epoch`."""
+    """Return begin and end, ns since `epoch`, and time inside MPI, ns, of each interval; gaps become intervals outside
+    MPI."""
     rows = run.interval_times.rank == rank
     known = {
         (int(begin) - epoch, int(end) - epoch): int(time)

@@ -4,8 +4,8 @@
 A delay is an overhead per message plus the latencies of a shortest path. Two methods search for the links; the better
 result is used. The first method links two hosts if every path over a third host has a longer delay. The first method
 finds links of any length, but one wrong delay causes a wrong link. The second method sorts the pairs: first are pairs
-with a short delay whose hosts have similar delays to all other hosts. The second method then links the first N pairs,
-with the N that explains the delays best.
+with a short delay whose hosts have similar delays to all other hosts. It links the first N pairs, and chooses the N
+that explains the delays best.
 """
 
 from __future__ import annotations
@@ -30,8 +30,8 @@ Known = npt.NDArray[np.bool_]
 Edges = tuple[npt.NDArray[np.integer], npt.NDArray[np.integer]]
 
 _LINKED_BELOW = 0.75
-"""Two hosts are linked if their delay / the delay of the shortest path over a third host is less than this. The
-overhead is subtracted from both delays."""
+"""Two hosts are linked if their delay / the delay of the shortest path over a third host is less than this, both
+without the overhead per message."""
 
 _SLOW, _FEW_SLOW = 1.2, 0.05
 """A host is slow if its shortest delay is more than `_SLOW` times the median of all hosts' shortest delays.
@@ -200,10 +200,10 @@ _TOGETHER = 1024
 
 
 def _count_hops_to(columns: slice, neighbour: npt.NDArray[np.int64]) -> npt.NDArray[np.uint8] | None:
-    """Return some columns of the matrix of hops.
+    """Return columns of the matrix of hops; None if a pair has no path of at most 255 hops.
 
     `within` has a bit for each pair of hosts; it is set if a path of at most the hops counted so far joins the two.
-    A word has the bits of 64 hosts. `digits` stores each binary digit of the numbers of hops in the same form.
+    A word has the bits of 64 hosts. `digits` has such an array for each binary digit of the numbers of hops.
     """
     hosts, count = len(neighbour), columns.stop - columns.start
     within = np.zeros((hosts, -(-count // 64)), np.uint64)
@@ -341,9 +341,8 @@ def find_switched(
         errors: known standard deviation of the errors with which the tree was found; 0 if unknown.
 
     Returns:
-        The network. None if the tree has fewer than four lowest switches, or if a host is on none of them. None also if
-        no pair of hosts within one of these switches, or between two of them, was measured, or if no network explains
-        the delays.
+        The network; None if no network explains the delays. None also if the tree has fewer than four lowest switches,
+        if a host is on none of them, or if no pair of hosts was measured within one of them or between two of them.
     """
     leaf = np.setdiff1d(np.unique(tree.node_of_leaf), tree.parent[1:])
     if len(leaf) < 4 or not np.isin(tree.node_of_leaf, leaf).all():
@@ -498,8 +497,8 @@ _DIFFERING = 0.04
 
 def _rank(delays: Floats) -> Floats:
     """Return a score for each pair, [n, n]; a pair with a lower score is more likely to be linked. The score is the
-    pair's delay, plus the sum of squared differences between its two hosts' delays to each other host. Both terms are
-    standardised over all pairs.
+    pair's delay, plus the sum of squared differences between its two hosts' delays to each other host. The delay and
+    the sum are each standardised over all pairs.
     """
     square = np.square(delays).sum(axis=1)
     unlike = square[:, None] + square - 2 * delays @ delays - 2 * np.square(delays)

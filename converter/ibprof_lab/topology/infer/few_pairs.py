@@ -36,8 +36,8 @@ _OF_A_SWITCH = 3
 prove the switch; one delay does not."""
 
 _AGREEING = 2
-"""A host descends into a subtree if at least this number more of its delays place it inside than outside. The same
-number excludes a host from its last possible subtree."""
+"""A host descends into a subtree if the delays that place it inside outnumber the delays that place it outside by at
+least this. A host is excluded from its last possible subtree only by the same majority."""
 
 _OF_LOWEST = 0.2
 """The usual height of a switch with hosts is this quantile of the lowest switches' heights."""
@@ -72,7 +72,7 @@ class _Subtree:
 
 @dataclass(frozen=True, slots=True)
 class _Evidence:
-    """Evidence on the child subtrees that k descending hosts may belong to.
+    """For k hosts that have reached a node of the tree, evidence that they belong to each of the node's children.
 
     Attributes:
         near, far: int [k, children], number of delays that place the host inside (near) or outside (far) the child.
@@ -93,8 +93,9 @@ class _Evidence:
     def is_out(self) -> npt.NDArray[np.bool_]:
         """True if the host is excluded from the child, bool [k, children].
 
-        One delay excludes a host from a child; if all other children seem excluded, two delays are needed. A child also
-        counts as excluded if the delays to all its hosts are measured, since no pair is left to measure.
+        A host is excluded if more delays place it outside than inside; if all other children seem excluded, the
+        majority must be at least `_AGREEING`. A child also counts as excluded if the delays to all its hosts are
+        measured, since no pair is left to measure.
         """
         seems = self.far > self.near
         others_seem = seems.sum(axis=1, keepdims=True) - seems == seems.shape[1] - 1

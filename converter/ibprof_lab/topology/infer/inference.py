@@ -150,8 +150,8 @@ def _resample(choice: ModelChoice, hosts: tuple[str, ...], effort: InferenceEffo
 
 
 def _infer_from_core(values: PairDelays, core: npt.NDArray[np.integer], effort: InferenceEffort) -> Inference | None:
-    """Infer the core's topology, and attach all other hosts. Return None if the core is not in the largest set of hosts
-    that measured pairs connect, or if nested switches do not explain the core.
+    """Infer the core's topology, and attach all other hosts. Return None if a core host is outside the largest set of
+    hosts that measured pairs connect, or if the core's model is not `levels`.
     """
     chosen, said = _leave_out(values.seconds)
     if not np.isin(core, chosen).all():

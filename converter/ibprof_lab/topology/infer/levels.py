@@ -282,7 +282,8 @@ def _fit(
         more = np.setdiff1d(list(_find_gaps(linked, delays, deviation, least, 0.0, errors)), kept).astype(int)
         # Take means: the median of rounded delays is a rounded delay, and their mean is more exact.
         tree, height = linked.take_nodes(kept, np.mean)
-        # Equal switches are either all found or all hidden: their delays differ by at most one step.
+        # Switches of one size and about one delay differ by at most one clock step: if only some are found, the errors
+        # of the clock hide the others.
         seconds, size = np.exp(linked.height), linked.size
         is_peer = seconds[more, None] < seconds[kept] + 1.5 * clock
         is_peer &= size[more, None] == size[kept]
@@ -307,10 +308,9 @@ def _find_gaps(
 ) -> Iterator[int]:
     """Yield the indices of the nodes that are switches, the largest index first, without the root.
 
-    The gap to the parent's height must exceed a lower limit (if `errors` is 0), and the sum of two errors. The first
-    error, `least` deviations, is common to all pairs of the node. The second is the largest of n^3 / 6 random
-    differences between the means of the node's and the parent's delays. The resolution of the clock enlarges both
-    errors.
+    The gap to the parent's height must exceed a lower limit (if `errors` is 0), and the largest error of the gap. This
+    error is the sum of `least` deviations, which are common to all pairs of the node, and the largest of n^3 / 6 random
+    differences between the means of the node's and the parent's delays. The clock's resolution is added.
     """
     hosts = linked.leaves
     largest = sqrt(2 * log(max(hosts**3 / 6, 2)))

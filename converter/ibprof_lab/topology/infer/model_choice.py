@@ -51,8 +51,8 @@ _EXPLAINED = 2.3
 largest strength that was found in some hundred matrices with independent errors."""
 
 _MUCH_LESS = 0.25
-"""A model also explains the pattern that a simpler model leaves if its `ResidualPattern.deviation` is below this
-fraction of the simpler model's deviation."""
+"""A model also explains a pattern in a simpler model's residuals if its own residuals deviate by less than this
+fraction of theirs (`ResidualPattern.deviation`)."""
 
 _LEFT_OUT = 0.3
 """For delays between sites, other models are tried if a residual of the model `levels` exceeds this."""
@@ -172,7 +172,8 @@ def _find_others(
     exact = cast("Floats", delays)  # float32 for many hosts, to save memory
     if "direct" in models and hosts <= LARGEST["direct"]:
         found += _find_networks(exact, known, levels)
-    # The costly tree search is unnecessary if a network of many hosts leaves no pattern in the residuals.
+    # If there are many hosts, and a network with cycles leaves no pattern in the residuals, the costly tree search is
+    # unnecessary.
     explains = hosts > FEWER_HOSTS and any(not find_pattern(each.residuals(delays), known).is_certain for each in found)
     if "additive" in models and hosts <= LARGEST["additive"] and not explains:
         found.insert(0, find_additive(exact, known))

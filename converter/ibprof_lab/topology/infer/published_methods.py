@@ -337,7 +337,8 @@ def _grow_skeleton(values: Floats, epsilon_s: float, arcs: Arcs) -> None:
 def _collect(
     members: list[int], first: float, values: Floats, epsilon_s: float, done: npt.NDArray[np.bool_], arcs: Arcs
 ) -> list[int]:
-    """Return a shared-memory group: processes whose arc to a member is not much longer than the group's first arc."""
+    """Return a shared-memory group: `members`, and processes with an arc to the group of at most (1 + epsilon_s) *
+    `first`."""
     done[members] = True
     todo = list(members)
     group = list(members)

@@ -141,8 +141,8 @@ def _find_rails_as_switches(
     """Return pairs on the slower rail whose long delays look like a further switch, bool [n, n].
 
     If all pairs between a host and the other hosts of its switch are on the slower rail by chance, the host seems to be
-    on another switch. Two facts reveal this: the step to the common switch equals the difference between the rails, and
-    no pair with this common switch seems to be on the slower rail.
+    on another switch. The host is probably not on another switch if the step to the common switch equals the difference
+    between the rails, and no pair with this common switch was assigned to the slower rail.
     """
     tree, height = levels.tree, levels.height
     meeting = np.where(known, tree.meeting_nodes(), -1)
@@ -202,8 +202,8 @@ def _assign_along_tree(logs: Floats, known: npt.NDArray[np.bool_], longer: float
 
 def _compare_rows(logs: Floats, known: npt.NDArray[np.bool_], longer: float) -> npt.NDArray[np.float32]:
     """Return the mean difference between two hosts' log delays to all third hosts, float32 [n, n]. A difference counts
-    as its distance from the nearer of 0 and `longer`, since differences near `longer` come from the rails. This
-    distance is at most `longer`.
+    as its distance from the nearer of 0 and `longer`, but at most as `longer`, since differences near `longer` come
+    from the rails.
     """
     hosts = len(logs)
     unlike = np.zeros((hosts, hosts), np.float32)

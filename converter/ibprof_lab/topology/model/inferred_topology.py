@@ -242,7 +242,7 @@ class InferredRoutes:
         return self.spread(near, np.flatnonzero(self._is_behind(near, far)))
 
     def count_behind(self, near: int, far: int) -> tuple[int, int]:
-        """Return the lengths of `behind(near, far)` and of `behind(far, near)`."""
+        """Return the numbers of hosts in `behind(near, far)` and in `behind(far, near)`."""
         return int(self._is_behind(near, far).sum()), int(self._is_behind(far, near).sum())
 
     def _is_behind(self, near: int, far: int) -> npt.NDArray[np.bool_]:

@@ -100,7 +100,7 @@ class EdgeLengths:
     length: Floats
 
     def stress(self, place: Floats, gamma: float) -> tuple[Floats, Floats]:
-        """Return f1, f2 and the number of pairs in f2, float64 [3], and the gradient of the stress, [vertex, 3].
+        """Return the stress parts f1 and f2, the number of pairs in f2, float64 [3], and the gradient, [vertex, 3].
 
         Raises:
             ValueError: a position is not finite.
@@ -177,8 +177,8 @@ def _place_fast(wanted: EdgeLengths, gamma: float, draw: np.random.Generator) ->
 
 
 def _go_down(wanted: EdgeLengths, place: Floats, gamma: float, rounds: int) -> Floats:
-    """Minimise the stress with Barzilai and Borwein's step lengths; return the best positions. f2 jumps from gamma to 0
-    where the distance of a pair reaches 1. This jump is subtracted before positions are compared.
+    """Minimise the stress with Barzilai and Borwein's step lengths; return the best positions. A pair's part of f2
+    jumps from gamma to 0 where the pair's distance reaches 1; the jump is subtracted before positions are compared.
     """
     step, best, settled = 1e-3, (np.inf, place), np.inf
     moved, before = np.zeros_like(place), np.zeros_like(place)

@@ -220,8 +220,9 @@ def _expect(reference: Reference, matched: MatchedHosts, graph: nx.Graph) -> Inf
 
 
 def _restrict(topology: InferredTopology, places: Sequence[int], kept: Sequence[int]) -> set[frozenset[int]] | None:
-    """Return the splits of the `kept` hosts (ascending) by a tree's edges; None if the topology is no tree. Each split
-    is the set of hosts on the side without the first kept host. `places` has the vertices of all hosts.
+    """Return the sets of `kept` hosts (ascending) that an edge of a tree separates from the first kept host; None if
+    the topology is no tree. Edges with fewer than two kept hosts on a side are left out. `places` has the vertices of
+    all hosts.
     """
     host_of = {places[host]: host for host in kept}
     found = set()

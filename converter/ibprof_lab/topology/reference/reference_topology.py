@@ -266,7 +266,8 @@ def _from_subnet(name: str, subnet: Subnet) -> Reference:
 _SOURCES_AT_ONCE = 64
 
 NOT_PASSED, AS_FAST, SLOWER = "white", "red", "blue"
-"""The paper's colours of links: not on any measured path; not slower than line rate; slower than line rate."""
+"""The paper's colours: for links on no measured path, for links that are not slower than line rate, and for other
+links."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -29,11 +29,11 @@ Integers = npt.NDArray[np.int64]
 _MOST_FOUND = 100
 _MOST_PATHS = 0.5
 _ANYWHERE, _SOMEWHERE = 3.0, 5.0
-"""Required excess delay of the paths over a slow link, in standard errors: `_ANYWHERE` for each kind of paths (see
-`find_slow_links`), and `_SOMEWHERE` for at least one kind."""
+"""The excess delay over a slow link must be above `_ANYWHERE` standard errors for each kind of paths (see
+`find_slow_links`), and must exceed the limit `least` by `_SOMEWHERE` standard errors for at least one kind."""
 _FAR_SLOWER = 2.5
-"""A link without similar links is slow if its time is more than this multiple of the longest time of other hops. Twice
-the time can also mean two links, with a switch between them that is missing in the plan."""
+"""A link without similar links is slow if a hop over it takes more than this multiple of the longest time of other
+hops. Twice the time can also mean two links, with a switch between them that is missing in the plan."""
 
 LARGEST = 1024
 """Largest number of links for a fit. With more links, medians suffice, since most paths avoid each link."""
@@ -71,11 +71,11 @@ def find_slow_links(
 
     If paths are unique and the reference has at most `LARGEST` links, a fit to all paths yields the first slow links.
     Then paths are compared with paths of the same kind: with the same number of host links and of switch links of each
-    speed. For each kind, a link's excess is the median delay of the paths over the link minus the median delay of all
-    paths. A kind is left out if most of its paths use the link. The smallest excess over all kinds is the link's
-    excess: a slow uplink delays only some kinds of a host's paths, so the host's link is not reported. The link with
-    the largest excess is reported, its excess is subtracted from the delays, and the search is repeated. If the
-    reference has latencies, the expected delays are computed from them, without fit and kinds.
+    speed. For each kind, a link's excess is the median delay of the kind's paths over the link minus the median delay
+    of all its paths, unless most of these use the link. The link's excess is the smallest of these: a slow uplink
+    delays only some kinds of a host's paths, so the host's link is not reported. The link with the largest excess is
+    reported, its excess is subtracted from the delays, and the search is repeated. If the reference has latencies, they
+    give the expected delays, in place of a fit and of the median delay of a kind.
 
     Args:
         delays: float64 [pair], seconds; nan excludes a pair.
@@ -174,9 +174,9 @@ def _without_peers(
 ) -> Iterator[SlowLink]:
     """Find slow links that have no similar link.
 
-    All paths with h hops, for one number h, use the link, and no shorter path uses it. The additional time of the paths
-    with h hops, per additional hop, is compared with the time of other hops. The time of the shortest paths' hops
-    includes the overhead of a message.
+    For a number h, all paths with h hops use such a link, and no shorter path does. It is slow if an additional hop
+    takes much longer from the next shorter paths to these paths than for other numbers of hops. For the shortest paths,
+    the time of a hop includes the overhead of a message.
     """
     hops = np.unique(paths.hops[there])
     usual = np.array([np.median(delays[there & (paths.hops == each)]) for each in hops])
@@ -243,11 +243,12 @@ def find_slow_by_fit(
     Args:
         delays: float64 [pair], seconds.
         there: bool [pair], True for delays that are fitted.
-        least: a link is slow only if its excess / the shortest delay over the link is larger than this.
+        least: a link is slow only if its excess / the shortest fitted delay over the link without the excess is larger
+            than this.
 
     Returns:
-        index of a slow link -> its excess over similar links, seconds, and the shortest delay over the link / this
-        delay without the excess.
+        index of a slow link -> its excess over similar links, seconds, and the shortest fitted delay over the link /
+        this delay without the excess.
     """
     links = len(reference.link)
     if links > LARGEST or not there.any():

@@ -50,7 +50,7 @@ class BlockedPath:
         hosts: the two hosts; their switches may have a direct link.
         switches: indices of the switches on the path.
         link: indices of the two switches of the filled link.
-        jobs: three jobs: the two hosts, the other pairs, and all pairs together, with the two hosts first.
+        jobs: three jobs: the two hosts; the other pairs; and all pairs together, the two hosts as the first pair.
     """
 
     hosts: Pair
@@ -158,8 +158,8 @@ def _judge(
 def _would_not_fit(routes: InferredRoutes, path: BlockedPath, alone: PairJobResult, others: PairJobResult) -> bool:
     """Return True if the link certainly cannot carry the traffic of all pairs together.
 
-    If the throughput of the link is known, it must be below the sum of the rates. Otherwise, several other pairs must
-    slow each other down on the link, or the only other pair must be the two hosts at the ends of the link.
+    If the throughput of the link is known, it must be clearly below the sum of the rates. If it is unknown, several
+    other pairs must slow each other down, or the only other pair must be the two hosts at the ends of the link.
     """
     known, demand = routes.topology.throughput, alone.total + others.total
     edge = routes.edge_between(*path.link)

@@ -52,7 +52,7 @@ def find_throughput(
     """Compute the throughput of links and switches.
 
     The throughput of a link is the largest rate that was measured on it. The value is a lower bound if the throughputs
-    of other links explain this rate. For a host's link, the links of other hosts do not count as explanations.
+    of other links explain this rate; for a host's link, only links between switches can explain it.
 
     Args:
         through: index of a switch -> result of the job that loads the switch most.
@@ -123,7 +123,7 @@ class ThroughputMeasurement:
 
     @property
     def rounds(self) -> int:
-        """Number of rounds if no switch is narrow (see `probe_switches`)."""
+        """Number of rounds if `probe_switches` finds no narrow switch."""
         of_probes = len(put_into_rounds([job for jobs in self._probes.values() for job in jobs]))
         of_hosts = len(put_into_rounds(pair_hosts_of_switches(self._routes)))
         return of_probes + of_hosts + len(self._neighbours) + len(self._shared)
@@ -249,7 +249,7 @@ def pair_across_link(
     Args:
         one, other: indices of the two switches; the first host of each pair is on the side of `one`.
         most: largest number of pairs; None for no limit.
-        avoid: two hosts to leave out. Pairs with a path over the switches of both hosts are left out too.
+        avoid: two hosts to leave out, with all pairs whose path passes both hosts' switches.
 
     Returns:
         The job; None if there is no pair that certainly uses the link.
