@@ -133,7 +133,7 @@ class AdaptivePaths:
         return np.where(hops < 0, np.inf, hops)
 
     def batches(self, classes: npt.NDArray[np.integer]) -> Iterator[Choices]:
-        """Yield the choices for some classes, in batches of classes."""
+        """Yield the choices for some classes of destinations, in batches."""
         size = max(1, _BATCH // max(len(self.edges.end), 1))
         for start in range(0, len(classes), size):
             yield self._find_choices(np.asarray(classes[start : start + size], np.int64))
@@ -214,7 +214,7 @@ class AdaptivePaths:
         )
 
     def _cyclic(self, choices: Choices, classes: npt.NDArray[np.int64]) -> npt.NDArray[np.bool_]:
-        """Return true for classes whose choices have a cycle: bool [class].
+        """Return true for each class of destinations that has a cycle in its choices: bool [class].
 
         Choices have a cycle if a choice leads to a switch whose first choice is in the same or an earlier step.
         """

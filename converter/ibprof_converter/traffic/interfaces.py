@@ -313,9 +313,10 @@ def _role(is_storage: bool) -> str:
 
 
 def _group_machines(of_host: Mapping[int, Sequence[_Adapter]]) -> dict[frozenset[Slot], list[int]]:
-    """Group hosts by their set of slots. Return slots -> hosts; groups of a single host are left out.
+    """Return each set of adapter slots, and the hosts with these slots.
 
-    A host whose slots are only a part of a more frequent set belongs to the group of the more frequent set.
+    A host that has only some slots of a more frequent set counts for this set. Hosts with fewer than `_FEWEST_SLOTS`
+    slots, and sets of a single host, are left out.
     """
     shapes = {host: frozenset(each.slot for each in own) for host, own in of_host.items()}
     count = Counter(shape for shape in shapes.values() if len(shape) >= _FEWEST_SLOTS)
@@ -329,7 +330,7 @@ def _group_machines(of_host: Mapping[int, Sequence[_Adapter]]) -> dict[frozenset
 
 
 def _divide_by_name(machines: _Machines) -> set[Slot]:
-    """Return the slots whose adapter or switch names contain a word for storage, such as `lustre`.
+    """Return the adapter slots with a word for storage, such as `lustre`, in the name of an adapter or switch.
 
     A slot with a word for computing, such as `gpu`, is never returned. If no slot has a word for storage, but some
     slots have a word for computing, return all other slots.
@@ -352,7 +353,7 @@ def _divide_by_words(machines: _Machines, describe: Callable[[_Adapter], str]) -
 
 
 def _divide_by_partition(machines: _Machines) -> set[Slot]:
-    """Return the slots in storage partitions.
+    """Return the adapter slots in storage partitions.
 
     The first of these criteria that holds for some slots but not for all slots decides:
 
@@ -381,7 +382,7 @@ def _divide_by_partition(machines: _Machines) -> set[Slot]:
 
 
 def _divide_by_speed(machines: _Machines) -> set[Slot]:
-    """Return the storage slots by speed: the slots below the highest speed, if they are at most half of all slots.
+    """Return the adapter slots below the highest speed, as storage slots, if they are at most half of all slots.
 
     Otherwise, return the fastest slots if all slower slots have one speed, and are at least `_MANY_TIMES` times as many
     as the fastest slots. Return an empty set in all other cases, and if a speed is unknown.
@@ -398,7 +399,7 @@ def _divide_by_speed(machines: _Machines) -> set[Slot]:
 
 
 def _hosts_of_one_speed(by_slot: Mapping[Slot, Sequence[_Adapter]], storage: set[Slot]) -> frozenset[int]:
-    """Return the hosts whose storage slots are as fast as their compute slots, and the hosts without compute slots.
+    """Return the hosts with storage adapters as fast as their compute adapters, and the hosts without compute adapters.
 
     Speeds do not show the storage adapters of such hosts, which are of another hardware generation.
     """
@@ -416,7 +417,7 @@ def _usual(members: Sequence[_Adapter]) -> list[float]:
 
 
 def _divide_by_wiring(machines: _Machines) -> set[Slot]:
-    """Return the slots that are cabled to networks or leaf switches of storage servers.
+    """Return the adapter slots that are cabled to networks or leaf switches of storage servers.
 
     They must be fewer than half of all slots; each slot must be at a storage server's leaf switch on most hosts, or on
     no host. Otherwise, return the slots that share a leaf switch on most hosts, if they are fewer than half of all
@@ -441,7 +442,7 @@ def _divide_by_wiring(machines: _Machines) -> set[Slot]:
 def _group_slots(
     values: Mapping[Slot, Mapping[int, frozenset[tuple[int, int]]]], is_shared: Callable[[Any, Any], bool]
 ) -> list[set[Slot]]:
-    """Return groups of slots: on most hosts, the values of a slot and of its group's first slot agree.
+    """Return groups of adapter slots: on most hosts, the values of a slot and of its group's first slot agree.
 
     Args:
         values: slot -> host -> P_Keys or leaf switches.
@@ -460,7 +461,7 @@ def _group_slots(
 
 
 def _find_sharing(groups: Sequence[set[Slot]], slots: set[Slot]) -> set[Slot]:
-    """Return the only group with more than one slot, if it has fewer than half of the slots; else an empty set."""
+    """Return the only group of several adapter slots, if it has fewer than half of the slots; else an empty set."""
     joined = [group for group in groups if len(group) > 1]
     return joined[0] if len(joined) == 1 and _is_minority(joined[0], slots) else set()
 
