@@ -132,8 +132,8 @@ enum ibp_side {
     IBP_SIDE_WAITER = 2,
     /* A call that ends a wait of other processes: MPI_Win_post, MPI_Win_complete. */
     IBP_SIDE_NOTIFIER = 3,
-    /* No message, but a fact without times: in neighbourhood collectives on this communicator, this process receives
-     * from the peer. Each process also has a record with itself as the peer, so that each process has at least one
+    /* The record is no sample and has no times. It states that this process receives from the peer in neighbourhood
+     * collectives. Each process also has a record with itself as the peer, so that each process has at least one
      * record. */
     IBP_SIDE_SOURCE = 4
 };
@@ -790,8 +790,8 @@ struct ibp_nccl_task {
     uint64_t busy_ticks;
 };
 
-/* A flow: data of a task that a proxy sent to, or received from, a rank on one channel. Ticks are sums of the waiting
- * times of the flow's proxy operations. */
+/* A flow: the data of one task and channel that a proxy sent to, or received from, one rank. Ticks are sums of the
+ * waiting times of the flow's proxy operations. */
 struct ibp_nccl_flow {
     /* Index into the process's tasks. */
     uint32_t task;

@@ -54,9 +54,9 @@ static bool is_this(const void *symbol)
     return dladdr(&chain, &own) && dladdr(symbol, &other) && own.dli_fbase == other.dli_fbase;
 }
 
-/* Find the plug-in's interface of NCCL's version or, if the plug-in lacks it, of the newest older version from 4 on.
- * Since version 4, the first members of events are equal in all versions, so a plug-in for an older version can read
- * newer events. */
+/* Find the plug-in's interface with NCCL's version. If the plug-in lacks it, find its interface with the newest older
+ * version from 4 on. Since version 4, the first members of events are equal in all versions, so a plug-in for an older
+ * version can read newer events. */
 static void find_profiler(void *library, unsigned version)
 {
     const unsigned oldest = version < 4 ? version : 4;

@@ -54,8 +54,8 @@ static struct ibp_collective_sample *take(uint64_t stream, uint64_t number, unsi
     return sample;
 }
 
-/* All samples of an operation with few calls are kept. A sample of an operation with many calls is kept if the
- * operation's level keeps it. */
+/* All samples of a stratum (samples.h) with few calls are kept. A sample of a stratum with many calls is kept if the
+ * stratum's level keeps it. */
 static void test_space_is_shared(void)
 {
     enum { FREQUENT = 3, RARE = 5, RARE_CALLS = 40, STREAM = 99 };

@@ -150,8 +150,7 @@ struct ibp_placement_search {
     double first_temperature;
     double last_temperature;
     double temperature;
-    /* Statistics of proposals that raise the energy: sum of the logarithms of the relative rises, and number of
-     * rises. */
+    /* For proposals that raise the energy: sum of log(new energy / old energy - 1), and number of these proposals. */
     double uphill;
     uint64_t climbs;
     /* State of the random number generator. */

@@ -67,7 +67,7 @@ static uint32_t number_array(struct distinct *all, const void *item)
     return *index - 1;
 }
 
-/* Count the bits of a word. __builtin_popcountll would be slower: the library must run on all processors, so the
+/* Count the 1 bits of a word. __builtin_popcountll would be slower: the library must run on all processors, so the
  * compiler cannot use an instruction that some processors lack. */
 static inline uint32_t count_bits(uint64_t word)
 {
@@ -182,7 +182,7 @@ static inline uint32_t bits_of(vector truth)
     return (uint32_t)(bits[0] | bits[1] | bits[2] | bits[3]);
 }
 
-/* Return the least number of bytes in the queues of a set of up to 64 ports. `queued`: [port], the number of
+/* Return the smallest number of bytes in a port's queue, in a set of up to 64 ports. `queued`: [port], the number of
  * bytes in the port's queue. `set`: a bit for each port. */
 static inline uint32_t find_least(const uint32_t *queued, uint64_t set)
 {

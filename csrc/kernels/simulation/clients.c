@@ -210,7 +210,7 @@ void ibp_sim_act(struct ibp_sim *sim, uint32_t number)
     const struct ibp_sim_job *job = &sim->job[process->client.job];
     const struct ibp_sim_step *step = ibp_sim_step_of(sim, process);
 
-    if (process->under_way) { /* the process's message goes to its own host, and arrives now */
+    if (process->under_way) { /* the message goes to the process's own host, and arrives now */
         complete(sim, number);
         return;
     }

@@ -177,8 +177,8 @@ static void mark_live(const struct ibp_sim *sim, const uint32_t *waits, uint8_t 
     }
 }
 
-/* Return an array [queue]: 1 if buffer of the queue will become free. The value has no meaning for queues without
- * waiting packets. Return NULL if no packet waits for any queue, or if memory is exhausted. */
+/* Return an array [queue]: 1 if buffer of the queue will become free. Elements of queues without waiting packets have
+ * no meaning. Return NULL if no packet waits for any queue, or if memory is exhausted. */
 static uint8_t *find_live(const struct ibp_sim *sim, int *failed)
 {
     const uint64_t queues = ibp_sim_count_queues(sim);

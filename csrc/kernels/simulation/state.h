@@ -359,7 +359,7 @@ static inline unsigned ibp_sim_lane_of(const struct ibp_sim *sim, uint32_t clien
     return sim->network.lanes > 1 ? sim->path[client].lane : 0;
 }
 
-/* Return the queue that contains the state that the lanes of a port share. */
+/* Return the queue with the state that the lanes of a port share. */
 static inline struct ibp_sim_queue *ibp_sim_shared(const struct ibp_sim *sim, uint32_t queue, uint32_t client)
 {
     return &sim->queue[queue - ibp_sim_lane_of(sim, client)];

@@ -128,8 +128,8 @@ __attribute__((used)) static versioned_lookup_function *choose_versioned_lookup(
 /* -- tail calls ---------------------------------------------------------------------------------------------------- */
 
 /* Define a function that calls `choose` with its arguments, and then jumps to the function that `choose` returns. The
- * results of dlsym and dlopen depend on the caller. After a jump, the caller is the one that called the defined
- * function. The macro uses assembler, because compilers do not guarantee a jump. */
+ * results of dlsym and dlopen depend on the caller. After a jump, they see the caller of the defined function. The
+ * macro uses assembler, because compilers do not guarantee a jump. */
 #define TAIL_JUMP(name, choose)                                                                                        \
     __asm__(".text\n.type " #name ",@function\n" #name ":\n"                                                           \
             ".cfi_startproc\n"                                                                                         \

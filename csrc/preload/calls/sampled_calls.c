@@ -145,8 +145,8 @@ static uint64_t name_of_persistent(const struct ibp_instance_known *known)
 }
 
 /* Record the processes that send to this process in neighbourhood collectives, and this process as the last source.
- * `name`: hash that identifies the communicator or the persistent collective. If ibp_graph_sources returns -1, or
- * the records have no space, count a collective as unsampled instead. */
+ * `name`: hash that identifies the communicator or the persistent collective. If ibp_graph_sources returns -1, or there
+ * is no space for the records, count a collective as unsampled instead. */
 static void note_sources(const struct ibp_called *called, uint64_t name)
 {
     const ibp_handle communicator = called->communicator;

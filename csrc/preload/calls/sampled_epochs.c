@@ -82,8 +82,8 @@ void ibp_epochs_forget(ibp_handle window)
     }
 }
 
-/* Write the rank in the window of each member of a group to `peers`. Return the number of members; -1 if MPI reports an
- * error or the group has more than PEERS_MAX members. The lock must be free. */
+/* Write each group member's rank in the window to `peers`. Return the number of members; -1 if MPI reports an error or
+ * the group has more than PEERS_MAX members. The lock must be free. */
 static int read_group(ibp_handle group, ibp_handle window, int *peers)
 {
     ibp_handle all = 0;

@@ -212,7 +212,7 @@ static inline __attribute__((always_inline)) bool repeats(unsigned operation, st
         return result;                                                                                                 \
     }
 
-/* Used while times and sites are recorded. This function only counts repetitions that were granted in advance, and
+/* Used while times and sites are recorded. This function only counts calls that ibprof has granted in advance, and
  * passes all other calls on to `medium_...`. */
 #define TIMED(function, name, count)                                                                                   \
     MEDIUM(function, name, count)                                                                                      \

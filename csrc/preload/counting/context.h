@@ -39,9 +39,10 @@ struct ibp_recent {
 /* The context of an `ibp_call` (counting/calls.h) or of a communicator. A context stores the counters of the last
  * messages. */
 struct ibp_context {
-    /* For a call: on this communicator, sent or received messages need no classification (to find their operation); 0
-     * if each message must be classified. At first, `sent_on` and `received_on` are MPI_COMM_WORLD. After a message on
-     * another communicator, `sent_on` is this communicator, and the peers of `send` and `isend` are ranks in it. */
+    /* For a call: the communicator on which sent or received messages need no classification, because their operation
+     * is known; 0 if each message must be classified. At first, `sent_on` and `received_on` are MPI_COMM_WORLD. After a
+     * message on another communicator, `sent_on` is this communicator, and the peers of `send` and `isend` are ranks in
+     * it. */
     ibp_handle sent_on, received_on;
     /* For a call: a message with a lower tag may belong to another operation, so it must be classified. */
     int lowest_tag;

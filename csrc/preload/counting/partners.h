@@ -14,7 +14,7 @@
 #define IBP_PARTNER_NUMBER_UNKNOWN 0xffffffff /* as IBP_PEER_UNKNOWN */
 #define IBP_PARTNER_NUMBER_FAILED 0xfffffffe
 
-/* Return the value of ibp_demand.partner that stands for a partner's number in the recording. */
+/* Return the value of ibp_demand.partner for a partner's number. */
 uint64_t ibp_partner_of(uint32_t number);
 
 /* Return the number of ranks of the group that a partner's number represents. */

@@ -25,8 +25,8 @@
 #define IBP_REPEATS 512
 #define IBP_REPEATS_MOST 256
 
-/* `left`: number of messages of an envelope before the next sampled message, without the granted messages. `granted`:
- * list of the entries to which messages of the envelope were granted. */
+/* `left`: number of messages of an envelope before the next sampled message, not counting the granted messages.
+ * `granted`: list of the entries to which messages of the envelope were granted. */
 struct ibp_messages_left {
     int64_t left;
     struct ibp_repeat *granted;
@@ -101,8 +101,8 @@ void ibp_repeats_set_watched(enum ibp_watched which, uint32_t count);
  * these back. Call this only while at most one thread can be in MPI. */
 void ibp_repeat_grant(const void *address, const struct ibp_repeat *repeat);
 
-/* As ibp_repeat_grant, for several threads in MPI. Calls are granted only if two successive calls in the entry have the
- * same return address and envelope. `generation`: value of `ibp_repeats_generation` before the call's message got its
+/* As ibp_repeat_grant, for several threads in MPI. Calls are granted only if the entry's last two calls have the same
+ * return address and envelope. `generation`: value of `ibp_repeats_generation` before the call's message got its
  * number. The lock must be free. */
 void ibp_repeat_grant_among_threads(const void *address, const struct ibp_repeat *repeat, uint64_t generation);
 

@@ -83,7 +83,7 @@ void *ibp_sample_take_long(enum ibp_instance instance, uint64_t score_ns);
  * contains `count`, so that readers notice missing sources. */
 void ibp_samples_add_sources(uint64_t communicator, uint32_t origin, const uint32_t *sources, uint32_t count);
 
-/* Set the stream level S: keep 1 of 2^S streams, on average, and drop the samples of the others. */
+/* Set the stream level: keep 1 of 2^level streams, on average, and drop the samples of the others. */
 void ibp_samples_raise_streams(unsigned level);
 
 /* Count a collective or message that cannot be sampled, by reason. */

@@ -32,8 +32,8 @@
 #define INTERRUPTED_TICKS (100 * LONG_TICKS)
 
 /* After a long call, this number of calls of the site is timed from entry to return, to detect sites with frequent long
- * calls. If another call is long, the number is multiplied by 4, up to WATCHED_MOST. If none is long, it is divided by
- * 4. */
+ * calls. If one of them is long too, the number is multiplied by 4, up to WATCHED_MOST. If none is long, it is divided
+ * by 4. */
 #define WATCHED_CALLS 64
 #define WATCHED_MOST (1 << 16)
 

@@ -113,8 +113,8 @@ static inline bool ibp_items_are_known(ibp_handle type)
     return ibp_datatype_is_elementary(type) || (ibp_datatype_size_offset && type);
 }
 
-/* Return the minimum number of items of a large message of a datatype; 0 for a derived datatype, because each message
- * must be checked (ibp_is_small_of_derived). */
+/* Return the smallest number of items that makes a message of a datatype large. Return 0 for a derived datatype,
+ * because each message must be checked (ibp_is_small_of_derived). */
 static inline uint32_t ibp_items_that_are_large(ibp_handle type)
 {
     return ibp_datatype_is_elementary(type) ? IBP_TIMES_LARGE : 0;

@@ -166,7 +166,8 @@ static void set_rule(struct known_step *known, const struct ibp_frame_rule *rule
     }
 }
 
-/* Find out how to get from a frame at an instruction to its caller. Return false if the instruction is in no object. */
+/* Find out how the walk gets from a function at an instruction to the function's caller. Return false if the
+ * instruction is in no object. */
 static bool find_step(uintptr_t instruction, struct known_step *found)
 {
     struct search search = {.address = instruction};

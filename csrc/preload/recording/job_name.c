@@ -157,9 +157,9 @@ static void name_job(struct name job, const struct launcher *nearest, const stru
 
 /* -- this launch on this host -------------------------------------------------------------------------------------- */
 
-/* Identify a launch without a name by a chain of ancestors of this process. The first ancestor is `process`: the
- * launcher's process on this host, or the parent if the launcher is unknown. A process that no launcher started as a
- * rank is a separate launch. */
+/* If a launch has no name, identify the launch by a chain of ancestors of this process. The first ancestor is
+ * `process`: the launcher's process on this host, or the parent if the launcher is unknown. A process that no launcher
+ * started as a rank is a separate launch. */
 static void describe_unnamed(struct name launch, struct ibp_ancestor *process, bool found)
 {
     if (!is_rank() || !found) {
@@ -179,8 +179,8 @@ static void describe_unnamed(struct name launch, struct ibp_ancestor *process, b
     ibp_text_append(launch.text, launch.bytes, ibp_environment("TORCHELASTIC_RESTART_COUNT"));
 }
 
-/* Identify a launch that has a name by the address of its PMIx server on this host or, without a server, by the
- * name. */
+/* If a launch has a name, identify the launch by the address of its PMIx server on this host or, without a server, by
+ * the name. */
 static void describe_named(struct name launch, const char *job)
 {
     static const char *const server_addresses[] = {"PMIX_SERVER_URI41", "PMIX_SERVER_URI4", "PMIX_SERVER_URI3",

@@ -280,8 +280,8 @@ static bool is_made_of_nonblocking(void)
            ibp_mpich_is_made_of_nonblocking(operation, is_between_groups());
 }
 
-/* Return whether a message's context may be the context of the current call's communicator, which is not known yet.
- * Return false if the message may belong to a freed communicator. */
+/* Return whether an unknown context of a message may be the context of the current call's communicator. Return false if
+ * the message may belong to a freed communicator. */
 static bool may_be_current(uint32_t context, uint32_t tag)
 {
     const struct ibp_communicator *communicator = ibp_communicator_enter(ibp_current_communicator());
@@ -310,8 +310,8 @@ static bool is_of_current_blocking(uint32_t tag)
     return communicator && is_next_tag(communicator, tag) && !(makes_communicator() && communicator->is_between);
 }
 
-/* Return whether a message with a counted tag belongs to the current blocking collective. It does if MPICH makes this
- * collective of nonblocking ones, or if the program has made no nonblocking call on the communicator. */
+/* Return whether a message with a counted tag belongs to the current blocking collective. It does if MPICH implements
+ * this collective by a nonblocking collective, or if the program has made no nonblocking call on the communicator. */
 static bool is_of_blocking_collective(const struct ibp_communicator *communicator)
 {
     return is_blocking_collective() && communicator->handle == ibp_current_communicator() &&

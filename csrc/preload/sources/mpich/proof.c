@@ -126,7 +126,7 @@ void ibp_mpich_expect(uint64_t count, ibp_handle datatype, int peer, int tag)
     expected.seen = false;
 }
 
-/* Return whether a message should equal the expected message. All messages of the same call should, except active
+/* Return whether a message should equal the expected message. This holds for messages of the same call, except active
  * messages with a different size, such as the reply of a one-sided call. */
 static bool should_match(uint32_t tag, uint64_t bytes)
 {

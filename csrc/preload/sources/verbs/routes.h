@@ -37,7 +37,7 @@ struct ibp_route {
     /* The owner's records by opcode; NULL before the first post with the opcode. */
     uint64_t *own[IBP_OPCODES];
     const struct ibp_verbs_provider *provider;
-    /* Requests that a thread has not completed on this queue pair before it started requests on another queue pair
+    /* Requests on this queue pair that a thread had not completed when it started requests on another queue pair
      * (build.c). Usually NULL. */
     struct ibp_verbs_build *parked;
     /* Index of the pair of ports (counting/transfers.h); IBP_NO_PAIR before the first post. */
