@@ -146,8 +146,8 @@ static bool sum_waiting(const struct ibp_sim *sim, uint32_t *waits)
     return any;
 }
 
-/* If hops are skipped: return whether a queue has buffer for its first waiting packet, which then has not arrived yet.
- * */
+/* If hops are skipped: return whether a queue has buffer for its first waiting packet, which then has not arrived
+ * yet. */
 static bool serves_later(const struct ibp_sim *sim, const struct ibp_sim_queue *queue)
 {
     return ibp_sim_skips(sim) && queue->waiting && ibp_sim_has_buffer(sim, queue, ibp_sim_bytes_of(queue->head.size));

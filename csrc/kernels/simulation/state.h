@@ -75,8 +75,8 @@ struct ibp_sim_waiter {
 
 /* A waiting packet, stored in few bytes because waiting packets need the most memory. `held`: the index of the queue
  * whose buffer the packet occupies, plus IBP_SIM_QUEUES * (number of queues that have admitted the packet, at most
- * IBP_SIM_PATH_MAX). IBP_SIM_SHORT is added for the last packet of a message if it is smaller than the other packets.
- * */
+ * IBP_SIM_PATH_MAX). IBP_SIM_SHORT is added for the last packet of a message if it is smaller than the other
+ * packets. */
 struct ibp_sim_packed {
     uint32_t client, held;
 };

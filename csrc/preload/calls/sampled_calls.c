@@ -18,7 +18,8 @@
 
 /* -- collectives --------------------------------------------------------------------------------------------------- */
 
-/* Return whether an operation is collective: all members of a communicator call it in the same order. */
+/* Return whether an operation is collective: all members of a communicator, group or window call it in the same
+ * order. */
 static bool is_collective(unsigned operation)
 {
     switch (ibp_wrapped_calls[operation].kind) {

@@ -440,7 +440,7 @@ static void end_messages(struct ibp_sampled_message *sampled, unsigned operation
     const struct ibp_message_places *const places = sampled->places;
     const uintptr_t request = places->request < 0 ? 0 : request_of(places, arguments);
     const bool is_sending = places->to >= 0 && (int)arguments[places->to] >= 0;
-    /* If the call returns a request, its receive is not complete. */
+    /* If the call returns a request, the receive is not complete. */
     const bool is_receiving =
         places->from >= 0 && places->request < 0 && receive_of(places, arguments).source >= IBP_ANY;
     const struct ibp_completing completing = {

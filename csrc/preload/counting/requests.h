@@ -121,8 +121,7 @@ void ibp_request_demand(void *address);
 ibp_handle ibp_request_communicator(void *address);
 
 /* Return the `ibp_call` that created a request, if ibp_request_keep_call has remembered it. Otherwise return an element
- * of ibp_calls. It is the element of the request's operation if ibp_labels_sends is set, or else of IBP_OPERATION_NONE.
- * */
+ * of ibp_calls: of the request's operation if ibp_labels_sends is set, otherwise of IBP_OPERATION_NONE. */
 struct ibp_call *ibp_request_call(void *address);
 
 #endif

@@ -50,8 +50,8 @@ void ibp_openmpi_progress_hook(void)
             ibp_got_redirect_in_parts("ompi_sync_wait_mt", (void *)wait_of_thread, &next_thread_wait) > 0;
         return;
     }
-    /* opal_progress is called by libmpi, by Open MPI's components and, if a program may have threads, by libopen-pal.
-     * */
+    /* opal_progress is called by libmpi, by Open MPI's components and, if a program may have threads, by
+     * libopen-pal. */
     ibp_times_see_progress = ibp_got_redirect_in_parts("opal_progress", (void *)progress, &next_progress) > 0;
     ibp_times_see_sends = ibp_openmpi_sends_pass_progress();
 }

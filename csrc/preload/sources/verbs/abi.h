@@ -138,8 +138,8 @@ struct ibp_verbs_event {
     uint32_t event; /* enum ibv_event_type */
 };
 
-/* the first members of struct ibv_qp_init_attr_ex; the last has a bit for each wr_ function that the program requests
- * */
+/* the first members of struct ibv_qp_init_attr_ex; the last has a bit for each wr_ function that the program
+ * requests */
 struct ibp_verbs_qp_init {
     void *user_context, *send_cq, *recv_cq, *srq;
     uint32_t limits[5];
