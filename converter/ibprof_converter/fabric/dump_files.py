@@ -30,8 +30,8 @@ EXPANDED_LIMIT = 700_000_000
 """Largest size of a decompressed dump in bytes. The tables of 11,664 hosts have 576 MB; reading them needs 1 GB."""
 
 EXPANSION = 400
-"""A dump above `_SMALL` bytes may expand to at most this multiple of its compressed size. Tables of regular fabrics
-expand to 130 times their size."""
+"""A dump above `_SMALL` bytes may expand to at most this multiple of its compressed size. Compressed tables of regular
+fabrics expand 130 times."""
 
 _SMALL = 1 << 26
 

@@ -191,7 +191,7 @@ class Hotspot:
 
 
 def compare_times(spot: Hotspot, first: Hotspot) -> float:
-    """Return the ratio of the times of `spot` and of `first`, the busiest link direction; of bytes without a speed."""
+    """Return the ratio of `spot` to `first`, the busiest link direction, in time; in bytes if a speed is unknown."""
     if spot.line_rate_s is None or not first.line_rate_s:
         return min(spot.bytes / first.bytes, 1.0)
     return spot.line_rate_s / first.line_rate_s

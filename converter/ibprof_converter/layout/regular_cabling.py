@@ -188,7 +188,7 @@ def _fit_level(
 
 
 def _expect(count: Counts, has_other_end: npt.NDArray[np.bool_]) -> Counts | None:
-    """Return the number of cables that each pair of switches should have: the majority among similarly cabled switches.
+    """Return the number of cables that each pair of switches should have: as most similarly cabled switches have.
 
     Args:
         count: int64 [lower, upper], number of cables between two switches of successive levels.

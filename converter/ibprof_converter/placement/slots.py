@@ -212,7 +212,8 @@ def _spread_ports(ports: npt.NDArray[np.int32]) -> npt.NDArray[np.int32]:
     """Return the LIDs of the hosts' adapters as if each adapter was on a separate rail: int32 [host, adapter].
 
     Part i of a message leaves by adapter i mod m and enters by adapter i mod n, if the sender's host has m adapters and
-    the receiver's host n. Separate rails have the same effect if each host's number of adapters divides the largest.
+    the receiver's host n. Separate rails have the same effect if each host's number of adapters divides the largest
+    number.
 
     Raises:
         UsageError: the largest number of adapters is no multiple of a host's number, or there are several subnets.

@@ -253,7 +253,7 @@ def divide_along(slots: npt.NDArray[np.uint32], strength: npt.NDArray[np.float64
 def divide_by_traffic(
     neighbours: Neighbours, slots: npt.NDArray[np.uint32], strength: npt.NDArray[np.float64], seed: int
 ) -> SlotOfRank:
-    """Return a placement like `divide_along`, where little traffic is between the two parts of each division."""
+    """Return a placement by `divide_along` with little traffic between the two parts of each division."""
     volume = neighbours.volume().astype(np.float64)
     arrays: tuple[npt.NDArray[Any], ...] = (neighbours.first, neighbours.rank, volume)
     kernels, place = load_kernels(), np.zeros(len(slots), np.uint32)

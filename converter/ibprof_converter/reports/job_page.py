@@ -50,7 +50,8 @@ _EVIDENCE = 1
 _ITEM = 57
 _LINE = 19
 _LETTERS = 66
-"""In the list of links: height in pixels of an item without senders and of a line of senders, and letters per line."""
+"""In the list of links, an item without senders has a height of `_ITEM` pixels. Each line of senders has a height of
+`_LINE` pixels and at most `_LETTERS` letters."""
 
 _HALVES = frozenset(
     {"job", "seen", "bytes", "operations", "regions", "sites", "sizes", "pairs-ranks", "pairs-hosts", "pairs-LIDs"}

@@ -196,7 +196,7 @@ def _fill_columns(part: UsedPart, form: Form) -> list[_Column]:
 
 
 def _fold(units: Sequence[int], named: set[int], names: Sequence[str]) -> Iterator[_Box]:
-    """Yield the boxes of a column. Of many hosts or switches, adjacent ones without a thick link share a box."""
+    """Yield the boxes of a column. If a column is long, adjacent hosts or switches without a thick link share a box."""
     run: list[int] = []
     few = len(units) <= _ROWS
     for unit in (*units, -1):

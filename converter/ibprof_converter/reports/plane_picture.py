@@ -47,7 +47,7 @@ _HOST_GAP = 40.0
 _MOST_BOXES = 100
 _DOT = 3.0
 _MOST_LINKS = 500
-"""Largest number of thin links that are drawn of one kind; links with fewer bytes are left out."""
+"""Largest number of drawn thin links of one kind; links with fewer bytes are left out."""
 
 _BOW = 0.12
 """Bend of a link: distance of its middle from the straight line, as a fraction of the link's length. The bend separates

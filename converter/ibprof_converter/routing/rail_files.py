@@ -140,7 +140,7 @@ def find_rails(
 
 
 def _split_planes(rail: RailFiles) -> list[RailFiles]:
-    """Return a rail for each plane of a list or subnet of a synthetic fabric; `rail` itself if there is only one."""
+    """Return a rail for each plane of a list, or for each subnet of a synthetic fabric; only `rail` if it has one."""
     count = count_subnets(rail.synthetic) if rail.synthetic else 1 if rail.parts else count_planes(rail.links)
     return [rail] if count == 1 else [replace(rail, plane=plane) for plane in range(count)]
 

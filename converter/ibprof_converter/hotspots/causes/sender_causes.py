@@ -128,7 +128,7 @@ def _share_over_adapters(situation: Situation) -> PairBytes:
 
 
 def _share_over_rails(situation: Situation) -> PairBytes:
-    """Divide the bytes from adapter i of a host to adapter j of another evenly over i and j of each common rail."""
+    """Divide the bytes between adapters of two hosts evenly over common rails; adapters keep their number on a host."""
     flows, hosts = situation.flows, situation.hosts
     source, destination = situation.flow_hosts
     known = np.flatnonzero((source != NO_HOST) & (destination != NO_HOST))

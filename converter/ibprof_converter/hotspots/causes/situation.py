@@ -249,7 +249,7 @@ class PairBytes:
 
 @dataclass(frozen=True, slots=True)
 class RankFlows:
-    """Bytes between ranks, each in a slot of its present host.
+    """Bytes between ranks; each rank has a slot on its present host.
 
     Attributes:
         source, destination: int32 [flow], ranks.
