@@ -63,8 +63,8 @@ static inline uint64_t ibp_envelope_key(ibp_handle communicator, int peer, int t
     return key | 1;
 }
 
-/* Return the envelope of the next message with these arguments, if this message is certainly not sampled and the
- * envelope is at its hash position in the table; otherwise NULL. */
+/* Return the envelope of the next message with these arguments. Return NULL if this message may be sampled, or if the
+ * envelope is not at its hash position in the table. */
 static inline struct ibp_envelope *ibp_envelope_unsampled(ibp_handle communicator, int peer, int tag,
                                                           enum ibp_side side)
 {

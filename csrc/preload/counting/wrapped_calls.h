@@ -50,7 +50,7 @@ enum ibp_call_needs {
     IBP_NEEDS_LONG_PATH = IBP_TAKES_TAG | IBP_MAKES | IBP_FREES
 };
 
-/* Properties (enum ibp_call_needs) of the calls that have an operation and a class (enum ibp_call_kind). The macro is a
+/* Properties (enum ibp_call_needs) of a call, from its operation and class (enum ibp_call_kind). The macro is a
  * constant expression if both arguments are constant. */
 #define IBP_NEEDS_OF(operation, kind)                                                                                  \
     ((kind) == IBP_CALL_FREEING ? IBP_FREES                                                                            \
