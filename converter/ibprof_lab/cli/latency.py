@@ -83,7 +83,7 @@ examples:
 """
 
 _PIPE_WIDTH = 160
-"""Width of tables, in characters, if stdout is no terminal."""
+"""Width of tables, in characters, if stdout is not a terminal."""
 
 _print = partial(print_document, indent=1, pipe_width=_PIPE_WIDTH)
 

@@ -68,7 +68,7 @@ class NodeSharing:
 
     Attributes:
         processes: number k of processes on a node.
-        memory: total rate m of a node's memory, in Byte/s, as STREAM measures it; infinite if memory is no limit.
+        memory: total rate m of a node's memory, in Byte/s, as STREAM measures it; infinite if memory is not a limit.
     """
 
     processes: int
@@ -186,7 +186,7 @@ def query_hpl(
         bandwidth: bandwidth of a process in Byte/s, or of a node if `slots` is given; None if `delays` is given.
         latency: latency of a message, in seconds.
         slots: number of processes on a node; None if each process has a separate node.
-        memory: rate of a node's memory, in Byte/s; None if it is no limit.
+        memory: rate of a node's memory, in Byte/s; None if it is not a limit.
         delays: file of measured delays; None to use the arguments `bandwidth` and `latency`.
         unit: unit of the delays if the file does not state it, from `UNITS`.
 

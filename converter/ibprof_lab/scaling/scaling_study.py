@@ -96,7 +96,7 @@ class RegionStudy:
 
 @dataclass(frozen=True, slots=True)
 class ScalingStudy:
-    """Results of a set of runs.
+    """Results of the scaling model for a set of runs.
 
     Attributes:
         size: problem size n of the predictions.

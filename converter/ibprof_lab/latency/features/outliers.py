@@ -41,7 +41,7 @@ class OutlyingProcess:
         role: `sender` (row), `receiver` (column), or `both`.
         ratio: the process's delays / typical delays, as sender or as receiver: the outlying role, or of two the one
             with the larger deviation; infinite if no delay was measured.
-        score: deviation of the process's effect from the median effect, in robust standard deviations.
+        score: deviation of the process from the median process, in robust standard deviations.
     """
 
     label: str

@@ -58,7 +58,7 @@ def find_bracketed_unit(text: str) -> tuple[str, float] | None:
 
 
 def find_value_column(rows: Fields) -> int | None:
-    """Return the index of the delay column in a pair file, or None if the rows are no pair file.
+    """Return the index of the delay column in a pair file, or None if the rows are not a pair file.
 
     The header names the two ends, such as `a,b,latency` or `src,dst,bytes,latency_us`; a header of three columns may be
     in any language. Without a header, each line has two names, or the numbers of two ranks, and a delay. Lines with

@@ -135,7 +135,7 @@ def check_writable(path: Path) -> None:
 
     Raises:
         OSError: the file cannot be written.
-        InputError: the path exists and is no file.
+        InputError: the path exists and is not a file.
     """
     if path.exists() and not path.is_file():
         raise InputError(path, None, "a file to write", "something else")

@@ -124,7 +124,7 @@ def write_steps_page(path: Path, delays: Delays, features: DelayFeatures, cluste
 
 
 def _mark_axes(delays: Delays, lengths: list[str]) -> Iterator[tuple[str, Point, int | None]]:
-    """Yield name and position of each mark on an axis, and the index of the previous mark; None for the origin."""
+    """Yield name and position of each mark on an axis, and the index of the previous mark (for the origin, None)."""
     last = delays.processes - 1
     yield f"{delays.labels[0]}, {lengths[0]}", (0.0, 0.0, 0.0), None
     yield f"sender {delays.labels[last]}", (1.0, 0.0, 0.0), 0

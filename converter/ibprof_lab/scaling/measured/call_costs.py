@@ -338,7 +338,7 @@ def _size_of(run: Profile, operation: int, name: str) -> float:
 
 
 def _count_messages(run: Profile) -> tuple[float, float]:
-    """Return a rank's mean number of messages outside blocking collectives, and their mean size."""
+    """Return the mean number of messages per rank outside blocking collectives, and the mean size of these messages."""
     counters = run.counters
     collective = np.array([name in ALGORITHMS for name in run.operations] or [False])
     rows = (

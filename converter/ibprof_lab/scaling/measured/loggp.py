@@ -28,7 +28,8 @@ _LEAST_RANGE = 16
 """Smallest ratio of longest to shortest message length; with a smaller ratio, noise hides the slope."""
 
 _SPLIT_GAIN = 2.0
-"""A change of protocol is assumed if one fitted line has at least this multiple of the error of two fitted lines."""
+"""A change of protocol is assumed if one fitted line has more than this multiple of the error of two fitted lines, and
+an error above 2%."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,9 +5,9 @@ The time of a run is a sum: the ranks' mean time outside MPI, their mean time in
 difference between their longest and mean run times. The time in calls is split into waiting, transfer and an unsplit
 rest (`ibprof.waiting`). Each of these times is fitted separately (`part_scaling`).
 
-A call site stops scaling at the number of processes p_1/2 where its time exceeds its ideal time by the ideal time of
-the whole run. This call site alone then halves the efficiency. In the model of Kredel et al. (`scaling_model`), p_1/2
-is the number of processes at which communication takes as long as computing.
+A call site stops scaling at p_1/2 processes: the time that it takes beyond ideal scaling is then as long as the whole
+run with ideal scaling, so that this call site alone halves the efficiency. In the model of Kredel et al.
+(`scaling_model`), p_1/2 is the number of processes at which communication takes as long as computing.
 """
 
 from __future__ import annotations

@@ -209,8 +209,7 @@ def leave_hosts(
 
 
 class MeanOperation:
-    """Collector of the durations of a collective's operations. For jobs that are no collective, the collector stays
-    empty."""
+    """Collector of the durations of a collective's operations. For other jobs, the collector stays empty."""
 
     def __init__(self, simulation: Simulation, clients: npt.NDArray[np.bool_]) -> None:
         job = int(simulation.job_of_client[clients][0])
@@ -237,11 +236,11 @@ class MeanOperation:
         return replace(latency, operations=len(ticks), operation_mean=mean, operation_half=half)
 
     def are_enough(self, latency: Latency) -> bool:
-        """Return True if there are enough operations, or if the job is no collective."""
+        """Return True if there are enough operations, or if the job is not a collective."""
         return not self._of or latency.operations >= _LEAST
 
     def is_narrow(self, latency: Latency, precision: float) -> bool:
-        """Return True if the mean duration has the required precision, or if the job is no collective."""
+        """Return True if the mean duration has the required precision, or if the job is not a collective."""
         return not self._of or latency.operation_half <= precision * latency.operation_mean
 
 

@@ -91,9 +91,10 @@ def describe_links(watch: Watch) -> list[tuple[str, npt.NDArray[np.float64]]]:
 def find_busy(simulation: Simulation) -> npt.NDArray[np.float64]:
     """Return the ticks in which each link direction transmits bytes of each job, float64 [link direction, job].
 
-    The engine counts a packet when it enters the queue of a link direction. This function subtracts the ticks of the
-    bytes in queues, which are not yet sent. Each job's part of these bytes is assumed proportional to the job's busy
-    ticks. A packet that waits for the next link direction's buffer is already sent, and is not subtracted.
+    The engine counts a packet's ticks as soon as the packet enters the queue of a link direction. This function
+    subtracts the ticks of the bytes in queues, which are not yet sent. Each job's part of these bytes is assumed
+    proportional to the job's busy ticks. A packet that waits for the next link direction's buffer is already sent, and
+    is not subtracted.
     """
     network, ends = simulation.network, simulation.look_at_ends()
     admitted = ends.busy.sum(axis=1).astype(float)

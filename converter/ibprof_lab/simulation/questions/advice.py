@@ -136,7 +136,7 @@ def ask_advice(options: AdviceOptions) -> AdviceQuestion:
     """
     machine = options.machine
     if machine.servers is None and isinstance(options.io, Path) and not is_darshan_log(options.io):
-        machine = replace(machine, servers=1)  # two recorded jobs use no servers
+        machine = replace(machine, servers=1)  # not used: two recorded jobs have no servers
     setting = make_setting(machine)
     io, mpi, notes = _place_jobs(setting, options)
     notes += [*list_run_notes([io, mpi]), *list_fabric_notes(setting.network)]

@@ -362,7 +362,7 @@ def find_slow_senders(watch: Watch, unequal: Collection[str]) -> list[SlowSender
             elif np.median(steps) >= _LEAST_STEPS:
                 values["bytes"] = progress.bytes[clients].astype(float)
         slow = {key: _find_outliers(each, is_rate=key in {"gbps", "bytes"}) for key, each in values.items()}
-        # A client that mostly sends to hosts with slow links is no slow sender.
+        # A client that mostly sends to hosts with slow links is not a slow sender.
         is_slow = np.any([*slow.values()], axis=0) & (slow["gbps"] | (to_slow[clients] < _MOSTLY))
         for at in np.flatnonzero(is_slow).tolist():
             node = int(fabric.port_node[network.host_port[simulation.host_of_client[clients[at]]]])

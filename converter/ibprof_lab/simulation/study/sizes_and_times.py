@@ -19,7 +19,7 @@ LARGEST = 1 << 50
 
 
 def parse_quantity(text: str, units: Mapping[str, float]) -> float | None:
-    """Parse a number with a unit; return the value in the base unit, or None if the text is no quantity."""
+    """Parse a number with a unit; return the value in the base unit, or None if the text is not a quantity."""
     match = re.fullmatch(r"([0-9]+(?:\.[0-9]+)?) ?([A-Za-z]+)", spell_unit(text))
     return float(match[1]) * units[match[2]] if match and match[2] in units else None
 

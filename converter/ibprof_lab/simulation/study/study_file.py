@@ -74,7 +74,8 @@ class StudyPlan:
     Attributes:
         setting: setting of the first variant; for a preset, the setting that the command's options describe.
         cells: all simulations, sorted by seed. A baseline that several simulations share occurs once.
-        by: value of the key `by`, columns of the table of means that distinguish slow-downs. Required with variations.
+        by: value of the key `by`, columns of the table of means that distinguish slow-downs; required if the study has
+            variations.
         notes: sentences for the user, shown before the simulation: fabric of a preset, hosts of recorded runs.
     """
 

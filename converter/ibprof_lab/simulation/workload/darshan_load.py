@@ -78,7 +78,7 @@ def read_darshan_load(path: Path) -> DarshanLoad:
 
     Raises:
         MissingToolError: PyDarshan is not installed.
-        InputError: the file is no log, or has no requests.
+        InputError: the file is not a log, or has no requests.
     """
     with path.open("rb"):
         pass  # fail here if the file is missing: Darshan's library prints no message

@@ -79,7 +79,8 @@ def assign_hosts(
     random: np.random.Generator,
     server_hosts: Sequence[int] = (),
 ) -> HostAssignment:
-    """Assign hosts to servers and jobs. Jobs without fixed hosts get their shares of the remaining hosts.
+    """Assign hosts to servers and jobs. A job without fixed hosts gets free hosts, as many as its share of the hosts
+    without a server.
 
     Raises:
         InconsistentError: there are not enough hosts, or a host has two uses.
@@ -283,7 +284,7 @@ def _clients_of_collective(
 ) -> list[Client]:
     count = len(hosts)
     parts = [SCHEDULES[workload.role](rank, count, workload.bytes) for rank in range(count)]
-    # A rank that sends no messages, for example a leaf of a broadcast's tree, is no client.
+    # A rank that sends no messages, for example a leaf of a broadcast's tree, is not a client.
     acts = np.array([len(part.steps) > 0 for part in parts])
     client = np.where(acts, first + np.cumsum(acts) - 1, NOBODY)
     clients = []

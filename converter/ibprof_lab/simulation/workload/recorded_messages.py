@@ -88,7 +88,7 @@ def load_run(name: str) -> Profile:
     """Read a profile or recording, or model a step of a training job, such as `pattern:nccl-ring:tp=2,dp=4`.
 
     Raises:
-        InputError: the file is no profile.
+        InputError: the file is not a profile.
         UsageError: the training job is invalid.
     """
     if not is_training(name):
@@ -134,7 +134,7 @@ def load_messages(path: Path, with_times: bool) -> Recorded:
         with_times: True to compute start times from the time line; False to have no times.
 
     Raises:
-        InputError: the file is no profile.
+        InputError: the file is not a profile.
         InconsistentError: no rank sent a message to another; or times are requested, and there is no time line or there
             are too many messages.
     """

@@ -101,7 +101,7 @@ def all_to_all(rank: int, ranks: int, size: int) -> CollectivePart:
 
 
 def all_reduce(rank: int, ranks: int, size: int) -> CollectivePart:
-    """Recursive doubling; if the number of ranks is no power of two, surplus ranks send their data to a neighbour."""
+    """Recursive doubling; unless the number of ranks is a power of two, surplus ranks send data to a neighbour."""
     rounds = ranks.bit_length() - 1
     beyond = ranks - (1 << rounds)
     if rank < 2 * beyond and rank % 2 == 0:
@@ -194,7 +194,7 @@ def load_recorded(workload: Workload) -> Recorded:
     """Return the messages of a recorded run.
 
     Raises:
-        InputError: the file is no profile.
+        InputError: the file is not a profile.
         InconsistentError: `profile` is empty, or the profile does not have messages or the needed times.
     """
     if not workload.profile:

@@ -36,7 +36,7 @@ without the overhead per message."""
 _SLOW, _FEW_SLOW = 1.2, 0.05
 """A host is slow if its shortest delay is more than `_SLOW` times the median of all hosts' shortest delays.
 
-But no host counts as slow if several hosts, and more than the fraction `_FEW_SLOW` of all hosts, exceed this limit.
+No host counts as slow if several hosts, and more than the fraction `_FEW_SLOW` of all hosts, exceed this limit.
 """
 
 _TRIED = 24
@@ -151,7 +151,7 @@ def _link_near(delays: Floats, known: Known, limit: float, errors: float, most: 
     Args:
         limit: a delay that separates the delays over one link from the delays over two links, seconds.
         errors: standard error of the logarithm of a delay.
-        most: number of links at which the search stops, since it is too large for a regular network.
+        most: number of links at which the search stops, since a regular network has fewer links.
     """
 
     def list_pairs(is_asked: Callable[[Known, Floats], Known], block: int) -> Iterator[npt.NDArray[np.integer]]:
@@ -248,7 +248,7 @@ _PRESENT = 0.8
 
 
 def describe_grid(edge: npt.NDArray[np.integer], hosts: int) -> str | None:
-    """Return a text such as "a torus of 4 x 4 hosts, without 2 of its links"; None if the network is no grid.
+    """Return a text such as "a torus of 4 x 4 hosts, without 2 of its links"; None if the network is not a grid.
 
     In each square of four linked hosts, opposite links belong to the same dimension of the grid, and adjacent links to
     two dimensions. If the links of one dimension are removed, the grid falls into layers. A host's coordinate in this
@@ -291,7 +291,7 @@ def describe_grid(edge: npt.NDArray[np.integer], hosts: int) -> str | None:
 
 
 def _find_dimensions(edge: npt.NDArray[np.integer], hosts: int) -> list[npt.NDArray[np.integer]]:
-    """Return for each dimension of a grid the indices of its links; an empty list if the network is no grid."""
+    """Return for each dimension of a grid the indices of its links; an empty list if the network is not a grid."""
     ends = np.sort(edge, axis=1).astype(np.int64)
     order = np.argsort(ends[:, 0] * hosts + ends[:, 1])
     keys = (ends[:, 0] * hosts + ends[:, 1])[order]
@@ -488,11 +488,12 @@ _BETWEEN = 1.5
 """Without errors, two linked hosts' delays to a third host differ by less than this multiple of a link's delay."""
 
 _UNSURE = 4
-"""A delay within this number of standard errors of the limit does not show whether two hosts are linked."""
+"""A delay within this number of standard errors of the limit of `_link_near` does not show whether two hosts are
+linked."""
 
 _DIFFERING = 0.04
-"""Two hosts may be linked if their delays to less than this fraction of the compared third hosts differ by more than
-`_BETWEEN` links."""
+"""Two hosts may be linked if their delays differ by more than `_BETWEEN` links only to less than this fraction of the
+compared third hosts."""
 
 
 def _rank(delays: Floats) -> Floats:

@@ -29,7 +29,8 @@ Pair = tuple[int, int]
 
 _FIRST = 40
 _FEWEST_FIRST = 16
-"""Initial number of core hosts: half of all hosts, but 16 to 40. All pairs of core hosts are measured."""
+"""Initial number of core hosts: half of all hosts, but at least 16 and at most 40. All pairs of core hosts are
+measured."""
 
 _OF_A_SWITCH = 3
 """Placed hosts join the core until each lowest switch has this number of core hosts. Three delays between three hosts
@@ -37,10 +38,10 @@ prove the switch; one delay does not."""
 
 _AGREEING = 2
 """A host descends into a subtree if the delays that place it inside outnumber the delays that place it outside by at
-least this. A host is excluded from its last possible subtree only by the same majority."""
+least this, or by one if all were measured. It is excluded from its last possible subtree only by this majority."""
 
 _OF_LOWEST = 0.2
-"""The usual height of a switch with hosts is this quantile of the lowest switches' heights."""
+"""The usual height (log delay) of a switch with hosts is this quantile of the lowest switches' heights."""
 
 _ANOTHER_LEVEL = 0.22
 """A switch is on a higher level if its height exceeds the usual height by more than this, a factor of 1.25 in delay."""

@@ -226,13 +226,13 @@ def _describe_factors(factors: Floats, hosts: tuple[str, ...], near: str) -> str
 
 
 def _leave_out(seconds: npt.NDArray[np.floating]) -> tuple[npt.NDArray[np.integer], list[tuple[str, list[int]]]]:
-    """Return the largest set of hosts that measured pairs connect, and notes, each with the hosts to name in it."""
+    """Return the largest set of hosts that measured pairs connect, and notes, each with the hosts that it names."""
     measured = seconds > 0
     if measured.sum() == measured.size - len(measured):
         return np.arange(len(seconds)), []
     pairs = np.count_nonzero(measured, axis=1)
     count = 1
-    if pairs.min() < len(measured) / 2:  # hosts with more pairs each are all connected
+    if pairs.min() < len(measured) / 2:  # else each host has pairs with half of the hosts: all are connected
         count, label = connected_components(csr_matrix(measured.astype(np.int8)), directed=False)
     if count <= 1:
         share = 1 - pairs.sum() / max(measured.size - len(measured), 1)

@@ -115,7 +115,7 @@ def infer_joined(
 
     Raises:
         InputError: a file holds no delays.
-        UsageError: `external` or `core` is no core in the file `inner`.
+        UsageError: `external` or `core` is not the name of a core in the file `inner`.
     """
     chosen = InferenceMethod(method, epsilon, bootstrap=0)
     delays = (read_host_delays(name, unit) for name in (outer, inner))

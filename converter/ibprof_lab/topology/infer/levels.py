@@ -27,7 +27,8 @@ _NETWORK_SECONDS = (600e-9, 100e-6)
 longer."""
 
 _MACHINE_STEP, NETWORK_STEP, _FAR_STEP = log(1.3), log(1.06), log(1.5)
-"""Smallest difference between the heights of a switch and its parent: in a machine, in a network, between sites."""
+"""Smallest difference between the heights (log delays) of a switch and its parent: in a machine, in a network, between
+sites."""
 
 _SHARED, _INDEPENDENT = 2.5, 1.2
 """Smallest difference between the heights of a switch and its parent, in standard deviations of the errors: `_SHARED`
@@ -46,7 +47,7 @@ _ON_STEPS = 0.97
 _LEAST_FACTOR = 0.03
 _UNLIKE = 2.5
 """The median residual of a host is removed from the host's delays if it differs from the median of all hosts by more
-than this number of robust standard deviations."""
+than this number of robust standard deviations, and by more than `_LEAST_FACTOR`."""
 
 _FAR = 4.0
 _FAR_AT_LEAST = 0.1
@@ -346,7 +347,7 @@ def _lacks_a_slow_host(linked: LinkedHosts, delays: npt.NDArray[np.floating], no
 
 
 def _find_false_pairs(levels: Levels, logs: npt.NDArray[np.floating]) -> npt.NDArray[np.floating]:
-    """Return the heights that replace the logarithms of false pairs, [n, n]; nan for all other pairs.
+    """Return the log delays that replace the delays of false pairs, [n, n]; nan for all other pairs.
 
     A false pair has a far too short delay, which is the only reason for a switch with its two hosts. The two hosts
     of a false pair have different delays to other hosts. If many switches with two hosts have the same delay, pairs

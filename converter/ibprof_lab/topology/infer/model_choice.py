@@ -213,9 +213,8 @@ def _even_out(delays: Floats, known: npt.NDArray[np.bool_]) -> tuple[Floats, Cal
 def _explains_more(simple: Floats, free: Floats, measured: npt.NDArray[np.bool_], far: bool) -> bool:
     """Return True if a model with more parameters explains the whole pattern that a simpler model leaves.
 
-    A model with many parameters can always explain a part of the pattern by false switches, which is no evidence.
-    Between sites, the model with more parameters must leave no pattern at all, since some tree nearly fits distances on
-    a map.
+    That a model with many parameters explains a part of the pattern is no evidence: false switches always can. Between
+    sites, the model with more parameters must leave no pattern at all, since some tree nearly fits distances on a map.
 
     Args:
         simple, free: residuals of the simpler model and of the model with more parameters.

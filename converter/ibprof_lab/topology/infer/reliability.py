@@ -37,8 +37,8 @@ _MAJORITY = 0.5
 """For the model `levels`, a switch with a support below this is dropped."""
 
 _CERTAIN = 10
-"""Sampling of errors ends early if each edge is found in each of this number of samples. An edge with the true support
-`WEAK` is found in all of these samples with a probability of 3%."""
+"""For models other than `levels`, sampling ends after this number of samples if each edge is found in all of them. An
+edge with the true support `WEAK` is found in all of these samples with a probability of 3%."""
 
 _OF_HOSTS = 0.7
 """Fraction of the hosts in each random subset."""

@@ -60,7 +60,7 @@ def compare_cabling(
         nearer: result of `find_nearer`; None to compute it from `delays`.
 
     Raises:
-        InconsistentError: the reference does not connect its hosts.
+        InconsistentError: the reference's links do not connect the matched hosts.
     """
     graph = reduce_graph(reference, matched.vertex)
     chosen = set(matched.vertex.tolist())
@@ -221,8 +221,8 @@ def _expect(reference: Reference, matched: MatchedHosts, graph: nx.Graph) -> Inf
 
 def _restrict(topology: InferredTopology, places: Sequence[int], kept: Sequence[int]) -> set[frozenset[int]] | None:
     """Return the sets of `kept` hosts (ascending) that an edge of a tree separates from the first kept host; None if
-    the topology is no tree. Edges with fewer than two kept hosts on a side are left out. `places` has the vertices of
-    all hosts.
+    the topology is not a tree. Edges with fewer than two kept hosts on a side are left out. `places` has the vertices
+    of all hosts.
     """
     host_of = {places[host]: host for host in kept}
     found = set()

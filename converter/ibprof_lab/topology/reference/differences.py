@@ -114,7 +114,7 @@ class TopologyDifferences:
         hosts: hosts that occur in both topologies.
         not_in_reference: measured hosts that are not in the reference.
         not_measured: hosts of the reference that were not measured; they do not count as differences.
-        similarity: mean over the reference's links of the inferred probability, 0 to 1; nan if `HIERARCHICAL`.
+        similarity: mean of the inferred probabilities of the reference's links, 0 to 1; nan if `HIERARCHICAL`.
         missing: links of the reference that the delays do not show.
         extra: links that the delays show, but that are not in the reference.
         misplaced: hosts on a different switch than in the reference.

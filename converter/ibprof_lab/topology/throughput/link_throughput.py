@@ -27,8 +27,8 @@ from ibprof_lab.topology.throughput.pair_jobs import (
 )
 
 SAME = 0.9
-"""If a link's rate reaches this fraction of the bound by the throughput of other links, another link may be the
-bottleneck."""
+"""If a link's rate reaches this fraction of the rate that the throughput of other links permits, another link may be
+the bottleneck."""
 
 _ALL_PAIRS = 8
 """On a switch with at most this many hosts, all pairs of hosts are measured. On a larger switch, each host is measured
@@ -213,8 +213,8 @@ def probe_switches(routes: InferredRoutes) -> dict[int, tuple[PairJob, PairJob, 
 
 
 def pair_hosts_of_switches(routes: InferredRoutes, narrow: Iterable[int] = ()) -> list[PairJob]:
-    """Pair the hosts on each switch (2.3.2), and a single host with the nearest host of another switch. Each pair is a
-    job. Pairs on `narrow` switches are measured one at a time.
+    """Pair the hosts on each switch (2.3.2), and the only host of a switch with the nearest host of another switch.
+    Each pair is a job. Pairs on `narrow` switches are measured one at a time.
     """
     jobs = []
     narrow = set(narrow)
@@ -297,8 +297,8 @@ def split_evenly(sizes: list[int]) -> list[int]:
 def _pair_up(
     routes: InferredRoutes, near: list[int], far: list[int], fits: Callable[[Pair], bool], most: int | None
 ) -> PairJob | None:
-    """Pair each host of `near` with the first unpaired host of `far` that `fits`, if all other routes are clearly
-    longer."""
+    """Pair each host of `near` with the first unpaired host of `far` that `fits`, and to which all other routes are
+    clearly longer."""
     limit = min(len(near), len(far)) if most is None else most
     free = dict.fromkeys(far)
     pairs: list[Pair] = []
