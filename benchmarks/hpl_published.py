@@ -4,10 +4,10 @@
 python benchmarks/hpl_published.py
 
 The program prints two tables. The first has a row for each system. `data/hpl_published.csv` has R_peak, R_max and N_max
-of the TOP500 lists, the number of nodes, which is used as the number of processes, and the data rate of one link of a
-node. The makers of the systems published the data rates; the column `source` names a publication of R_max. Unpublished
-values are assumed: a grid as square as possible, blocks of 192, a latency of 2 us, and 80% to 97% of the peak in matrix
-products. A run's duration is 2/3 N_max^3 / R_max; the operators of these systems also published durations.
+of the TOP500 lists, the number of nodes, and the data rate of one link of a node. Each node counts as one process. The
+makers of the systems published the data rates; the column `source` names a publication of R_max. Unpublished values are
+assumed: a grid as square as possible, blocks of 192, a latency of 2 us, and 80% to 97% of the peak in matrix products.
+A run's duration is 2/3 N_max^3 / R_max; the operators of these systems also published durations.
 
 The second table is for processes that share a node: predictions with and without the terms for sharing.
 `data/hpl_shared.csv` has published grids, sizes and performance: of HPL's authors (both versions of the page

@@ -6,7 +6,8 @@
 
 Jobs are synthetic (`ibprof-site demo`). `ibprof-site ingest` reads files with a line of JSON for each job, as jobs
 write them. SQLite gets rows that ibprof has parsed, so that SQLite's time does not include parsing. Every question runs
-in a new process, whose largest memory is printed. The engines' answers must be equal, except to the question `load`.
+in a new process; the largest memory of this process is printed. The engines' answers must be equal, except to the
+question `load`.
 """
 
 from __future__ import annotations

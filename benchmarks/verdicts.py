@@ -190,7 +190,7 @@ def at_least(seconds: float, times: float = 0.0) -> Callable[[float], float]:
 
 
 def late_at(late: int) -> Callable[[int], Sequence[float]]:
-    """Return a function of the number of ranks: each rank's time in MPI as a share of `mpi_s`; small for `late`."""
+    """Return `Plant.inside` for one late rank: each rank's time in MPI as a fraction of `mpi_s`, small for `late`."""
     return lambda ranks: [0.02 if rank == late else 1.0 for rank in range(ranks)]
 
 

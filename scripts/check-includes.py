@@ -95,7 +95,7 @@ def place_of(file: Path, order: list[list[str]]) -> tuple[int, str]:
 
 
 def points_right(file: Path, included: Path) -> bool:
-    """Return whether an include is forbidden: in no list of `ORDERS` is it in the file's room or to the left of it."""
+    """Return true if an include is forbidden: in no list of `ORDERS`, its room is the file's room or left of it."""
     for order in ORDERS:
         (own, room), (other, other_room) = place_of(file, order), place_of(included, order)
         if 0 <= other < own or (room and room == other_room):

@@ -5,7 +5,7 @@
 
 It prints files and lines of the packages, the number of modules that `ibprof-report --help` imports, and the CPU time
 of this command divided by the CPU time of `import numpy`. With arguments, it also prints how many files and functions
-the report runs, and the report's CPU time divided by the same unit.
+the report runs, and the report's CPU time divided by that of `import numpy`.
 """
 
 from __future__ import annotations

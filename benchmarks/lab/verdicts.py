@@ -127,7 +127,7 @@ def runs_without_the_network() -> Iterator[VerdictRun]:
 
 
 def runs_by_links() -> Iterator[VerdictRun]:
-    """Yield runs whose time is spent on links."""
+    """Yield runs that spend their time on links."""
     twice = HOSTS + HOSTS
     spread = HOSTS[::4] + HOSTS[1::4]
     for words in (("gather", "400000", "1"), ("neighbours", "600000", "2"), ("samplesort", "80000", "2")):

@@ -63,7 +63,7 @@ export class Timeline {
     return sums;
   }
 
-  /** Return the share of each bin's time that accepted ranks spend inside MPI calls; null if not recorded. */
+  /** Return the share of each bin's time inside MPI calls, for accepted ranks; null if not recorded. */
   insideParts(count: number, isIncluded: (rank: number) => boolean): Float64Array | null {
     const { inside } = this.intervals;
     if (!inside) return null;

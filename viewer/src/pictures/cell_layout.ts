@@ -111,8 +111,8 @@ function sortIntoColumns(model: Model, { low, direction, ends }: CellGroup): num
   const { endNode, endPort, nodeLevel, nodeX } = model;
   const owning = (end: number): number => {
     if (!direction) return end;
-    // Between hosts and leaves, each leaf has a column, since leaves are fewer. Between switches, each lower one has a
-    // column.
+    // Between hosts and leaves, each leaf has a column, since leaves are fewer. Between switches, each lower
+    // switch has a column.
     const isLower = nodeLevel[endNode[end]] === low;
     return isLower === low > 0 ? end : end ^ 1;
   };

@@ -24,7 +24,7 @@ export interface Captions {
 /** The content of the file: one picture, or two side by side. */
 export interface Sheet {
   drawing: Drawing;
-  /** The pictures; a name is empty if there is only one. */
+  /** The pictures; the name is empty if there is only one picture. */
   panes: { encoding: Encoding; name: string }[];
   view: ViewTransform;
   /** The size of each picture, in CSS pixels. */

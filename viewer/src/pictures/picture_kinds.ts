@@ -74,7 +74,7 @@ export class PictureKinds {
     return drawing;
   }
 
-  /** Return the name of the kind that follows the given one. */
+  /** Return the name of the kind that follows a given kind. */
   nameAfter(name: string): string {
     const index = this.all.findIndex((each) => each.name === name);
     return this.all[(index + 1) % this.all.length].name;

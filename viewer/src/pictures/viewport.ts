@@ -85,7 +85,7 @@ export class Viewport {
     this.showMoved();
   }
 
-  /** Rotate a picture in space by CSS pixels. Pan other pictures; if `pans` is true, also a picture in space. */
+  /** Pan the picture by CSS pixels; but if it is in space and `pans` is false, rotate it. */
   steer(x: number, y: number, pans: boolean): void {
     const { width, height } = this.size();
     if (pans || !this.drawing?.roll) this.pan(x, y);

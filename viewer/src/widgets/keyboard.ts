@@ -22,7 +22,7 @@ export interface KeyActions {
   swap(): void;
   search(): void;
   zoom(factor: number): void;
-  /** Rotate a picture in space. Pan a picture that is not in space; if `pans` is true, also one in space. */
+  /** Pan the picture; but if it is in space and `pans` is false, rotate it. */
   steer(x: number, y: number, pans: boolean): void;
   /** Move the cursor by `by` places in the list of links, which is sorted by load. */
   step(by: number): void;
