@@ -232,5 +232,5 @@ def _read_rows(made: type[Rows], table: str, stored: np.lib.npyio.NpzFile) -> Ro
         if columns[name].dtype != column or columns[name].ndim != 1:
             raise ValueError(f"expected numbers of {np.dtype(column)} in {table}.{name}, found {columns[name].dtype}")
     if len({len(column) for column in columns.values()}) > 1:
-        raise ValueError(f"expected columns of one length in {table}")
+        raise ValueError(f"expected columns of equal length in {table}")
     return made(**columns)

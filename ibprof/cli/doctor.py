@@ -29,7 +29,7 @@ def _parser() -> argparse.ArgumentParser:
         EXAMPLES,
         usage="ibprof doctor [--json] [-- CMD]",
     )
-    parser.add_argument("--json", action="store_true", help="print as JSON: all findings; whether a job is recorded")
+    parser.add_argument("--json", action="store_true", help="print JSON: all findings, and whether a job is recorded")
     parser.add_argument("command", metavar="CMD", nargs=argparse.REMAINDER, help="the command of a job; it is not run")
     return parser
 

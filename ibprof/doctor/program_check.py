@@ -110,9 +110,7 @@ def judge_program(program: Program, library: Path) -> Iterator[DoctorFinding]:
     elf, own = read_elf(binary), read_elf(library)
     mode = binary.stat().st_mode
     if elf is None:
-        yield DoctorFinding(
-            "program", good=False, text=f"{what} is no program that this system's dynamic linker starts"
-        )
+        yield DoctorFinding("program", good=False, text=f"{what} is not a program for this system's dynamic linker")
     elif not elf.dynamic or not elf.interpreter:
         why = "is linked statically, so nothing can be preloaded into it: link it dynamically (without -static)"
         yield DoctorFinding("program", good=False, text=f"{what} {why}")

@@ -102,7 +102,7 @@ UNNAMED = (
     "the launcher gave the job no name: {} files count as one run, because of the ancestors and start times of "
     "their processes"
 )
-ELSEWHERE = "the launcher gave the job no name: ranks that are missing here may be those of --run {}"
+ELSEWHERE = "the launcher gave the job no name: missing ranks may be in --run {}"
 
 FULL = {
     "IBP_FULL_MOVED": "the recording was removed or moved while the job ran, or the program changed its root",

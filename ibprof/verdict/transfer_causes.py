@@ -294,7 +294,7 @@ def _find_wrong_transport(run: Profile, hosts: Sequence[_HostTraffic]) -> Iterat
         (used, better) = slow[0][1]
         evidence = (
             f"{used.device} ({_gbps(used.rate_gbps)}) carries the bytes between hosts; {better.device} "
-            f"({_gbps(better.rate_gbps)}) is active and idle on all of them."
+            f"({_gbps(better.rate_gbps)}) is active but idle on all of them."
         )
         yield TransferCause("wrong-transport", evidence + _say_settings(run), _advise_port(run, better))
     loops = [
@@ -537,7 +537,8 @@ def _find_other_traffic(hosts: Sequence[_HostTraffic]) -> Iterator[TransferCause
         yield TransferCause(
             "other-traffic",
             f"{_join(found)}.",
-            "Other jobs, a file system or daemons use these links: run on hosts without them, or ask who sends there.",
+            "Other jobs, a file system or daemons use these links: run on other hosts, or ask the administrator who "
+            "sends there.",
         )
 
 

@@ -79,7 +79,7 @@ OTHER_JOBS = "Traffic of other jobs is not seen."
 NO_PROBLEM = "The network is not the problem."
 NO_PROBLEM_THERE = "Where the ranks ran, the network was not the problem."
 HIDDEN_ON_HOST = (
-    "All ranks are on one host, within which this MPI's messages are not seen: no link of a network carries them."
+    "All ranks are on one host, and messages within a host are not seen with this MPI: no network link carries them."
 )
 CANNOT_TELL = "Unknown whether the network is why this job is slow."
 

@@ -131,9 +131,7 @@ def _add_measure(commands: Subcommands) -> None:
     add("--seed", metavar="N", type=_number, default=0, help="seed of random choices (default: 0)")
     add("--again", metavar="BUDGET", type=_budget, default=(0.05, None), help="limit for measuring outlying pairs "
         "again: a share of the pairs such as 5%% (default), or a time")  # fmt: skip
-    add(
-        "--pairs", metavar="FILE", type=Path, help="measure only the pairs of FILE again; its lines are sender,receiver"
-    )
+    add("--pairs", metavar="FILE", type=Path, help="measure only the pairs of FILE again, sender,receiver on each line")
     add("--few-pairs", action="store_true", help="measure one process per host, and only pairs chosen by the delays "
         "so far, which is enough for `ibprof-topology infer`; all pairs are measured if the delays do not show nested "
         "switches")  # fmt: skip

@@ -292,8 +292,8 @@ def _add_replayed(parser: argparse.ArgumentParser) -> None:
         "such lines, in the order of the run's first ranks")  # fmt: skip
     add("--next-to", metavar="OTHER", type=Path, help="profile of another job that runs at the same time")
     add("--next-to-hosts", metavar="HOSTS", type=hosts, help="hosts of the other job (default: the recorded ones)")
-    add("--seeds", metavar="N", type=count_in(1, MOST_SEEDS), default=3, help="number of random starts of the other "
-        "job (default: 3)")  # fmt: skip
+    add("--seeds", metavar="N", type=count_in(1, MOST_SEEDS), default=3, help="number of random start times of the "
+        "other job (default: 3)")  # fmt: skip
     _add_hardware(parser)
 
 

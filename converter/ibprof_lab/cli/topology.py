@@ -204,7 +204,7 @@ def _add_join(commands: Subcommands) -> None:
     add("inner", metavar="CORES", help="delays between cores of one host and a core of another host")
     add("--external", metavar="NAME", required=True, help="name of the other host's core in CORES")
     add("--core", metavar="NAME", help="name of the core that measured HOSTS (default: nearest to --external)")
-    add("--method", choices=("auto", "bufe"), default="bufe", help="method of both inferences (bufe)")
+    add("--method", choices=("auto", "bufe"), default="bufe", help="method for HOSTS and CORES (bufe)")
     _add_bufe_epsilon(parser)
     add_unit(parser)
     _add_outputs(parser)
@@ -233,7 +233,7 @@ def _add_throughput(commands: Subcommands) -> None:
         "Measure the throughput of links and switches of an inferred topology. Pairs of hosts send at the same time; "
         "no two measurements that run at the same time share a link (Bufe, section 2.3)."
     )
-    summary = "throughput of each link, on all processes of an MPI job"
+    summary = "measure the throughput of each link, on all processes of an MPI job"
     parser = add_subcommand(commands, "throughput", summary, _THROUGHPUT_EXAMPLES, description, build=_build)
     _add_stream_arguments(parser)
     parser.add_argument("--pairs-per-link", metavar="N", type=count_in(1, 999_999), help="at most this many pairs send "
@@ -247,7 +247,7 @@ def _add_direct_links(commands: Subcommands) -> None:
         "Find links that delays cannot show, since a path over other links is equally long. Two hosts send while other "
         "hosts fill a link of that path: with a direct link, the rate of the two does not fall (Bufe, section 2.2.1)."
     )
-    summary = "links that delays cannot show, on all processes of an MPI job"
+    summary = "find links that delays cannot show, on all processes of an MPI job"
     parser = add_subcommand(commands, "direct-links", summary, _DIRECT_LINKS_EXAMPLES, description, build=_build)
     _add_stream_arguments(parser)
     parser.add_argument("--between", metavar="HOST", nargs=2, action="append", default=[], help="try only these two "

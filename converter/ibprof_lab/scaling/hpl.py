@@ -148,7 +148,7 @@ def predict_hpl(
 
 _VALIDITY = (
     "the model has neither look-ahead, which hides a part of moving and waiting, nor transfers to accelerators. "
-    "Look-ahead cannot exceed the performance without messages",
+    "The performance without messages is the limit with look-ahead",
 )
 """Sentences about the limits of the model, for all predictions."""
 

@@ -88,5 +88,5 @@ def test_ranks_that_started_much_later(tmp_path: Path) -> None:
     add(tmp_path, range(2, 4), 4, 3600, "parent 99 12", "host1")
     first, second = list_runs(tmp_path)
     assert first.complements == (second.name,)
-    (said,) = [gap for gap in describe_gaps(merge_run(tmp_path, second)) if "may be those of" in gap]
+    (said,) = [gap for gap in describe_gaps(merge_run(tmp_path, second)) if "may be in --run" in gap]
     assert said.endswith(f"--run {first.name}")

@@ -469,7 +469,7 @@ def print_split(console: Console, document: dict[str, Any]) -> None:
 def _summarise(first: dict[str, Any], most: int) -> str:
     if first["p_half"]["value"] is None:
         worst = f"; {first['name']} costs most ({first['kind']})" if first["lost"] > 0 else ""
-        return f"No part alone halves the efficiency up to {most} processes{worst}."
+        return f"Up to {most} processes, no part alone halves the efficiency{worst}."
     return f"{first['name']} stops scaling first, at {_limit(first['p_half'], most)} processes: {first['kind']}."
 
 

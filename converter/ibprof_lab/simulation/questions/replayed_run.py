@@ -145,7 +145,7 @@ def _replay_where_recorded(setting: Setting, job: Workload) -> tuple[tuple[Cell,
         return (), []
     (placed,), notes = stay_as_recorded(setting, [job], NamedHosts(setting), [])
     if not placed.hosts:
-        raise InconsistentError("; ".join(notes) + ". Name with --fabric the fabric of the recording")
+        raise InconsistentError("; ".join(notes) + ". Give the recording's fabric with --fabric")
     return _both(setting, [placed], 1), notes
 
 

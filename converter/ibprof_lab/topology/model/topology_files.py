@@ -85,7 +85,7 @@ def _make(
 ) -> InferredTopology:
     number = {name: vertex for vertex, name in enumerate((*hosts, *switches))}
     if len(number) != len(hosts) + len(switches):
-        raise InputError(path, None, "a different name for each vertex", "several vertices of one name")
+        raise InputError(path, None, "a different name for each vertex", "several vertices with the same name")
     columns = np.array([known for _, _, known in edges], np.float64).reshape(-1, 4).T
     ends = np.array([[number[a], number[b]] for a, b, _ in edges], np.int32).reshape(-1, 2)
     measured = not np.isnan(columns[3]).all()

@@ -150,7 +150,7 @@ def describe_inference(
     yield from (f"unknown: {text}" for text in topology.unknown)
     yield from (f"note: {text}" for text in topology.notes)
     if topology.overhead_seconds:
-        yield f"overhead of a message, in addition to its path: {topology.overhead_seconds * 1e6:.4g} µs"
+        yield f"overhead of a message, in addition to the delay of its path: {topology.overhead_seconds * 1e6:.4g} µs"
     if topology.switches:
         yield from _describe_switches(topology)
     weak = np.flatnonzero(topology.support < WEAK)

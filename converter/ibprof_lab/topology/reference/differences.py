@@ -181,8 +181,7 @@ def match_hosts(labels: Sequence[str], reference: Reference) -> MatchedHosts:
     if (vertex < 0).all():
         known = ", ".join([reference.names[host] for host in np.flatnonzero(reference.may_be_host)[:5].tolist()])
         raise InconsistentError(
-            f"{reference.origin}: expected a host of the {len(labels)} measured ones ({', '.join(labels[:5])}), found "
-            f"{known}"
+            f"{reference.origin}: expected one of {len(labels)} measured hosts ({', '.join(labels[:5])}), found {known}"
         )
     there = vertex >= 0
     left = reference.is_end.copy()

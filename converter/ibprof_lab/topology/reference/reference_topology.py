@@ -408,8 +408,8 @@ def keep_unique(
         return paths
     if reference.vertices > LARGEST_WITH_CYCLES:
         raise UsageError(
-            f"{reference.origin}: expected at most {LARGEST_WITH_CYCLES} vertices with cycles to search for other "
-            f"paths of the same length, found {reference.vertices}; --paths shortest needs no search"
+            f"{reference.origin}: expected at most {LARGEST_WITH_CYCLES} vertices, found {reference.vertices}: other "
+            "paths of the same length are searched in a graph with cycles; --paths shortest needs no search"
         )
     between = shortest_path(reference.adjacency(weighted=True), directed=False)
     a, b = reference.link.T
