@@ -227,8 +227,8 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--only", choices=("all", "job", "clusters", "rails", "bombs"))
     parser.add_argument("--dumps", type=Path)
-    parser.add_argument("--hosts", type=int, default=8192, help="hosts of the part rails (default: 8192)")
-    parser.add_argument("--commit", default=COMMIT, help=f"older version for the part rails (default: {COMMIT})")
+    parser.add_argument("--hosts", type=int, default=8192, help="number of hosts in `rails` (default: 8192)")
+    parser.add_argument("--commit", default=COMMIT, help=f"commit that `rails` compares with (default: {COMMIT})")
     wanted = parser.parse_args()
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)

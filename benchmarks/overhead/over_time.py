@@ -93,7 +93,7 @@ def main() -> None:
     )
     parser.add_argument("--rounds", type=int, default=15, metavar="N", help="rounds of each measurement (default: 15)")
     parser.add_argument(
-        "--ranks", type=int, default=64, metavar="N", help="ranks of the job for MPI_Finalize (default: 64)"
+        "--ranks", type=int, default=64, metavar="N", help="number of ranks of the large job (default: 64)"
     )
     wanted = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:

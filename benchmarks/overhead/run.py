@@ -110,13 +110,13 @@ def main() -> None:
         metavar="N",
         help="repeat calls with wide intervals until they have N rounds",
     )
-    parser.add_argument("--ranks", type=int, default=8, metavar="N", help="ranks of the part footprint (default: 8)")
+    parser.add_argument("--ranks", type=int, default=8, metavar="N", help="number of ranks in `footprint` (default: 8)")
     parser.add_argument("--quick", action="store_true", help=f"measure only {QUICK_ROUNDS} rounds and few sizes")
     parser.add_argument(
         "--keep",
         type=Path,
         metavar="FILE",
-        help="file that keeps the rounds of the part calls and gets the new ones. --rounds 0 only shows the file.",
+        help="file of earlier rounds of `calls`; new rounds are added to it. --rounds 0 only shows the file.",
     )
     parser.add_argument("--library", type=Path, metavar="FILE", help="libibprof.so (default: the installed one)")
     wanted = parser.parse_args()
