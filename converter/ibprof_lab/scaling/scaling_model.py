@@ -159,7 +159,7 @@ class WorkShare:
         operations: omega_k, the unit's fraction of #op.
         data: delta_k, the unit's fraction of #b.
         peak: l_peak_k, in Flop/s.
-        intensity: a_k = o_k / d_k, in Flop/Byte.
+        intensity: a_k = omega_k #op / (delta_k #b), in Flop/Byte.
         balance: x_k = omega_k (a / a*_k) r.
         time: omega_k #op / l_peak_k (1 + 1 / x_k), in seconds.
     """
@@ -209,7 +209,7 @@ def share_work(
         operation_shares, data_shares: omega_k and delta_k of each unit, each with the sum 1; None for equal shares.
 
     Raises:
-        ValueError: the shares of a kind are not as many as `peaks`, one is negative, or they do not add up to 1.
+        ValueError: a list of shares does not have the length of `peaks`, has a negative share, or does not add up to 1.
     """
     p = len(peaks)
     omega = list(operation_shares or [1 / p] * p)

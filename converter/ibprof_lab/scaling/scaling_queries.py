@@ -142,7 +142,7 @@ def query_shares(
     """Return the model for processing units of different speed; `share_work` documents the arguments.
 
     Raises:
-        UsageError: the shares of a kind are not as many as `peaks`, one is negative, or they do not add up to 1.
+        UsageError: a list of shares does not have the length of `peaks`, has a negative share, or does not add up to 1.
     """
     try:
         shares = share_work(operations, data, exchanged, bandwidth, peaks, operation_shares, data_shares)

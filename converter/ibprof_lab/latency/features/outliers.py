@@ -39,8 +39,8 @@ class OutlyingProcess:
 
     Attributes:
         role: `sender` (row), `receiver` (column), or `both`.
-        ratio: the process's delays / typical delays, as sender or as receiver: the outlying role, or of two the one
-            with the larger deviation; infinite if no delay was measured.
+        ratio: the process's delays in the outlying role / typical delays; of two outlying roles, the one that deviates
+            more; infinite if no delay was measured.
         score: deviation of the process from the median process, in robust standard deviations.
     """
 

@@ -76,7 +76,7 @@ class RunParts:
 
     Attributes:
         processes: number of ranks of MPI_COMM_WORLD, recorded or not.
-        seconds: run time of the last rank; the sum of `parts`.
+        seconds: longest run time of a rank; the sum of `parts`.
         parts: (call site, kind of time) -> mean seconds of a rank.
         program: name of the program.
         hosts: number of hosts.

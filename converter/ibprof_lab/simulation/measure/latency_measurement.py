@@ -284,7 +284,7 @@ class Rounds:
         return True
 
     def _complete(self, end: int) -> bool:
-        """Run until all messages of the rounds before a tick are complete, at most one round longer than the tick;
+        """Run until all messages of the rounds before a tick are complete, but at most until one round after the tick;
         return False if the simulation ends earlier."""
         progress, until = self._simulation.look_at_clients(), end + self._round
         wanted = (progress.steps + progress.busy)[self._clients]

@@ -158,7 +158,7 @@ def _both(setting: Setting, jobs: Sequence[Workload], seed: int) -> tuple[Cell, 
 
 
 def answer_replay(question: ReplayQuestion, simulate: Simulate) -> ReplayedTime:
-    """Run the simulations, and predict the time of the recorded run.
+    """Run the simulations, and predict the recorded run's time on the other network.
 
     Raises:
         InconsistentError: the replay on the recorded network deviates too far from the run, or a simulation has no

@@ -34,8 +34,8 @@ _NS_OF_HOP = 50.0
 """Processor time for each packet hop that the engine does not skip, ns."""
 
 _NS_OF_SHORT = 55.0
-"""Processor time for each skipped hop of a message of one packet, ns. It includes the time for the message as a whole,
-about half of it."""
+"""Processor time for each skipped hop of a message of one packet, ns. About half of this time is for the message
+itself, not for its hops."""
 
 _NS_OF_PAIRS, _NS_OF_OTHERS = (4.0, 8.0), (15.0, 30.0)
 """Processor time for each skipped hop of a longer message, ns, for the role PAIRS and for other roles; two numbers as

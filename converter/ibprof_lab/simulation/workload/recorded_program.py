@@ -3,8 +3,8 @@
 
 For each interval, a recording contains the time inside MPI and the sent messages, but not the messages that the rank
 waited for. This module assumes the waits as follows. A receiver that is inside MPI when a message arrives at line rate
-waits at the arrival, at the end of this stay in MPI, or between. A receiver that computes then waits at the end of its
-last stay in MPI if that ended shortly before the arrival, else during the next stay. The sender of a message of
+waits at the arrival, at the end of this stay in MPI, or between. A receiver that computes at the arrival waits at the
+end of its last stay in MPI if this ended shortly before, else during its next stay. The sender of a message of
 `LEAST_RENDEZVOUS` bytes or more waits for the arrival in the same manner. Each wait is later than the start of its
 message, so that two ranks never wait for each other.
 """

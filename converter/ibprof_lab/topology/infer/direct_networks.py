@@ -492,8 +492,8 @@ _UNSURE = 4
 linked."""
 
 _DIFFERING = 0.04
-"""Two hosts may be linked if their delays differ by more than `_BETWEEN` links only to less than this fraction of the
-compared third hosts."""
+"""Two hosts may be linked if, for fewer than this fraction of the compared third hosts, their delays to the third host
+differ by more than `_BETWEEN` links."""
 
 
 def _rank(delays: Floats) -> Floats:

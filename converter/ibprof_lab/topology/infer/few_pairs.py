@@ -38,7 +38,8 @@ prove the switch; one delay does not."""
 
 _AGREEING = 2
 """A host descends into a subtree if the delays that place it inside outnumber the delays that place it outside by at
-least this, or by one if all were measured. It is excluded from its last possible subtree only by this majority."""
+least this, or by one if all were measured. The host is excluded from its last possible subtree only by this majority.
+"""
 
 _OF_LOWEST = 0.2
 """The usual height (log delay) of a switch with hosts is this quantile of the lowest switches' heights."""

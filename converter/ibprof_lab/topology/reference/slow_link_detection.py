@@ -174,9 +174,9 @@ def _without_peers(
 ) -> Iterator[SlowLink]:
     """Find slow links that have no similar link.
 
-    For a number h, all paths with h hops use such a link, and no shorter path does. It is slow if an additional hop
-    takes much longer from the next shorter paths to these paths than for other numbers of hops. For the shortest paths,
-    the time of a hop includes the overhead of a message.
+    For a number h, all paths with h hops use such a link, and no shorter path does. It is slow if each hop by which
+    these paths exceed the next shorter paths takes much longer than any other hop. For the shortest paths, the time of
+    a hop includes the overhead of a message.
     """
     hops = np.unique(paths.hops[there])
     usual = np.array([np.median(delays[there & (paths.hops == each)]) for each in hops])
@@ -204,9 +204,8 @@ def find_slow_by_speed(
 ) -> list[SlowLink]:
     """Find links over which no pair of hosts reaches the link's speed.
 
-    A link's throughput is the largest throughput of all pairs over the link. The ratio of a slow link's throughput to
-    its speed must be below `least`. If the median ratio of all links is below `least`, as with a slow MPI library, the
-    limit is `least` times this median.
+    A link's throughput is the largest throughput of all pairs over the link. If the median ratio of throughput to speed
+    over all links is below `least`, as with a slow MPI library, `least` times this median is the limit instead.
 
     Args:
         reference: the reference, with link speeds.
