@@ -32,7 +32,7 @@ from ibprof_converter.traffic.unrouted_bytes import UnroutedBytes, find_unrouted
 
 STATIC_PARTS = (
     "switches route adaptively: the estimate decides the order of links and the verdict; pictures, the view, graphs "
-    "and the hosts that load a link are those of static routes"
+    "and the list of hosts that load a link use static routes"
 )
 
 

@@ -207,9 +207,9 @@ class FindingKind(Enum):
     NAMELESS_HOST = _Meaning(
         "nameless-host",
         False,
-        "the adapters' descriptions are empty, shared, or only name a model. GUIDs replace the hosts' names, so ranks "
-        "may not be placed: restart the service that sets descriptions (rdma-ndd), or name adapters with "
-        "--node-name-map",
+        "the adapters' descriptions are empty, shared, or only name a model. GUIDs replace the hosts' names, so "
+        "ibprof may not find the ranks' hosts: restart the service that sets descriptions (rdma-ndd), or name "
+        "adapters with --node-name-map",
     )
     MISSING_HOST = _Meaning(
         "host-missing-on-rail",

@@ -117,7 +117,7 @@ def add_fabric_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--rails",
         choices=RAIL_POLICIES,
-        help=f"rail of the bytes whose rail was not measured (default: {RAIL_POLICIES[0]})",
+        help=f"rail of bytes without a measured rail (default: {RAIL_POLICIES[0]})",
     )
     parser.add_argument(
         "--nic",
@@ -182,7 +182,8 @@ def add_counters_argument(parser: argparse.ArgumentParser) -> None:
         nargs="+",
         metavar="FILE",
         default=[],
-        help="port counters to compare the loads with; two files: before and after. Before LST..., end them with --",
+        help="port counters, to compare with the loads; two files: read before and after the job. Before LST..., end "
+        "the list with --",
     )
 
 

@@ -161,7 +161,10 @@ def _parser() -> argparse.ArgumentParser:
         "of their links; the result of bisect is the effective bisection bandwidth",
     )
     parser.add_argument(
-        "--samples", metavar="N", type=int, help=f"with --patterns: samples of each pattern (default: {_SAMPLES})"
+        "--samples",
+        metavar="N",
+        type=int,
+        help=f"with --patterns: number of samples of each pattern (default: {_SAMPLES})",
     )
     parser.add_argument("--json", action="store_true", help="with --check or --patterns: print the result as JSON")
     _add_output_arguments(parser)
@@ -199,7 +202,7 @@ def _add_output_arguments(parser: argparse.ArgumentParser) -> None:
     add(
         "--topology-conf",
         "FILE",
-        "Slurm's topology.conf, or topology.yaml by its ending: which hosts are near one another",
+        "Slurm's topology.conf, or topology.yaml if FILE ends with .yaml",
     )
     add("--boxfish", "DIR", "a folder of tables for Boxfish")
     add(

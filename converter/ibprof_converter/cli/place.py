@@ -298,7 +298,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "--pattern",
         metavar="NAME:SIZES",
-        help="in place of TRAFFIC: one step of a training job, as nccl-ring+pipeline:tp=8,pp=4,dp=16; "
+        help="in place of TRAFFIC: one step of a training job, such as nccl-ring+pipeline:tp=8,pp=4,dp=16; "
         "--help-all lists names and sizes",
     )
     what = parser.add_argument_group("choice of hosts, and search")

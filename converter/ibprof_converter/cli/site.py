@@ -98,7 +98,7 @@ def _add_ingest(commands: Subcommands) -> None:
         store=False,
     )
     summary.add_argument("profile", metavar="PROFILE", type=Path)
-    help_ = "store with the fabric of the job's day, for loads of links"
+    help_ = "store that has the fabric of the job's day, to compute loads of links"
     summary.add_argument("--store", dest="fabrics", metavar="STORE", type=Path, help=help_)
 
 
@@ -150,7 +150,7 @@ def _add_questions(commands: Subcommands) -> None:
             "job", metavar="JOB", help="job number of the scheduler, or key in the store"
         )
     add("average", "bytes that an average day puts on each link direction", "--from 2026-11-01", "average_day", *span)
-    gains = "jobs that would gain from another rank placement, sorted by node hours"
+    gains = "jobs that would gain from another rank placement, sorted by gained node hours"
     add("gains", gains, "--from 2026-11-01", "find_gains", *span)
     add("slow-hosts", "hosts whose ranks are late most often over all jobs", "--top 5", "find_slow_hosts", *span)
     sql = add(

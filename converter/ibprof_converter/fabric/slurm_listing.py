@@ -73,8 +73,8 @@ def describe_assumptions(found: str) -> str:
     """Return a sentence on the data that a list of names lacks and ibprof assumes."""
     return (
         f"{found} has only levels, switches and hosts; speeds are assumed: {HOST_GBPS:g} Gb/s for a host's link, and "
-        "a switch's uplinks together are as fast as the links of all hosts below. A switch may stand for several "
-        "switches"
+        "a switch's uplinks together are as fast as the links of all hosts below. A listed switch may stand for "
+        "several switches"
     )
 
 

@@ -219,7 +219,7 @@ def _spread_ports(ports: npt.NDArray[np.int32]) -> npt.NDArray[np.int32]:
         UsageError: the largest number of adapters is no multiple of a host's number, or there are several subnets.
     """
     if ports.shape[1] > 1:
-        raise UsageError("--nic spread places ranks on one subnet only; expected rank or first")
+        raise UsageError("--nic spread is possible on one subnet only; expected rank or first")
     count = count_ports(ports[:, 0])
     most = ports.shape[2]
     if (most % np.maximum(count, 1)).any():

@@ -199,7 +199,7 @@ def try_tables(situation: Situation, maker: TableMaker, remains: Callable[[float
             best = what
         if is_rule:
             advice = (
-                f"let OpenSM load tables by the rule {name} from a file: `ibprof-routes write` writes it; write it "
+                f"let OpenSM load tables by the rule {name} from a file of `ibprof-routes write`; write this file "
                 "again when cables change"
             )
             command = f"ibprof-routes write --rule {name} LST -o tables.lft"
