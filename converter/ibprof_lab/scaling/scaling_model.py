@@ -256,8 +256,6 @@ class KernelFormula:
 
     Attributes:
         quantity: symbol of the quantity.
-        text: the formula.
-        slide: slide number.
         value: value for the given problem and cluster.
     """
 

@@ -28,7 +28,7 @@ _MOST_PREDICTED = 1 << 20
 def find_cluster(
     l_peak: float, bandwidth: float | None, fabric: Path | None, delays: Path | None, unit: str = "us"
 ) -> Cluster:
-    """Return the hardware parameters. Exactly one of `bandwidth`, `fabric` and `delays` must be given.
+    """Return the hardware parameters.
 
     Args:
         l_peak: peak of a process, in Flop/s.

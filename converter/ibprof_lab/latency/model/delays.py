@@ -77,7 +77,7 @@ class Delays:
 
     @property
     def labels(self) -> tuple[str, ...]:
-        """A unique name for each process: its host, with `#` and a number if several processes share the host."""
+        """A unique name for each process, from `name_processes`."""
         return name_processes(self.hosts)
 
     @property

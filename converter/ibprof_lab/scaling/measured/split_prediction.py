@@ -6,7 +6,7 @@ difference between their longest and mean run times. The time in calls is split 
 rest (`ibprof.waiting`). Each of these times is fitted separately (`part_scaling`).
 
 A call site stops scaling at p_1/2 processes: the time that it takes beyond ideal scaling is then as long as the whole
-run with ideal scaling, so that this call site alone halves the efficiency. In the model of Kredel et al.
+run with ideal scaling. This call site alone then halves the efficiency. In the model of Kredel et al.
 (`scaling_model`), p_1/2 is the number of processes at which communication takes as long as computing.
 """
 
@@ -78,8 +78,6 @@ class RunParts:
         processes: number of ranks of MPI_COMM_WORLD, recorded or not.
         seconds: longest run time of a rank; the sum of `parts`.
         parts: (call site, kind of time) -> mean seconds of a rank.
-        program: name of the program.
-        hosts: number of hosts.
         notes: sentences about missing data.
     """
 

@@ -53,7 +53,6 @@ class ThresholdQuestion:
 
     Attributes:
         job: the I/O job.
-        clients: number of the job's clients.
         notes: sentences for the user on the fabric.
     """
 

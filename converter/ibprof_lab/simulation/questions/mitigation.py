@@ -65,7 +65,7 @@ class Scenario:
         return compare(self.together[job], now.together[job])
 
     def change(self, job: str, now: Scenario) -> Figure | None:
-        """Return a job's latency next to the other job / the same latency in the scenario `now`."""
+        """Return the mean over seeds of `change_by_seed`."""
         return average(self.change_by_seed(job, now))
 
     def change_of_rate(self, now: Scenario) -> Figure | None:

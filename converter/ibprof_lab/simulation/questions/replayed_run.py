@@ -47,7 +47,6 @@ class ReplayQuestion:
     """A recorded run and the simulations for a prediction of its time.
 
     Attributes:
-        run: the recorded run.
         recorded: two simulations on the recorded network; ranks wait early in the first, and late in the second. Empty
             for a run on one host.
         wanted: the same two simulations on the other network, for each seed.

@@ -68,7 +68,6 @@ def draw_results(results: Iterable[Path], folder: Path, suffix: str = "png") -> 
 
     Args:
         results: tables of means, or folders; all tables of means in a folder are drawn.
-        folder: output folder.
         suffix: png, svg or pdf.
 
     Returns:

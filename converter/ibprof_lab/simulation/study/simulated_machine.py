@@ -233,7 +233,6 @@ def allocate_named(
 
     Args:
         setting: setting with the fabric and the number of servers.
-        workload: the job.
         named: the fabric's hosts.
         taken: simulated host -> its use; the function adds the job's hosts.
         refuse: function that makes the error for an invalid name.

@@ -115,9 +115,9 @@ def lay_out_program(ordered: Sequence[Sequence[Operation]]) -> RankProgram:
 def _make_processor(
     rank: int, operations: Sequence[Operation], arrivals: list[int], sender_of: dict[tuple[int, int], int]
 ) -> list[_Row]:
-    """Return the steps of a rank's client: messages of one byte within the rank's host, which mark the begin and the
-    end of the run, the start of each send, and the end of waits before computations. The last steps are a dissemination
-    barrier of all ranks.
+    """Return the steps of a rank's client: messages of one byte within the rank's host. They mark the begin and the end
+    of the run, the start of each send, and the end of waits before computations. A dissemination barrier of all ranks
+    follows.
     """
     rows: list[_Row] = [(rank, NOBODY, 0, 0, 1, 0)]
     pause = received = awaited = 0

@@ -118,7 +118,6 @@ def score(candidate: Candidate, delays: npt.NDArray[np.floating], known: npt.NDA
     """Return Schwarz's criterion if the logarithms of delays have Laplace-distributed errors; smaller is better.
 
     Args:
-        candidate: graph to score.
         delays: float64 [host, host], seconds.
         known: bool [host, host], True for delays that are scored.
     """

@@ -341,8 +341,8 @@ def find_switched(
         errors: known standard deviation of the errors with which the tree was found; 0 if unknown.
 
     Returns:
-        The network; None if no network explains the delays. None also if the tree has fewer than four lowest switches,
-        if a host is on none of them, or if no pair of hosts was measured within one of them or between two of them.
+        The network; None if no network explains the delays, if the tree has fewer than four lowest switches, or if a
+        host is on none of them. None also if no pair of hosts was measured within one of them, or between two.
     """
     leaf = np.setdiff1d(np.unique(tree.node_of_leaf), tree.parent[1:])
     if len(leaf) < 4 or not np.isin(tree.node_of_leaf, leaf).all():

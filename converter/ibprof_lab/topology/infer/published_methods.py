@@ -297,7 +297,6 @@ def find_local_topology(values: Floats, epsilon_s: float, epsilon_d: float) -> A
     arcs = np.zeros(values.shape, bool)
     _grow_skeleton(values, epsilon_s, arcs)
     _close_cycles(values, arcs)
-    # If the two directions of a pair differ too much, the longer direction is removed.
     with np.errstate(invalid="ignore"):
         arcs &= ~(values > (1 + epsilon_d) * values.T)
     return arcs

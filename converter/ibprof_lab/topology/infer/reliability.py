@@ -58,8 +58,6 @@ def weigh_support(
     """Compute the support of edges by resampling; in the model `levels`, drop the switches with a support below 0.5.
 
     Args:
-        choice: chosen model.
-        names: names of the hosts.
         replicates: number of samples; 0 to compute no support.
         seconds: time limit for sampling.
 

@@ -54,7 +54,6 @@ def compare_cabling(
     """Compare an inferred topology with its reference.
 
     Args:
-        found: inferred topology.
         matched: hosts that occur in both topologies.
         delays: float64 [host, host] between the matched hosts, seconds, nan where not measured.
         nearer: result of `find_nearer`; None to compute it from `delays`.

@@ -87,7 +87,6 @@ def compare_with_reference(
     """Compare an inferred topology and its delays with a reference.
 
     Args:
-        found: inferred topology.
         delays: measured delays; None to use the delays that the inferred topology explains.
         length: length of the timed messages, bytes.
         least_delay: a link is slow if its delay is longer than the expected delay by more than this fraction.
