@@ -263,7 +263,7 @@ def _add_stream_arguments(parser: argparse.ArgumentParser) -> None:
     add("--length", metavar="BYTES", type=type_of(parse_length), default="256K", help="bytes of a message (256K)")
     add("--window", metavar="N", type=count, default=16, help="messages in flight (16)")
     add("--seconds", metavar="S", type=number_in(0.001, 3600), default=0.5, help="seconds of one measurement (0.5)")
-    add("--repetitions", metavar="N", type=count, default=3, help="repetitions, whose highest rate counts (3)")
+    add("--repetitions", metavar="N", type=count, default=3, help="repetitions; the highest rate counts (3)")
     add("--dry-run", action="store_true", help="only print the number of rounds, and how long they would take")
 
 

@@ -102,7 +102,7 @@ def test_two_rails_are_no_switches(how: str, seed: int) -> None:
     sample = over_two_rails(seed, is_costly=True, how=how, ratio=1.2)
     inferred = infer_sample(sample)
     assert find_splits(inferred) == sample.splits
-    assert any("second rail or route, on which a delay is 1.2" in note for note in inferred.topology.notes)
+    assert any("second rail or route, with delays 1.2" in note for note in inferred.topology.notes)
 
 
 @pytest.mark.parametrize(("is_costly", "seed", "ratio"), [(True, 1, 1.1), (True, 5, 1.05), (False, 9, 1.5)])

@@ -88,7 +88,7 @@ def read_loggp(path: Path, unit: float | None = None, seed: int = 1) -> LogGP:
     delays = read_delays(path, statistics=(), unit=unit)
     if str(delays.attributes.get("mode", "")) in ("bandwidth", "all_to_all"):
         raise InconsistentError(
-            f"{path}: expected delays of one message at a time, found those of mode {delays.attributes['mode']}; "
+            f"{path}: expected delays of one message at a time, found delays of mode {delays.attributes['mode']}; "
             "measure with --mode one_to_one"
         )
     found = delays.lengths

@@ -189,7 +189,7 @@ def read_runs(given: Sequence[tuple[float | None, Path]], scaling: str | None) -
                 run.name, None, f"a problem size above {before:g}, or equal sizes in all runs", f"{size:g}"
             )
     if scaling not in (None, shown):
-        raise UsageError(f"--scaling {scaling}: the runs' problem sizes are those of {shown} scaling")
+        raise UsageError(f"--scaling {scaling}: the runs have problem sizes of {shown} scaling")
     return runs, shown
 
 

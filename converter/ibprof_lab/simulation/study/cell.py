@@ -375,7 +375,7 @@ def list_fabric_notes(source: NetworkSource) -> list[str]:
     notes = [*lost, *filter(None, [describe_routes([subnet])]), *subnet.warnings]
     if (lanes := count_lanes(source)) > 1:
         notes.append(
-            f"routes form cycles, in which packets could deadlock: pairs of leaf switches are spread over {lanes} "
+            f"routes form cycles, so packets could deadlock: pairs of leaf switches are spread over {lanes} "
             "virtual lanes, which prevent this; SLs in a dump are ignored"
         )
     return notes

@@ -91,7 +91,7 @@ def infer(values: PairDelays, effort: InferenceEffort | None = None) -> Inferenc
     rails, choice = _prefer_two_rails(choice, delays, effort.models)
     if rails is not None:
         notes.append(
-            f"{rails.share:.0%} of the pairs take a second rail or route, on which a delay is {rails.factor:.2f} times "
+            f"{rails.share:.0%} of the pairs take a second rail or route, with delays {rails.factor:.2f} times "
             "as long; the inference removed this factor"
         )
         delays = rails.even_out(delays)
