@@ -58,7 +58,7 @@ from ibprof_converter.traffic.traffic_data import NO_LID, RankTraffic
 from ibprof_converter.traffic.traffic_reader import choose_demand, read_traffic
 from ibprof_converter.traffic.training_jobs import note_divided, note_training, ranks_a_host, tensor_group_size
 
-WHOLE_GROUPS = "each tensor group stays on one host; --divide-groups lets the search divide them"
+WHOLE_GROUPS = "each tensor group stays on one host; --divide-groups lets the search divide groups"
 
 _MOST_SECONDS = 60.0
 _RANKS = 1024

@@ -218,7 +218,7 @@ def _find_obstacle(a: RunFacts, b: RunFacts, names: tuple[str, str]) -> tuple[Ch
         return ChangeKind.NOT_COMPARABLE, f"they are on different fabrics, of {a.links:,} and {b.links:,} links"
     knows_all = a.knows_all_links and b.knows_all_links and bool(a.carried) and bool(b.carried)
     if knows_all and a.rank_host is None and not {*a.carried} & {*b.carried} and not _same_fabric(a, b):
-        return ChangeKind.NOT_COMPARABLE, "no link carries bytes in both runs, which seem to be on different fabrics"
+        return ChangeKind.NOT_COMPARABLE, "no link carries bytes in both runs: the runs seem to be on different fabrics"
     if a.load_basis != b.load_basis:
         return ChangeKind.UNKNOWN, (
             f"link loads are of kind `{a.load_basis}` in {names[0]} and of kind `{b.load_basis}` in {names[1]}"

@@ -72,7 +72,7 @@ def _parser() -> argparse.ArgumentParser:
         _EXAMPLE,
     )
     parser.add_argument(
-        "fabric", nargs="+", metavar="LST", help="the fabric: dumps, folders, or synthetic (several: rails)"
+        "fabric", nargs="+", metavar="LST", help="the fabric: dumps, folders, or synthetic; one LST for each rail"
     )
     parser.add_argument("--graph", metavar="FILE", type=Path, help="the file that NCCL wrote for NCCL_GRAPH_DUMP_FILE")
     parser.add_argument(

@@ -152,7 +152,7 @@ def _add_questions(commands: Subcommands) -> None:
     add("average", "bytes that an average day puts on each link direction", "--from 2026-11-01", "average_day", *span)
     gains = "jobs that would gain from another rank placement, sorted by gained node hours"
     add("gains", gains, "--from 2026-11-01", "find_gains", *span)
-    add("slow-hosts", "hosts whose ranks are late most often over all jobs", "--top 5", "find_slow_hosts", *span)
+    add("slow-hosts", "hosts with late ranks in the largest share of their jobs", "--top 5", "find_slow_hosts", *span)
     sql = add(
         "sql",
         "answer a statement of SQL on the views jobs, loads, lates, program_lines and directions",

@@ -250,7 +250,9 @@ def _parser() -> argparse.ArgumentParser:
         default=Path("profile.ibprof"),
         help="the folder of the recording (default: %(default)s)",
     )
-    parser.add_argument("--fabric", metavar="LST", nargs="+", default=[], help="the fabric, for the most loaded links")
+    parser.add_argument(
+        "--fabric", metavar="LST", nargs="+", default=[], help="the fabric, to show the most loaded links"
+    )
     parser.add_argument(
         "--placement", metavar="HOW", action="append", help="hosts of the ranks, if they differ from the recorded hosts"
     )
