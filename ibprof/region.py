@@ -48,7 +48,7 @@ def on() -> None:
 
 @cache
 def _find(function: str) -> Callable[..., object]:
-    import ctypes  # noqa: PLC0415  (the commands import this package, but not ctypes)
+    import ctypes  # noqa: PLC0415  (commands import this package, and do not need ctypes)
 
     # `CDLL(None)` finds functions of libraries that are preloaded or linked with the program.
     found = getattr(ctypes.CDLL(None), function, None)

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Check the order of csrc's rooms (`RECORDER`, `KERNELS`), and that modules form no cycle; exit with 1 if not.
+"""Check that csrc's includes keep to the order of rooms, and that modules form no cycle; exit with 1 if they do not.
 
 A room is a folder, or a group of files in a folder. Each file must be in a room, and include only files of this room
 and of rooms to its left in the list. A module is a header and the source of the same name. Module A needs module B if A
@@ -18,7 +18,7 @@ from pathlib import Path
 
 CSRC = Path(__file__).resolve().parent.parent / "csrc"
 FOLDERS = (CSRC, CSRC / "include", CSRC / "preload", CSRC / "kernels", CSRC / "tests")
-# Rooms, each named by the beginning of its files' paths: a < b | c means that b and c may use a, but not each other.
+# A room is a folder or file, named by the beginning of its path. In a < b | c, b and c may use a, but not each other.
 RECORDER = """include < preload/mpi.def < preload/platform < preload/python < preload/recording < preload/libmpi
     < preload/counting < preload/sources/source
     < preload/sources/openmpi | preload/sources/mpich | preload/sources/verbs
@@ -95,7 +95,7 @@ def place_of(file: Path, order: list[list[str]]) -> tuple[int, str]:
 
 
 def points_right(file: Path, included: Path) -> bool:
-    """Return true if an include is forbidden: in no list of `ORDERS`, its room is the file's room or left of it."""
+    """Return true if no list of `ORDERS` allows an include: the included room must be the file's room or left of it."""
     for order in ORDERS:
         (own, room), (other, other_room) = place_of(file, order), place_of(included, order)
         if 0 <= other < own or (room and room == other_room):

@@ -19,7 +19,7 @@ NOT_YET: dict[str, set[str]] = {
     "modules": set(),
     "classes": set(),
 }
-"""Names that are not unique yet. Do not add to this list."""
+"""Exceptions: names that are not unique yet. Do not add names."""
 
 
 def collect_names() -> tuple[dict[str, list[str]], dict[str, list[str]]]:

@@ -77,7 +77,7 @@ def draw_view(folder: Path, browser: Browser) -> Image.Image:
 
 
 def draw_comparison(folder: Path, browser: Browser) -> Image.Image:
-    """Draw a halo exchange, packed and spread over a fat-tree: both side by side, and their difference."""
+    """Draw a halo exchange on a fat-tree, with two placements of the ranks: both side by side, and their difference."""
     write_halo(folder / "halo.csv", SIDE)
     placements = ["--placement", "packed", "--compare-placement", "spread"]
     run(["ibprof-view", FAT_TREE, "halo.csv", *placements, "-o", "view.html"], folder)

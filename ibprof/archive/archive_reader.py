@@ -242,8 +242,8 @@ def _read_events(
     """
     for number, count in enumerate(counts):
         file = path.with_suffix("") / f"{number}.evt"
-        # Each event takes at least one byte of the file. A larger number of events is damage, and would allocate too
-        # much memory.
+        # Each event takes at least one byte of the file. If the file is shorter, the number is damaged, and would
+        # allocate too much memory.
         if not file.is_file() or count > file.stat().st_size:
             raise ValueError(f"no file with {count} events of location {number}")
         otf2.call("Reader_SelectLocation", archive, number)
@@ -598,7 +598,7 @@ def _properties(
 ) -> dict[int, Properties]:
     """Return the properties of each node, location or call path, by its number.
 
-    A row has this number, the number of the property's name, a type and a value.
+    A row has the number of the node, location or call path, the number of the property's name, a type and a value.
     """
     found: dict[int, Properties] = {}
     for owner, name, kind, bits in rows:

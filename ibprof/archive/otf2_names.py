@@ -120,7 +120,7 @@ def transfer_members(opcode: Opcode) -> tuple[str, str]:
 
 
 def parse_transfer_member(name: str) -> Opcode:
-    """Return the opcode of work requests, from the name of their bytes.
+    """Return the opcode of work requests, from a name such as `bytes posted write`.
 
     Raises:
         LookupError: the name is invalid.

@@ -42,7 +42,7 @@ def carry_by_environment(environment: Mapping[str, str], library: Path) -> dict[
 
 
 def with_library(environment: Mapping[str, str], library: Path) -> dict[str, str]:
-    """Return an environment that preloads the library into all programs that start here or that launchers start."""
+    """Return an environment that preloads the library into all programs started in it, also through launchers."""
     preloaded = {**environment, PRELOAD: preload(library, environment.get(PRELOAD, ""))}
     return preloaded | carry_by_environment(preloaded, library)
 

@@ -198,7 +198,7 @@ def _explain_missing(program: str) -> int:
 
 
 def _become(command: Sequence[str], environment: Mapping[str, str]) -> None:
-    """Replace this process by the command, so that nothing remains between the command and the launcher."""
+    """Replace this process by the command, so that the launcher, such as srun, has no other process as its child."""
     try:
         os.execvpe(command[0], list(command), dict(environment))
     except OSError as error:
@@ -362,7 +362,7 @@ class LoadWatch:
 
 @contextmanager
 def watch_loads(library: Path) -> Iterator[LoadWatch]:
-    """Watch the loads of a library until the context ends."""
+    """Watch whether processes open a library, until the context ends."""
     libc = ctypes.CDLL(None)
     events = libc.inotify_init1(os.O_NONBLOCK | os.O_CLOEXEC)
     watched = events >= 0 and libc.inotify_add_watch(events, os.fsencode(library), _OPENED) >= 0

@@ -7,10 +7,10 @@ The behaviour of Open MPI was tested with 4.1.4, 4.1.8 and 5.0.11:
   name counts. In version 5, `-x` applies to all parts, and the first value counts.
 * Spawned processes get the variables of `-x` in version 4. In version 5, spawned processes get the environment of
   mpirun or, on another host, of mpirun's daemon, which `prte_launch_agent` starts.
-* `OMPI_MCA_mca_base_env_list` has the same effect as `-x`. In version 4, mpirun refuses to run with `-x` and this list.
+* `OMPI_MCA_mca_base_env_list` has the same effect as `-x`. In version 4, mpirun refuses to run if both are given.
 * With `--app FILE`, version 4 ignores all other options, but version 5 does not.
-* `OMPI_MCA_mca_base_env_list_internal` works together with `-x`. Version 4 fills this list from files of `-x` options.
-  Version 5 lacks this list.
+* `OMPI_MCA_mca_base_env_list_internal` works together with `-x`. Version 4 fills this list with `-x` options that it
+  reads from files. Version 5 lacks this list.
 * mpirun warns if a list names an unset variable; a variable with an empty value is set.
 """
 
@@ -167,8 +167,8 @@ def carry(launcher: Launcher, launch: Launch, variables: Mapping[str, str]) -> L
 def _carry_to_spawned(launch: Launch, wanted: Mapping[str, str]) -> dict[str, str]:
     """Return variables of mpirun that pass other variables to spawned processes, also on other hosts.
 
-    On other hosts, mpirun's daemon gets the variables, unless the user's own command starts the daemon. The daemon
-    keeps its LD_LIBRARY_PATH, to find its own libraries.
+    On other hosts, mpirun's daemon gets the variables, unless the user's own command starts the daemon. LD_LIBRARY_PATH
+    is not passed, so that the daemon finds its own libraries.
     """
     variable = f"PRTE_MCA_{DAEMON}"
     if launch.environment.get(variable) or any(word in (DAEMON, "--launch-agent") for word in launch.command):

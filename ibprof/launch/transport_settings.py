@@ -15,7 +15,8 @@ EXACT = "exact"
 
 TRANSPORTS = "UCX_TLS"
 SEEN_TRANSPORTS = "rc_verbs,ud_verbs,self,sm"
-"""UCX's transports that post messages by verbs, and transports within a host. UCX's mlx5 transports bypass verbs."""
+"""Transports for UCX_TLS: those that post messages by verbs, and those for messages within a host. UCX's mlx5
+transports bypass verbs."""
 
 
 INTRANODE_VARIABLE = "IBPROF_INTRANODE"

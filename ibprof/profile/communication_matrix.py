@@ -150,7 +150,7 @@ def build_matrix(run: Profile, by: str = "rank", selection: Selection = Selectio
 
 
 def _is_of_wire(selection: Selection) -> bool:
-    """Return whether work requests suffice for a selection: sent user data, without an operation or a site."""
+    """Return whether a selection needs only work requests: it chooses sent user data of all operations and sites."""
     return (
         selection.operation is None
         and selection.site is None
@@ -239,7 +239,7 @@ def _closed_until(run: Profile, region: int) -> Flags:
 
 
 def _count_left_out(run: Profile, name: str) -> int:
-    """Return the bytes sent before a region's last CLOSE mark, but not in regions that ended before this mark."""
+    """Return the number of bytes sent before a region's last CLOSE mark, outside all regions that ended before it."""
     region = run.regions.index(name)
     closed = {mark.rank: mark for mark in run.marks if mark.kind == MarkKind.CLOSE and mark.region == region}
     counters = run.counters
@@ -329,5 +329,5 @@ def format_row(row: Sequence[object]) -> str:
 
 
 def _quote(name: str) -> str:
-    # Add a second field: csv quotes an empty field only if it is the only field.
+    # Add a second field, because csv quotes an empty name in a row of one field.
     return format_row((name, 0)).removesuffix(",0\n")

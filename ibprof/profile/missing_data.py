@@ -36,7 +36,7 @@ CUT_SHORT = "parts of the recording of this host are missing: it was copied in p
 """The recorder's note on a file with lost segments or pages."""
 
 _IN_TEXT = ("hosts", "ranks", "bytes", "messages", "simulations")
-"""Nouns of `StageAccount` whose losses are reported in sentences."""
+"""Units (`StageAccount.noun`) whose losses are reported in sentences."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +71,7 @@ def accounts_as_json(accounts: Iterable[StageAccount]) -> dict[str, Any]:
 
 
 def account_for_run(run: Profile) -> Iterator[StageAccount]:
-    """Yield a run's numbers of missing ranks, of bytes that were not recorded, and of bytes that no matrix counts."""
+    """Yield a run's numbers of missing ranks, of bytes that were not recorded, and of bytes that matrices leave out."""
     ranks = len({rank.rank for rank in run.ranks if rank.rank < run.world_size})
     missing = run.world_size - ranks
     yield StageAccount("record", "ranks", run.world_size, ranks, {"not recorded": missing} if missing else {})
@@ -110,7 +110,7 @@ def choose_sent(run: Profile) -> npt.NDArray[np.bool_]:
 
 
 def describe_losses(accounts: Iterable[StageAccount], complete: bool = True) -> Iterator[str]:
-    """Yield a sentence for each loss above `MUCH`. If all losses are smaller, yield a sentence on the largest loss.
+    """Yield a sentence for each loss above `MUCH`; if no loss is above `MUCH`, one on the largest loss.
 
     Args:
         complete: true to state, if there is no loss, that nothing is left out; false if gaps of unknown size exist.

@@ -216,11 +216,11 @@ class PortIndex:
         return f"{self._hosts[host].name} {device}/{port}"
 
     def _with_lid(self, lid: int, own: PortEnd) -> _HostPort | None:
-        """Return the only port of a LID; None if none or several fit.
+        """Return the recorded port with a LID; None if no port or several ports fit.
 
         Each subnet has its own LIDs, so ports similar to the local port are preferred.
 
-        Adapters of one kind are usually cabled alike, so a device with the local name is probably on the local subnet.
+        Hosts are usually cabled alike, so a port with the local device name and number is probably on the local subnet.
         """
         found = self._by_lid.get(lid, [])
         if len(found) > 1 and own.port:

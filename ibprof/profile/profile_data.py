@@ -107,9 +107,9 @@ class MarkKind(IntEnum):
 class Side(IntEnum):
     """Role of the rank that took a sample.
 
-    WAITER: waits for a message without receiving it (MPI_Probe), or for a notifier. NOTIFIER: other ranks wait for its
-    call (MPI_Win_post, MPI_Win_complete). SOURCE: no sample, but a record without times: the rank receives from `peer`
-    in neighbourhood collectives.
+    WAITER: waits for a message without receiving it (MPI_Probe), or for a notifier. NOTIFIER: other ranks wait for this
+    rank's call (MPI_Win_post, MPI_Win_complete). SOURCE: no sample, but a record without times: the rank receives from
+    `peer` in neighbourhood collectives.
     """
 
     _generate_next_value_ = _HEADER.numbers_of("ibp_side", "IBP_SIDE_")
@@ -418,7 +418,7 @@ OTHER_SITES = Site("", 0, "(other sites)", "", name="(other sites)")
 
 @dataclass(frozen=True, slots=True)
 class Counters(RowArrays):
-    """Bytes and messages, a row for each counter; arrays of one length.
+    """Bytes and messages, a row for each counter; arrays of equal length.
 
     Rows are in the order of rank, region, operation, site, direction, kind, source, peer.
 
@@ -493,7 +493,7 @@ class CallTimes(RowArrays):
 class CallSamples(RowArrays):
     """Begin and end of sampled collectives and messages. See docs/formats/recording.md.
 
-    All ranks of a collective or message sample it.
+    All ranks of a collective or message choose it by the same hash.
 
     Times are readings of the host's sample clock (`Rank.clock_offset_ns`), which all ranks of a host share.
 
@@ -574,7 +574,7 @@ class MessageSamples(CallSamples):
 
 @dataclass(frozen=True, slots=True)
 class Transfers(RowArrays):
-    """Work requests posted to queue pairs; arrays of one length. Source: the verbs library.
+    """Work requests posted to queue pairs; arrays of equal length. Source: the verbs library.
 
     Work requests carry the bytes of `Counters` with more headers: never add `Transfers` to `Counters`. Rows are in the
     order of rank, region, opcode, pair.
@@ -597,7 +597,7 @@ class Transfers(RowArrays):
 
 @dataclass(frozen=True, slots=True)
 class Intervals(RowArrays):
-    """Bytes that each rank sent and fetched over time, by group of peers; arrays of one length. See IBPROF_INTERVAL.
+    """Bytes that each rank sent and fetched over time, by group of peers; arrays of equal length. See IBPROF_INTERVAL.
 
     A rank's bytes and messages sum to the sent and fetched user data in its `Counters`. Rows are in the order of
     rank, begin_ns, first_peer. Intervals without traffic have no row.
@@ -605,7 +605,7 @@ class Intervals(RowArrays):
     Attributes:
         rank: int32.
         begin_ns, end_ns: uint64, Unix times; equal if a killed rank left the end of the interval unknown.
-        first_peer, last_peer: uint32, ranks at the other end; both are `UNKNOWN_PEER` for peers without rank or group.
+        first_peer, last_peer: uint32, ranks at the other end; both are `UNKNOWN_PEER` if these ranks are unknown.
         bytes, messages: uint64.
     """
 
@@ -620,7 +620,7 @@ class Intervals(RowArrays):
 
 @dataclass(frozen=True, slots=True)
 class IntervalTimes(RowArrays):
-    """Time of each rank inside MPI calls over time; arrays of one length. See IBPROF_INTERVAL and IBPROF_TIME.
+    """Time of each rank inside MPI calls over time; arrays of equal length. See IBPROF_INTERVAL and IBPROF_TIME.
 
     The sum of a rank's times equals the sum of its `CallTimes`, apart from rounding. Rows are in the order of rank,
     begin_ns. Intervals without time inside calls have no row.
@@ -639,7 +639,7 @@ class IntervalTimes(RowArrays):
 
 @dataclass(frozen=True, slots=True)
 class RegionTimes(RowArrays):
-    """Visits and time of each rank in each region; arrays of one length, a row per (rank, region), in that order.
+    """Visits and time of each rank in each region; arrays of equal length, a row per (rank, region), in that order.
 
     Attributes:
         rank, region: int32.
@@ -657,7 +657,7 @@ class RegionTimes(RowArrays):
 
 @dataclass(frozen=True, slots=True)
 class MessageSizes(RowArrays):
-    """Messages by size; arrays of one length, a row per (rank, region, operation, site, direction, kind), in order.
+    """Messages by size; arrays of equal length, a row per (rank, region, operation, site, direction, kind), in order.
 
     Attributes:
         messages: uint64 [row, `SIZE_BINS`].

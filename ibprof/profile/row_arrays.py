@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Rows as arrays of one length, one per column: the base of a profile's tables; and exact sums of columns."""
+"""Base of a profile's tables, with an array for each column, all of equal length; and exact sums of columns."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def no_sites() -> npt.NDArray[np.int32]:
 
 
 class RowArrays:
-    """Base of frozen dataclasses whose attributes are arrays of one length.
+    """Base of frozen dataclasses whose attributes are arrays of equal length.
 
     The annotation of an attribute, `npt.NDArray[np.uint64]`, defines the array's type.
     """
@@ -81,7 +81,7 @@ def sum_by_key(key: Keys, first: Counts, second: Counts) -> tuple[Keys, Counts, 
     """Return the sums of two columns over the rows of each key.
 
     Args:
-        key, first, second: arrays of one length.
+        key, first, second: arrays of equal length.
 
     Returns:
         The distinct keys, ascending, and the sums for each key: uint64, or Python integers if a sum exceeds 64 bits.

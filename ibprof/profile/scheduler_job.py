@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A job's identifiers in its batch system, from environment variables, and the patterns of IBPROF_OUTPUT for them.
+"""A job's identifiers in its batch system, from environment variables, which replace patterns in IBPROF_OUTPUT.
 
 `csrc/preload/recording/scheduler.c` records these variables and expands the same patterns.
 """
@@ -144,7 +144,7 @@ def output_values(variables: Mapping[str, str]) -> dict[str, str]:
 
 
 def expand_output(pattern: str, values: Mapping[str, str]) -> str:
-    """Replace each `%` and letter by the letter's value. Unknown letters, and `%%` without a value, stay unchanged."""
+    """Replace each `%` and its next character by the character's value; without a value, both stay unchanged."""
     return re.sub("%(.)", lambda found: values.get(found[1], found[0]), pattern, flags=re.DOTALL)
 
 

@@ -232,7 +232,7 @@ def is_nonblocking_collective(operation: str) -> bool:
 
 
 def _least_with_root(rows: _Rows, units: Units, *, is_tree: bool) -> int:
-    """Return the minimum of the bytes between ranks and their roots or peers in other units.
+    """Return the minimum of the bytes that ranks exchange with their roots or peers in other units (ranks or hosts).
 
     If a tree can combine or forward data (`is_tree`), only the rank with most bytes counts in each unit.
     """
@@ -265,13 +265,13 @@ def _least_of_allreduce(unit: Indices, amount: Bytes, members: Indices) -> int:
 
 
 def _least_of_scan(unit: Indices, amount: Bytes, members: Indices) -> int:
-    """Sum each unit's largest contribution; leave out the largest of these values, as the last unit need not send."""
+    """Sum the units' largest contributions, but leave out the largest one, since the last rank's unit need not send."""
     largest = _largest(unit, amount)
     return sum_exactly(largest) - int(largest.max()) if len(np.unique(members)) > 1 else 0
 
 
 def _least_of_blocks(_unit: Indices, amount: Bytes, members: Indices) -> int:
-    """Return the bytes of all blocks times the number of other units, which all get or contribute to every block."""
+    """Return the bytes of all blocks, times units less one: every other unit gets a block, or contributes to it."""
     return sum_exactly(amount) * (len(np.unique(members)) - 1)
 
 
@@ -310,7 +310,7 @@ The function's arguments are each row's unit, each row's bytes, and the units of
 
 @dataclass(frozen=True, slots=True)
 class _Sum:
-    """Sum of the `Unaccounted` of one operation over regions."""
+    """Unrecorded bytes of one operation: the sum of its `Unaccounted` over regions."""
 
     operation: str
     regions: tuple[str, ...]
@@ -321,7 +321,7 @@ class _Sum:
 
 
 def describe_unaccounted(run: Profile) -> Iterator[str]:
-    """Yield a sentence for each unaccounted operation."""
+    """Yield a sentence for each operation with less recorded traffic than its calls asked for."""
     between = "ranks" if sees_within_hosts(run) else "hosts"
     loaded = list_other_transports(run)
     for each in _sum_by_operation(find_unaccounted(run)):
@@ -340,7 +340,7 @@ def describe_no_comparison(run: Profile) -> Iterator[str]:
 
 
 def summarize_unaccounted(run: Profile) -> Iterator[str]:
-    """Yield one line about all unaccounted operations, if there are any."""
+    """Yield one line about all operations with less recorded traffic than their calls asked for, if there are any."""
     sums = _sum_by_operation(find_unaccounted(run))
     if not sums:
         return

@@ -25,7 +25,7 @@ Indices = npt.NDArray[np.intp]
 
 
 def read_counters(file: RecordingFile) -> tuple[Records, Owners]:
-    """Read the counters of a file, and apply the redo logs of the file's processes.
+    """Read the counters of a file, and complete moves of bytes that a kill interrupted (the processes' redo logs).
 
     Returns:
         `ibp_counter` with region, operation and site, process by process; and the index of each counter's process.
@@ -39,7 +39,7 @@ def read_counters(file: RecordingFile) -> tuple[Records, Owners]:
 
 
 def read_demands(file: RecordingFile) -> tuple[Records, Owners]:
-    """Read the demands of a file, and apply the redo logs of the file's processes.
+    """Read the demands of a file, and complete moves of bytes that a kill interrupted (the processes' redo logs).
 
     Returns:
         `ibp_demand` with region, operation and site, process by process; and the index of each demand's process.

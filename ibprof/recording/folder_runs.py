@@ -30,7 +30,7 @@ START_SPREAD_NS = 600 * 10**9
 """Largest spread of start times of one run's hosts; MPI_Init waits for the last host."""
 
 _UNRELATED = 1 << 10
-"""Distance of processes without a common ancestor: more than any recorded distance."""
+"""Distance in the tree of processes, if two processes have no common ancestor: more than any recorded distance."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,7 +173,7 @@ def read_launch(files: Sequence[RecordingFile]) -> dict[str, str]:
     for file in files:
         parts: dict[str, bytes] = {}
         records, owner = file.records("IBP_SEGMENT_LAUNCH")
-        for record in records[owner == owner[:1]]:  # of the first process; records with one name form one text
+        for record in records[owner == owner[:1]]:  # only the first process; records of one name form one text
             name = decode_text(record["name"])
             parts[name] = parts.get(name, b"") + record["text"].tobytes().rstrip(b"\0")
         texts = {name: decode_text(text) for name, text in parts.items()} | texts

@@ -42,7 +42,7 @@ def read_intervals(
         The columns of `Intervals`, a part per process.
 
     Raises:
-        InputError: totals decrease, groups change, or the address of a group was not recorded.
+        InputError: totals decrease, groups change size, or the address of a group was not recorded.
     """
     snapshots, owner = file.records("IBP_SEGMENT_SNAPSHOTS")
     taken = np.flatnonzero(snapshots["time_ns"])
@@ -67,7 +67,7 @@ def read_intervals(
         if (sent[:-1] < 0).any():
             raise InputError(file.path, None, "totals that grow with time", "decreasing totals")
         times = np.concatenate([[process["start_ns"]], own["time_ns"], [process["stop_ns"]]]).astype(np.uint64)
-        # Make times ascending: stop_ns of a killed process is 0, and a copy of a running process can lack a snapshot.
+        # Make times ascending: stop_ns is 0 if the process was killed, or ran while its recording was copied.
         times = np.maximum.accumulate(times)
         used = np.flatnonzero(sent.any(axis=(0, 2)))
         if group_ranks:
@@ -106,7 +106,7 @@ def _ranks_of_groups(groups: npt.NDArray[np.intp], group_ranks: int, world_size:
 def _owners_of_groups(
     file: RecordingFile, process: int, groups: npt.NDArray[np.intp], owners: dict[bytes, int]
 ) -> Peers:
-    """Return the rank with the address of each group of peers; `UNKNOWN_PEER` if no rank has the address."""
+    """Return the rank of each group of peers, found by the group's address; `UNKNOWN_PEER` if no rank has it."""
     constants = recording_layout().constants
     peers = (groups + constants["IBP_PEER_ADDRESS"]).astype(np.uint32)
     peers[groups == _last_group()] = UNKNOWN_PEER

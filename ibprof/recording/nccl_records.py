@@ -182,8 +182,8 @@ def find_members(records: Sequence[NcclRecords], ranks: Sequence[npt.NDArray[np.
 def find_rings(records: Sequence[NcclRecords], members: Members) -> Rings:
     """Number the ranks that send on each channel of each ring.
 
-    A ring is left out if a neighbour was not recorded. A ring is also left out if a sender receives nothing and its
-    neighbour sends to other ranks, because then the sender can end before the neighbour's first data.
+    A ring is left out if a rank that receives was not recorded, or if a sender receives nothing while the receiver of
+    its data sends too: the sender can then end before the receiver has data.
     """
     senders: dict[tuple[int, int], dict[int, int]] = {}
     receivers: dict[tuple[int, int], set[int]] = {}
@@ -327,7 +327,7 @@ def sum_tasks(
     region: npt.NDArray[np.int32],
     operation: npt.NDArray[np.int32],
 ) -> Columns:
-    """Return rows of `CallTimes`: number of calls, and the time of proxies' work on them (`busy_ticks`).
+    """Return rows of `CallTimes`: the number of NCCL's calls, and the time that proxies worked on these calls.
 
     Args:
         records, rank, region, operation: as in `sum_flows`.

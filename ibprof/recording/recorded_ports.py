@@ -111,7 +111,7 @@ def read_transports(file: RecordingFile) -> list[tuple[Transport, ...]]:
 
 
 def read_choices(file: RecordingFile) -> list[tuple[AdapterChoice, ...]]:
-    """Return the adapter choices of each process of a file."""
+    """Return the settings that choose adapters and cores, for each process of a file."""
     records, owner = file.records("IBP_SEGMENT_CHOICES")
     choices: list[list[AdapterChoice]] = [[] for _ in file.processes]
     for record, process in zip(records, owner.tolist(), strict=True):
@@ -177,7 +177,7 @@ def read_transfers(
 def _assign_to_regions(
     file: RecordingFile, records: Records, owner: Indices, pair: Indices
 ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.uint64]]:
-    """Assign the traffic that is in no region's record to the open region.
+    """Assign traffic that no region's record contains to the region that was open when the recording ended.
 
     Returns:
         Rows of process, region, opcode and pair, with bytes and messages. The caller must sum rows with equal keys.

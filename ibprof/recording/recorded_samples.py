@@ -29,7 +29,7 @@ _Translate = Callable[[Any, Owners], npt.NDArray[np.int32]]
 
 @dataclass(frozen=True, slots=True)
 class SampleChoice:
-    """A choice of a run's samples for reading.
+    """Rule that selects the samples of a run to read.
 
     Attributes:
         thinning: kind of segment -> k; 1 of 2^k collectives or messages is kept.
@@ -41,7 +41,7 @@ class SampleChoice:
 
 
 def choose_samples(files: Sequence[RecordingFile]) -> SampleChoice:
-    """Choose the samples of a run's files for reading.
+    """Return the rule that keeps about `MOST_SAMPLES` samples of a kind.
 
     Each process recorded all collectives above its own limit, so `long_ns` is the largest limit.
     """
@@ -119,7 +119,8 @@ def _are_sources(records: npt.NDArray[np.void]) -> npt.NDArray[np.bool_]:
 
 
 def _find_limits(records: npt.NDArray[np.void], owner: Owners) -> npt.NDArray[np.uint64]:
-    """Return each record's limit: all timed messages with a larger `score_ns` were kept; 0 if none was dropped."""
+    """Return each record's limit: its process kept all timed messages with a higher `score_ns`; 0 if none was
+    dropped."""
     constants = recording_layout().constants
     is_used = records["level"] == constants["IBP_LEVEL_LONG"]
     # Leave out a record without a communicator: its process was killed while it replaced the record.
@@ -144,7 +145,7 @@ def _find_long(
 
 
 def _is_kept(records: npt.NDArray[np.void], thinning: int) -> npt.NDArray[np.bool_]:
-    """Return a mask of samples to read, equal for all ranks of a collective, and for all messages of an exchange."""
+    """Return a mask of the samples to read: of a collective, or of a message, the samples of all its ranks or none."""
     if not thinning:
         return np.ones(len(records), np.bool_)
     hashed = np.zeros(len(records), np.uint64)

@@ -311,7 +311,7 @@ def _read_file(
     regions = _Regions(file, world_rank, names)
     sites = CallSites(file, world_rank, names.sites)
     counters, owner = read_counters(file)
-    # Leave out empty counters: a mark moved their bytes to another region.
+    # Leave out empty counters: at a mark, their bytes were moved to another region.
     used = (counters["bytes"] | counters["messages"]) != 0
     if not used.all():
         counters, owner = counters[used], owner[used]

@@ -124,7 +124,7 @@ def choose_runs(found: Sequence[ListedRun], name: str | None, job: str | None) -
     """Return all runs, the newest run with a name, or the runs of a batch job.
 
     Raises:
-        UsageError: no run has this name, or belongs to this job.
+        UsageError: no run has this name, or no run belongs to this job.
     """
     if name is not None:
         chosen = [run for run in found if run.matches(name)][-1:]

@@ -71,7 +71,7 @@ def site_names(locations: Sequence[CodeLocation]) -> list[str]:
 
     Different files, functions and objects have different names. A file is named by the shortest end of its path that no
     other file has. A C++ function is named without parameters, unless only the parameters distinguish it from another
-    function. If several objects have a function, the object follows in brackets.
+    function. If several objects have a function of this name, the object follows in brackets.
     """
     files = shortest_tails({location.file for location in locations if location.has_line})
     objects = shortest_tails({location.object for location in locations if not location.has_line})
@@ -172,7 +172,7 @@ class ResolvedAddresses:
     """Functions and lines at the addresses of an object.
 
     Attributes:
-        frames: frames of each address, innermost first: a function, and the functions that it was inlined into. None
+        frames: frames of each address: a function, then the functions that it was inlined into, innermost first. None
             without debug information.
         symbols: symbol of each address, from the symbol table; None if no symbol covers the address.
         note: reason for missing lines; empty if all addresses have lines.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Read symbols and source lines of programs in a separate process, because a damaged file may end this process.
+"""Read symbols and source lines of programs in a separate process, because a damaged file may crash the reader.
 
 The process reads requests as JSON from stdin: limits, and an `ObjectAddresses` for each object. The process writes two
 lines to stdout for each object: first symbols, before it reads debug information, then frames. If symbols or frames are
@@ -127,7 +127,7 @@ def _ask_debuginfod(build_id: str) -> str:
 
 
 def read_lines(file: ElfFile, addresses: Sequence[int], symbols: Sequence[Symbol | None]) -> list[list[Frame]]:
-    """Return the frames at each address, innermost first: a function, and the functions that it was inlined into.
+    """Return the frames at each address: a function, then the functions that it was inlined into, innermost first.
 
     Code that was compiled without debug information has no frames. A function without a name gets the name of its
     symbol.
@@ -163,7 +163,7 @@ def _text(name: bytes) -> str:
 
 
 class SourceNames:
-    """Convert linkers' names of functions to names in the source; C++ names need the C++ library on the machine."""
+    """Convert linkers' names of functions to names in the program's text; C++ names need the machine's C++ library."""
 
     def __init__(self) -> None:
         try:
@@ -176,7 +176,7 @@ class SourceNames:
         self._demangle.restype = ctypes.c_void_p
 
     def __call__(self, name: str) -> str:
-        """Return the name in the source."""
+        """Return the name that a symbol's function has in the program's text."""
         # Remove suffixes such as `.isra.0` and `.cold`, which compilers append for parts and variants of functions.
         name = name.partition(".")[0] or name
         if not self._demangle or not name.startswith("_Z"):

@@ -220,7 +220,7 @@ def expand_hosts(expression: str) -> list[str]:
 
 
 def _choose_numbers(numbers: Sequence[Sequence[str]]) -> Iterator[Sequence[str]]:
-    """Yield one number for each bracket, in Slurm's order (src/common/hostlist.c, _push_range_list).
+    """Yield each choice of one number per bracket, in Slurm's order (src/common/hostlist.c, _push_range_list).
 
     The last bracket varies fastest, followed by the first, the second, and so on. The next-to-last varies slowest.
     """

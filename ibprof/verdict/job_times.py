@@ -40,20 +40,20 @@ SLOWEST_LINK = 12.5e6
 """Bytes per second of a slow link today, 100 Mb/s: the assumed rate if no link is known."""
 
 SLOWEST_COPY = 0.5e9
-"""Minimum bytes per second that a rank copies within its host; it copies the sent and the received bytes."""
+"""Minimum bytes per second that a rank copies within its host, for the bytes that it sends plus those it receives."""
 
 _MANY_TIMES = 4
 """Without a fabric, up to this multiple of the time of a host's bytes at `SLOWEST_LINK` counts as explained."""
 
 _NEXT_TO_OTHERS = 16
-"""With a fabric, the same multiple of the most loaded link's time at line rate. It is larger, because other jobs'
+"""With a fabric, up to this multiple of the most loaded link's time at line rate counts as explained: other jobs'
 traffic may slow the messages.
 
 Source: benchmarks/codes/README.md: messages concurrent with a checkpoint take 8 to 11 times as long.
 """
 
 OF_FILES = "FILE_"
-"""Prefix of operations on files. Storage takes the time of these operations, and its traffic is not recorded."""
+"""Prefix of operations on files. These operations wait for storage; traffic to storage is not recorded."""
 
 
 _FOR_EACH_OTHER = frozenset({"ALLTOALL", "ALLGATHER", "ALLGATHERV", "REDUCE_SCATTER", "REDUCE_SCATTER_BLOCK"})
@@ -73,7 +73,7 @@ _SLOW = 4
 """Transfer is slow if it takes more than this multiple of the expected time."""
 
 _SLOW_WITH_CAUSE = 2
-"""The same if hosts show a cause of slow transfer. It is lower, because half a link's rate only doubles the time."""
+"""Used instead of `_SLOW` if hosts show a cause of slow transfer: half a link's rate only doubles the time."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -222,7 +222,8 @@ def measure_job(run: Profile, links: BusiestLink | None = None) -> JobTimes:
         expected = 2 * within_each / SLOWEST_COPY + line_rate + each * LATENCY_S
         total = measured.total()
         causes = find_transfer_causes(run, total.transfer_s / ranks, total.time_s / ranks)
-        # Scale sums over threads to the mean time of a rank: threads that were inside calls at once count once.
+        # The sums have the time of each thread; scale them to a rank's mean time, where simultaneous calls of threads
+        # count once.
         per_rank = (mpi.busy_s / mpi.mean_s if mpi and mpi.mean_s else 1.0) / ranks
         parts = TransferTimes(
             wait_s=total.wait_s * per_rank,
@@ -272,7 +273,7 @@ def _find_line_rate_s(run: Profile, busiest_host: float) -> float:
 
 
 def _hides_within_hosts(run: Profile) -> bool:
-    """Return whether any rank's source may miss messages within hosts. Open MPI's PML shows all messages."""
+    """Return whether any rank's source may miss messages within hosts; Open MPI's PML misses none."""
     return any(rank.source != Source.OPENMPI and not rank.sees_host for rank in run.ranks)
 
 
@@ -285,9 +286,10 @@ def _time_in(run: Profile, *, of_files: bool) -> float:
 
 @dataclass(frozen=True, slots=True)
 class _Sent:
-    """User data that all ranks sent, as recorded.
+    """User data that all ranks sent.
 
-    Within hosts, the bytes that calls ask for replace the recorded bytes if fewer bytes were recorded.
+    Bytes between hosts are recorded bytes. Bytes within hosts are recorded bytes or, if that is more, the bytes that
+    calls asked for.
 
     Attributes:
         bytes, messages: all sent bytes and messages.
@@ -306,7 +308,7 @@ class _Sent:
 
 
 def _sum_sent(run: Profile, on_host_share: float | None) -> _Sent:
-    """Return the sent data; `on_host_share` is the share of bytes within hosts, None for the recorded share."""
+    """Return bytes and messages within and between hosts; `on_host_share` replaces the recorded share within hosts."""
     counters = run.counters
     rows = (counters.direction != Direction.RECEIVED) & (counters.kind == Kind.USER) & (counters.source != Source.VERBS)
     host_of = {rank.rank: rank.host for rank in run.ranks}
@@ -396,8 +398,8 @@ def _sum_in_groups(run: Profile, host_of: np.ndarray) -> AskedWithinHosts:
             elif names & _ROUND_TRIP:
                 asked *= 2
             else:
-                # For a vector collective, `Profile.demands` has the sum over all members: take the share of the other
-                # members on the rank's host.
+                # `Profile.demands` sums a vector collective's bytes over all members: assume equal shares, and add
+                # those of the other members on the rank's host.
                 asked = asked * others // (len(members) - 1)
             total += asked
             messages += calls * (others if names & {"ALLTOALL", "ALLTOALLV", "ALLTOALLW"} else _rounds(others + 1))
@@ -431,7 +433,7 @@ class Place:
 def find_place_of_waiting(run: Profile, ranks: list[Rank], latest: int, waiting_s: float) -> Place | None:
     """Return the operation, site and region with most waiting for the latest rank.
 
-    Return None without times, or if this waiting is at most `MOST` of all waiting.
+    Return None without times, or if the waiting at this place is at most the share `MOST` of all waiting.
 
     Args:
         latest: the rank with most time outside MPI.

@@ -120,7 +120,8 @@ def _share_without_core(ranks: Sequence[Rank]) -> float | None:
 def _lacked_s(rank: Rank) -> float:
     """Return the time in which a rank was ready to run without a core, in seconds.
 
-    If the kernel does not count this time, return run time minus CPU time, as ranks that wait in MPI use CPU time too.
+    If the kernel does not count this time, return run time minus CPU time: ranks also use CPU time while they wait in
+    MPI.
     """
     return rank.no_core_ns * 1e-9 if rank.no_core_ns else max(elapsed_s(rank) - rank.cpu_ns * 1e-9, 0.0)
 

@@ -145,7 +145,7 @@ class _HostTraffic:
 
 
 def name_carriers(run: Profile, pairs: Sequence[HostPair]) -> tuple[HostPair, ...]:
-    """Return pairs of hosts with the carrier of their messages, which is an interface, the source's ports or memory."""
+    """Return the pairs with `via`, the carrier of their messages: a TCP interface, the sender's ports, or memory."""
     carriers: dict[tuple[str, bool], str] = {}
     for each in _sum_hosts(run) if pairs else ():
         interface = each.find_interface()

@@ -56,7 +56,7 @@ WITHOUT_CORES = 2 / 3
 """Missing cores explain late ranks if ranks have no core for at least this fraction of the run."""
 
 MUCH_OF_FILES = 0.5
-"""Calls on files decide the verdict if they take at least this share of the time in MPI."""
+"""MPI-IO decides the verdict if its calls take at least this share of the time in MPI."""
 
 NO_SAMPLES = "samples of calls, which measure waiting: this profile has none"
 NO_RATE = (
@@ -228,8 +228,8 @@ class _Judge:
         # Waiting ranks use cores as well, so only a large lack of cores explains late ranks.
         lacked_s = shared.lacked_s or 0.0 if shared else 0.0
         waits_in_turn &= lacked_s >= WITHOUT_CORES * (self._run_s or 0.0)
-        # Ranks that poll a slow network use cores too. So unless there are more ranks than cores, name missing cores
-        # only if nearly all bytes stay within hosts.
+        # Ranks that poll a slow network use cores too. So name missing cores only if nearly all bytes stay within
+        # hosts, or if there are more ranks than cores.
         decides = shared and (shared.is_crowd or self._on_host_share() >= 1 - WORTH_HAVING)
         if shared and (waits_in_turn or (decides and kind is not VerdictKind.WAITING)):
             # Missing cores also make copies slow: name them before `memory-bound`.
@@ -320,7 +320,7 @@ class _Judge:
         times = self._times
         if times is None or times.message_s is None:
             return False
-        # If messages take longer than `most`, they wait for ranks. The bytes of small messages take at most LATENCY_S.
+        # Messages that take longer than `most` wait for ranks. The bytes of small messages take at most LATENCY_S.
         most = LATENCY_S + min(times.message_transfer_s, LATENCY_S)
         return times.message_bytes < SMALL_BYTES and times.message_s <= most * (1 + 1e-9)
 
@@ -465,7 +465,8 @@ class _Judge:
         return f"{share:.0%} of {self._time} is not split, {much} in {name_call(operation)}{at}: {reason}."
 
     def _say_place_of_transfer(self) -> str:
-        """Return text on the call and line with most transfer; empty if this is below `LITTLE_MPI` of all transfer."""
+        """Return text on the call and line with most transfer; empty if less than `LITTLE_MPI` of all transfer is
+        there."""
         measured = self._times.measured if self._times else None
         places = self._find_transfer(measured) if measured else []
         if not measured or not places or places[0][0] < LITTLE_MPI * measured.total().transfer_s:
@@ -477,7 +478,7 @@ class _Judge:
 
     @staticmethod
     def _waits_at_end(times: JobTimes) -> bool:
-        """Return whether most waiting is in MPI_Finalize, for the rank with most time outside MPI."""
+        """Return whether most waiting is in MPI_Finalize, where ranks wait for the rank with most time outside MPI."""
         return times.latest is not None and times.end_s >= times.wait_s / 2 > 0
 
     def _say_late(self, late: tuple[LateRank, ...]) -> str:

@@ -54,7 +54,7 @@ Floats = npt.NDArray[np.float64]
 
 @dataclass(frozen=True, slots=True)
 class EventOrders:
-    """Pairs of ordered events, the first before the second; arrays of one length.
+    """Pairs of ordered events, the first before the second; arrays of equal length.
 
     Attributes:
         first, second: int64, indices of the events' clocks.
@@ -168,8 +168,8 @@ def _fit_pair(a: int, b: int, x: Integers, y: Integers, is_upper: Booleans, cert
     at = (x - origin).astype(np.float64)
     half = max(float(np.abs(at).max()), 1.0)
     at /= half
-    # Subtract the points' common slope: then the tightest bound in a part of the run is the lowest upper point or the
-    # highest lower point.
+    # Subtract the points' common slope, so that in each part of the run the lowest upper and the highest lower point
+    # are the tightest bounds.
     tilt = float(np.polyfit(at, over, 1)[0]) if len(at) > 8 and np.ptp(at) > 0.1 else 0.0
     tilt = float(np.clip(tilt, -MOST_DRIFT * half, MOST_DRIFT * half))
     level = over - tilt * at
@@ -209,7 +209,7 @@ def _tightest(at: Floats, level: Floats, side: int, every: bool) -> tuple[Floats
 
 
 def _possible_lines(points: Sequence[tuple[int, Floats, Floats]], steepest: float) -> Floats | None:
-    """Return corners (offset, slope) of the set of lines between lower and upper points; None if empty or unbounded."""
+    """Return corners (offset, slope) of the set of lines that keep to the bounds; None if empty or unbounded."""
     far = 1e14
     polygon = [(-far, -steepest), (far, -steepest), (far, steepest), (-far, steepest)]
     for side, places, levels in points:
@@ -386,7 +386,7 @@ def _pairs(
 
 
 def _order_collectives(matched: MatchedSamples, operations: Sequence[str], clock_of: Integers) -> Sequence[EventOrders]:
-    """Return the ordered events of collectives in which no rank leaves before the last rank has entered."""
+    """Return known orders of collectives' events: no rank leaves before all have entered, or all leave soon after."""
     rows = matched.collectives
     chosen = np.flatnonzero(are_named(operations, ALL_WITH_ALL)[rows.operation])
     if not len(chosen):
@@ -404,7 +404,8 @@ def _order_collectives(matched: MatchedSamples, operations: Sequence[str], clock
     rounds = np.ceil(np.log2(np.maximum(rows.size[chosen][begins], 2))).astype(np.int64)
     clock, instance = clock[begins], instance[begins]
     starts, counts = find_runs(instance)
-    # Compare all clocks of a collective with the clock with most collectives or, if it takes no part, with the first.
+    # Compare all clocks of a collective with the clock that has most collectives; without it, with the collective's
+    # first.
     common = int(np.bincount(clock).argmax())
     is_common = clock == common
     hub = np.repeat(np.where(np.logical_or.reduceat(is_common, starts), -1, starts), counts)
@@ -456,7 +457,7 @@ def _order_rooted(matched: MatchedSamples, operations: Sequence[str], clock_of: 
 def _order_messages(
     messages: MessageSamples, operations: Sequence[str], clock_of: Integers, deciding: Booleans
 ) -> Sequence[EventOrders]:
-    """Return the ordered events of messages: each arrives after it was sent, and some arrive soon after that."""
+    """Return known orders of messages' events: a message arrives after its send, and some messages soon after it."""
     clock = clock_of[messages.rank]
     sender, receiver = clock[::2], clock[1::2]
     post, arrival = messages.post_ns[::2], messages.exit_ns[1::2]

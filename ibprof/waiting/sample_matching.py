@@ -74,7 +74,8 @@ class MatchedSamples:
         instance: int64, number of the collective that each row of `collectives` belongs to.
         messages: rows of both ends of each message, the sender's first.
         notices: pairs of rows: first the row of a sender or notifier, then the row of the call that waits for it.
-        sources: a row for each rank and each of its sources in a communicator's graph; no rank lacks a source.
+        sources: a row for each rank and each of its sources in a communicator's graph, for ranks with all sources
+            recorded.
         lonely_collectives, lonely_messages: rows without the records of other members or of the other end.
         contradictory: number of collectives and messages with contradicting records.
     """
@@ -123,8 +124,8 @@ def match_samples(collectives: CollectiveSamples, messages: MessageSamples) -> M
 def _complete_sources(rows: MessageSamples) -> MessageSamples:
     """Return the rows of ranks whose sources are all in `rows`.
 
-    A rank's sources are complete if one of its rows has the rank itself as source. The number of sources in its first
-    row (`number`) must also be 0 (unknown) or the count of its rows.
+    A rank's sources are complete if one of its rows has the rank itself as source, and if `number` in its first row
+    (how many sources it has) is 0 (unknown) or equals the number of its rows.
     """
     order = np.lexsort((rows.rank, rows.communicator))
     rows = take_rows(rows, order)

@@ -189,12 +189,12 @@ def share_times(run: Profile, calls: SplitCalls) -> WaitShares:
 
     The longest calls of a rank, and large messages among small ones, are all sampled, so their times are summed. In the
     rest of the row's time, the fraction of waiting is assumed to be that of all other samples (ratio estimate). The
-    variance assumes that calls were chosen independently with probability 1 / weight. If thinning chose only a part of
-    a call's messages, the variance assumes that it chose among groups of messages, each group at most as large as this
-    part. Unsampled calls add an error of 1 / (n + 2) of their time, where n is the effective sample size. A call is an
-    outlier if it lasts more than `LONG_OF_A_ROW` times the mean and would represent more than `MOST_OF_A_ROW` of the
-    row's time; an outlier represents only itself. If samples represent much less time than the row has, the samples
-    missed the row's long calls, and the remaining time is unsplit.
+    variance assumes that calls were chosen independently with probability 1 / weight. If only a fraction of a call's
+    messages was sampled (thinning), the variance assumes that groups of messages were chosen, and that each group has
+    at most this fraction of the messages. Unsampled calls add an error of 1 / (n + 2) of their time, where n is the
+    effective sample size. A call is an outlier if it lasts more than `LONG_OF_A_ROW` times the mean and would represent
+    more than `MOST_OF_A_ROW` of the row's time; an outlier represents only itself. If samples represent much less time
+    than the row has, the samples missed the row's long calls, and the remaining time is unsplit.
     Source: Cochran, Sampling Techniques, 3rd edition, section 6.4; Kish, Survey Sampling, section 8.2.
     """
     times = run.times
@@ -437,7 +437,8 @@ def trace_back(
         starts = np.where(there, np.maximum(begin[at], since), until) if len(begin) else until
         ends = np.where(there, np.clip(end[at], starts, until), until) if len(begin) else until
         none = ~there | (ends <= starts)
-        # The rank itself was late from the end of this waiting on; without such waiting, in the whole interval.
+        # The rank was late after this waiting, until the end of the interval; if it did not wait, in the whole
+        # interval.
         lateness = np.where(none, until - since, until - ends)
         found.append((who, lateness.astype(np.float64), item))
         passes = ~none
@@ -456,7 +457,7 @@ def trace_back(
 
 
 def _find_work(run: Profile) -> dict[int, tuple[float, float]]:
-    """Return each timed rank's time outside MPI, and the mean of the other ranks; empty with fewer than two ranks."""
+    """Return each timed rank's time outside MPI, and the mean of this time over the other ranks; empty for one rank."""
     timed = [rank for rank in run.ranks if rank.has_times and rank.stop_ns and rank.rank < run.world_size]
     if len(timed) < 2:
         return {}

@@ -51,7 +51,7 @@ class WaitState(IntEnum):
 
 @dataclass(frozen=True, slots=True)
 class SplitCalls(RowArrays):
-    """Sampled calls, each with its waiting; arrays of one length, in the order of rank, enter.
+    """Sampled calls, each with its waiting; arrays of equal length, in the order of rank, enter.
 
     Attributes:
         rank, region, operation, site: int32, as in `CallTimes`.
@@ -85,7 +85,7 @@ class SplitCalls(RowArrays):
 
 @dataclass(frozen=True, slots=True)
 class _Needs:
-    """Events that calls need before they can return; arrays of one length.
+    """Events that calls need before they can return; arrays of equal length.
 
     Attributes:
         row: int64, index of the call in the samples: collectives, then messages.
@@ -113,7 +113,7 @@ def split_calls(
     Args:
         clocks, clock_of: result of `compare_clocks`.
         lonely_is_missing: true if calls lack other ranks' records because ranks were not recorded: the waiting in these
-            calls is unknown; false if thinning dropped the other records, so that these calls are left out.
+            calls is unknown. False if thinning dropped the records: these calls are left out.
     """
     rows, messages = matched.collectives, matched.messages
     needs = [
@@ -210,7 +210,8 @@ def _count_completed(
     counts: Integers,
     place: Integers,
 ) -> Integers:
-    """Return how many messages and collectives each call completed; if unknown, the most rows of a call at `place`."""
+    """Return how many messages and collectives each call completed; if unknown, the most rows of a call of its
+    `place`."""
     recorded = np.concatenate([getattr(part, "completed", np.zeros(len(part.rank), np.uint16)) for part in parts])
     known = np.maximum.reduceat(recorded[order].astype(np.int64), begins)
     usual = np.zeros(len(begins), np.int64)
@@ -335,7 +336,7 @@ def _need_of_collectives(
 
 
 def _find_needed(matched: MatchedSamples, shapes: Integers, start: Integers) -> Integers:
-    """Return the row that each row of a collective waits for.
+    """Return for each row of a collective the row of the member that it waits for.
 
     In FROM_ROOT collectives this is the root's row; in others, the row of the member that started last. In PREFIX
     collectives, only the members up to the row's own member are compared.
