@@ -17,7 +17,7 @@ from ibprof.cli.main import EXAMPLES, QUESTION
 
 MANUAL = "ibprof"
 _TEXT_LINE = re.compile(r"^\.(?=[a-z])", re.MULTILINE)
-"""The `.` of a text line that roff would read as a request; in a page's own requests, `.` precedes a capital letter."""
+"""A `.` at the beginning of a text line, which roff would read as a request; the page's requests have capitals."""
 
 
 def write_pages(folder: Path) -> None:

@@ -242,8 +242,8 @@ def _read_events(
     """
     for number, count in enumerate(counts):
         file = path.with_suffix("") / f"{number}.evt"
-        # Each event takes at least one byte of the file. If the file is shorter, the number is damaged, and would
-        # allocate too much memory.
+        # Each event takes at least one byte of the file. If the file is shorter, the number of events is damaged, and
+        # would allocate too much memory.
         if not file.is_file() or count > file.stat().st_size:
             raise ValueError(f"no file with {count} events of location {number}")
         otf2.call("Reader_SelectLocation", archive, number)

@@ -198,7 +198,7 @@ def _explain_missing(program: str) -> int:
 
 
 def _become(command: Sequence[str], environment: Mapping[str, str]) -> None:
-    """Replace this process by the command, so that the launcher, such as srun, has no other process as its child."""
+    """Replace this process by the command, so that the command is the launcher's child, as without ibprof."""
     try:
         os.execvpe(command[0], list(command), dict(environment))
     except OSError as error:

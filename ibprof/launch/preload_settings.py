@@ -122,7 +122,7 @@ def preload(library: Path, present: str) -> str:
     """Return the value of LD_PRELOAD with the library once, before all other preloads.
 
     Raises:
-        InconsistentError: the dynamic linker would split the library's path.
+        InconsistentError: the library's path has a blank or colon, where the dynamic linker splits LD_PRELOAD.
     """
     if re.search("[: ]", str(library)):
         raise InconsistentError(

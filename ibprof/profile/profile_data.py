@@ -107,7 +107,7 @@ class MarkKind(IntEnum):
 class Side(IntEnum):
     """Role of the rank that took a sample.
 
-    WAITER: waits for a message without receiving it (MPI_Probe), or for a notifier. NOTIFIER: other ranks wait for this
+    WAITER: waits for a message without receiving it (MPI_Probe), or for a NOTIFIER. NOTIFIER: other ranks wait for this
     rank's call (MPI_Win_post, MPI_Win_complete). SOURCE: no sample, but a record without times: the rank receives from
     `peer` in neighbourhood collectives.
     """
@@ -508,7 +508,8 @@ class CallSamples(RowArrays):
         bytes: uint64.
         enter_ns, exit_ns: int64, entry and return of the completing call.
         is_long: bool, true if the collective or message was among the longest of its rank, or the rank entered or
-            posted it late. Long collectives are always kept; long messages are kept while the rank times each message.
+            posted it late. Long collectives are always kept, long messages only if the rank had at most one message in
+            5 µs on average.
         is_chosen: bool, true if chosen at random; false if kept only because of `is_long`, with level 0.
     """
 

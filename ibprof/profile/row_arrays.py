@@ -14,7 +14,7 @@ from ibprof.native.libraries import sum_exactly
 Rows = TypeVar("Rows", bound="RowArrays")
 
 Columns = dict[str, npt.NDArray[Any]]
-"""Arrays of one length, by attribute name."""
+"""Arrays of equal length, by attribute name."""
 
 _NO_SITES: npt.NDArray[np.int32] = np.zeros(0, np.int32)
 

@@ -68,7 +68,7 @@ class Unaccounted:
 
 
 def find_unaccounted(run: Profile) -> list[Unaccounted]:
-    """Return the unaccounted operations, sorted by missing bytes, descending.
+    """Return the operations with less recorded traffic than their calls asked for, sorted by missing bytes, descending.
 
     The result is empty if the calls were not compared with counters; `describe_uncompared` returns the reason.
     """
@@ -271,7 +271,7 @@ def _least_of_scan(unit: Indices, amount: Bytes, members: Indices) -> int:
 
 
 def _least_of_blocks(_unit: Indices, amount: Bytes, members: Indices) -> int:
-    """Return the bytes of all blocks, times units less one: every other unit gets a block, or contributes to it."""
+    """Return the bytes of all blocks times (number of units - 1): all other units get a block or contribute to it."""
     return sum_exactly(amount) * (len(np.unique(members)) - 1)
 
 

@@ -27,7 +27,7 @@ SUFFIX = ".ibprof"
 
 
 START_SPREAD_NS = 600 * 10**9
-"""Largest spread of start times of one run's hosts; MPI_Init waits for the last host."""
+"""Largest difference of start times between one run's hosts: MPI_Init on the first host waits for the last host."""
 
 _UNRELATED = 1 << 10
 """Distance in the tree of processes, if two processes have no common ancestor: more than any recorded distance."""
@@ -264,7 +264,7 @@ def _world_sizes(file: RecordingFile) -> set[int]:
 
 
 def _ancestors(file: RecordingFile) -> list[tuple[str, str]]:
-    """Return (host, PID and start time) of each ancestor in an unnamed launch, the parent first."""
+    """Return (host, PID and start time) of ancestor processes, the parent first; none if the launcher named the job."""
     if not file.launch.startswith("parent "):
         return []
     return [(file.host, one) for one in re.findall(r"\d+ \d+", file.launch)]

@@ -21,9 +21,9 @@ UNKNOWN_OPERATION = "nccl(unknown)"
 """Operation of proxies' work for another process's GPU, or for a call that was not seen."""
 
 _WHOLE_RINGS = ("AllReduce", "AllGather", "ReduceScatter")
-"""Functions in whose rings all ranks send and receive.
+"""Functions with rings in which every rank sends and receives.
 
-csrc/nccl/events.c numbers the operations of these functions together.
+csrc/nccl/events.c numbers the operations of these functions in one sequence.
 """
 
 LOST = "NCCL: there was no memory for {} operations of proxies; the recording does not have their bytes"

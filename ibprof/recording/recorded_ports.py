@@ -189,7 +189,8 @@ def _assign_to_regions(
     def rows(region: npt.NDArray[np.uint32]) -> npt.NDArray[np.int64]:
         return np.stack([owner, region, records["opcode"], pair], axis=1).astype(np.int64)
 
-    # The open region gets the total and the negated rows of all other regions; their unsigned sums are right.
+    # The open region has the total minus the other regions' rows: negated rows are added, because unsigned sums wrap
+    # around.
     keys = np.concatenate([rows(np.where(whole, open_region, records["region"])), rows(open_region)[~whole]])
     return keys, np.concatenate([amounts, np.zeros(2, np.uint64) - amounts[~whole]])
 
@@ -263,7 +264,8 @@ def read_grids(file: RecordingFile) -> list[tuple[Grid, ...]]:
 
 
 def describe_copy(file: RecordingFile, process: np.void) -> Iterator[str]:
-    """Yield sentences on the place and age of a process's counters; none if they were copied at the process's end."""
+    """Yield sentences on the place or age of counters on a node's storage; none if the process copied them at its
+    end."""
     if not file.storage or process["flags"] & recording_layout().constants["IBP_PROCESS_FINALIZED"]:
         return
     if file.on_node:

@@ -41,7 +41,7 @@ class SampleChoice:
 
 
 def choose_samples(files: Sequence[RecordingFile]) -> SampleChoice:
-    """Return the rule that keeps about `MOST_SAMPLES` samples of a kind.
+    """Return the rule that selects up to about `MOST_SAMPLES` samples of each kind.
 
     Each process recorded all collectives above its own limit, so `long_ns` is the largest limit.
     """
@@ -145,7 +145,8 @@ def _find_long(
 
 
 def _is_kept(records: npt.NDArray[np.void], thinning: int) -> npt.NDArray[np.bool_]:
-    """Return a mask of the samples to read: of a collective, or of a message, the samples of all its ranks or none."""
+    """Return a mask of the samples to read; the choice is equal for all ranks of a collective, and for both of a
+    message."""
     if not thinning:
         return np.ones(len(records), np.bool_)
     hashed = np.zeros(len(records), np.uint64)

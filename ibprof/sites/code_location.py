@@ -69,9 +69,9 @@ class CodeLocation:
 def site_names(locations: Sequence[CodeLocation]) -> list[str]:
     """Return a name for each location: the file and line; without a line, the function (or else the object) and offset.
 
-    Different files, functions and objects have different names. A file is named by the shortest end of its path that no
-    other file has. A C++ function is named without parameters, unless only the parameters distinguish it from another
-    function. If several objects have a function of this name, the object follows in brackets.
+    Locations in different files, functions or objects never have the same name. A file is named by the shortest end of
+    its path that no other file has. A C++ function is named without parameters, unless only the parameters distinguish
+    it from another function. If several objects have a function of this name, the object follows in brackets.
     """
     files = shortest_tails({location.file for location in locations if location.has_line})
     objects = shortest_tails({location.object for location in locations if not location.has_line})

@@ -68,7 +68,8 @@ def _changed_ns(path: str) -> int:
 def find_debug_files(
     program: ElfFile | None, build_id: str, folders: Sequence[str] = DEBUG_FOLDERS
 ) -> Iterator[ElfFile]:
-    """Yield the separate debug files of a program, local files first. Files of other programs are left out.
+    """Yield the separate debug files of a program, local files first. A file with another build ID (or checksum) is
+    left out.
 
     Args:
         program: the program's file, if it exists.
@@ -163,7 +164,7 @@ def _text(name: bytes) -> str:
 
 
 class SourceNames:
-    """Convert linkers' names of functions to names in the program's text; C++ names need the machine's C++ library."""
+    """Convert linkers' names of functions to names in the source code; C++ names need the machine's C++ library."""
 
     def __init__(self) -> None:
         try:
@@ -176,7 +177,7 @@ class SourceNames:
         self._demangle.restype = ctypes.c_void_p
 
     def __call__(self, name: str) -> str:
-        """Return the name that a symbol's function has in the program's text."""
+        """Return the name that a symbol's function has in the source code."""
         # Remove suffixes such as `.isra.0` and `.cold`, which compilers append for parts and variants of functions.
         name = name.partition(".")[0] or name
         if not self._demangle or not name.startswith("_Z"):

@@ -43,11 +43,11 @@ SLOWEST_COPY = 0.5e9
 """Minimum bytes per second that a rank copies within its host, for the bytes that it sends plus those it receives."""
 
 _MANY_TIMES = 4
-"""Without a fabric, up to this multiple of the time of a host's bytes at `SLOWEST_LINK` counts as explained."""
+"""Without a fabric, transfer explains call time up to this multiple of the busiest host's bytes / `SLOWEST_LINK`."""
 
 _NEXT_TO_OTHERS = 16
-"""With a fabric, up to this multiple of the most loaded link's time at line rate counts as explained: other jobs'
-traffic may slow the messages.
+"""With a fabric, transfer explains call time up to this multiple of the most loaded link's time at line rate: other
+jobs' traffic may slow the messages.
 
 Source: benchmarks/codes/README.md: messages concurrent with a checkpoint take 8 to 11 times as long.
 """

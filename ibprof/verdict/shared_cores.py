@@ -49,7 +49,7 @@ class SharedCores:
 
 
 def find_shared_cores(run: Profile) -> SharedCores | None:
-    """Return the ranks that lack cores because other ranks or processes use the cores; None without such ranks."""
+    """Return the lack of cores as a cause of slowness, and the time that ranks lacked a core; None if cores suffice."""
     machines: dict[tuple[bool, int], list[Rank]] = defaultdict(list)
     ranks = [rank for rank in run.ranks if rank.rank < run.world_size]
     for rank in ranks:

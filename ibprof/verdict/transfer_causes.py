@@ -201,7 +201,7 @@ def find_transfer_causes(run: Profile, transfer_s: float, mpi_s: float) -> tuple
 
     Args:
         transfer_s: time of transfer, mean over ranks, in seconds.
-        mpi_s: known time in MPI, mean over ranks, in seconds.
+        mpi_s: time in MPI, mean over ranks, in seconds.
     """
     hosts = _sum_hosts(run)
     found: dict[str, TransferCause] = {}

@@ -386,7 +386,7 @@ def _pairs(
 
 
 def _order_collectives(matched: MatchedSamples, operations: Sequence[str], clock_of: Integers) -> Sequence[EventOrders]:
-    """Return known orders of collectives' events: no rank leaves before all have entered, or all leave soon after."""
+    """Return known orders of collectives' events: ranks leave after all have entered, and at about the same time."""
     rows = matched.collectives
     chosen = np.flatnonzero(are_named(operations, ALL_WITH_ALL)[rows.operation])
     if not len(chosen):
@@ -404,8 +404,8 @@ def _order_collectives(matched: MatchedSamples, operations: Sequence[str], clock
     rounds = np.ceil(np.log2(np.maximum(rows.size[chosen][begins], 2))).astype(np.int64)
     clock, instance = clock[begins], instance[begins]
     starts, counts = find_runs(instance)
-    # Compare all clocks of a collective with the clock that has most collectives; without it, with the collective's
-    # first.
+    # Compare a collective's clocks with the clock that has most collectives or, if this clock takes no part, with the
+    # first clock.
     common = int(np.bincount(clock).argmax())
     is_common = clock == common
     hub = np.repeat(np.where(np.logical_or.reduceat(is_common, starts), -1, starts), counts)

@@ -176,7 +176,8 @@ def split_calls(
     most = np.where(is_open, stay, most)
     wait = np.where(is_open, (least + most) // 2, wait)
     is_whole = ~is_short | stands_alone | (level_of == thinned[place[1].ravel()])
-    # Fraction of the call's messages that thinning chose. Without thinning (level 0) it is 1, even if records are lost.
+    # Fraction of the call's messages that thinning chose. Without thinning (level 0) this fraction is 1, even if
+    # records are lost.
     chosen = np.where((level_of > 0) & ~stands_alone, np.minimum(counts / completed, 1), 1.0)
     # State and late rank are those of the event with the longest wait.
     decisive = np.lexsort((need("wait")[order], np.repeat(np.arange(len(begins)), counts)))
@@ -210,8 +211,8 @@ def _count_completed(
     counts: Integers,
     place: Integers,
 ) -> Integers:
-    """Return how many messages and collectives each call completed; if unknown, the most rows of a call of its
-    `place`."""
+    """Return how many messages and collectives each call completed; if unknown, the most rows of any call at its
+    place."""
     recorded = np.concatenate([getattr(part, "completed", np.zeros(len(part.rank), np.uint16)) for part in parts])
     known = np.maximum.reduceat(recorded[order].astype(np.int64), begins)
     usual = np.zeros(len(begins), np.int64)
