@@ -78,7 +78,8 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "--since-start",
         action="store_true",
-        help="with --region: add the bytes of all regions that ended on a rank before this region last ended there",
+        help="with --region NAME: on each rank, add the bytes of all regions that ended before NAME last ended and "
+        "were not opened again",
     )
     parser.add_argument(
         "--kind",

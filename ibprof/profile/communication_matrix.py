@@ -38,7 +38,8 @@ class Selection:
     Attributes:
         operation, region: names; None for all.
         site: name of a call site; None for all.
-        since_start: true to add the bytes of all regions that a rank closed before it last closed `region`.
+        since_start: true to add, on each rank, the bytes of all regions that ended before the rank last closed `region`
+            and were not opened again.
         kind: user data or MPI's own messages.
         received: true for bytes counted by receivers, false for bytes counted by senders and fetchers.
     """
@@ -112,12 +113,7 @@ def build_matrix(run: Profile, by: str = "rank", selection: Selection = Selectio
         return _build_measured(run, selection)
     chosen = _choose(run, selection)
     counters = run.counters
-    notes: list[str] = []
-    if selection.region is not None and selection.since_start and (left_out := _count_left_out(run, selection.region)):
-        notes.append(
-            f"{left_out} more bytes are left out: they were sent before {selection.region} last ended, in regions that "
-            "were still open then. Such a region has one sum for its bytes before and after that moment"
-        )
+    notes = _note_left_out(run, selection)
     sources = np.unique(counters.source[chosen & (counters.source != Source.NCCL)])
     if len(sources) > 1:
         # Two sources count the same bytes, at different layers. Keep the source nearest to the MPI calls, which knows
@@ -165,6 +161,7 @@ def _build_measured(run: Profile, selection: Selection) -> Matrix:
     notes = ["bytes are those posted to queue pairs (verbs), headers of MPI included: ports are measured"]
     if why := describe_unmeasured(run):
         notes.append(f"bytes posted to queue pairs are incomplete: {why}")
+    notes += _note_left_out(run, selection)
     rows: npt.NDArray[np.intp] = np.arange(len(transfers.bytes))
     if selection.region is not None:
         region = find_name("region", selection.region, run.regions, run.regions)
@@ -213,24 +210,21 @@ def _choose(run: Profile, selection: Selection) -> Flags:
 
 
 def _closed_until(run: Profile, region: int) -> Flags:
-    """Return a mask [process, region] of the regions that a process closed or left before it last closed `region`."""
-    closed: dict[int, list[int]] = {}
-    closed_last = np.zeros(_processes(run), np.uint64)
-    for mark in run.marks:
-        if mark.kind == MarkKind.CLOSE:
-            closed.setdefault(mark.rank, []).append(mark.region)
-            if mark.region == region:
-                closed_last[mark.rank] = mark.time_ns
-    included = np.zeros((_processes(run), len(run.regions)), bool)
-    for rank, regions in closed.items():
-        if region in regions:
-            last = len(regions) - regions[::-1].index(region)
-            included[rank, regions[:last]] = True
-    # A region with begin and end has no CLOSE mark: its last exit shows when it ended. last_ns is 0 if the rank never
-    # left the region.
+    """Return a mask [process, region]: `region`, and regions that the process ended before it last closed `region`.
+
+    Regions that the process opened again later are not included.
+    """
+    # Marks of many visits are incomplete, but last_ns is the time of the last exit. A region with begin and end has no
+    # CLOSE mark. last_ns is 0 if the rank never left the region.
     times = run.region_times
-    left = (times.last_ns > 0) & (times.last_ns <= closed_last[times.rank])
-    included[times.rank[left], times.region[left]] = True
+    last_ns = np.zeros((_processes(run), len(run.regions)), np.uint64)
+    last_ns[times.rank, times.region] = times.last_ns
+    has_ended, is_closed = last_ns > 0, np.zeros(last_ns.shape, bool)
+    for mark in run.marks:
+        if mark.kind in (MarkKind.BEGIN, MarkKind.CLOSE):
+            last_ns[mark.rank, mark.region] = max(int(last_ns[mark.rank, mark.region]), mark.time_ns)
+            is_closed[mark.rank, mark.region] |= mark.kind == MarkKind.CLOSE
+    included: Flags = is_closed[:, [region]] & (is_closed | has_ended) & (last_ns <= last_ns[:, [region]])
     if not included.any():
         raise UsageError(
             f"--since-start needs the end of region {run.regions[region]!r}, but no mark closes this region"
@@ -238,14 +232,30 @@ def _closed_until(run: Profile, region: int) -> Flags:
     return included
 
 
-def _count_left_out(run: Profile, name: str) -> int:
-    """Return the number of bytes sent before a region's last CLOSE mark, outside all regions that ended before it."""
-    region = run.regions.index(name)
+def _note_left_out(run: Profile, selection: Selection) -> list[str]:
+    """Return a note on the bytes that were sent before `selection.region` last ended, but that the matrix lacks."""
+    if selection.region is None or not selection.since_start:
+        return []
+    region = find_name("region", selection.region, run.regions, run.regions)
+    included = _closed_until(run, region)
     closed = {mark.rank: mark for mark in run.marks if mark.kind == MarkKind.CLOSE and mark.region == region}
-    counters = run.counters
+    counters, times = run.counters, run.region_times
     chosen = (counters.kind == Kind.USER) & (counters.direction == Direction.SENT)
-    chosen &= _closed_until(run, region)[counters.rank, counters.region] & np.isin(counters.rank, list(closed))
-    return max(0, sum(mark.sent_bytes for mark in closed.values()) - sum_exactly(counters.bytes[chosen]))
+    chosen &= included[counters.rank, counters.region] & np.isin(counters.rank, list(closed))
+    left_out = sum(mark.sent_bytes for mark in closed.values()) - sum_exactly(counters.bytes[chosen])
+    if left_out <= 0:
+        return []
+    # A process records a limited number of marks, so the last visit may lack its mark.
+    rows = np.flatnonzero(times.region == region)
+    is_least = any(
+        rank in closed and closed[rank].time_ns < last_ns
+        for rank, last_ns in zip(times.rank[rows].tolist(), times.last_ns[rows].tolist(), strict=True)
+    )
+    return [
+        f"{'at least ' if is_least else ''}{left_out} more bytes are left out: they were sent before "
+        f"{selection.region} last ended, in regions that were still open then or opened again later. Such a region has "
+        "one sum for its bytes before and after that moment"
+    ]
 
 
 def _only_region(run: Profile, region: int) -> Flags:

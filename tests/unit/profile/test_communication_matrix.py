@@ -96,7 +96,8 @@ def test_since_the_start_all_regions_count_that_were_closed_until_then() -> None
         regions=("a.c:1", "a.c:2", "a.c:3"),
     )
     closed = [(0, 0), (0, 1), (0, 2), (1, 1), (1, 2)]
-    run = replace(run, marks=tuple(Mark(rank, 0, MarkKind.CLOSE, region, 0, 0, 0, 0) for rank, region in closed))
+    marks = (Mark(rank, time, MarkKind.CLOSE, region, 0, 0, 0, 0) for time, (rank, region) in enumerate(closed))
+    run = replace(run, marks=tuple(marks))
     assert rows(run, region="a.c:2", since_start=True) == [("0", "1", 11, 2), ("1", "0", 1000, 1)]
     assert rows(run, region="a.c:3", since_start=True) == [("0", "1", 111, 3), ("1", "0", 1000, 1)]
 
@@ -133,9 +134,25 @@ def test_what_cannot_be_cut_at_a_mark_is_reported() -> None:
     assert list(matrix.rows()) == [("0", "1", 10, 1)]
     (note,) = matrix.notes
     assert note == (
-        "200 more bytes are left out: they were sent before a.c:1 last ended, in regions that were still open then. "
-        "Such a region has one sum for its bytes before and after that moment"
+        "200 more bytes are left out: they were sent before a.c:1 last ended, in regions that were still open then or "
+        "opened again later. Such a region has one sum for its bytes before and after that moment"
     )
+
+
+@pytest.mark.parametrize("again", [MarkKind.CLOSE, MarkKind.BEGIN])
+def test_since_the_start_a_region_that_was_opened_again_does_not_count(again: MarkKind) -> None:
+    run = make_profile(
+        [Count(0, 1, 10, region=1), Count(0, 1, 500, region=2)],
+        ranks=[make_rank(0), make_rank(1)],
+        regions=("main", "a.c:1", "a.c:2"),
+    )
+    close = MarkKind.CLOSE
+    marks = ((100, close, 1, 5), (200, close, 2, 205), (300, close, 1, 210), (400, again, 2, 510))
+    run = replace(run, marks=tuple(Mark(0, time, kind, region, sent, 1, 0, 0) for time, kind, region, sent in marks))
+    matrix = build_matrix(run, "rank", Selection(region="a.c:1", since_start=True))
+    assert list(matrix.rows()) == [("0", "1", 10, 1)]
+    assert [note.split(" more")[0] for note in matrix.notes] == ["200"]
+    assert rows(run, region="a.c:2", since_start=True) == [("0", "1", 510, 2)] or again == MarkKind.BEGIN
 
 
 NAMES = st.lists(st.text(max_size=9) | st.sampled_from(["", '"', "a,b", "a\nb", " a", "0"]), min_size=1, max_size=5)
