@@ -7,6 +7,7 @@ import logging
 import os
 import tempfile
 import time
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import replace
 from datetime import datetime, timezone
@@ -101,16 +102,15 @@ def continue_delays(
     """Read the results of an earlier run, reordered to this run's processes.
 
     Raises:
-        InconsistentError: the earlier run had other hosts or settings.
+        InconsistentError: the earlier run had other hosts, other numbers of processes on them, or other settings.
         InputError: the file holds no delays.
     """
     earlier = read_delays(path)
-    if sorted(earlier.hosts) != sorted(hosts):
-        only = sorted(set(hosts) ^ set(earlier.hosts))
+    here, there = Counter(hosts), Counter(earlier.hosts)
+    if others := sorted(host for host in here | there if here[host] != there[host]):
+        expected, found = (", ".join(f"{host}: {count[host]}" for host in others) for count in (here, there))
         raise InconsistentError(
-            f"{path}: expected as many processes on each host as this run has; the file has {earlier.processes} "
-            f"processes, this run {len(hosts)}"
-            + (f"; hosts in only one of the two: {quote_found(', '.join(only))}" if only else "")
+            f"{path}: expected processes per host as in this run, {quote_found(expected)}, found {quote_found(found)}"
         )
     if not np.array_equal(earlier.lengths, lengths):
         raise InconsistentError(f"{path}: expected message lengths {_show(lengths)}, found {_show(earlier.lengths)}")
@@ -122,11 +122,11 @@ def continue_delays(
     delays = empty_delays(hosts, lengths, cores, earlier.attributes)
     labels = {label: place for place, label in enumerate(earlier.labels)}
     order = [labels[label] for label in delays.labels]
-    there = earlier.select(order)
-    for name, cube in there.present.items():
+    reordered = earlier.select(order)
+    for name, cube in reordered.present.items():
         delays.present[name][:] = cube
-    if there.repetitions is not None and delays.repetitions is not None:
-        delays.repetitions[:] = there.repetitions
+    if reordered.repetitions is not None and delays.repetitions is not None:
+        delays.repetitions[:] = reordered.repetitions
     return delays
 
 
