@@ -145,7 +145,7 @@ def print_warnings(name: str, sentences: Iterable[str]) -> None:
 
 @contextmanager
 def show_stages() -> Iterator[Callable[[str], None]]:
-    """Show the running stage on a terminal; yield the function that receives each stage."""
+    """Show the running stage on a terminal; yield a function to call with the text of each new stage."""
     if not sys.stderr.isatty():
         yield lambda _: None
         return

@@ -258,7 +258,7 @@ def _counts_arguments(run: Profile) -> bool:
 
 
 def _is_counted_by_arguments(run: Profile) -> npt.NDArray[np.bool_]:
-    """Return a mask of counters whose operation has bytes from the arguments of calls: bool [counter]."""
+    """Return a mask of the counters with bytes from the arguments of calls: bool [counter]."""
     named = np.array([name.removeprefix("R") in _BY_ARGUMENTS for name in run.operations], bool)
     return named[run.counters.operation]
 

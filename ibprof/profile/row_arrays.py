@@ -71,7 +71,7 @@ _PIECE_BITS = 22
 
 _DENSE = 8
 _DENSE_ANYHOW = 1 << 16
-"""Keys are dense if all are below `_DENSE` times the number of rows plus `_DENSE_ANYHOW`."""
+"""Keys are dense if all are at most `_DENSE` * rows + `_DENSE_ANYHOW`."""
 
 Keys = npt.NDArray[np.int64]
 Counts = npt.NDArray[Any]

@@ -215,7 +215,7 @@ def _map_file(path: Path) -> tuple[mmap.mmap, bool]:
 
 
 def _map_storage(copy: np.void) -> tuple[mmap.mmap, bool] | None:
-    """Return the bytes of a copy's original, and whether they are memory-mapped; None if no file is the original."""
+    """Return the bytes of a copied recording's original, and whether they are memory-mapped; None if it is not here."""
     storage = decode_text(copy["storage"])
     if not storage:
         return None

@@ -39,7 +39,7 @@ def read_intervals(
         owners: ranks by address, for processes that know peers by address.
 
     Returns:
-        The columns of `Intervals`, a part per process.
+        The columns of `Intervals` for each process with snapshots.
 
     Raises:
         InputError: totals decrease, groups change size, or the address of a group was not recorded.
@@ -147,7 +147,7 @@ def read_interval_times(
         owner: index of each record's process.
 
     Returns:
-        The columns of `IntervalTimes`, a part per process.
+        The columns of `IntervalTimes` for each process with snapshots and times.
 
     Raises:
         InputError: a process has times but no clock.

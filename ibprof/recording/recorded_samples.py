@@ -80,7 +80,7 @@ def read_samples(
     """
     records, owner = file.records(kind)
     origins, origins_owner = file.records("IBP_SEGMENT_ORIGINS")
-    # Leave out unused records, which name no communicator, and records whose origin found no space.
+    # Leave out unused records, which name no communicator, and records without an origin: there was no space for it.
     unknown = np.uint32(0xFFFFFFFF)
     known = (records["communicator"] != 0) & (records["origin"] != unknown) & (records["end_origin"] != unknown)
     is_source = _are_sources(records)
@@ -145,8 +145,7 @@ def _find_long(
 
 
 def _is_kept(records: npt.NDArray[np.void], thinning: int) -> npt.NDArray[np.bool_]:
-    """Return a mask of the samples to read; the choice is equal for all ranks of a collective, and for both of a
-    message."""
+    """Return a mask of the samples to read; the choice is equal for all ranks of a collective or message."""
     if not thinning:
         return np.ones(len(records), np.bool_)
     hashed = np.zeros(len(records), np.uint64)

@@ -66,7 +66,7 @@ class ListedRun:
     def is_of_job(self, name: str) -> bool:
         """Return whether a name denotes the run's batch job, the job's task in an array, or the whole array."""
         job = self.scheduler
-        # A recording of ibprof 0.1.0 has only the launcher's name; Slurm's launcher uses the name of the step.
+        # A recording of ibprof 0.1.0 has only the launcher's name of the job, which is the step's name under Slurm.
         launcher = self.run.files[0].job.partition(".")[0]
         names = {job.job, job.job_label, job.array_job} if job.system else {launcher}
         return name in names - {""}

@@ -580,7 +580,7 @@ class _Judge:
     def _advise_balance(self, evidence: Sequence[Evidence], cause: str | None) -> str:
         """Return advice that names the late rank or host, and where others wait for it.
 
-        The advice is empty if no late rank is known, or if `cause` is known, but neither `late-rank` nor `slow-host`.
+        The advice is empty if no late rank is known, or for causes other than `late-rank`, `slow-host` and None.
         """
         if not evidence or evidence[0].rank is None or cause not in ("late-rank", "slow-host", None):
             return ""

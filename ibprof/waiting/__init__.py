@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Waiting and transfer inside MPI calls, from calls that all ranks sample; and late ranks."""
+"""Waiting and transfer inside MPI calls, from sampled calls; and late ranks."""

@@ -187,14 +187,15 @@ def split_each(calls: SplitCalls) -> tuple[Floats, Floats, Floats]:
 def share_times(run: Profile, calls: SplitCalls) -> WaitShares:
     """Return the parts of each row of a profile's times, from the row's sampled calls.
 
-    The longest calls of a rank, and large messages among small ones, are all sampled, so their times are summed. In the
-    rest of the row's time, the fraction of waiting is assumed to be that of all other samples (ratio estimate). The
-    variance assumes that calls were chosen independently with probability 1 / weight. If only a fraction of a call's
-    messages was sampled (thinning), the variance assumes that groups of messages were chosen, and that each group has
-    at most this fraction of the messages. Unsampled calls add an error of 1 / (n + 2) of their time, where n is the
-    effective sample size. A call is an outlier if it lasts more than `LONG_OF_A_ROW` times the mean and would represent
-    more than `MOST_OF_A_ROW` of the row's time; an outlier represents only itself. If samples represent much less time
-    than the row has, the samples missed the row's long calls, and the remaining time is unsplit.
+    A rank's longest calls are all sampled, and so are large messages in rows where small messages are thinned: the
+    times of these calls are summed. In the rest of the row's time, the fraction of waiting is assumed to be that of all
+    other samples (ratio estimate). The variance assumes that calls were chosen independently with probability 1 /
+    weight. If only a fraction of a call's messages was sampled (thinning), the variance assumes that groups of messages
+    were chosen, and that each group has at most this fraction of the messages. Unsampled calls add an error of 1 / (n +
+    2) of their time, where n is the effective sample size. A call is an outlier if it lasts more than `LONG_OF_A_ROW`
+    times the mean and would represent more than `MOST_OF_A_ROW` of the row's time; an outlier represents only itself.
+    If samples represent much less time than the row has, the samples missed the row's long calls, and the remaining
+    time is unsplit.
     Source: Cochran, Sampling Techniques, 3rd edition, section 6.4; Kish, Survey Sampling, section 8.2.
     """
     times = run.times
@@ -509,7 +510,7 @@ class HostPair:
 def measure_pairs(
     run: Profile, matched: MatchedSamples, clocks: HostClocks, clock_of: Integers
 ) -> tuple[HostPair, ...]:
-    """Return the `MOST_PAIRS` pairs of hosts with most messages that have a rate or a latency; `via` is empty.
+    """Return the `MOST_PAIRS` pairs of hosts with most messages, among pairs with a rate or a latency; `via` is empty.
 
     Args:
         clocks, clock_of: result of `compare_clocks`.

@@ -356,7 +356,7 @@ def _find_needed(matched: MatchedSamples, shapes: Integers, start: Integers) -> 
 
 
 def _pair_with_sources(matched: MatchedSamples, chosen: Integers) -> tuple[Integers, Integers]:
-    """Return pairs of rows: a chosen row of a collective, and the row of one of its sources in the same collective."""
+    """Return pairs of rows of one collective: a chosen row, and the row of a rank that sends to the first."""
     rows, sources = matched.collectives, matched.sources
     nothing = np.zeros(0, np.int64)
     if not len(chosen) or not len(sources.rank):
