@@ -18,7 +18,7 @@ from pathlib import Path
 
 CSRC = Path(__file__).resolve().parent.parent / "csrc"
 FOLDERS = (CSRC, CSRC / "include", CSRC / "preload", CSRC / "kernels", CSRC / "tests")
-# A room is a folder or file, named by the beginning of its path. In a < b | c, b and c may use a, but not each other.
+# A room is named by the beginning of its files' paths. In a < b | c, rooms b and c may use a, but not each other.
 RECORDER = """include < preload/mpi.def < preload/platform < preload/python < preload/recording < preload/libmpi
     < preload/counting < preload/sources/source
     < preload/sources/openmpi | preload/sources/mpich | preload/sources/verbs

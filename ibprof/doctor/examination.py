@@ -142,7 +142,7 @@ def _is_mlx5(device: Path) -> bool:
 
 
 def _takes_seen_transports(chosen: str) -> bool:
-    """Return whether UCX is limited to transports that post all messages by verbs."""
+    """Return whether UCX is limited to transports that post messages by verbs or stay within a host."""
     words = [word for word in chosen.split(",") if word]
     return bool(words) and all(word.endswith("_verbs") or word in _WITHIN_A_HOST for word in words)
 

@@ -219,7 +219,7 @@ def describe_incomplete(run: Profile) -> str:
 
 
 def describe_run_losses(run: Profile) -> Iterator[str]:
-    """Yield a sentence on ranks with lost data, and one on each large loss of ranks or bytes."""
+    """Yield a sentence on incomplete ranks, and one on each large loss of ranks or bytes."""
     yield from filter(None, (describe_incomplete(run),))
     yield from describe_losses(account_for_run(run), complete=False)
 

@@ -59,8 +59,8 @@ class EventOrders:
     Attributes:
         first, second: int64, indices of the events' clocks.
         first_ns, second_ns: int64, times of the events by their clocks.
-        is_certain: bool; False if the order of the two events may be wrong. At least one uncertain order of two clocks
-            in one direction is assumed to be right in each part of the run.
+        is_certain: bool; False if the order of the two events may be wrong. For two clocks and one direction, at least
+            one uncertain order in each part of the run is assumed to be right.
     """
 
     first: Integers
