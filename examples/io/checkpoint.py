@@ -18,7 +18,7 @@ from pathlib import Path
 
 
 def isolate(leaves: int, width: int, servers: int) -> list[int]:
-    """Return the servers' hosts: all hosts of as few leaves as possible, at equal distances from leaf to leaf."""
+    """Return the servers' hosts: all hosts of as few leaves as possible; these leaves are equally spaced."""
     needed = -(-servers // width)
     chosen = [(part + 1) * leaves // needed - 1 for part in range(needed)]
     return [leaf * width + host for leaf in chosen for host in range(width)][:servers]

@@ -124,8 +124,8 @@ def match_samples(collectives: CollectiveSamples, messages: MessageSamples) -> M
 def _complete_sources(rows: MessageSamples) -> MessageSamples:
     """Return the rows of ranks whose sources are all in `rows`.
 
-    A rank's sources are complete if one of its rows has the rank itself as source, and if `number` in its first row
-    (how many sources it has) is 0 (unknown) or equals the number of its rows.
+    A rank's sources are complete if one of its rows has the rank itself as source. The `number` of its first row, which
+    counts the sources, must also be 0 (unknown) or the number of its rows.
     """
     order = np.lexsort((rows.rank, rows.communicator))
     rows = take_rows(rows, order)
