@@ -16,8 +16,8 @@
 
 static void set_contexts(void)
 {
-    /* Only the long path checks whether periodic tasks are due. With ibp_labels_sends, sends take the long path only
-     * while contexts are closed (counting/contexts.h). Therefore periodic tasks keep contexts closed. */
+    /* Only the long path checks whether periodic tasks are due. If ibp_labels_sends is true, sends take the long path
+     * only while contexts are closed (counting/contexts.h). So while there are periodic tasks, contexts stay closed. */
     const bool is_detour = ibp_periodic && ibp_labels_sends;
 
     ibp_contexts_set(ibp_is_active() && ibp_counting && !ibp_threads_multiple && !is_detour ? ibp_mpi.world : 0);

@@ -83,8 +83,8 @@ extern IBP_INTERNAL const struct ibp_source_operations ibp_no_source;
 /* The attached source; NULL while nothing is recorded. */
 extern const struct ibp_source_operations *ibp_source;
 
-/* The source is not verified yet, because the message to this process bypassed it. ibprof therefore compares the first
- * messages to other processes with the arguments of the calls that send them. */
+/* The source is not verified yet, because the test message that this process sent to itself bypassed it. ibprof
+ * therefore compares the first messages to other processes with the arguments of the calls that send them. */
 extern IBP_INTERNAL bool ibp_source_unproved;
 
 /* Why ibprof does not see the messages of this rank; empty if ibprof sees the messages. */

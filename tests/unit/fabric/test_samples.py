@@ -186,7 +186,7 @@ def test_switches_that_the_dump_lacks_are_counted() -> None:
 
 
 def test_all_to_all_makes_the_known_number_of_traversals() -> None:
-    """Switches send a byte once to 17 hosts of the same leaf, 3 times to 306 of the pod, 5 times to 972 others."""
+    """A byte passes 1 switch to 17 hosts (same leaf), 3 switches to 306 hosts (same pod), and 5 to 972 other hosts."""
     subnet = load_sample("xgft3-1296", IBDIAGNET)
     loads = all_to_all(subnet)
     traversals = int(loads.bytes[subnet.fabric.node_kind[subnet.fabric.link_node] == NodeKind.SWITCH].sum())

@@ -123,7 +123,7 @@ def _forget_impossible(path: Path, delays: Delays) -> None:
             impossible: npt.NDArray[np.bool_] = np.isinf(cube) | (cube < 0)
             found, first = np.count_nonzero(impossible), tuple(np.argwhere(impossible)[0].tolist())
             _log.warning(
-                "%s: %d values of the %s cannot be times and count as not measured, such as %s at %s",
+                "%s: %d values of the %s are not valid times, such as %s at %s; they count as not measured",
                 path, found, name, quote_found(str(cube[first])), first,
             )  # fmt: skip
             cube[impossible] = np.nan

@@ -175,7 +175,7 @@ def _judge(latency: Latency, simulation: Simulation, all_of: bool, effort: Effor
 
 
 class Rounds:
-    """Measurement over whole rounds of a recorded run, of the run's messages or of another job's messages.
+    """Measures the messages of a recorded run, or of another job, over whole rounds of the recorded run.
 
     A message of the recorded run belongs to the round of its recorded time, even if the message starts late. A message
     of another job belongs to the round in which the message starts.
@@ -225,8 +225,8 @@ class Rounds:
 
     def _has_warmed_up(self) -> bool:
         """Return True if the warm-up has ended. Each client of another job must have completed `Effort.background`
-        messages; fewer if its limit or its round has fewer messages. The clients of the measured job must have
-        completed, on average, the messages that `Effort` leaves out.
+        messages; fewer if its limit or its round has fewer messages. On average, a client of the measured job must
+        have completed the first messages, which `Effort` does not measure.
         """
         steps, effort = self._simulation.look_at_clients().steps, self._effort
         left_out = 0 if self._ends else effort.left_out(0)

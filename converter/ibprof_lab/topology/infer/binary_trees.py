@@ -306,7 +306,7 @@ def _fit_binary(child: Integers, delays: Floats, weight: Floats) -> tuple[float,
     """Fit all edges of a binary tree at once.
 
     The delay of hosts i and j is d_i + d_j - 2 d(k): d is the distance from the root, and k the lowest common node. The
-    delay is linear in the unknowns, the hosts' d and one height -2 d(k) per node.
+    delay is linear in the unknowns. The unknowns are d of each host, and a height for each node: -2 d(k).
 
     Returns:
         The weighted sum of squared residuals, and the tree with the fitted heights.

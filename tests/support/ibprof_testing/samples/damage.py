@@ -152,7 +152,7 @@ PLANES = 4
 
 
 def copy_to_planes(right: ListedFabric, folder: Path) -> ListedFabric:
-    """Return an XDR fabric: four planes, each with all switches and cables, that share the adapters.
+    """Return an XDR fabric: each of four planes has a copy of the switches and cables; the planes share the adapters.
 
     Args:
         right: the fabric of one plane. Adapters have one port.
