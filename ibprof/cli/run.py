@@ -2,8 +2,7 @@
 """`ibprof run`: run a command and record its MPI traffic; its output and exit status do not change.
 
 The command is a child process with the same input and output, and gets this process's signals. Inside a job, as in
-`mpirun ibprof run -- ./app`, the command replaces this process. `watch_loads` reports whether a process of this host
-loads a library: the kernel reports each process that opens the library's file.
+`mpirun ibprof run -- ./app`, the command replaces this process.
 """
 
 from __future__ import annotations

@@ -80,7 +80,7 @@ Names with a version come first, because a file without a version in its name ma
 
 _SECONDS = 60
 
-# The program of a one-process job, in Python, so that no compiler is needed. It calls MPI_Init as compiled programs do.
+# The program of a one-process job, in Python, so that no compiler is needed.
 _BY_LIBRARY = """
 import ctypes, sys
 ctypes.CDLL(sys.argv[2], ctypes.RTLD_GLOBAL)

@@ -116,8 +116,8 @@ def build_matrix(run: Profile, by: str = "rank", selection: Selection = Selectio
     notes = _note_left_out(run, selection)
     sources = np.unique(counters.source[chosen & (counters.source != Source.NCCL)])
     if len(sources) > 1:
-        # Two sources count the same bytes, at different layers. Keep the source nearest to the MPI calls, which knows
-        # ranks and operations, and NCCL's source, since MPI does not carry NCCL's bytes.
+        # Of sources that count the same bytes, keep the source nearest to the MPI calls, which knows ranks and
+        # operations. Keep NCCL's source too: NCCL's bytes do not pass through MPI.
         chosen &= (counters.source == sources[0]) | (counters.source == Source.NCCL)
         notes.append(
             f"several sources counted the same bytes: the matrix has the bytes measured in {Source(sources[0]).layer}"

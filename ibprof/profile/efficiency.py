@@ -71,7 +71,7 @@ class Efficiencies:
 def find_efficiencies(run: Profile) -> Efficiencies:
     """Return parallel efficiency, load balance and communication efficiency of a run and of its regions.
 
-    Only durations by a rank's own clock are used. Clocks of different hosts are never compared.
+    Clocks of different hosts are never compared.
     """
     ranks = [rank for rank in run.ranks if rank.rank < run.world_size]
     if not ranks or not all(rank.has_times for rank in ranks):

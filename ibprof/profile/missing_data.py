@@ -104,8 +104,8 @@ def choose_sent(run: Profile) -> npt.NDArray[np.bool_]:
     chosen: npt.NDArray[np.bool_] = (counters.kind == Kind.USER) & (counters.direction != Direction.RECEIVED)
     of_nccl = counters.source == Source.NCCL
     sources = np.flatnonzero(np.bincount(counters.source[chosen & (counters.bytes > 0) & ~of_nccl]))
-    # Two sources can count the same bytes, at different layers. Keep the source nearest to the MPI calls, which knows
-    # the operations, and NCCL's source, since NCCL's bytes do not pass through MPI.
+    # Of sources that count the same bytes, keep the source nearest to the MPI calls, which knows the operations. Keep
+    # NCCL's source too: NCCL's bytes do not pass through MPI.
     return chosen & ((counters.source == sources[0]) | of_nccl) if len(sources) else chosen
 
 

@@ -535,8 +535,7 @@ class CollectiveSamples(CallSamples):
 
     A collective that all `size` members sampled represents 2^level collectives, where level is the largest level of the
     collective's rows. A collective without the row of a member must be left out. `number` counts the collectives on the
-    communicator. `bytes` are the bytes of the call's arguments as in `Demands`; 0 where unknown. Each rank also
-    keeps its longest collectives; each of them represents only itself.
+    communicator. `bytes` are the bytes of the call's arguments as in `Demands`; 0 where unknown.
 
     Attributes:
         size: uint32, number of processes in the communicator.

@@ -217,7 +217,7 @@ def find_least(operation: str, demands: Demands, rows: Indices, units: Units) ->
     for group, members in units.members.items():
         chosen = table.partner == np.uint64(group)
         if chosen.any():
-            # Sum a rank's rows: it has a row for each region and site.
+            # Sum a rank's rows over regions and sites.
             found, place = np.unique(table.rank[chosen], return_inverse=True)
             asked = np.zeros(len(found), np.uint64)
             np.add.at(asked, place.ravel(), table.bytes[chosen])
@@ -242,7 +242,7 @@ def _least_with_root(rows: _Rows, units: Units, *, is_tree: bool) -> int:
     known, partner = known[apart], partner[apart]
     if not is_tree:
         return sum_exactly(rows.bytes[known])
-    # Sum the rows of a rank and its root: a rank has a row for each region and site.
+    # Sum the rows of a rank and its root over regions and sites.
     ranks = len(units.of_rank)
     pair, place = np.unique(partner * ranks + rows.rank[known], return_inverse=True)
     of_pair = np.zeros(len(pair), np.uint64)

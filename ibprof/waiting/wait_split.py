@@ -54,10 +54,10 @@ A larger excess is unsplit, if it is above `LITTLE_OF_A_CALL` of the row's time.
 """
 
 MOST_OF_A_ROW = 0.25
-"""A sampled call is an outlier only if its weight times its duration is above this share of the row's time."""
+"""A sampled call is an outlier only if it would represent more than this share of the row's time."""
 
 LONG_OF_A_ROW = 8
-"""A sampled call is an outlier only if its time is above this multiple of the mean time of the row's calls."""
+"""A sampled call is an outlier only if it takes more than this multiple of the mean time of the row's calls."""
 
 LITTLE_OF_A_CALL = 0.1
 """Largest uncertain share of a call's time that counts as an error of waiting, not as unsplit time."""
@@ -192,10 +192,9 @@ def share_times(run: Profile, calls: SplitCalls) -> WaitShares:
     other samples (ratio estimate). The variance assumes that calls were chosen independently with probability 1 /
     weight. If only a fraction of a call's messages was sampled (thinning), the variance assumes that groups of messages
     were chosen, and that each group has at most this fraction of the messages. Unsampled calls add an error of 1 / (n +
-    2) of their time, where n is the effective sample size. A call is an outlier if it lasts more than `LONG_OF_A_ROW`
-    times the mean and would represent more than `MOST_OF_A_ROW` of the row's time; an outlier represents only itself.
-    If samples represent much less time than the row has, the samples missed the row's long calls, and the remaining
-    time is unsplit.
+    2) of their time, where n is the effective sample size. An outlier (`LONG_OF_A_ROW`, `MOST_OF_A_ROW`) represents
+    only itself. If samples represent much less time than the row has, the samples missed the row's long calls, and the
+    remaining time is unsplit.
     Source: Cochran, Sampling Techniques, 3rd edition, section 6.4; Kish, Survey Sampling, section 8.2.
     """
     times = run.times

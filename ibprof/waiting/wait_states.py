@@ -295,7 +295,6 @@ def _need_of_collectives(
         least = np.where(for_all, np.clip(first_ns - enter, zero, stay), least)
         most = np.where(for_all, np.clip(last_ns - enter, zero, stay), most)
         between = np.where(for_all, last_ns - first_ns, between)
-    # In neighbourhood collectives, a member waits for the last of its sources.
     member, source = _pair_with_sources(matched, np.flatnonzero(shapes == Shape.NEIGHBOURS))
     has_sources = np.zeros(len(stay), np.bool_)
     if len(member):
