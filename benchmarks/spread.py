@@ -129,7 +129,7 @@ def time_kernels(name: str, subnet: Subnet, runs: int) -> None:
     show(two, f"loads of a matrix of equal entries, two threads ({one / two:.2f} times as fast)")
     loads = spread_matrix(routes, lids, lids, matrix)
     of_switches = subnet.fabric.node_kind[subnet.fabric.link_node] == NodeKind.SWITCH
-    print(f"  {int(loads.bytes[of_switches].sum())} hops from switches, summed over all pairs")
+    print(f"  {int(loads.bytes[of_switches].sum())} hops that start at a switch, summed over all pairs")
     if count < 2000:
         source, destination = np.repeat(lids, count), np.tile(lids, count)
         nothing = np.zeros(len(source), np.int32)

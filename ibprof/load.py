@@ -54,7 +54,7 @@ def look_into(folder: Path) -> Path:
     if not folder.is_dir():
         return folder
 
-    from ibprof.recording.folder_runs import SUFFIX as RECORDING_SUFFIX  # noqa: PLC0415  (as above)
+    from ibprof.recording.folder_runs import SUFFIX as RECORDING_SUFFIX  # noqa: PLC0415  (slow to import)
     from ibprof.recording.folder_runs import newest_archive  # noqa: PLC0415
 
     if not any(each.is_file() for each in folder.glob(f"*{RECORDING_SUFFIX}")):

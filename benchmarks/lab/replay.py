@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Compare predicted times of recorded jobs with measured times on a routed network of namespaces.
+"""Compare predicted times of recorded jobs with measured times on a routed network of Linux namespaces.
 
 python benchmarks/lab/replay.py -o FOLDER [JOB ...]       (as root)
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Compare predicted run times with runs of 2 to 32 ranks on a routed network of namespaces.
+"""Compare predicted run times with runs of 2 to 32 ranks on a routed network of Linux namespaces.
 
 python benchmarks/lab/scaling.py -o FOLDER [--only KIND]    (as root)
 

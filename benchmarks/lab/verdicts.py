@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Record jobs with planted causes on routed networks of namespaces, and count correct verdicts.
+"""Record jobs with planted causes on routed networks of Linux namespaces, and count correct verdicts.
 
 python benchmarks/lab/verdicts.py -o FOLDER [--seed N] [WORD ...]       (as root)
 

@@ -55,7 +55,7 @@ def write_archive(run: Profile, path: Path, progress: Progress | None = None) ->
         InputError: a file that is no archive is at the path, or the path cannot be written.
     """
     from ibprof.archive.archive_writer import write_files  # noqa: PLC0415  (its kernels are slow to load)
-    from ibprof.native.libraries import Otf2Error  # noqa: PLC0415  (as above)
+    from ibprof.native.libraries import Otf2Error  # noqa: PLC0415
 
     if path.suffix != SUFFIX or not path.stem:
         raise UsageError(f"{path}: an OTF2 archive needs a name that ends with {SUFFIX}")
@@ -97,8 +97,8 @@ def read_archive(path: Path) -> Profile:
     """
     if not is_archive(path):
         raise InputError(path, None, "an OTF2 archive", "something else" if path.exists() else "nothing")
-    from ibprof.archive.archive_reader import read_trace  # noqa: PLC0415  (as above)
-    from ibprof.native.libraries import Otf2Error  # noqa: PLC0415  (as above)
+    from ibprof.archive.archive_reader import read_trace  # noqa: PLC0415  (its kernels are slow to load)
+    from ibprof.native.libraries import Otf2Error  # noqa: PLC0415
 
     try:
         run, samples = read_trace(path)
@@ -166,8 +166,8 @@ def _is_archive_of(path: Path, run: Profile) -> bool:
     """Return whether an archive is of the same run, with the same job and command, and at least one common process."""
     if not is_archive(path):
         return False
-    from ibprof.archive.archive_reader import read_origin  # noqa: PLC0415  (as above)
-    from ibprof.native.libraries import Otf2Error  # noqa: PLC0415  (as above)
+    from ibprof.archive.archive_reader import read_origin  # noqa: PLC0415  (its kernels are slow to load)
+    from ibprof.native.libraries import Otf2Error  # noqa: PLC0415
 
     try:
         found = read_origin(path)

@@ -106,7 +106,7 @@ def _warn(error: InputError) -> None:
 
 def _write(listed: ListedRun, output: Path | None) -> dict[str, Any]:
     """Write the archive of a run, and return a description of the archive for JSON."""
-    from ibprof.archive.otf2_archive import claim_path, write_archive  # noqa: PLC0415  (as above)
+    from ibprof.archive.otf2_archive import claim_path, write_archive  # noqa: PLC0415  (slow to import)
     from ibprof.profile.missing_data import account_for_run, accounts_as_json, describe_gaps, describe_losses  # noqa: PLC0415
     from ibprof.recording.folder_runs import archive_path_of  # noqa: PLC0415
     from ibprof.recording.recording_reader import merge_run  # noqa: PLC0415

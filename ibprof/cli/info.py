@@ -59,7 +59,7 @@ def main(argv: Sequence[str] | None) -> None:
 
 
 def _print_text(summary: dict[str, Any], *, all_marks: bool) -> None:
-    from ibprof.profile.profile_data import Source  # noqa: PLC0415  (as above)
+    from ibprof.profile.profile_data import Source  # noqa: PLC0415  (slow to import)
     from ibprof.profile.scheduler_job import SchedulerJob  # noqa: PLC0415
 
     hosts = summary["hosts"]
@@ -182,7 +182,7 @@ def _check_rows(host: dict[str, Any]) -> Iterable[tuple[str, ...]]:
 
 
 def _host_rows(host: dict[str, Any]) -> Iterable[tuple[str, ...]]:
-    from ibprof.profile.missing_data import format_ranks  # noqa: PLC0415  (as above)
+    from ibprof.profile.missing_data import format_ranks  # noqa: PLC0415  (slow to import)
 
     ranks = format_ranks(host["ranks"])
     if not host["ports"]:

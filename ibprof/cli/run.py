@@ -238,7 +238,7 @@ def _make_profiles(recordings: Sequence[Path], name: str, fabric: Sequence[str])
 
     Without recorded jobs, no lines are returned.
     """
-    from ibprof.archive.otf2_archive import claim_path, write_archive  # noqa: PLC0415  (as above)
+    from ibprof.archive.otf2_archive import claim_path, write_archive  # noqa: PLC0415  (slow to import)
     from ibprof.profile.missing_data import describe_gaps  # noqa: PLC0415
     from ibprof.profile.profile_summary import describe_briefly  # noqa: PLC0415
     from ibprof.profile.unaccounted import summarize_unaccounted  # noqa: PLC0415

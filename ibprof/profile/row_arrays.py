@@ -33,7 +33,7 @@ class RowArrays:
     __slots__ = ()
 
     def __post_init__(self) -> None:
-        site, rows = getattr(self, "site", None), len(getattr(self, "rank"))  # noqa: B009 (all row classes have `rank`)
+        site, rows = getattr(self, "site", None), len(getattr(self, "rank"))  # noqa: B009 (only subclasses have `rank`)
         if site is not None and not len(site) and rows:
             object.__setattr__(self, "site", np.zeros(rows, np.int32))
 

@@ -118,11 +118,11 @@ def resolve_sites(recorded: Sequence[Site], began_ns: int | None = None) -> tupl
         began_ns: start of the run in Unix time; None if unknown.
 
     Returns:
-        The sites, in the order of `recorded`; and a sentence for each object with sites but without lines.
+        The sites, in the order of `recorded`; and a sentence for each object with sites but without source lines.
     """
     bare = dict.fromkeys(each for site in recorded for each in (replace(site, callers=()), *site.callers))
     places, notes = _resolve_places(tuple(bare), began_ns)
-    # With recorded callers, a function that contains the call after inlining becomes a caller too.
+    # If the recording has callers, functions into which a site's function was inlined become callers too.
     inlined = any(site.callers for site in recorded)
     frames = dict.fromkeys(frame for place in places.values() for frame in (place.site.inlined_in if inlined else ()))
     locations = [
@@ -150,7 +150,7 @@ def resolve_sites(recorded: Sequence[Site], began_ns: int | None = None) -> tupl
 
 
 def _resolve_places(bare: Sequence[Site], began_ns: int | None) -> tuple[dict[Site, _Place], tuple[str, ...]]:
-    """Return line and name of each site without callers, and a sentence for each object without lines."""
+    """Return source line and name of each site without callers, and a sentence for each object without source lines."""
     of_object: dict[tuple[str, str], list[Site]] = {}
     for site in bare:
         if site.address:

@@ -169,13 +169,13 @@ class ObjectAddresses:
 
 @dataclass(frozen=True, slots=True)
 class ResolvedAddresses:
-    """Functions and lines at the addresses of an object.
+    """Functions and source lines at the addresses of an object.
 
     Attributes:
         frames: frames of each address: a function, then the functions that it was inlined into, innermost first. None
             without debug information.
         symbols: symbol of each address, from the symbol table; None if no symbol covers the address.
-        note: reason for missing lines; empty if all addresses have lines.
+        note: reason for missing source lines; empty if all addresses have source lines.
     """
 
     frames: tuple[tuple[Frame, ...], ...]
@@ -203,7 +203,7 @@ class Limits:
 
 
 def resolve_objects(objects: Sequence[ObjectAddresses], limits: Limits | None = None) -> list[ResolvedAddresses]:
-    """Find the functions and lines at each object's addresses. A failure is stated in a note, and raises no error.
+    """Find functions and source lines at each object's addresses. A failure is stated in a note, and raises no error.
 
     A child process reads the files. If a damaged file ends the child, a new child continues with the next object.
     """

@@ -134,7 +134,7 @@ def read_lines(file: ElfFile, addresses: Sequence[int], symbols: Sequence[Symbol
     symbol.
 
     Raises:
-        MissingToolError: the library that reads lines is not built, or cannot be loaded.
+        MissingToolError: the library that reads source lines is not built, or cannot be loaded.
         ValueError: the debug information is damaged.
     """
     frames: list[list[Frame]] = [[] for _ in addresses]
@@ -152,7 +152,7 @@ def read_lines(file: ElfFile, addresses: Sequence[int], symbols: Sequence[Symbol
     try:
         find_lines = ctypes.CDLL(str(find_lines_library())).ibp_find_lines
     except OSError as error:
-        raise MissingToolError(f"the library that reads lines cannot be loaded: {error}") from error
+        raise MissingToolError(f"the library that reads source lines cannot be loaded: {error}") from error
     if find_lines(os.fsencode(os.path.realpath(file.path)), given, ctypes.c_size_t(len(addresses)), found, message):
         raise ValueError(_text(message.value))
     # Return no frames for an address with line 0: the compiler stated no line for this code.

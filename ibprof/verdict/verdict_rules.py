@@ -465,8 +465,7 @@ class _Judge:
         return f"{share:.0%} of {self._time} is not split, {much} in {name_call(operation)}{at}: {reason}."
 
     def _say_place_of_transfer(self) -> str:
-        """Return text on the call and line with most transfer; empty if less than `LITTLE_MPI` of all transfer is
-        there."""
+        """Return text on the call site with most transfer; empty if it has less than `LITTLE_MPI` of all transfer."""
         measured = self._times.measured if self._times else None
         places = self._find_transfer(measured) if measured else []
         if not measured or not places or places[0][0] < LITTLE_MPI * measured.total().transfer_s:

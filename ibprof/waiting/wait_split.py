@@ -284,7 +284,7 @@ def _find_rows(times: RowArrays, calls: SplitCalls) -> npt.NDArray[np.int64]:
     names = ("rank", "region", "operation", "site")
     columns = [np.concatenate([getattr(times, name), getattr(calls, name)]).astype(np.int64) for name in names]
     _, group = _group_equal(columns)
-    rows = len(getattr(times, "rank"))  # noqa: B009 (all row classes have `rank`)
+    rows = len(getattr(times, "rank"))  # noqa: B009 (only subclasses have `rank`)
     row_of_group = np.full(int(group.max(initial=-1)) + 1, -1, np.int64)
     row_of_group[group[:rows]] = np.arange(rows)
     return row_of_group[group[rows:]]

@@ -25,7 +25,7 @@ USUAL = {"routing": "static", "server_placement": "isolated", "job_placement": "
 def choose_machine(means: Rows) -> tuple[list[Row], str, list[str]]:
     """Return the rows of the machine with the most rows, this machine's name, and the names of the other machines.
 
-    The column `has_fewer_seeds` is true in rows with fewer seeds than another row.
+    The column `has_fewer_seeds` is true in rows that have seeds, but fewer than another row.
     """
     of_machine = Counter(tuple(row.get(column) for column in _MACHINE) for row in means)
     if not of_machine:

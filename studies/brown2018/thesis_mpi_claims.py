@@ -44,7 +44,7 @@ def elevated() -> Verdict:
 
 
 def congests_itself() -> Verdict:
-    """Compare MPI alone at its longest interval with MPI alone at its shortest interval."""
+    """Compare mean message times of MPI alone at the longest and at the shortest interval between messages."""
     ends = [
         all_there(*(find_alone("mpi", (size, each(INTERVALS[int(size)]))) for each in (max, min)))
         for size in (512 * KB, 4 * MB)

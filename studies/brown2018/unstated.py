@@ -61,19 +61,19 @@ class Inputs:
 
 INPUTS = {
     "usual": Inputs(),
-    "partners drawn": Inputs(drawn=True),
+    "random partners": Inputs(drawn=True),
     "starts together": Inputs(together=True),
-    "partners drawn, starts together": Inputs(drawn=True, together=True),
-    "partners drawn, buffers of 48 KiB": Inputs(drawn=True, lane_bytes=48 * KIB),
-    "partners drawn, buffers of 48 KiB, switches of 200 ns": Inputs(drawn=True, lane_bytes=48 * KIB, switch_ns=200.0),
-    "partners drawn, buffers of 32 KiB": Inputs(drawn=True, lane_bytes=32 * KIB),
-    "partners drawn, packets of 8 KiB": Inputs(drawn=True, packet_bytes=8 * KIB),
+    "random partners, starts together": Inputs(drawn=True, together=True),
+    "random partners, buffers of 48 KiB": Inputs(drawn=True, lane_bytes=48 * KIB),
+    "random partners, buffers of 48 KiB, switches of 200 ns": Inputs(drawn=True, lane_bytes=48 * KIB, switch_ns=200.0),
+    "random partners, buffers of 32 KiB": Inputs(drawn=True, lane_bytes=32 * KIB),
+    "random partners, packets of 8 KiB": Inputs(drawn=True, packet_bytes=8 * KIB),
     "I/O on 25% of the hosts in 6.7": Inputs(throttled=0.25),
     "I/O on 20% of the hosts in 6.7": Inputs(throttled=0.2),
-    "partners drawn, buffers of 48 KiB, switches of 200 ns, I/O on 20% of the hosts in 6.7": Inputs(
+    "random partners, buffers of 48 KiB, switches of 200 ns, I/O on 20% of the hosts in 6.7": Inputs(
         drawn=True, lane_bytes=48 * KIB, switch_ns=200.0, throttled=0.2
     ),
-    "partners drawn, starts together, I/O on 25% of the hosts in 6.7": Inputs(
+    "random partners, starts together, I/O on 25% of the hosts in 6.7": Inputs(
         drawn=True, together=True, throttled=0.25
     ),
     "buffers of 48 KiB": Inputs(lane_bytes=48 * KIB),

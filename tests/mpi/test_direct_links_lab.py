@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A direct link that delays do not show is found by filling the equally long path with traffic, between namespaces."""
+"""Traffic on a path of two links shows whether an equally long direct link exists; hosts are network namespaces."""
 
 from __future__ import annotations
 

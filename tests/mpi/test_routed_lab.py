@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A routed network of namespaces: predicted loads equal the interfaces' counters, and advice makes the job faster."""
+"""On routed Linux namespaces, predicted loads equal the interfaces' counters, and advice makes the job faster."""
 
 from __future__ import annotations
 

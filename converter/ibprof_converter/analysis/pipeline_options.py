@@ -36,7 +36,7 @@ def no_progress(_stage: str) -> None:
 
 
 def _choose_all_rows() -> RowChoice:
-    from ibprof.profile.profile_rows import RowChoice  # noqa: PLC0415  (as above)
+    from ibprof.profile.profile_rows import RowChoice  # noqa: PLC0415  (slow to import)
 
     return RowChoice()
 
@@ -84,7 +84,7 @@ class FabricOptions:
 
     def find_rails(self) -> list[RailFiles]:
         """Return the files of each rail."""
-        from ibprof_converter.routing.rail_files import find_rails  # noqa: PLC0415  (as above)
+        from ibprof_converter.routing.rail_files import find_rails  # noqa: PLC0415  (slow to import)
 
         return find_rails(self.names, self.tables, self.name_map)
 
@@ -169,7 +169,7 @@ def split_names(names: Sequence[str]) -> tuple[tuple[str, ...], tuple[str, ...]]
     Raises:
         UsageError: traffic comes first and a fabric last.
     """
-    from ibprof_converter.routing.rail_files import has_links  # noqa: PLC0415  (as above)
+    from ibprof_converter.routing.rail_files import has_links  # noqa: PLC0415  (slow to import)
     from ibprof_converter.routing.synthetic.spec import is_synthetic  # noqa: PLC0415
     from ibprof_converter.traffic.traffic_reader import is_traffic  # noqa: PLC0415
 
@@ -186,7 +186,7 @@ def split_names(names: Sequence[str]) -> tuple[tuple[str, ...], tuple[str, ...]]
 
 def _join_inspector_files(names: Sequence[str]) -> tuple[str, ...]:
     """Replace the files of NCCL Inspector, one per process, by their folder, which is the traffic of one job."""
-    from ibprof_converter.traffic.nccl_inspector import is_inspector_file  # noqa: PLC0415  (as above)
+    from ibprof_converter.traffic.nccl_inspector import is_inspector_file  # noqa: PLC0415  (slow to import)
 
     if len(names) < 2:
         return tuple(names)

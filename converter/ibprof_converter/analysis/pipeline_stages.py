@@ -265,7 +265,7 @@ def judge_loads(
         rank_by: one of `RANKINGS`.
     """
     # The diagnosis imports many modules, which callers without a verdict do not need.
-    from ibprof_converter.hotspots.link_report import judge_job, report_on_links  # noqa: PLC0415  (as above)
+    from ibprof_converter.hotspots.link_report import judge_job, report_on_links  # noqa: PLC0415  (slow to import)
 
     fabric, traffic, demand = loads.fabric, loads.traffic, loads.demand
     links = report_on_links(
@@ -295,7 +295,7 @@ def _time_regions(loads: FabricLoads) -> Mapping[str, float] | None:
     if no link's speed is known. The result is also None for adaptive routing, since loads of a region are not
     estimated.
     """
-    from ibprof_converter.hotspots.link_report import DIAGNOSED_FLOWS  # noqa: PLC0415  (as above)
+    from ibprof_converter.hotspots.link_report import DIAGNOSED_FLOWS  # noqa: PLC0415  (slow to import)
 
     traffic = loads.traffic
     if traffic is None or loads.demand is None or loads.judging_bounds:

@@ -53,7 +53,7 @@ def _build_compare(arguments: argparse.Namespace) -> Callable[[], None]:
 
 
 def _build_write(arguments: argparse.Namespace) -> Callable[[], None]:
-    from ibprof_converter.analysis.engine_comparison import write_rule_tables  # noqa: PLC0415  (as above)
+    from ibprof_converter.analysis.engine_comparison import write_rule_tables  # noqa: PLC0415  (slow to import)
 
     links, rule, output = arguments.links, arguments.rule, arguments.output
 

@@ -288,7 +288,7 @@ def _ingest(
 
 
 def _summarise(profile: Path, fabrics: Path | None) -> None:
-    from ibprof_converter.site.fabric_days import FabricCalendar  # noqa: PLC0415  (as above)
+    from ibprof_converter.site.fabric_days import FabricCalendar  # noqa: PLC0415  (slow to import)
     from ibprof_converter.site.job_ingest import read_summary  # noqa: PLC0415
     from ibprof_converter.site.job_summary import write_line  # noqa: PLC0415
 
@@ -298,7 +298,7 @@ def _summarise(profile: Path, fabrics: Path | None) -> None:
 def _add_fabric_of_day(
     store: Path, names: Sequence[str], fdbs: Sequence[str], routes: str | None, first: date | None
 ) -> None:
-    from ibprof_converter.analysis.pipeline_options import FabricOptions  # noqa: PLC0415  (as above)
+    from ibprof_converter.analysis.pipeline_options import FabricOptions  # noqa: PLC0415  (slow to import)
     from ibprof_converter.site.fabric_days import add_fabric  # noqa: PLC0415
     from ibprof_converter.site.job_store import JobStore, today  # noqa: PLC0415
 
@@ -308,21 +308,21 @@ def _add_fabric_of_day(
 
 
 def _list_changes(store: Path, as_json: bool) -> None:
-    from ibprof_converter.site.fabric_days import compare_fabrics  # noqa: PLC0415  (as above)
+    from ibprof_converter.site.fabric_days import compare_fabrics  # noqa: PLC0415  (slow to import)
     from ibprof_converter.site.job_store import JobStore  # noqa: PLC0415
 
     _print_rows(map(asdict, compare_fabrics(JobStore(store).folder)), as_json)
 
 
 def _answer(store: Path, as_json: bool, method: str, values: Mapping[str, Any]) -> None:
-    from ibprof_converter.site.job_store import JobStore  # noqa: PLC0415  (as above)
+    from ibprof_converter.site.job_store import JobStore  # noqa: PLC0415  (slow to import)
     from ibprof_converter.site.site_queries import SiteQueries  # noqa: PLC0415
 
     _print_rows(getattr(SiteQueries(JobStore(store)), method)(**values), as_json)
 
 
 def _explain(store: Path, before: Path, after: Path, first: datetime, last: datetime, top: int, as_json: bool) -> None:
-    from ibprof_converter.site.day_network import subtract_counted  # noqa: PLC0415  (as above)
+    from ibprof_converter.site.day_network import subtract_counted  # noqa: PLC0415  (slow to import)
 
     if last <= first:
         raise UsageError(f"--to: expected a time after {first}, found {last}")
@@ -335,7 +335,7 @@ def _explain(store: Path, before: Path, after: Path, first: datetime, last: date
 def _write_metrics(
     store: Path, output: Path | None, until: datetime | None, minutes: int, jobs: int, links: int
 ) -> None:
-    from ibprof_converter.outputs.atomic_write import write_atomically  # noqa: PLC0415  (as above)
+    from ibprof_converter.outputs.atomic_write import write_atomically  # noqa: PLC0415  (slow to import)
     from ibprof_converter.site.job_store import JobStore, now  # noqa: PLC0415
     from ibprof_converter.site.open_metrics import format_metrics  # noqa: PLC0415
     from ibprof_converter.site.site_queries import SiteQueries  # noqa: PLC0415
@@ -349,20 +349,20 @@ def _write_metrics(
 
 
 def _view_day(store: Path, day: date, output: Path, top: int) -> None:
-    from ibprof_converter.site.day_network import view_day  # noqa: PLC0415  (as above)
+    from ibprof_converter.site.day_network import view_day  # noqa: PLC0415  (slow to import)
     from ibprof_converter.site.job_store import JobStore  # noqa: PLC0415
 
     view_day(JobStore(store), day, top).save(output)
 
 
 def _print_dashboard() -> None:
-    from ibprof_converter.site.open_metrics import DASHBOARD  # noqa: PLC0415  (as above)
+    from ibprof_converter.site.open_metrics import DASHBOARD  # noqa: PLC0415  (slow to import)
 
     sys.stdout.write(DASHBOARD.read_text(encoding="utf-8"))
 
 
 def _expire(store: Path, older_than: int) -> None:
-    from ibprof_converter.site.job_store import JobStore, days_ago  # noqa: PLC0415  (as above)
+    from ibprof_converter.site.job_store import JobStore, days_ago  # noqa: PLC0415  (slow to import)
 
     before = days_ago(older_than)
     gone = JobStore(store).expire(before)
@@ -370,14 +370,14 @@ def _expire(store: Path, older_than: int) -> None:
 
 
 def _share(store: Path, folder: Path) -> None:
-    from ibprof_converter.site.job_store import JobStore, share_jobs  # noqa: PLC0415  (as above)
+    from ibprof_converter.site.job_store import JobStore, share_jobs  # noqa: PLC0415  (slow to import)
 
     jobs = share_jobs(JobStore(store), folder)
     print(f"{sum(jobs.values())} jobs of {len(jobs)} users")
 
 
 def _make_demo(folder: Path, days: int, jobs: int, recorded: int) -> None:
-    from ibprof_converter.site.job_store import today  # noqa: PLC0415  (as above)
+    from ibprof_converter.site.job_store import today  # noqa: PLC0415  (slow to import)
     from ibprof_converter.site.synthetic_jobs import make_store  # noqa: PLC0415
 
     first = today() - timedelta(days=days)
@@ -393,7 +393,7 @@ def _make_demo(folder: Path, days: int, jobs: int, recorded: int) -> None:
 
 def _record_jobs(folder: Path, jobs: int) -> None:
     """Record runs of the demo's program, and add them to a store, each with a random placement on the fabric."""
-    from ibprof.load import load_profile  # noqa: PLC0415  (as above)
+    from ibprof.load import load_profile  # noqa: PLC0415  (slow to import)
     from ibprof_converter.cli.demo import Chain, build_program, copy_program, find_open_mpi  # noqa: PLC0415
     from ibprof_converter.site.fabric_days import FabricCalendar  # noqa: PLC0415
     from ibprof_converter.site.job_store import JobStore, today  # noqa: PLC0415

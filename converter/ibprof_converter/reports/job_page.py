@@ -210,7 +210,10 @@ def _weigh(verdict: Verdict) -> str:
 
 
 def _advise(verdict: Verdict, diagnosis: Diagnosis) -> str:
-    """Return HTML of advice on the program, then each cause with its remedy, or a sentence that nothing was found."""
+    """Return HTML: advice on the program, then each cause with its remedy, or else a sentence.
+
+    If there are no causes, the sentence states that no problem was found in the network.
+    """
     items = [*_advise_balance(verdict), *map(_advise_on, range(len(diagnosis.causes)), diagnosis.causes)]
     listed = f'<ol class="causes">{"".join(items)}</ol>' if items else ""
     if not diagnosis.causes:

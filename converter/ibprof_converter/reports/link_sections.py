@@ -236,7 +236,7 @@ def _list_tried(tried: Sequence[TriedChange]) -> Iterator[str]:
 
 
 def format_verdict(diagnosis: Diagnosis) -> str:
-    """Return the first cause and its evidence in one sentence, or a text that no problem was found."""
+    """Return the first cause with its evidence; without causes, a text that no network problem was found."""
     if not diagnosis.causes:
         return f"no network problem found{name_basis(diagnosis.load_basis)}"
     cause = diagnosis.causes[0]

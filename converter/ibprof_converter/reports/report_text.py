@@ -213,7 +213,7 @@ def print_sections(console: Console, sections: Sequence[Section], head: str = ""
 
 
 def _draw_table(table: Table) -> RichTable:
-    from rich import box  # noqa: PLC0415  (as above)
+    from rich import box  # noqa: PLC0415  (slow to import)
     from rich.table import Table as RichTable  # noqa: PLC0415
 
     shown = RichTable(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False)

@@ -301,7 +301,7 @@ def _find_uid(user: str) -> int | None:
 
 
 def _make_store(store: JobStore, place: Path) -> None:
-    """Make the folders and settings of a user's store; copy the tables of link directions that are missing there."""
+    """Make the folders and settings of a user's store; copy tables of link directions that the user's store lacks."""
     (place / JOBS).mkdir(parents=True, exist_ok=True)
     if not (place / SETTINGS).exists():
         shutil.copyfile(store.folder / SETTINGS, place / SETTINGS)

@@ -187,7 +187,7 @@ def _add_show(commands: Subcommands) -> None:
 
 
 def _build_show(arguments: argparse.Namespace) -> Callable[[], None]:
-    from ibprof_lab.latency.outputs import delay_queries, delay_tables  # noqa: PLC0415  (as above)
+    from ibprof_lab.latency.outputs import delay_queries, delay_tables  # noqa: PLC0415  (slow to import)
 
     query, show = delay_queries.query_delays, delay_tables.show_delays
     return lambda: _print(call_with_options(query, arguments), show, arguments.json)
@@ -212,7 +212,7 @@ def _add_features(commands: Subcommands) -> None:
 
 
 def _build_features(arguments: argparse.Namespace) -> Callable[[], None]:
-    from ibprof_lab.latency.outputs import delay_queries, delay_tables  # noqa: PLC0415  (as above)
+    from ibprof_lab.latency.outputs import delay_queries, delay_tables  # noqa: PLC0415  (slow to import)
 
     query, show = delay_queries.query_features, delay_tables.show_features
     return lambda: _print(call_with_options(query, arguments), show, arguments.json)
@@ -232,7 +232,7 @@ def _add_diff(commands: Subcommands) -> None:
 
 
 def _build_diff(arguments: argparse.Namespace) -> Callable[[], int]:
-    from ibprof_lab.latency.outputs import delay_queries, delay_tables  # noqa: PLC0415  (as above)
+    from ibprof_lab.latency.outputs import delay_queries, delay_tables  # noqa: PLC0415  (slow to import)
 
     def run() -> int:
         change = call_with_options(delay_queries.query_changes, arguments)
@@ -253,7 +253,7 @@ def _add_convert(commands: Subcommands) -> None:
 
 
 def _build_convert(arguments: argparse.Namespace) -> Callable[[], None]:
-    from ibprof_lab.latency.outputs import delay_queries  # noqa: PLC0415  (as above)
+    from ibprof_lab.latency.outputs import delay_queries  # noqa: PLC0415  (slow to import)
 
     return partial(call_with_options, delay_queries.convert_delays, arguments)
 

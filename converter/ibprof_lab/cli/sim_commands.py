@@ -130,7 +130,7 @@ def _run_study(plan: StudyPlan, output: StudyOutput, pool: Executor) -> None:
 
 
 def _draw(results: Sequence[Path], output: Path, form: str) -> None:
-    from ibprof_lab.simulation.reports.charts import draw_results  # noqa: PLC0415  (as above)
+    from ibprof_lab.simulation.reports.charts import draw_results  # noqa: PLC0415  (slow to import)
 
     files, notes = draw_results(results, output, form)
     for path in files:

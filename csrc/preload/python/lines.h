@@ -11,7 +11,7 @@
 
 /* Formats of line tables. Sources: Objects/lnotab_notes.txt of CPython 3.9 and 3.10, Objects/locations.md of 3.11. */
 enum ibp_line_table {
-    IBP_LINES_LNOTAB,    /* 3.9: differences of lines */
+    IBP_LINES_LNOTAB,    /* 3.9: differences of line numbers */
     IBP_LINES_RANGES,    /* 3.10: a line for each range */
     IBP_LINES_LOCATIONS, /* 3.11 and newer: lines and columns for each range */
 };

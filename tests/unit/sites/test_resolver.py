@@ -262,7 +262,7 @@ def test_a_library_that_cannot_be_loaded_is_not_called_damaged_debug_information
     mock_reader(tmp_path / "mock", monkeypatch)
     (tmp_path / "mock" / "lib" / "libibprof_lines.so").write_text("no library")
     found, _ = resolve_calls(build("-g"))
-    assert "the library that reads lines cannot be loaded" in found.note
+    assert "the library that reads source lines cannot be loaded" in found.note
     assert "damaged" not in found.note
 
 

@@ -201,7 +201,7 @@ def test_a_call_that_is_long_for_some_members_alone_is_not_taken_for_a_sample() 
     short = rows.is_long & ~((rows.rank == 2) & (rows.number == rows.number[stay.argmax()]))
     found = measure_waiting(replace(profile, collective_samples=replace(rows, is_long=short)))
     assert found is not None
-    # The hash did not select the delayed call, so this sample represents no other calls.
+    # The hash did not select the delayed call, so this sample represents only its own call.
     assert stay.max() not in found.calls.stay_ns
     assert not found.calls.is_long.any()
 

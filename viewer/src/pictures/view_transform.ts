@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Zoom and pan: transforms from units of a picture to CSS pixels of its canvas.
 
-/** Maps coordinates to `x coordinate * scale + x` and `y coordinate * scale + y`. */
+/** Maps a point (pointX, pointY) to `pointX * scale + x` and `pointY * scale + y`. */
 export interface ViewTransform {
   scale: number;
   x: number;

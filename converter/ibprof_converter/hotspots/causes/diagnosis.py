@@ -309,7 +309,7 @@ class _RepairTrials:
         return seconds <= gain * min(self._situation.max_seconds, remade)
 
     def _seconds(self, repairs: Repairs) -> float:
-        """Return the largest link time after repairs; infinite if the repairs leave some bytes without a route.
+        """Return the largest link time after repairs; infinite if more bytes than today have no route.
 
         Example: the repair unplugs a misplaced cable that is the only link between two parts of the fabric.
         """

@@ -45,7 +45,7 @@ def count_subnets(name: str) -> int:
 
 def _read_rail_sizes(name: str) -> tuple[RailSizes, float]:
     """Return the sizes and the data rate, in Gb/s, of a fabric of rails."""
-    from ibprof_converter.routing.synthetic.rail_fabrics import RailSizes  # noqa: PLC0415  (as below)
+    from ibprof_converter.routing.synthetic.rail_fabrics import RailSizes  # noqa: PLC0415  (slow to import)
 
     match = _RAIL_SPEC.fullmatch(name)
     if match is None:
@@ -97,7 +97,7 @@ def generate(name: str, rail: int = 0, part: int = 0) -> SyntheticSubnet:
     )
 
     if name.startswith(_RAIL_KINDS):
-        from ibprof_converter.routing.synthetic.rail_fabrics import generate_rails  # noqa: PLC0415  (as above)
+        from ibprof_converter.routing.synthetic.rail_fabrics import generate_rails  # noqa: PLC0415  (slow to import)
 
         sizes, gbps = _read_rail_sizes(name)
         return generate_rails(name, sizes, gbps, rail - part, part)

@@ -391,8 +391,8 @@ def complete_triangle(rows: Sequence[tuple[int, list[str]]]) -> list[tuple[int, 
 
     A row is a line number and its fields, without a name. In a lower triangle each row is one field longer than the row
     before it, in an upper triangle one field shorter. If the last field of each row (in an upper triangle the first) is
-    zero or empty, these fields are the diagonal. Otherwise the diagonal is missing, and rows with a zero field are not
-    a triangle. Rows that are not a triangle are returned unchanged.
+    zero or empty, these fields are the diagonal. Otherwise the diagonal is missing; if any field is zero then, the
+    rows are not a triangle. Rows that are not a triangle are returned unchanged.
     """
     lengths = [len(fields) for _, fields in rows]
     count = len(rows)

@@ -190,7 +190,7 @@ class ProgressMeter:
         self.task: TaskID | None = None
         if sys.stderr.isatty():
             from rich.console import Console  # noqa: PLC0415  (needed on a terminal only)
-            from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn  # noqa: PLC0415  (the same)
+            from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn  # noqa: PLC0415  (needed on a terminal only)
 
             columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
             self.bar = Progress(*columns, console=Console(stderr=True), transient=True)

@@ -88,7 +88,7 @@ def query_features(
         found = cluster_pairs(features, clusters, by, seed)
         if output:
             from ibprof_lab.latency.outputs import delay_pictures  # noqa: PLC0415  (slow to import)
-            from ibprof_lab.latency.outputs.space_page import write_steps_page  # noqa: PLC0415  (the same)
+            from ibprof_lab.latency.outputs.space_page import write_steps_page  # noqa: PLC0415  (slow to import)
 
             output.mkdir(parents=True, exist_ok=True)
             compressed = write_compressed(output / "clusters.npz", read, features, found)

@@ -43,7 +43,7 @@ _LEAST_NOISE = 0.03
 """Smallest assumed relative standard deviation of the time of equal runs."""
 
 _NOISE_RUNS = 2
-"""Weight of the assumed noise in the estimate of a form's variance, as a number of runs."""
+"""In the estimate of a form's variance, the assumed noise has the weight of this number of measured runs."""
 
 
 @dataclass(frozen=True, slots=True)

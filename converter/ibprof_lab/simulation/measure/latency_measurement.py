@@ -284,8 +284,8 @@ class Rounds:
         return True
 
     def _complete(self, end: int) -> bool:
-        """Run until all messages of the rounds before a tick are complete, but at most until one round after the tick;
-        return False if the simulation ends earlier."""
+        """Run until all messages of the rounds before a tick are complete. Stop at the latest one round after the tick.
+        Return False if the simulation ends earlier."""
         progress, until = self._simulation.look_at_clients(), end + self._round
         wanted = (progress.steps + progress.busy)[self._clients]
         if self._own_round:

@@ -278,7 +278,7 @@ def choose_shades(count: int) -> list[str]:
 
 
 def mark_fewer_seeds(rows: Rows) -> list[Row]:
-    """Add the column `has_fewer_seeds` to rows: True if the row has fewer seeds than another row."""
+    """Add the column `has_fewer_seeds` to rows: True if the row has seeds, but fewer than another row."""
     seeds = max((row["seeds"] or 0 for row in rows), default=0)
     return [{**row, "has_fewer_seeds": 0 < (row["seeds"] or 0) < seeds} for row in rows]
 

@@ -38,8 +38,8 @@ _NS_OF_SHORT = 55.0
 itself, not for its hops."""
 
 _NS_OF_PAIRS, _NS_OF_OTHERS = (4.0, 8.0), (15.0, 30.0)
-"""Processor time for each skipped hop of a longer message, ns, for the role PAIRS and for other roles; two numbers as
-above."""
+"""Processor time for each skipped hop of a message of several packets, ns, for the role PAIRS and for other roles. The
+first number is the usual one; the second is for simulations in which the servers' links limit a job's rate."""
 
 
 @lru_cache(maxsize=8)

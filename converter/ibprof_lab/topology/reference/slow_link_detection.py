@@ -29,8 +29,9 @@ Integers = npt.NDArray[np.int64]
 _MOST_FOUND = 100
 _MOST_PATHS = 0.5
 _ANYWHERE, _SOMEWHERE = 3.0, 5.0
-"""The excess delay over a slow link must be above `_ANYWHERE` standard errors for each kind of paths (see
-`find_slow_links`), and must exceed the limit `least` by `_SOMEWHERE` standard errors for at least one kind."""
+"""A slow link passes two tests. Its excess delay is above `_ANYWHERE` standard errors in each kind of paths that counts
+(see `find_slow_links`). In at least one kind of paths, the excess delay is above `least` times the expected delay, plus
+`_SOMEWHERE` standard errors."""
 _FAR_SLOWER = 2.5
 """A link without similar links is slow if a hop over it takes more than this multiple of the longest time of other
 hops. Twice the time can also mean two links, with a switch between them that is missing in the plan."""
