@@ -249,7 +249,7 @@ def _make_profiles(recordings: Sequence[Path], name: str, fabric: Sequence[str])
     runs = [run for run in list_runs(*recordings) if run.files[0].run == name]
     if not runs:
         return []
-    # Report on the job with most ranks (of several, the last): spawned jobs are assumed to have fewer ranks.
+    # Report on the job with most ranks, or on the last of several: spawned jobs are assumed to have fewer ranks.
     chosen = max(reversed(runs), key=lambda run: run.ranks)
     made, others = [], []
     for run in runs:

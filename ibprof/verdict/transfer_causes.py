@@ -225,7 +225,7 @@ def _sum_hosts(run: Profile) -> list[_HostTraffic]:
     source, destination, rows = find_ends(run)
     amounts, messages = run.counters.bytes[rows], run.counters.messages[rows]
     user = run.counters.kind[rows] == Kind.USER
-    # Unknown peers (host `count`) count as ranks of another host.
+    # Unknown peers have host number `count`, so they count as ranks of another host.
     apart, within = source != destination, user & (source == destination) & (source < count)
     packets = messages * np.uint64(4) + amounts // np.uint64(SMALLEST_MTU) + np.uint64(32)
     sent, received = (

@@ -97,7 +97,7 @@ def judge_run(run: Profile, links: BusiestLink | None = None) -> Verdict:
 
 
 def judge_traffic(links: BusiestLink | None) -> Verdict:
-    """Return the verdict on traffic without a recording, whose time is unknown."""
+    """Return the verdict on traffic without a recording; its times are unknown."""
     return _Judge(None, links, has_sites=True).judge()
 
 

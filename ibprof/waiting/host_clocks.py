@@ -262,7 +262,8 @@ def _follow_paths(clocks: int, references: Integers, lines: Sequence[_PairLine])
                 continue
             group[clock] = reference
             for other, line in neighbours[clock]:
-                # Use the errors at clock a's times also for clock b: errors hardly change within the clocks' offset.
+                # Use the errors at clock a's times also for clock b: the clocks' offset is so short that errors hardly
+                # change in it.
                 added = error[clock] + line.error
                 if group[other] >= 0 or added.mean() >= error[other].mean():
                     continue

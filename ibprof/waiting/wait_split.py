@@ -48,7 +48,7 @@ _UNTIMED = frozenset(
 
 
 SPREADS = 3
-"""A row's time may exceed the time that its samples represent by up to this number of standard errors.
+"""By chance, a row's time may exceed the time that its samples represent by up to this number of standard errors.
 
 A larger excess is unsplit, if it is above `LITTLE_OF_A_CALL` of the row's time.
 """
