@@ -154,12 +154,12 @@ struct ibp_sim_process {
     uint32_t next_at_host;
     /* Index of the next step. */
     uint32_t position;
-    /* The message of the process is in flight. */
+    /* True if the message of the process is in flight. */
     bool under_way;
     bool waits_for_messages;
-    /* The process has sent all messages of a round, but has not received all messages of the round. */
+    /* True if the process has sent all messages of a round, but has not received all messages of the round. */
     bool between_rounds;
-    /* The request has arrived, and the answer is in flight. */
+    /* True if the request has arrived, and the answer is in flight. */
     bool answering;
     uint64_t started, last;
     /* Number of completed steps, and their bytes. */

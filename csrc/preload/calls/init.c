@@ -14,9 +14,9 @@
 
 #include <string.h>
 
-/* ibprof has set an attribute that MPI_Finalize deletes after the program's last message. */
+/* True after ibprof set an attribute that MPI_Finalize deletes after the program's last message. */
 static bool has_last_attribute;
-/* Recording has stopped, and MPI is about to end. */
+/* True after recording has stopped; MPI is about to end. */
 static bool has_stopped;
 
 /* Stop recording, unless the program began MPI with a session that is still open, because MPI continues until this

@@ -12,7 +12,7 @@
 
 /* MPI is initialised while `has_world` is set or `sessions` is not 0. */
 struct ibp_lifecycle {
-    /* The process is between MPI_Init and MPI_Finalize. */
+    /* True if the process is between MPI_Init and MPI_Finalize. */
     bool has_world;
     int sessions;
 };

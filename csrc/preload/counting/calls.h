@@ -28,7 +28,7 @@ struct ibp_ledger_recent {
     /* The communicator argument; 0 before the first entry. */
     long communicator;
     int root;
-    /* This rank is the root. */
+    /* True if this rank is the root. */
     bool is_root;
     /* Pointer to the bytes and the number of calls of the ledger entry. */
     uint64_t *amount;
@@ -52,7 +52,7 @@ struct ibp_call {
     int64_t until_timed, after_timed;
     /* The envelope of the call's last message. */
     const struct ibp_envelope *last_envelope;
-    /* Every call of the operation at this site is timed from entry to return. */
+    /* True if every call of the operation at this site is timed from entry to return. */
     bool is_timed;
     /* After a long call, the next `watched` calls are timed from entry to return, to see whether long calls are
      * frequent. `watch_span`: initial value of `watched` after the next long call. */

@@ -30,11 +30,11 @@ struct ibp_named_communicator {
     /* `size`: number of the communicator's processes, including both groups of an intercommunicator. `member`: index of
      * this process among these processes, from 0. */
     uint32_t size, member;
-    /* The communicator is an intercommunicator. */
+    /* True if the communicator is an intercommunicator. */
     bool has_two_groups;
-    /* Messages received on the communicator are no longer numbered (ibp_envelopes_disorder). */
+    /* True if messages received on the communicator are no longer numbered (ibp_envelopes_disorder). */
     bool is_disordered;
-    /* Messages on the communicator were numbered (counting/envelopes.h). */
+    /* True if messages on the communicator were numbered (counting/envelopes.h). */
     bool has_envelopes;
     /* ibprof has recorded, or has tried to record, the sources of neighbourhood collectives on the communicator. */
     bool has_sources;

@@ -49,7 +49,7 @@ struct ibp_context {
     /* For a call: the wrapper only passes the call on and does not set the current call; true also for ibp_outside.
      * Each send in this context is the send of this call, or an MPI_Send or MPI_Isend outside of wrapped calls. */
     bool is_outside;
-    /* For a call: all sends in this context have standard mode (MPI_Send or MPI_Isend). */
+    /* For a call: true if all sends in this context have standard mode (MPI_Send or MPI_Isend). */
     bool is_of_standard_mode;
     /* For a call: the number of the call site. */
     uint32_t site;
@@ -63,7 +63,7 @@ struct ibp_context {
     /* Number of pending receives that refer to this context. `receive.operation` may change only while this number is
      * 0. */
     uint64_t pending;
-    /* For a call: the context is in the list of contexts that ibp_contexts_move_back resets. */
+    /* For a call: true if the context is in the list of contexts that ibp_contexts_move_back resets. */
     bool is_moved;
     /* The next context in one of three lists: the contexts of one communicator, the unused contexts, or the contexts
      * with `is_moved`. */

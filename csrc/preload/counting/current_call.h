@@ -25,9 +25,10 @@ struct ibp_current_call {
     /* IBP_OPERATION_NONE outside of MPI calls. */
     uint16_t operation;
     uint8_t kind;            /* enum ibp_call_kind */
-    /* The call is MPI_Start or MPI_Startall. Messages of this call count for the calls that created the requests. */
+    /* True if the call is MPI_Start or MPI_Startall. Messages of this call count for the calls that created
+     * the requests. */
     bool starts_request;
-    /* The call is nonblocking, and its count argument is 0. */
+    /* True if the call is nonblocking, and its count argument is 0. */
     bool moves_nothing;
     /* The tag that MPI will probably use for the call's internal messages; 0 if MPI uses no internal tag. */
     int tag;

@@ -41,7 +41,7 @@ struct ibp_envelope {
     uint8_t side; /* enum ibp_side */
     /* The highest stream level (samples.h) that keeps any message of the envelope. */
     uint8_t stream_keeps;
-    /* The envelope's next message is timed even if the hash does not choose it. */
+    /* True to time the envelope's next message even if the hash does not choose it. */
     bool is_timed;
 } __attribute__((aligned(64)));
 

@@ -47,7 +47,7 @@ struct ibp_demanding {
     struct ibp_call *call;
     uint16_t operation;
     uint8_t shape; /* enum ibp_demand_shape */
-    /* The call has 64-bit counts (MPI_Send_c). */
+    /* True if the call has 64-bit counts (MPI_Send_c). */
     bool is_large;
     long communicator;
     /* `items`: a count, or the address of an array of counts. `type`: a datatype, or the address of an array of

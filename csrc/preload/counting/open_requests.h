@@ -35,7 +35,7 @@ struct ibp_instance_known {
     uint32_t member;
     int32_t root_or_tag;
     uint8_t stratum, keeps, stream_keeps;
-    /* For a message: it is timed even if the hash does not choose it (struct ibp_numbered). */
+    /* For a message: true to time it even if the hash does not choose it (struct ibp_numbered). */
     bool is_timed;
 };
 
@@ -53,7 +53,8 @@ struct ibp_open_request {
     /* For a persistent message: the size class (ibp_envelope_number). */
     uint8_t class;
     bool is_persistent, is_started;
-    /* A call is about to complete the request. From now on, MPI may reuse the request's handle in another thread. */
+    /* True when a call is about to complete the request. From now on, MPI may reuse the request's handle in
+     * another thread. */
     bool is_completing;
     uint16_t operation;
     /* Serial number of the entry, to distinguish successive requests with the same handle. */

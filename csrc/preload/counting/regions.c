@@ -35,7 +35,7 @@ static struct {
     unsigned depth;
     /* Time at which region 0 began or IBPROF_REGION() was last called. */
     uint64_t open_since_ns;
-    /* IBPROF_REGION() was called. */
+    /* True after IBPROF_REGION() was called. */
     bool marked;
     /* Time at which counting was switched off; 0 while counting is on. */
     uint64_t off_since_ns;

@@ -45,9 +45,9 @@ struct ibp_request {
      * the first start. */
     uint64_t *amount, *bin;
     uint32_t origin;
-    /* The source has hooked MPI's function that starts this request. */
+    /* True if the source has hooked MPI's function that starts this request. */
     bool has_hook;
-    /* Each start adds `bytes` to the demand of partner `peer` (counting/ledger.h). */
+    /* True if each start adds `bytes` to the demand of partner `peer` (counting/ledger.h). */
     bool is_demand;
     /* For a collective or a partitioned send: the number of the `ibp_call` that created the request
      * (counting/calls.h). */

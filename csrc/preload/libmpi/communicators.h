@@ -35,11 +35,11 @@ struct ibp_communicator {
     int size;
     /* `world_rank` and `size` are known. */
     bool described;
-    /* The communicator is an intercommunicator. Ranks in its messages are ranks in the remote group. */
+    /* True if the communicator is an intercommunicator. Ranks in its messages are ranks in the remote group. */
     bool is_between;
-    /* The communicator belongs to a window: its messages are one-sided traffic. */
+    /* True if the communicator belongs to a window: its messages are one-sided traffic. */
     bool carries_windows;
-    /* Open MPI created the communicator for partitioned messages. */
+    /* True if Open MPI created the communicator for partitioned messages. */
     bool carries_partitions;
     /* `carries_partitions` is known. */
     bool is_examined;
@@ -49,7 +49,7 @@ struct ibp_communicator {
     /* Number of tags that nonblocking calls have used. If the MPI library does not show this number, ibprof counts the
      * calls. */
     uint32_t tags_taken;
-    /* For at least one call, ibprof assumed that MPI used no tag. */
+    /* True after ibprof assumed for at least one call that MPI used no tag. */
     bool has_spared_tags;
     /* The operation of all nonblocking calls on the communicator; IBP_OPERATION_UNATTRIBUTED for several operations,
      * IBP_OPERATION_NONE before the first call. */

@@ -33,7 +33,7 @@
 static struct {
     void **slot;
     void *before;
-    /* The dynamic linker made the slot read-only after relocation. */
+    /* True if the dynamic linker made the slot read-only after relocation. */
     bool read_only;
 } changes[CHANGES_MAX];
 static unsigned changed;

@@ -61,7 +61,7 @@ enum {
 /* A sequence of bytes and the position of the next read. */
 struct bytes {
     uintptr_t at, end;
-    /* The sequence ended too early, or has an unknown form. */
+    /* True if the sequence ended too early, or has an unknown form. */
     bool is_bad;
 };
 

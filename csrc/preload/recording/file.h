@@ -20,7 +20,7 @@ struct ibp_recording_file {
     char output_folder[PATH_MAX];
     char stem[128];
     struct ibp_file_header *header;
-    /* This process created the file. */
+    /* True if this process created the file. */
     bool first;
     /* The effective user when this process opened the file. Only this user may write to the file. */
     uid_t user;

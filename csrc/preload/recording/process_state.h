@@ -15,9 +15,9 @@
 #include <stdbool.h>
 
 struct ibp_process_state {
-    /* MPI calls are recorded. True between MPI_Init and MPI_Finalize. */
+    /* True while MPI calls are recorded: between MPI_Init and MPI_Finalize. */
     bool active;
-    /* This process has a recording: it is a rank, or it has posted work requests. */
+    /* True if this process has a recording: it is a rank, or it has posted work requests. */
     bool recorded;
     /* The verbs lock (counting/verbs_lock.h). */
     char verbs_lock;

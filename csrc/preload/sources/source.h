@@ -29,7 +29,7 @@ struct ibp_source_operations {
      * set the current call. */
     bool labels_sends;
 
-    /* The source knows peers by network address, not by rank (counting/addresses.h). */
+    /* True if the source knows peers by network address, not by rank (counting/addresses.h). */
     bool knows_addresses;
 
     /* Before MPI is initialised: install hooks for objects that MPI will create. May be NULL. */

@@ -34,7 +34,7 @@ LST = find_sample("testbed44", IBDIAGNET)
 
 @pytest.fixture(autouse=True)
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Return a folder of files with contents that do not fit their names, or the calls that read them."""
+    """Return a folder of files that no call can read: empty, cut, binary, or with invalid contents."""
     monkeypatch.chdir(tmp_path)
     Path("empty").mkdir()
     Path("text").write_text("hello\n")

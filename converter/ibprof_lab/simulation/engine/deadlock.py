@@ -181,7 +181,7 @@ def _find_dependencies(network: SimulatedNetwork) -> Ints:
     switch, port = np.nonzero(network.port_end != NONE)
     port_of = np.zeros(ends, np.int64)  # [link direction], sending port
     port_of[network.port_end[switch, port]] = port
-    follows = np.zeros((ends, network.port_end.shape[1]), bool)  # [first link direction, sending port of the second]
+    follows = np.zeros((ends, network.port_end.shape[1]), bool)  # [link direction, sending port of the next one]
     for host in range(network.hosts):
         before = np.full(network.switches, NONE, np.int64)  # [leaf], link direction of the packet's last hop
         for leaf, end in follow_routes(network, host):

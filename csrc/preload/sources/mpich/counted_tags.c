@@ -23,8 +23,8 @@ static uint32_t first_counted_tag = 287;
 #define LOWEST_MARKED_TAG 0x80000
 
 static bool numbers_were_wrong;
-/* This MPI allocates tags, and does not compute them, for calls that create communicators: a message of such a call had
- * a tag below LOWEST_MARKED_TAG. */
+/* True after a message of a call that creates a communicator had a tag below LOWEST_MARKED_TAG: this MPI allocates tags
+ * for such calls. */
 static bool makers_take_tags;
 
 static bool has_taken_tags;

@@ -29,7 +29,8 @@
  * it. */
 #define COLLECTIVE_CONTEXT UINT32_C(1)
 
-static bool was_split; /* a receiver has read the rest of a message, with unknown size, from this process's memory */
+/* True after a receiver has read the rest of a message, with unknown size, from this process's memory. */
+static bool was_split;
 
 /* A header has shown the size of these announced messages, so their bytes are counted already. The messages with the
  * data must not be counted again. If the data follow by RDMA, the entry remains until a newer entry replaces it. */

@@ -33,7 +33,7 @@ static struct {
     unsigned (*progress)(void *);
 } original;
 
-static bool sizes_missed; /* MPI uses more than one packed_size function */
+static bool sizes_missed; /* true if MPI uses more than one packed_size function */
 
 /* Size in bytes of the packed data of the current send. UCX calls MPI's packed_size function inside the send. */
 static IBP_THREAD_LOCAL size_t packed_bytes;

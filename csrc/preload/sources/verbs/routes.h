@@ -42,7 +42,7 @@ struct ibp_route {
     struct ibp_verbs_build *parked;
     /* Index of the pair of ports (counting/transfers.h); IBP_NO_PAIR before the first post. */
     uint32_t pair;
-    /* The destination of each request is in its address handle, because the queue pair sends datagrams. */
+    /* True if the destination of each request is in its address handle, because the queue pair sends datagrams. */
     bool datagram;
     /* The queue pair is counted as unseen: the program may post to it without verbs, and has not posted to it through
      * verbs so far. */
