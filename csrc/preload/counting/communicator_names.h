@@ -36,7 +36,7 @@ struct ibp_named_communicator {
     bool is_disordered;
     /* True if messages on the communicator were numbered (counting/envelopes.h). */
     bool has_envelopes;
-    /* ibprof has recorded, or has tried to record, the sources of neighbourhood collectives on the communicator. */
+    /* True after ibprof recorded, or tried to record, the sources of neighbourhood collectives on the communicator. */
     bool has_sources;
 };
 

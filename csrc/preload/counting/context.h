@@ -28,7 +28,7 @@ struct ibp_recent {
      * In the context of a communicator: the origin of the counter. */
     uint32_t origin;
     uint16_t operation;
-    /* This element is in the list of elements that ibp_recents_forget resets. `next` is the next element of the
+    /* True if this element is in the list of elements that ibp_recents_forget resets. `next` is the next element of the
      * list. */
     bool is_listed;
     struct ibp_recent *next;

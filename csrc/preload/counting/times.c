@@ -205,8 +205,8 @@ static IBP_THREAD_LOCAL struct {
     uintptr_t frame;
     struct ibp_time *time;
     bool is_sampled;
-    /* With several threads in MPI: this thread is inside a timed call. If the program leaves the call by a non-local
-     * exit, `is_inside` remains true until the next call. */
+    /* With several threads in MPI: true if this thread is inside a timed call. If the program leaves the call by a
+     * non-local exit, `is_inside` remains true until the next call. */
     bool is_inside;
     uint64_t begin, before;
 } timed_call;

@@ -33,7 +33,7 @@ struct ibp_communicator {
     uint32_t *world_rank;
     /* Number of possible receivers: the size of the group or, in an intercommunicator, the size of the remote group. */
     int size;
-    /* `world_rank` and `size` are known. */
+    /* True if `world_rank` and `size` are known. */
     bool described;
     /* True if the communicator is an intercommunicator. Ranks in its messages are ranks in the remote group. */
     bool is_between;
@@ -41,10 +41,10 @@ struct ibp_communicator {
     bool carries_windows;
     /* True if Open MPI created the communicator for partitioned messages. */
     bool carries_partitions;
-    /* `carries_partitions` is known. */
+    /* True if `carries_partitions` is known. */
     bool is_examined;
-    /* MPI_Comm_idup was called on the communicator. The messages of this call use tags that MPI chooses after the
-     * call. */
+    /* True after MPI_Comm_idup was called on the communicator. The messages of this call use tags that MPI chooses
+     * after the call. */
     bool is_duplicated;
     /* Number of tags that nonblocking calls have used. If the MPI library does not show this number, ibprof counts the
      * calls. */

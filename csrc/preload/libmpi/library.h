@@ -20,8 +20,8 @@ struct ibp_mpi {
     /* If the ABI is unknown (IBP_ABI_NONE), ibprof passes no handle to the library. */
     enum ibp_abi abi;
     struct ibp_implementation library;
-    /* The program calls another library, which translates the program's handles and calls `library`. If so, ibprof
-     * ignores handles in the arguments of the program's calls. */
+    /* True if the program calls another library, which translates the program's handles and calls `library`. ibprof
+     * then ignores handles in the arguments of the program's calls. */
     bool is_behind_layer;
     ibp_handle world;
     ibp_handle self;
@@ -33,7 +33,7 @@ struct ibp_mpi {
     ibp_handle session;
     /* The group of the process set mpi://WORLD. */
     ibp_handle world_group;
-    /* `self` is a communicator that ibprof created, because MPI_COMM_SELF does not exist. */
+    /* True if `self` is a communicator that ibprof created, because MPI_COMM_SELF does not exist. */
     bool has_own_self;
     int thread_level;
     char version[256];

@@ -41,8 +41,8 @@ struct ibp_frame_rule {
     /* The frame's address: the value that the stack pointer will have after the return. */
     struct ibp_value_place frame;
     struct ibp_value_place registers[IBP_REGISTERS];
-    /* A signal interrupted the caller. The return address is then the address of the interrupted instruction, not the
-     * address after a call. */
+    /* True if a signal interrupted the caller. The return address is then the address of the interrupted instruction,
+     * not the address after a call. */
     bool is_of_signal;
 };
 

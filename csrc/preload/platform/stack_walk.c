@@ -214,8 +214,8 @@ static READS_SHARED void keep(const struct known_step *found)
 
 struct frame {
     uintptr_t registers[IBP_REGISTERS];
-    /* The function continues exactly at the address: a signal interrupted the function there, or the walk begins there.
-     * If false, the address follows a call. */
+    /* True if the function continues exactly at the address: a signal interrupted the function there, or the walk
+     * begins there. If false, the address follows a call. */
     bool is_exact;
 };
 

@@ -25,8 +25,8 @@ struct ibp_source_operations {
     enum ibp_source source;
     const char *name;
 
-    /* The source cannot see which call sent a message (MPI_Send, MPI_Ssend, ...), so the wrappers of sending calls must
-     * set the current call. */
+    /* True if the source cannot see which call sent a message (MPI_Send, MPI_Ssend, ...), so the wrappers of sending
+     * calls must set the current call. */
     bool labels_sends;
 
     /* True if the source knows peers by network address, not by rank (counting/addresses.h). */

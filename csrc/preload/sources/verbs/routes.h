@@ -44,15 +44,15 @@ struct ibp_route {
     uint32_t pair;
     /* True if the destination of each request is in its address handle, because the queue pair sends datagrams. */
     bool datagram;
-    /* The queue pair is counted as unseen: the program may post to it without verbs, and has not posted to it through
-     * verbs so far. */
+    /* True if the queue pair is counted as unseen: the program may post to it without verbs, and has not posted to it
+     * through verbs so far. */
     bool direct;
 
     uint64_t *shared[IBP_OPCODES];
     struct ibp_verbs_context *context;
-    /* `path` is valid. */
+    /* True if `path` is valid. */
     bool connected;
-    /* `alternate` is valid. */
+    /* True if `alternate` is valid. */
     bool has_alternate;
     struct ibp_verbs_path path, alternate;
     struct ibp_route *next_free;
