@@ -153,6 +153,12 @@ def test_since_the_start_a_region_that_was_opened_again_does_not_count(again: Ma
     assert list(matrix.rows()) == [("0", "1", 10, 1)]
     assert [note.split(" more")[0] for note in matrix.notes] == ["200"]
     assert rows(run, region="a.c:2", since_start=True) == [("0", "1", 510, 2)] or again == MarkKind.BEGIN
+    # Without marks of the last visits, the bytes before the last end are at least those before the last mark.
+    one = np.ones(2, np.uint64)
+    last_ns = np.array([500, 600], np.uint64)
+    times = RegionTimes(np.zeros(2, np.int32), np.array([1, 2], np.int32), one, one, one, last_ns)
+    matrix = build_matrix(replace(run, region_times=times), "rank", Selection(region="a.c:1", since_start=True))
+    assert [note.split(" more")[0] for note in matrix.notes] == ["at least 200"]
 
 
 NAMES = st.lists(st.text(max_size=9) | st.sampled_from(["", '"', "a,b", "a\nb", " a", "0"]), min_size=1, max_size=5)
