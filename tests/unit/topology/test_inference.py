@@ -412,6 +412,25 @@ def test_processors_of_a_blizzard_node_are_switches(noise: float) -> None:
     assert (len(topology.switches), len(topology.edge)) == (16, len(cores.edges))
 
 
+@pytest.mark.parametrize("noise", [0.0, 0.01, 0.03])
+def test_a_dragonfly_is_recovered_although_some_switches_have_one_host(noise: float) -> None:
+    """Nine groups of four switches with two hosts each; three hosts were not measured."""
+    own = np.delete(np.repeat(np.arange(36), 2), [0, 10, 20])  # switch of each host
+    hosts = len(own)
+    links = {(4 * group + a, 4 * group + b) for group in range(9) for a in range(4) for b in range(a)}
+    links |= {(4 * group + a // 2, 4 * ((group + 1 + a) % 9) + (7 - a) // 2) for group in range(9) for a in range(8)}
+    graph = nx.Graph([(hosts + a, hosts + b) for a, b in links] + list(zip(range(hosts), hosts + own, strict=True)))
+    nx.set_edge_attributes(graph, 1.0, "us")
+    found = infer(make_values(disturb(Made(hosts, graph).delays(), noise, 1)), InferenceEffort(replicates=10))
+    edge = np.sort(found.topology.edge, axis=1)
+    number = {vertex: int(own[host]) for host, vertex in edge[edge[:, 0] < hosts].tolist()}
+    assert sorted(number.values()) == list(range(36))
+    assert {frozenset((number[a], number[b])) for a, b in edge[edge[:, 0] >= hosts].tolist()} == set(
+        map(frozenset, links)
+    )
+    assert found.refusal is None
+
+
 def test_a_network_that_no_model_explains_is_refused() -> None:
     place = np.random.default_rng(0).random((300, 3))
     delays = (1 + np.linalg.norm(place[:, None] - place, axis=2)) * 1e-6

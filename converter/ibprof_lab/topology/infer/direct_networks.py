@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Networks with cycles: rings, meshes and tori. The nodes of these networks are hosts, or switches with hosts.
+"""Networks with cycles: rings, meshes, tori, dragonflies. The nodes are hosts, or switches with hosts.
 
 A delay is an overhead per message plus the latencies of a shortest path. Two methods search for the links; the better
 result is used. The first method links two hosts if every path over a third host has a longer delay. The first method
@@ -53,8 +53,8 @@ _MOST_SORTED = 512
 _BLOCK = 512
 
 
-def find_slow_hosts(delays: npt.NDArray[np.floating], known: Known) -> Floats:
-    """Return how many times as long each host's delays are, float64 [host]: above 1 for slow hosts, else 1.
+def find_far_hosts(delays: npt.NDArray[np.floating], known: Known) -> Floats:
+    """Return how many times as long each host's shortest delay is, float64 [host]: above 1 for far hosts, else 1.
 
     The factor is the host's shortest delay divided by the median of all hosts' shortest delays. In a direct network
     without slow hosts, all hosts have about the same shortest delay.
@@ -62,10 +62,27 @@ def find_slow_hosts(delays: npt.NDArray[np.floating], known: Known) -> Floats:
     nearest = np.concatenate([np.where(known[rows], delays[rows], np.inf).min(axis=1) for rows in blocks(len(delays))])
     nearest = nearest.astype(np.float64)
     factor = nearest / np.median(nearest)
-    slow = (factor > _SLOW) & np.isfinite(factor)
-    if np.count_nonzero(slow) > max(_FEW_SLOW * len(delays), 1):
+    far = (factor > _SLOW) & np.isfinite(factor)
+    if np.count_nonzero(far) > max(_FEW_SLOW * len(delays), 1):
         return np.ones(len(delays))
-    return np.where(slow, factor, 1.0)
+    return np.where(far, factor, 1.0)
+
+
+def find_slow_hosts(delays: npt.NDArray[np.floating], known: Known) -> Floats:
+    """Return how many times as long each host's delays are, float64 [host]: above 1 for slow hosts, else 1.
+
+    These are far hosts whose other delays are longer too, by their geometric mean. The other far hosts are alone on
+    their switch. Medians are unsuitable: without errors, many delays of a network are equal.
+    """
+    factor = find_far_hosts(delays, known)
+    if not (factor > 1).any():
+        return factor
+    rows = sample_hosts(len(delays))
+    usual = np.log(delays[rows][known[rows]]).mean()
+    for host in np.flatnonzero(factor > 1):
+        if np.log(delays[host][known[host]]).mean() - usual < np.log(factor[host]) / 2:
+            factor[host] = 1.0
+    return factor
 
 
 def find_direct(delays: Floats, known: npt.NDArray[np.bool_]) -> Candidate | None:
@@ -333,32 +350,39 @@ _MOST_CLASSES = 4096
 def find_switched(
     delays: Floats, known: npt.NDArray[np.bool_], tree: RootedTree, errors: float = 0.0
 ) -> Candidate | None:
-    """Find a network of linked switches, each with at least two hosts.
+    """Find a network of linked switches with hosts.
 
     Args:
         delays, known: as for `find_direct`.
-        tree: nested switches; hosts on the same lowest switch share a switch of the network.
+        tree: nested switches; hosts on the same lowest switch share a switch of the network. A host on none of the
+            lowest switches has its own switch, and a link of usual length to this switch.
         errors: known standard deviation of the errors with which the tree was found; 0 if unknown.
 
     Returns:
-        The network; None if no network explains the delays, if the tree has fewer than four lowest switches, or if a
-        host is on none of them. None also if no pair of hosts was measured within one of them, or between two.
+        The network. None if no network explains the delays, or if the tree has fewer than four lowest switches, or more
+        hosts alone on their switch than lowest switches. None also if no pair of hosts was measured within one of the
+        lowest switches, or between two switches.
     """
     leaf = np.setdiff1d(np.unique(tree.node_of_leaf), tree.parent[1:])
-    if len(leaf) < 4 or not np.isin(tree.node_of_leaf, leaf).all():
+    alone = np.flatnonzero(~np.isin(tree.node_of_leaf, leaf))
+    if len(leaf) < max(4, len(alone)):
         return None
     switch = np.searchsorted(leaf, tree.node_of_leaf)
-    member = np.eye(len(leaf))[switch]
+    switch[alone] = len(leaf) + np.arange(len(alone))
+    member = np.eye(len(leaf) + len(alone))[switch]
     counted = np.where(known, 1.0, 0.0)
     np.fill_diagonal(counted, 0.0)
     pairs = member.T @ counted @ member
+    single = np.arange(len(leaf), len(pairs))
+    pairs[single, single] = 1.0
     if not pairs.all():
         return None
     between = member.T @ (counted * delays) @ member / pairs
+    between[single, single] = np.median(between.diagonal()[: len(leaf)])
     half = between.diagonal() / 2
     gaps = between - half[:, None] - half
     np.fill_diagonal(gaps, 0.0)
-    if (gaps[~np.eye(len(leaf), dtype=bool)] <= 0).any():
+    if (gaps[~np.eye(len(gaps), dtype=bool)] <= 0).any():
         return None
     scatter = np.where(known, delays / between[np.ix_(switch, switch)] - 1, 0.0)
     variance = max(float(np.square(scatter).sum() / counted.sum()), FLOOR**2)
@@ -372,7 +396,7 @@ def find_switched(
     host_edge = np.stack([np.arange(hosts), hosts + switch], axis=1)
     edge = np.concatenate([host_edge, hosts + np.stack(edges, axis=1)]).astype(np.int32)
     latency = np.concatenate([half[switch], length])
-    return Candidate("direct", len(leaf), edge, latency, 0.0, explained, len(leaf) + len(length), errors)
+    return Candidate("direct", len(pairs), edge, latency, 0.0, explained, len(leaf) + len(length), errors)
 
 
 def find_detours(delays: Floats) -> Floats:

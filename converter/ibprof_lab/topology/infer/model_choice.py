@@ -27,7 +27,13 @@ from ibprof_lab.topology.infer.candidate import (
     sample_hosts,
     score,
 )
-from ibprof_lab.topology.infer.direct_networks import find_direct, find_regular, find_slow_hosts, find_switched
+from ibprof_lab.topology.infer.direct_networks import (
+    find_direct,
+    find_far_hosts,
+    find_regular,
+    find_slow_hosts,
+    find_switched,
+)
 from ibprof_lab.topology.infer.levels import Levels, find_levels, is_far, is_network
 from ibprof_lab.topology.infer.pair_delays import fill_gaps
 
@@ -164,7 +170,7 @@ def _find_others(
     hosts = len(delays)
     if "levels" in models:
         is_seen = hosts <= _FEW_HOSTS or levels.factor.any() or find_pattern(nested.residuals(even), known).is_certain
-        is_seen = is_seen or bool((find_slow_hosts(delays, known) > 1).any())  # slow hosts may hide a pattern
+        is_seen = is_seen or bool((find_far_hosts(delays, known) > 1).any())  # slow hosts may hide a pattern
         # Between sites, distances cause a pattern. Other models are tried only if nested switches fit badly.
         is_left = is_far(delays[known]) and bool((np.abs(nested.residuals(even))[known] > _LEFT_OUT).any())
         if not is_seen or not (is_network(delays[known]) or is_left or levels.errors):
