@@ -298,6 +298,7 @@ static void name_made(struct ibp_sampled_collective *sampled, const struct ibp_c
     };
 
     if (place < 0) return;
+    if (ibp_wrapped_calls[called->operation].kind == IBP_CALL_DUPLICATING) making.duplicated = called->communicator;
     if (has_tag) making.tag = ibp_sample_hash(making.parent, (uint64_t)(int)called->arguments[2]);
     if (called->operation == IBP_OPERATION_Intercomm_create) making.tag = (uint64_t)(int)called->arguments[4];
     ibp_name_made(read_handle(called->arguments[place]), &making);

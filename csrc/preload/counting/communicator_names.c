@@ -204,14 +204,15 @@ static void set(ibp_handle handle, uint64_t name, uint32_t size, uint32_t member
 void ibp_name_made(ibp_handle made, const struct ibp_creation *making)
 {
     const bool is_group = is_of_group(making->operation);
+    const ibp_handle described = making->duplicated ? making->duplicated : made;
     struct members own, remote;
     bool is_known;
     uint64_t name;
     int member = 0;
 
     if (!names.places || ibp_mpi_is_null(made)) return;
-    is_known = !is_of_other_job(making->operation) && describe_groups(made, is_group, &own, &remote) &&
-               !ibp_mpi.comm_rank(made, &member);
+    is_known = !is_of_other_job(making->operation) && describe_groups(described, is_group, &own, &remote) &&
+               !ibp_mpi.comm_rank(described, &member);
     ibp_lock();
     name = !is_known ? 0 : is_group ? name_group(making, &own, &remote) : name_child(making, &own, &remote);
     if (is_known && remote.size && remote.first < own.first) member += remote.size;

@@ -55,7 +55,9 @@ struct ibp_creation {
     /* `parent`: name of the parent communicator. `number`: number of earlier collective calls on the parent. `parent`
      * and `number` are 0 if the parent is unknown. */
     uint64_t parent, number;
-    ibp_handle parent_handle;
+    /* After a nonblocking duplication: the duplicated communicator, which has the same members. A program, and therefore
+     * ibprof, may use the duplicate only after the request is complete. Otherwise 0. */
+    ibp_handle duplicated;
     /* For a communicator created from a group: the tag argument, or a hash that includes the tag. */
     uint64_t tag;
 };
