@@ -49,9 +49,11 @@ def format_change(relative: float) -> str:
 
 
 def count_of(number: int, noun: str) -> str:
-    """Return `1 link`, `2 links`, `3 switches`, `4 processes`, `1,296 hosts`."""
+    """Return `1 link`, `2 links`, `3 switches`, `4 processes`, `5 entries`, `1,296 hosts`."""
     if number == 1:
         return f"1 {noun}"
+    if noun.endswith("ry"):
+        return f"{number:,} {noun[:-1]}ies"
     return f"{number:,} {noun}{'es' if noun.endswith(('ch', 's')) else 's'}"
 
 

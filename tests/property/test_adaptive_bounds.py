@@ -145,7 +145,7 @@ def test_bounds_stand_next_to_the_loads(tmp_path: Path, capsys: pytest.CaptureFi
         assert report.main([*arguments, "--json"]) == 0
         found = json.loads(capsys.readouterr().out)["adaptive"]
         assert found["max_switch_link"]["shared"] <= found["max_switch_link"]["most"]
-        assert ("x.far: 1 switches route adaptively" in found["reason"]) == told
+        assert ("x.far: 1 adaptive switch" in found["reason"]) == told
         assert report.main([*arguments, "--full"]) == 0
         assert "at most" in capsys.readouterr().out
     assert layout.main([lst, "pattern:shift:1"]) == 0

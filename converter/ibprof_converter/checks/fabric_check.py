@@ -348,6 +348,7 @@ def _describe_rail(number: int, rail: RailSummary) -> str:
     routers = f", {count_of(rail.routers, 'router')}" if rail.routers else ""
     adaptive = "; switches route adaptively: the tables show only one of several paths" if rail.adaptive else ""
     return (
-        f"rail {number}: {rail.links_from}: {rail.switches} switches, {rail.adapters} adapters{routers}, "
-        f"{rail.links} links; {rail.tables} tables from {rail.tables_from}{adaptive}"
+        f"rail {number}: {rail.links_from}: {count_of(rail.switches, 'switch')}, "
+        f"{count_of(rail.adapters, 'adapter')}{routers}, {count_of(rail.links, 'link')}; "
+        f"{count_of(rail.tables, 'table')} from {rail.tables_from}{adaptive}"
     )

@@ -73,7 +73,7 @@ def check_routes(rail: int, subnet: Subnet) -> Iterator[FabricFinding]:
         is_subnet = fabric.origin is Origin.SUBNET
         kind = FindingKind.NO_TABLES if is_subnet else FindingKind.TABLELESS
         of = "" if is_subnet else f", as {fabric.origin.value} has none"
-        yield FabricFinding(kind, rail, f"no forwarding tables of {len(without)} switches{of}", ())
+        yield FabricFinding(kind, rail, f"no forwarding tables of {count_of(len(without), 'switch')}{of}", ())
     elif len(without):
         what = f"{len(without)} of {len(network.row)} switches have no forwarding table"
         what += f"; {lost[Reason.MISSING_TABLE].sum()} of {lost.sum()} routes end at such a switch"

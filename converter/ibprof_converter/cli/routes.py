@@ -9,6 +9,7 @@ from pathlib import Path
 
 from ibprof.cli.command import command, make_parser, print_result, show_stages
 from ibprof.errors import UsageError, quote_found
+from ibprof.text.quantities import count_of
 from ibprof_converter.choices import BALANCED, D_MOD_K, ENGINES, MIN_HOP
 from ibprof_converter.cli.arguments import add_subcommand, add_subcommands, parse_subcommand
 from ibprof_converter.cli.input_arguments import add_input_arguments, fabric_options, traffic_options
@@ -61,7 +62,8 @@ def _build_write(arguments: argparse.Namespace) -> Callable[[], None]:
         switches, lost = write_rule_tables(links, rule, output)
         print(*lost, sep="\n", end="\n" if lost else "")
         print(
-            f"{output}: tables of {switches} switches by the rule {rule}; load them with `opensm -R file -U {output}`"
+            f"{output}: tables of {count_of(switches, 'switch')} by the rule {rule}; load them with "
+            f"`opensm -R file -U {output}`"
         )
 
     return run

@@ -35,6 +35,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ibprof.errors import InputError, quote_found
+from ibprof.text.quantities import count_of
 from ibprof_converter.fabric.damage import DamageLog
 from ibprof_converter.fabric.dump_files import peek_dump, read_dump
 from ibprof_converter.fabric.listing import LAST_UNICAST_LID
@@ -163,7 +164,7 @@ class _Reading:
             error = InputError(self.log.path, line, "`Switch 0x<NODE GUID>`", quote_found(head[0]))
             self.log.lose(line, error)
             entries = len(_ENTRY.findall(self.data, head.end(), end))
-            self.log.miss(f"the switch of the {entries} entries after a damaged header is unknown")
+            self.log.miss(f"the switch of {count_of(entries, 'entry')} after a damaged header is unknown")
             return
         switch = int(guid[1], 16)
         sections = list(_PART.finditer(self.data, head.end(), end))
@@ -305,7 +306,7 @@ def _assemble(reading: _Reading) -> AdaptiveRouting:
     groups = _join_sub_groups(reading.groups)
     warnings = [*_list_warnings(reading, groups), *_leave_undefined(switch_guid, states, choice, groups)]
     private = len(reading.private)
-    remarks = (f"{private} switches have private tables (PLFT); only table 0 is used",) if private else ()
+    remarks = (f"{count_of(private, 'switch')} with private tables (PLFT); only table 0 is used",) if private else ()
     tables = ForwardingTables(path, switch_guid, table, remarks, reading.log.report())
     return AdaptiveRouting(path, tables, states, choice, groups, tuple(warnings), tables.damage)
 
@@ -322,11 +323,11 @@ def _join_sub_groups(
 
 def _list_warnings(reading: _Reading, groups: dict[tuple[int, int], tuple[SubGroup, ...]]) -> Iterator[str]:
     if weighted := sum(any(each.weight for each in parts) for parts in groups.values()):
-        yield f"{weighted} groups have weights for hash-based forwarding (WHBF), which are not used"
+        yield f"{count_of(weighted, 'group')} with weights for hash-based forwarding (WHBF), which are not used"
     if several := sum(sum(bool(each.ports) for each in parts) > 1 for parts in groups.values()):
-        yield f"{several} groups have several sub-groups with ports; only the first sub-group of each is used"
+        yield f"{count_of(several, 'group')} with several sub-groups with ports; only the first one of each is used"
     for name, entries in reading.strange.items():
-        yield f"{entries} entries have the unknown state {name!r}; ibprof uses their static ports"
+        yield f"{count_of(entries, 'entry')} with the unknown state {name!r}; ibprof uses the static ports"
 
 
 def _leave_undefined(
@@ -354,4 +355,5 @@ def _leave_undefined(
             states[row, at], choice[row, at] = LidState.STATIC, NO_GROUP
     if not undefined:
         return ()
-    return (f"{undefined} entries of {switches} switches name a group without ports; ibprof uses their static ports",)
+    entries = f"{count_of(undefined, 'entry')} of {count_of(switches, 'switch')}"
+    return (f"groups without ports in {entries}; ibprof uses the static ports",)

@@ -28,6 +28,7 @@ import numpy.typing as npt
 from ibprof.errors import InputError, quote_found
 from ibprof.native.headers import kernels_headers
 from ibprof.native.libraries import load_kernels
+from ibprof.text.quantities import count_of
 from ibprof_converter.fabric.damage import DamageLog
 from ibprof_converter.fabric.node_names import show_some
 from ibprof_converter.routing.tables import UNREACHABLE, ForwardingTables
@@ -125,7 +126,8 @@ def fill_tables(stanzas: Stanzas, entries: Entries) -> ForwardingTables:
     _lose_headless(stanzas, entries)
     for number in stanzas.lost:
         end = stanzas.entry[number + 1] if number + 1 < len(stanzas.entry) else count
-        stanzas.log.miss(f"the switch of the {end - stanzas.entry[number]} entries after a damaged header is unknown")
+        lost = count_of(end - stanzas.entry[number], "entry")
+        stanzas.log.miss(f"the switch of {lost} after a damaged header is unknown")
     begin = np.array([*stanzas.entry, count])
     private = np.array(stanzas.private)
     lid = entries.lid[begin[0] :]
@@ -307,6 +309,6 @@ def _read_stanzas(path: str | PathLike[str], entries: Entries) -> Stanzas:
         guid for number, guid in enumerate(stanzas.guid) if stanzas.private[number] and number not in stanzas.lost
     }
     if private:
-        count = len(private)
-        stanzas.warnings.append(f"{count} switches have private tables (PLFT); only table 0 is used")
+        having = count_of(len(private), "switch")
+        stanzas.warnings.append(f"{having} with private tables (PLFT); only table 0 is used")
     return stanzas

@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ibprof.native.libraries import sum_exactly
-from ibprof.text.quantities import format_bytes
+from ibprof.text.quantities import count_of, format_bytes
 from ibprof_converter.choices import RANKINGS
 from ibprof_converter.fabric.fabric_graph import Fabric, NodeKind
 from ibprof_converter.routing.route_choice import are_modelled
@@ -268,7 +268,7 @@ def bound_loads(traffic: Traffic, subnets: Sequence[Subnet], asked: bool) -> Bou
     from ibprof_converter.routing.adaptive_bounds import bound_adaptive  # noqa: PLC0415  (few switches route adaptively)
     from ibprof_converter.routing.adaptive_paths import AdaptivePaths  # noqa: PLC0415  (few switches route adaptively)
 
-    reason = "; ".join(f"{each.name}: {each.switches} switches route adaptively" for each in adaptive) or (
+    reason = "; ".join(f"{each.name}: {count_of(each.switches, 'adaptive switch')}" for each in adaptive) or (
         "routes are modelled" if is_model and not asked else "--adaptive"
     )
     by_rail = (

@@ -285,7 +285,7 @@ def test_routers_adaptive_routing_and_unusable_rails_are_named() -> None:
     other = RailSummary("b.lst", "b.fdbs", switches=1, adapters=1, routers=3, links=1, tables=1, adaptive=True)
     first, second, *_ = describe_health(FabricHealth((other, RailSummary("c.lst", None)), ()))
     assert first == (
-        "rail 0: b.lst: 1 switches, 1 adapters, 3 routers, 1 links; 1 tables from b.fdbs; switches route adaptively: "
+        "rail 0: b.lst: 1 switch, 1 adapter, 3 routers, 1 link; 1 table from b.fdbs; switches route adaptively: "
         "the tables show only one of several paths"
     )
     assert second == "rail 1: c.lst: cannot be used"

@@ -52,7 +52,7 @@ def test_a_gather_is_named_with_its_ranks_line_and_region() -> None:
     assert found.text == "7 ranks' MPI_Gatherv at io.py:88 in 'checkpoint' to rank 0, 95% of the bytes on the link"
     assert (found.bytes, found.share, found.hosts) == (7 * 95, 0.95, 7)
     assert replace(found, share=1.0).text == "7 ranks' MPI_Gatherv at io.py:88 in 'checkpoint' to rank 0"
-    assert find_alike(case).text == "1 links to hosts alike"
+    assert find_alike(case).text == "1 link to hosts alike"
 
 
 def test_equal_halves_are_both_named() -> None:

@@ -64,12 +64,12 @@ def test_tables_groups_and_states_are_those_of_the_file() -> None:
     assert found.groups[0x10, 1] == (SubGroup(0, 0, (3, 4)), SubGroup(1, 7, (7, 9)))
     assert found.groups[0x10, 3] == (SubGroup(0, 0, (5, 6, 7)),)
     assert found.tables.damage == ()
-    assert found.tables.warnings == ("1 switches have private tables (PLFT); only table 0 is used",)
+    assert found.tables.warnings == ("1 switch with private tables (PLFT); only table 0 is used",)
     assert found.warnings == (
-        "1 groups have weights for hash-based forwarding (WHBF), which are not used",
-        "1 groups have several sub-groups with ports; only the first sub-group of each is used",
-        "1 entries have the unknown state 'Somehow'; ibprof uses their static ports",
-        "2 entries of 1 switches name a group without ports; ibprof uses their static ports",
+        "1 group with weights for hash-based forwarding (WHBF), which are not used",
+        "1 group with several sub-groups with ports; only the first one of each is used",
+        "1 entry with the unknown state 'Somehow'; ibprof uses the static ports",
+        "groups without ports in 2 entries of 1 switch; ibprof uses the static ports",
     )
     assert found.switches == 1
     assert found.group_of(0x10, 1) == 1

@@ -166,4 +166,4 @@ def test_entries_after_a_damaged_header_are_of_no_switch(tmp_path: Path) -> None
     assert tables.switch_guid.tolist() == [0x0002C90200000020]
     assert tables.port[0, 1] == 1
     assert "0x0002c9Z2" in tables.damage[0].what
-    assert any("the switch of the 1 entries after a damaged header is unknown" in each.what for each in tables.damage)
+    assert any("the switch of 1 entry after a damaged header is unknown" in each.what for each in tables.damage)

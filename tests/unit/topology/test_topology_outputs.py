@@ -69,6 +69,11 @@ def test_no_positions_are_found_for_files_without_them(tmp_path: Path, searches:
 FILES = {
     # Four hosts on a switch; n4 is not measured, one delay is 0, and one direction takes too long.
     "star.csv": ",n0,n1,n2,n3,n4\nn0,,2,2,2,\nn1,0,,2,2,\nn2,2,2,,9,\nn3,2,2,2,,\nn4,,,,,\n",
+    # Twenty hosts on a switch; the delay of n0 and n1 is twice as long as all other delays.
+    "slow.csv": "".join(
+        [*(f",n{host}" for host in range(20)), "\n"]
+        + [f"n{a}{''.join(f',{0 if a == b else 4 if a + b == 1 else 2}' for b in range(20))}\n" for a in range(20)]
+    ),
     "pair.csv": "a,b,bytes,latency\na,b,1,2\n",
     "plan.dot": "graph { a -- b }",
 }
@@ -81,6 +86,7 @@ FILES = {
         ("infer star.csv --bootstrap 0", "note: 1 host is left out, since"),
         ("infer star.csv --bootstrap 0", "note: not measured: 1 delay of 0, since"),
         ("infer star.csv --bootstrap 0", "note: the shorter delay counts for 1 pair, because"),
+        ("infer slow.csv --bootstrap 0", "note: 1 outlying pair with over 3.5 times the usual deviation\n"),
         ("infer pair.csv", "2 hosts, 0 switches, 1 link by none, median for 1 byte\n"),
         ("regress plan.dot pair.csv", "1 link, 1 path, R2"),
     ],

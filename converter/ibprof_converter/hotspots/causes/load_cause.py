@@ -226,7 +226,7 @@ class AlikeLinks:
     @property
     def text(self) -> str:
         """Text that states the number and the kind."""
-        return f"{self.count} {self.kind} alike"
+        return f"{count_of(self.count, 'link')}{self.kind.removeprefix('links')} alike"
 
     def as_json(self) -> dict[str, object]:
         """Return number and kind as a JSON object."""

@@ -111,7 +111,8 @@ def infer(values: PairDelays, effort: InferenceEffort | None = None) -> Inferenc
     notes += _describe_hosts(choice, hosts)
     if answer.drawn < effort.replicates:
         notes.append(
-            f"support comes from {answer.drawn} resampled matrices: more would have taken over {effort.seconds:g} s"
+            f"support comes from {answer.drawn} resampled {'matrix' if answer.drawn == 1 else 'matrices'}: more would "
+            f"have taken over {effort.seconds:g} s"
         )
     # NUMA distances of the firmware cannot be measured again.
     again = (
@@ -121,8 +122,8 @@ def infer(values: PairDelays, effort: InferenceEffort | None = None) -> Inferenc
     )
     upper = ((rows.start, np.triu(again[rows], rows.start + 1)) for rows in blocks(len(again)))
     pairs = np.concatenate([np.argwhere(part) + np.array([first, 0]) for first, part in upper])
-    if outliers := np.count_nonzero(choice.outliers) // 2:
-        notes.append(f"{outliers} outlying pairs deviate by over 3.5 times the usual deviation")
+    if outliers := int(np.count_nonzero(choice.outliers)) // 2:
+        notes.append(f"{count_of(outliers, 'outlying pair')} with over 3.5 times the usual deviation")
     unknown = _doubts(choice, topology.support, hosts)
     if choice.candidate.switches == 1 and choice.candidate.model != "direct":
         unknown.append(

@@ -22,6 +22,7 @@ from os import PathLike
 import numpy as np
 import numpy.typing as npt
 
+from ibprof.text.quantities import count_of
 from ibprof_converter.fabric.listing import LAST_UNICAST_LID
 from ibprof_converter.routing.tables import UNREACHABLE, ForwardingTables
 from ibprof_testing.reference.lines import Lines
@@ -74,7 +75,7 @@ def _read_stanzas(lines: Lines, others: npt.NDArray[np.int64]) -> tuple[Stanzas,
             stanzas.leave_out(line, text)
     kinds = zip(stanzas.guid, stanzas.private, stanzas.headed, strict=True)
     if count := len({guid for guid, private, headed in kinds if private and headed}):
-        stanzas.warnings.append(f"{count} switches have private tables (PLFT); only table 0 is used")
+        stanzas.warnings.append(f"{count_of(count, 'switch')} with private tables (PLFT); only table 0 is used")
     return stanzas, strange
 
 
