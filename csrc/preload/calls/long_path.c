@@ -354,7 +354,7 @@ static bool is_part_of_wrapped(unsigned operation)
 static __attribute__((noinline)) int pass_on(const struct call_in_progress *making)
 {
     struct ibp_call *const call = call_of(making);
-    const bool completes = ibp_open_requests;
+    const bool completes = __atomic_load_n(&ibp_open_requests, __ATOMIC_RELAXED);
     const uint64_t generation = ibp_repeats_now();
     struct ibp_sampled_completion completion;
     struct ibp_sampled_message message;

@@ -84,7 +84,7 @@ void ibp_open_request_remove(struct ibp_open_request *entry)
 void ibp_open_request_start(struct ibp_open_request *entry, bool is_started)
 {
     if (entry->is_started == is_started) return;
-    ibp_open_requests += is_started ? 1U : -1U;
+    __atomic_store_n(&ibp_open_requests, ibp_open_requests + (is_started ? 1U : -1U), __ATOMIC_RELAXED);
     entry->is_started = is_started;
     ibp_repeats_set_watched(IBP_WATCHED_REQUESTS, ibp_open_requests);
 }
