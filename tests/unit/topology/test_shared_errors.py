@@ -180,6 +180,17 @@ def test_distances_of_regions_are_no_switches_and_no_factors(seed: int, apart: f
     assert not any("factor" in note for note in inferred.topology.notes)
 
 
+@pytest.mark.parametrize("noise", [0.0, 0.005, 0.01])
+def test_exact_delays_of_milliseconds_show_all_switches(noise: float) -> None:
+    """Two pods of two leaf switches, two hosts each; the delays of pods and leaf switches differ by 30%."""
+    leaf, pod = np.arange(8) // 2, np.arange(8) // 4
+    delays = np.where(np.equal.outer(pod, pod), 1160.0, 1510.0)
+    delays[np.equal.outer(leaf, leaf)] = 495.0
+    np.fill_diagonal(delays, 0.0)
+    inferred = infer_sample(Sample(disturb(delays * 1e-6, noise, 1), set()))
+    assert find_splits(inferred) == {frozenset(group) for group in ({2, 3}, {4, 5}, {6, 7}, {4, 5, 6, 7}, range(2, 8))}
+
+
 def test_a_refusal_names_the_steps_of_the_clock() -> None:
     refusals = (infer_sample(processor_by_a_coarse_clock(seed)).refusal for seed in range(6))
     assert any(refusal and refusal.startswith("delays are multiples of 5.2") for refusal in refusals)

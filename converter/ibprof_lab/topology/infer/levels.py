@@ -30,6 +30,10 @@ _MACHINE_STEP, NETWORK_STEP, _FAR_STEP = log(1.3), log(1.06), log(1.5)
 """Smallest difference between the heights (log delays) of a switch and its parent: in a machine, in a network, between
 sites."""
 
+_CLEAR = 15.0
+"""Between sites, a difference between `NETWORK_STEP` and `_FAR_STEP` is enough if it exceeds this many standard
+deviations of the errors. With distances on a map, the errors are too large for this, so `_FAR_STEP` holds."""
+
 _SHARED, _INDEPENDENT = 2.5, 1.2
 """Smallest difference between the heights of a switch and its parent, in standard deviations of the errors: `_SHARED`
 if the errors have a pattern, else `_INDEPENDENT`."""
@@ -322,6 +326,8 @@ def _find_gaps(
         step = linked.height[linked.parent[node]] - height
         seconds = float(np.exp(height))
         floor = (_MACHINE_STEP, NETWORK_STEP, _FAR_STEP)[int(np.searchsorted(_NETWORK_SECONDS, seconds))]
+        if floor == _FAR_STEP:
+            floor = min(floor, max(NETWORK_STEP, _CLEAR * deviation))
         pairs, pairs_above = size * (size - 1) / 2, size * (linked.size[linked.parent[node]] - size)
         width = least + largest * sqrt(1 / pairs + 1 / pairs_above)
         # Errors of the clock add seconds; other errors are proportional to the delay.
