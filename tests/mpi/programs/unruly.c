@@ -287,8 +287,10 @@ static long status_of(const char *name)
     return size;
 }
 
+/* UNRULY_SPARE_KIB: the size by which the address space may grow; by default 0. */
 static long limits(void)
 {
+    const char *const spare = getenv("UNRULY_SPARE_KIB");
     struct rlimit files;
     long sum = total(0);
 
@@ -299,7 +301,7 @@ static long limits(void)
     sum += names();
     limit(RLIMIT_NOFILE, files.rlim_cur);
     limit(RLIMIT_FSIZE, RLIM_INFINITY);
-    limit(RLIMIT_AS, (rlim_t)status_of("VmSize") << 10);
+    limit(RLIMIT_AS, (rlim_t)(status_of("VmSize") + (spare ? atol(spare) : 0)) << 10);
     for (int i = 0; i < 1000; i++) {
         char name[32];
 
