@@ -83,8 +83,10 @@ void ibp_open_request_remove(struct ibp_open_request *entry)
 
 void ibp_open_request_start(struct ibp_open_request *entry, bool is_started)
 {
+    const uint32_t started = ibp_open_requests + (is_started ? 1U : -1U);
+
     if (entry->is_started == is_started) return;
-    __atomic_store_n(&ibp_open_requests, ibp_open_requests + (is_started ? 1U : -1U), __ATOMIC_RELAXED);
+    __atomic_store_n(&ibp_open_requests, started, __ATOMIC_RELAXED);
     entry->is_started = is_started;
-    ibp_repeats_set_watched(IBP_WATCHED_REQUESTS, ibp_open_requests);
+    ibp_repeats_set_watched(IBP_WATCHED_REQUESTS, started);
 }
