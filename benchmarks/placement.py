@@ -33,7 +33,8 @@ def main() -> None:
     arguments = parser.parse_args()
     libraries = {name: run for name, run in LIBRARIES.items() if name not in arguments.skip.split(",")}
     print(
-        "each cell: ms at line rate of the most loaded link / of the most loaded one between switches / s of the search"
+        "each cell has two or three values: ms at line rate of the most loaded link; ms of the most loaded link "
+        "between switches; seconds of the search, if any"
     )
     print(
         "| case | ranks a host | ibprof-place | recorded order | "

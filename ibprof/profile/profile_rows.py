@@ -273,7 +273,7 @@ def find_sites(run: Profile, text: str) -> frozenset[int]:
     all sites that were called from this line. A name with callers selects one site.
 
     Raises:
-        UsageError: sites were not recorded, no site has this name, or the sites are of several files.
+        UsageError: sites were not recorded, no site has this name, or sites in several source files have it.
     """
     if not run.sites:
         raise UsageError(f"--site {text}: {NO_SITES}")

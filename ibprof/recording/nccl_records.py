@@ -182,8 +182,8 @@ def find_members(records: Sequence[NcclRecords], ranks: Sequence[npt.NDArray[np.
 def find_rings(records: Sequence[NcclRecords], members: Members) -> Rings:
     """Number the ranks that send on each channel of each ring.
 
-    A ring is left out if a rank that receives was not recorded, or if a sender receives nothing while the receiver of
-    its data sends too: the sender can then end before the receiver has data.
+    A ring is left out if a receiving rank was not recorded. It is also left out if a rank sends but receives nothing,
+    and the rank that receives its data sends too: the first rank can then end before the second has the data.
     """
     senders: dict[tuple[int, int], dict[int, int]] = {}
     receivers: dict[tuple[int, int], set[int]] = {}
@@ -217,7 +217,7 @@ def read_ring_samples(
     operation: npt.NDArray[np.int32],
     unknown: int,
 ) -> Columns:
-    """Return rows of `CollectiveSamples`: a collective in a ring begins with the GPU's first data on a channel.
+    """Return rows of `CollectiveSamples`. In a ring, a collective starts with the GPU's first data to send.
 
     In other algorithms, ranks pass on the data of other ranks, so the times when GPUs were ready are unknown. Samples
     of other algorithms get the operation `unknown`, so that their time is not split into waiting and transfer.

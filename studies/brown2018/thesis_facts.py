@@ -196,8 +196,8 @@ def _label_survey(row: Row) -> str:
 def _label_scaling(row: Row) -> str:
     own, company = row["measured"], "alone" if row["run"] == "baseline" else "next to the other job"
     if own == "io":
-        return f"I/O with {100 * row['io_share']:g}% of the hosts {company}: {name_interval(row['io_interval_us'])}"
-    return f"MPI with {100 * row['mpi_share']:g}% of the hosts {company}: {row['mpi_bytes'] / KB:g} KB"
+        return f"I/O ({100 * row['io_share']:g}% of the hosts) {company}: {name_interval(row['io_interval_us'])}"
+    return f"MPI ({100 * row['mpi_share']:g}% of the hosts) {company}: {row['mpi_bytes'] / KB:g} KB"
 
 
 def _label_throttle(row: Row) -> str:
@@ -259,7 +259,7 @@ def elevated_by_small_io() -> str:
     """Return the slow-downs of 512 KB and 4 MB MPI next to 4 KB I/O at 1 µs: charts D and G of figure 5.5."""
     rows = [row for row in survey("mpi") if row["io_interval_us"] == 1 and row["mpi_bytes"] > 4 * KB]
     above = sum(row["slowdown"] - row["slowdown_half"] > 1 for row in rows)
-    return f"{show_range(rows)} times; the 95% interval is above 1 in {above} of {len(rows)} pairs"
+    return f"{show_range(rows)} times; in {above} of {len(rows)} pairs, the whole 95% interval is above 1"
 
 
 def by_hosts() -> str:

@@ -122,7 +122,7 @@ def _most_common(rates: list[tuple[float, float]]) -> tuple[float, float]:
 
 
 def _check_uplinks(rail: int, fabric: Fabric) -> Iterator[FabricFinding]:
-    """Find switches that have both fewer uplinks and more links down per uplink than usual on their level.
+    """Find switches that have both fewer uplinks and more links to lower levels per uplink than usual on their level.
 
     The usual number comes from `find_usual_count`: the most common number would be wrong if most switches lack a link.
     All links from a leaf to switches count as uplinks, also within a level, as in a torus.
@@ -149,7 +149,7 @@ def _check_uplinks(rail: int, fabric: Fabric) -> Iterator[FabricFinding]:
 
 
 def _check_downlinks(rail: int, fabric: Fabric) -> Iterator[FabricFinding]:
-    """Find switches of the top level with fewer links down than most comparable switches (`find_few_links`)."""
+    """Find switches of the top level with fewer links to lower levels than most comparable ones (`find_few_links`)."""
     for found in find_few_links(fabric, find_levels(fabric)):
         named = zip(name_nodes(fabric, found.nodes), found.count.tolist(), strict=True)
         what = (

@@ -96,7 +96,7 @@ def _leave_out(log: DamageLog, number: int, line: bytes) -> None:
 
 
 def _split_names(text: bytes, names: set[bytes]) -> tuple[str, str]:
-    """Split `one' - 'other` at the separator; of several separators, at one with known descriptions on both sides."""
+    """Split a text at `' - '` into two descriptions; of several `' - '`, prefer one between known descriptions."""
     cuts = [at for at in range(len(text)) if text.startswith(_BETWEEN_NAMES, at)]
     pairs = [(text[:at], text[at + len(_BETWEEN_NAMES) :]) for at in cuts] or [(text, b"")]
     best = max(pairs, key=lambda pair: (pair[0] in names) + (pair[1] in names))

@@ -289,12 +289,12 @@ def find_slow_switches(fabric: Fabric, level: npt.NDArray[np.int32]) -> list[Slo
 
 @dataclass(frozen=True, slots=True)
 class FewLinks:
-    """Switches of the top level with fewer links down than usual.
+    """Switches of the top level with fewer links to lower levels than usual.
 
     Attributes:
         nodes: intp [switch], the switches with fewer links.
-        count: int64 [switch], number of the switch's links down.
-        usual: usual number of links down.
+        count: int64 [switch], number of the switch's links to lower levels.
+        usual: usual number of these links.
         peers: number of compared switches, including `nodes`: top switches in one part with equal numbers of ports.
         level: the top level.
     """
@@ -307,10 +307,11 @@ class FewLinks:
 
 
 def find_few_links(fabric: Fabric, level: npt.NDArray[np.int32]) -> Iterator[FewLinks]:
-    """Yield switches of the top level with fewer links down than most comparable switches; none if the top is level 1.
+    """Yield switches of the top level with fewer links to lower levels than most comparable switches.
 
     Only switches in one part of the fabric with equal numbers of ports are compared: a smaller switch has fewer links
-    by design. Links within the level, as between groups of a Dragonfly+, do not count.
+    by design. Links within the level, as between groups of a Dragonfly+, do not count. If the top is level 1, no switch
+    is yielded.
     """
     is_switch = fabric.node_kind == NodeKind.SWITCH
     links = fabric.link_node[is_switch[fabric.link_node].all(axis=1)]

@@ -65,8 +65,8 @@ class Choices:
         sender, receiver: int64 [choice], c * switches + switch, for the sending and the receiving switch.
         edge: int64 [choice], index into `SwitchEdges`.
         hashed: bool [choice], true if a hash of the flow chooses the port; false if fill levels do.
-        steps: index of each step's first choice, then the number of choices. A step is a run of successive choices:
-            every choice that leads to a switch is in an earlier step than the choices of this switch.
+        steps: index of each step's first choice, then the number of choices. A step consists of successive choices.
+            All choices that lead to a switch are in earlier steps than the choices that this switch makes.
     """
 
     classes: npt.NDArray[np.int64]

@@ -49,7 +49,7 @@ struct ibp_communicator {
     /* Number of tags that nonblocking calls have used. If the MPI library does not show this number, ibprof counts the
      * calls. */
     uint32_t tags_taken;
-    /* True after ibprof assumed for at least one call that MPI used no tag. */
+    /* True if ibprof assumed, for at least one call, that the call used no tag. */
     bool has_spared_tags;
     /* The operation of all nonblocking calls on the communicator; IBP_OPERATION_UNATTRIBUTED for several operations,
      * IBP_OPERATION_NONE before the first call. */

@@ -331,7 +331,7 @@ def _plan_uplinks(fabric: Fabric, level: npt.NDArray[np.int32], node: int, count
 
 
 def _find_few_links(situation: Situation, rail: int) -> Iterator[Repair]:
-    """Find switches of the top level with fewer links down than most, in fabrics where no switch has few uplinks."""
+    """Yield repairs of top-level switches with fewer links to lower levels than most switches of the level."""
     fabric, level = situation.subnets[rail].fabric, situation.levels[rail]
     ports = FreePorts(fabric)
     for found in find_few_links(fabric, level):

@@ -95,7 +95,8 @@ class DirectLinkTest:
         found = [_block(self.routes, pair) for pair in pairs]
         self.paths = [path for path in found if path is not None]
         self.left_out = len(found) - len(self.paths)
-        # Paths whose third jobs (all pairs together) share no resource can be measured at the same time.
+        # The third job of a path measures all its pairs together. Paths can be measured at the same time if their third
+        # jobs share no resource.
         self._path_of = {path.jobs[2]: path for path in self.paths}
         self._rounds = put_into_rounds([path.jobs[2] for path in self.paths])
 

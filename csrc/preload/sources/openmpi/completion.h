@@ -104,7 +104,8 @@ static inline int ibp_openmpi_request_expect(void *request, struct ibp_context *
     return 0;
 }
 
-/* Count, in a context, the received bytes of a persistent request that is about to be started. */
+/* Prepare a persistent request that is about to be started: its received bytes are counted in a context when it
+ * completes. */
 static inline void ibp_openmpi_request_expect_next(void *request, struct ibp_context *context)
 {
     struct ibp_openmpi_request *part = ibp_openmpi_request_of(request);

@@ -151,7 +151,9 @@ def _flow_down(
 
     Args:
         trees: in-trees, on which all flows reach their destinations.
-        tree, place, group, bytes: [flow]: column of its tree, place where it enters the tree, group, bytes.
+        tree: [flow], the column of the flow's tree in `trees`.
+        place: [flow], the place where the flow enters the tree.
+        group, bytes: [flow], the flow's group and its bytes.
         groups: number of groups.
         loads: uint64 [link direction * groups + group], to which the bytes are added.
     """
