@@ -111,5 +111,6 @@ def test_more_lines_than_sites(tmp_path: Path, capsys: pytest.CaptureFixture[str
     assert (other, len(sent)) == (lines - limit + 1, limit - 2)
     assert set(sent.values()) == {1}
     assert main(["info", str(tmp_path)]) == 0
-    said = f"rank 0-1 called MPI from more call sites than a recording distinguishes: {other} B are from (other sites)"
+    said = "rank 0-1 called MPI from more call sites than a recording distinguishes: "
+    said += f"{other} B are counted at (other sites)"
     assert said in capsys.readouterr().out

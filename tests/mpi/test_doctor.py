@@ -120,7 +120,7 @@ def test_python_with_mpi4py(tmp_path: Path) -> None:
         ("cc -x c -o app - <code", "loads no MPI library"),
         ("cc -x c -o app - <code; printf '\\0\\3' | dd of=app bs=1 seek=18 conv=notrunc", "is for machine 768"),
         ("cp /bin/true app; printf '%8s' | tr ' ' '\\377' | dd of=app bs=1 seek=32 conv=notrunc", "linked statically"),
-        ("echo text >app; chmod +x app", "is no program"),
+        ("echo text >app; chmod +x app", "is not a program"),
         ("true", "there is no such program"),
     ],
 )
