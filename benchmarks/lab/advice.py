@@ -31,10 +31,10 @@ from ibprof_testing.lab.routed_jobs import JobError, LabRun, compile_program, re
 
 HOSTS = tuple(f"host{number:02d}" for number in range(1, 17))
 FULL = "xgft:2:4,4:1,4"
-"""A fat-tree in which each leaf switch has as many uplinks as hosts."""
+"""A fat-tree; each leaf switch has as many uplinks as hosts."""
 
 NARROW = "xgft:2:4,4:1,1"
-"""A fat-tree in which each leaf switch has one uplink for four hosts."""
+"""A fat-tree; each leaf switch has one uplink for four hosts."""
 
 _FOLDERS = re.compile(r"(?<=\s)/\S*/(?=\S)")
 """Pattern of the folder in a path; the table leaves folders out."""

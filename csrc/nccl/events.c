@@ -73,7 +73,7 @@ struct task {
     struct ibp_nccl_context *context;
     struct ibp_nccl_task *record;
     struct activity activity;
-    /* True if the task uses rings in which all ranks send and receive. */
+    /* True if the task uses rings, and all ranks of these rings send and receive. */
     bool is_ring;
 };
 

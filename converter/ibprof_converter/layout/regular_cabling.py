@@ -53,7 +53,7 @@ Misfits = tuple[str, npt.NDArray[np.int64], Pairs]
 """Name of the regular graph, extra edges (int64 [edge]), and pairs with a missing edge (int64 [pair, 2])."""
 
 _MOST_MISSING = 12
-"""Largest number of missing cable ends with which a torus is still recognised."""
+"""A torus that lacks more cable ends than this number is not recognised."""
 
 _BRANCHES = 3
 """Largest number of switches that are tried as the other end of a missing cable."""

@@ -260,7 +260,7 @@ def _bend(start: Point, end: Point, width: float, left: float) -> Curve:
 def _place_thick(
     part: UsedPart, middle_of: npt.NDArray[np.float64], width: float, left: float, space_of: Mapping[Point, float]
 ) -> tuple[list[ThickLink], dict[Point, float]]:
-    """Return the thick links, and box middle -> height: a box at which several thick links end is higher.
+    """Return the thick links, and box middle -> height. A box is higher if several thick links end at it.
 
     Args:
         middle_of: float64 [unit, 2], the middle of each unit's box.

@@ -7,7 +7,7 @@ rest (`ibprof.waiting`). Each of these times is fitted separately (`part_scaling
 
 A call site stops scaling at p_1/2 processes: the time that it takes beyond ideal scaling is then as long as the whole
 run with ideal scaling. This call site alone then halves the efficiency. In the model of Kredel et al.
-(`scaling_model`), p_1/2 is the number of processes at which communication takes as long as computing.
+(`scaling_model`), with p_1/2 processes communication takes as long as computing.
 """
 
 from __future__ import annotations
@@ -349,7 +349,7 @@ def _measure_noise(processes: Floats, walls: Floats) -> float:
 def _find_stops(
     drawn: dict[tuple[CallPlace, str], PartDraws], falls: Floats, ideal: Floats, grid: Floats
 ) -> list[dict[str, Any]]:
-    """Return a row per call site, sorted by the number of processes at which the call site halves the efficiency."""
+    """Return a row per call site, sorted by p_1/2 (see the module)."""
     by_place: dict[CallPlace, Floats] = {}
     kinds: defaultdict[CallPlace, dict[str, float]] = defaultdict(dict)
     for (place, kind), each in drawn.items():

@@ -120,7 +120,7 @@ class Threshold:
 
     @property
     def crossing_ns(self) -> float:
-        """The interval C - T0, at which the two asymptotes of the request time (see the module) cross."""
+        """The interval C - T0. Here the two asymptotes of the request time cross (see the module)."""
         return self.without_pause_ns - self.alone_ns
 
 

@@ -168,7 +168,7 @@ def _link_near(delays: Floats, known: Known, limit: float, errors: float, most: 
     Args:
         limit: a delay that separates the delays over one link from the delays over two links, seconds.
         errors: standard error of the logarithm of a delay.
-        most: number of links at which the search stops, since a regular network has fewer links.
+        most: the search stops at this number of links, since a regular network has fewer links.
     """
 
     def list_pairs(is_asked: Callable[[Known, Floats], Known], block: int) -> Iterator[npt.NDArray[np.integer]]:
