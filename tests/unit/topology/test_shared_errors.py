@@ -191,6 +191,22 @@ def test_exact_delays_of_milliseconds_show_all_switches(noise: float) -> None:
     assert find_splits(inferred) == {frozenset(group) for group in ({2, 3}, {4, 5}, {6, 7}, {4, 5, 6, 7}, range(2, 8))}
 
 
+def test_exact_delays_of_milliseconds_show_a_host_alone_on_its_switch() -> None:
+    """Host 3 is alone between two hosts over a slow link and two leaf switches; levels alone do not explain it."""
+    place = np.array([0, 0, 2, 1, 3, 3, 2, 2])
+    between = np.array([[470, 2028, 2355, 2355], [0, 470, 1457, 1457], [0, 0, 470, 1130], [0, 0, 0, 470.0]])
+    delays = (np.triu(between) + np.triu(between, 1).T)[np.ix_(place, place)]
+    np.fill_diagonal(delays, 0.0)
+    inferred = infer_sample(Sample(disturb(delays * 1e-6, 0.002, 1), set()))
+    assert inferred.topology.method == "additive"
+    assert find_splits(inferred) == {
+        frozenset({2, 6, 7}),
+        frozenset({4, 5}),
+        frozenset(range(2, 8)),
+        frozenset({2, 4, 5, 6, 7}),
+    }
+
+
 def test_a_refusal_names_the_steps_of_the_clock() -> None:
     refusals = (infer_sample(processor_by_a_coarse_clock(seed)).refusal for seed in range(6))
     assert any(refusal and refusal.startswith("delays are multiples of 5.2") for refusal in refusals)

@@ -63,6 +63,9 @@ fraction of theirs (`ResidualPattern.deviation`)."""
 _LEFT_OUT = 0.3
 """For delays between sites, other models are tried if a residual of the model `levels` exceeds this."""
 
+_MUCH_MORE = 100.0
+"""They are also tried if a residual exceeds the median residual by more than this factor."""
+
 _FEW_TOGETHER = 3
 
 
@@ -172,7 +175,8 @@ def _find_others(
         is_seen = hosts <= _FEW_HOSTS or levels.factor.any() or find_pattern(nested.residuals(even), known).is_certain
         is_seen = is_seen or bool((find_far_hosts(delays, known) > 1).any())  # slow hosts may hide a pattern
         # Between sites, distances cause a pattern. Other models are tried only if nested switches fit badly.
-        is_left = is_far(delays[known]) and bool((np.abs(nested.residuals(even))[known] > _LEFT_OUT).any())
+        left = np.abs(nested.residuals(even))[known]
+        is_left = is_far(delays[known]) and bool((left > min(_LEFT_OUT, _MUCH_MORE * np.median(left))).any())
         if not is_seen or not (is_network(delays[known]) or is_left or levels.errors):
             return [], ()
     exact = cast("Floats", delays)  # float32 for many hosts, to save memory
