@@ -219,7 +219,8 @@ def choose_lists(lists: Sequence[tuple[int, Path]]) -> tuple[list[Path], list[st
 def _choose_rails(lists: Sequence[Path]) -> tuple[list[Path], list[str]]:
     """Choose the lists of links that become rails.
 
-    They are the list with the most hosts, and each list with at least half of its own hosts in this largest list.
+    The list with the most hosts becomes a rail. Another list becomes a rail if half of its hosts, or more, are in the
+    largest list.
     """
     hosts: dict[Path, set[str]] = {}
     notes = []

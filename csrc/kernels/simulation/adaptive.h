@@ -18,7 +18,7 @@ static inline uint32_t ibp_sim_choice_of(const struct ibp_sim *sim, uint32_t at,
     return sim->choice[(uint64_t)sim->choice_row[at] * sim->leaves + sim->path[client].queue[3]];
 }
 
-/* Return the queue by which a packet leaves a switch whose choice is a set of ports: the least occupied queue or, if
+/* Choose a packet's queue at a switch with several possible ports. Return the least occupied queue or, if
  * `message_step_bytes` is not 0, the queue that the message's first packet took. */
 uint32_t ibp_sim_choose_queue(struct ibp_sim *sim, uint32_t at, uint32_t client);
 

@@ -175,9 +175,9 @@ def _without_peers(
 ) -> Iterator[SlowLink]:
     """Find slow links that have no similar link.
 
-    For a number h, all paths with h hops use such a link, and no shorter path does. It is slow if each hop by which
-    these paths exceed the next shorter paths takes much longer than any other hop. For the shortest paths, the time of
-    a hop includes the overhead of a message.
+    For a number h, all paths with h hops use such a link, and no shorter path does. These paths have more hops than
+    the next shorter paths. The link is slow if each of these further hops takes much longer than any other hop. For the
+    shortest paths, the time of a hop includes the overhead of a message.
     """
     hops = np.unique(paths.hops[there])
     usual = np.array([np.median(delays[there & (paths.hops == each)]) for each in hops])
