@@ -177,6 +177,13 @@ static void test_each_rare_message_is_timed(void)
     CHECK(!count_timed(40000, 500));
 }
 
+/* The first messages of a run are timed even if they are frequent, so that a delay in the first rounds is found. */
+static void test_first_messages_are_timed(void)
+{
+    CHECK(count_timed(3900, 0) == 1950);
+    CHECK(!count_timed(3900, 0));
+}
+
 static void begin(void)
 {
     const char *folder = make_test_folder();
@@ -202,10 +209,8 @@ static void begin(void)
 int main(void)
 {
     static void (*const tests[])(void) = {
-        test_samples_stand_for_all_peers,
-        test_rounds_are_kept_whole,
-        test_receives_from_nobody_leave_the_table,
-        test_each_rare_message_is_timed,
+        test_samples_stand_for_all_peers, test_rounds_are_kept_whole,    test_receives_from_nobody_leave_the_table,
+        test_each_rare_message_is_timed,  test_first_messages_are_timed,
     };
 
     /* Each test runs in a new process, because the stream level (counting/samples.h) never falls. */
