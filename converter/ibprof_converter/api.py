@@ -162,7 +162,7 @@ def load_links(
         rails: policy for bytes whose rail was not measured: `split`, `round-robin`, ...
         nic: policy that chooses a rank's adapter in one subnet: `rank`, `near`, `spread` or `first`.
         by: columns that divide the loads: `region`, `operation`, `site`.
-        counters: port counters to compare the loads with: one file, or two files, dumped before and after the run.
+        counters: port counters to compare with the loads: one file, or two files from before and after the run.
         adaptive: true to add bounds of adaptive routing.
         strict: true to raise an error if some bytes have no route.
         operation, region, site: use only bytes of this operation, region or call site (`solver.c:212`).

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Names that users give: input formats, sources of routes, policies, rankings.
 
-Argument parsers and --help need only this module, so it imports no module that reads files or imports numpy.
+Argument parsers and --help need only this module: it imports nothing slow, such as numpy.
 """
 
 from __future__ import annotations

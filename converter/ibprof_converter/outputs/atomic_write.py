@@ -13,7 +13,7 @@ from typing import TextIO
 
 
 def write_atomically(path: Path, content: bytes | memoryview) -> None:
-    """Write a file under another name and rename it, so that readers never see a partial file, even after a kill.
+    """Write a file under another name, then rename it: readers never see a partial file.
 
     Raises:
         OSError: the file cannot be written; an earlier file of this name is unchanged.

@@ -68,7 +68,7 @@ def link_table(
 ) -> Table:
     """Return one row per link, or per link and (region, operation, site, job) with bytes on the link.
 
-    Without `only_used`, a link without traffic has one row, with 0 bytes and `ALL` as region, operation, site and job.
+    A link without traffic has a row with 0 bytes and `ALL` as region, operation, site and job.
 
     Args:
         only_used: true to leave out links without traffic.

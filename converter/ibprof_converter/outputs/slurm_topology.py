@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`topology.conf` and `topology.yaml` for Slurm's topology/tree: the hosts of each leaf switch, and the switches above.
+"""Write Slurm's topology/tree: the hosts of each leaf switch, and the switches above.
 
-Slurm needs a tree, where each switch has one parent, but switches of a fat-tree have several. Switches of a level that
-share children are therefore written as one switch. The groups of a dragonfly form a level above its switches.
+Slurm needs a tree: each switch has one parent. Switches of a level that share children are therefore written as one
+switch. The groups of a dragonfly form a level above its switches.
 
 Source: Slurm's manual, topology.conf(5).
 """
@@ -160,11 +160,10 @@ def compress(names: Iterable[str]) -> str:
 def _join(
     front: dict[str, list[str]], parents: dict[str, set[str]], levels: dict[str, int], level: int
 ) -> list[tuple[list[str], list[str]]] | None:
-    """Group the written switches that share a parent on the next level; at the top, switches with links to each other.
+    """Group switches that share a parent on the next level; at the top, switches with links to each other.
 
     Returns:
-        For each group, the names of its members and the GUIDs of their parents; None if there are no such parents or
-        links.
+        For each group, its members' names and their parents' GUIDs; None without such parents or links.
     """
     of_guid = {guid: name for name, guids in front.items() for guid in guids}
     over: dict[str, set[str]] = {}

@@ -27,7 +27,7 @@ _QUOTED = re.compile(r'[,"\r\n]')
 def write_csv(file: TextIO, table: Table) -> None:
     """Write a header and one line per row.
 
-    Lists become JSON text, so that no reader takes a list of one element for a number. None becomes an empty field.
+    Lists become JSON text: otherwise, a list of one element looks like a number. None becomes an empty field.
     """
     file.write(",".join(table) + "\n")
     rows = len(next(iter(table.values())))

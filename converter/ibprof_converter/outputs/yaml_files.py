@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Nodes, links and loads as YAML: one document for any viewer, or a folder of tables for Boxfish.
 
-The folder has a meta file, a table of nodes and a table of links. A table is a YAML document with the run's key, a YAML
-document with names and types of the columns, a line `...`, and rows of numbers with blanks between them. Each link has
-two rows: each has the bytes that the node at (sx, sy) sends to the node at (tx, ty).
+The folder has a meta file, a table of nodes and a table of links. A table has two YAML documents: the run's key; names
+and types of the columns. After a line `...` follow rows of numbers with blanks between them. Each link has a row per
+direction, from the node at (sx, sy) to the node at (tx, ty).
 
 Source: LLNL/boxfish, docs/userguide/fileformat.rst.
 """
@@ -48,7 +48,7 @@ _Dumper.add_representer(
     _Line, lambda dumper, row: dumper.represent_mapping("tag:yaml.org,2002:map", row.items(), flow_style=True)
 )
 
-# A path may contain bytes that are not UTF-8, which YAML cannot represent; they become `\\udcNN`, as in all outputs.
+# YAML can represent only UTF-8: other bytes of a path become `\\udcNN`, as in all outputs.
 _Dumper.add_representer(str, lambda dumper, text: dumper.represent_str(text.encode(errors="backslashreplace").decode()))
 
 

@@ -90,8 +90,8 @@ class PlacementComparison(NotebookView):
             bound.
         routes: source of routes: `tables`, `modelled:MODEL` or `opensm:ENGINE`.
         free_hosts, slots: number of hosts to choose from, and number of their slots.
-        notes: sentences on gaps, modelled data and further facts.
-        accounts: for each processing stage, how many bytes, ranks or hosts it kept and left out.
+        notes: sentences on gaps, modelled data and further facts. accounts: bytes, ranks or hosts that each processing
+        stage kept and left out.
         interfaces: the choice of adapters; None if all adapters are used.
     """
 
@@ -230,7 +230,7 @@ def print_placements(console: Console, comparison: PlacementComparison) -> None:
     for column in (*columns, "most loaded access link of a host"):
         table.add_column(column, justify="left" if column == "placement" else "right")
     for row in comparison.rows:
-        # Print a gain only if this placement and the best one leave the same number of bytes without a route.
+        # A gain is comparable only if both placements lose the same number of bytes.
         comparable = row.bottleneck_seconds and row.lost_bytes == comparison.rows[0].lost_bytes and row.name != "best"
         gain = f"{(1 - best / row.bottleneck_seconds) * 100:.0f}%" if comparable else ""
         table.add_row(

@@ -30,9 +30,9 @@ def find_bounds(problem: PlacementProblem, known: float = np.inf) -> TimeBounds:
 def bound_kept_together(problem: PlacementProblem, known: float) -> float:
     """Return a lower bound, for any placement, on the largest time of a host's link direction.
 
-    In a placement that is better than `known`, two ranks whose bytes alone need the time `known` on a link must share a
-    host. All ranks that such pairs connect form a group on one host. At best, the host's other slots hold the
-    neighbours that exchange most bytes with the group. The group's bytes to ranks on other hosts pass the host's links.
+    If the bytes of two ranks alone need the time `known` on a link, a better placement has both ranks on one host. All
+    ranks that such pairs connect form a group on one host. At best, this host also has the neighbours that exchange
+    most bytes with the group. The group's bytes to ranks on other hosts pass the host's links.
 
     Args:
         problem: the ranks to place.
@@ -71,9 +71,9 @@ def bound_kept_together(problem: PlacementProblem, known: float) -> float:
 def bound_host_seconds(problem: PlacementProblem) -> float:
     """Return a lower bound, for any placement, on the largest time of a host's link direction.
 
-    Let c be the largest number of slots of a host. A rank shares its host with at most c - 1 ranks, at best with those
-    that exchange most bytes with it. The rank's bytes to ranks on other hosts pass the link of the rank's port. At
-    best, all ranks together load the ports evenly.
+    Let c be the largest number of slots of a host. A rank shares its host with at most c - 1 ranks: at best, the
+    neighbours with most bytes. The rank's bytes to ranks on other hosts pass the link of the rank's port. At best, all
+    ranks together load the ports evenly.
     """
     slots, neighbours, paths = problem.slots, problem.neighbours, problem.paths
     most_slots = int(np.bincount(slots.host_of_slot).max(initial=0))

@@ -147,7 +147,7 @@ def assign_slots(
         ranks: number of ranks to place.
         nic: `adapter_policies.RANK` or None: the slots of a host use its adapters in turn. `FIRST`: all slots use the
             host's first adapter. `SPREAD`: each slot uses all adapters, and `lid` has a column for each adapter.
-        whole: `is_whole` is true if all hosts have this number of slots, false if it is None.
+        whole: `is_whole` is true if all hosts have this number of slots; None: `is_whole` is false.
 
     Raises:
         UsageError: there are fewer slots than ranks, or `nic` is impossible on these hosts.
@@ -299,8 +299,8 @@ def read_free_hosts(path: Path, hosts: Hosts, slots: int) -> dict[int, int]:
     """Read hosts from a list in any form of `hostlists`: Slurm, PBS, Open MPI, MPICH, or one host per line.
 
     Args:
-        path: the list. Slots of lines with the same host are summed. If any host repeats, as in a PBS node file, each
-            line without a number means one slot.
+        path: the list. Slots of lines with the same host are summed. If any host repeats (PBS), each line without a
+            number means one slot.
         hosts: the fabric's hosts.
         slots: number of slots of a host whose line has no number.
 

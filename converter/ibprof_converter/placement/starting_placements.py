@@ -92,7 +92,7 @@ def grouped_order(neighbours: Neighbours, sizes: list[int]) -> npt.NDArray[np.in
     spare = sum(sizes) - ranks
     begin = 0
     for size in sizes:
-        # Bytes that each rank exchanges with the group; -inf for placed ranks, so that they are not chosen.
+        # Bytes that each rank exchanges with the group; -inf excludes placed ranks.
         pull = np.where(is_free, 0.0, -np.inf)
         for position in range(min(size, int(is_free.sum()))):
             rank = int(np.argmax(pull))
@@ -242,7 +242,7 @@ def divide_along(slots: npt.NDArray[np.uint32], strength: npt.NDArray[np.float64
         if gaps.max(initial=0.0) <= 0:
             slot_of_rank[ranks] = slots[begin : begin + len(ranks)]
             continue
-        # Divide at the largest distance; if several are equal, at the one nearest to the middle.
+        # Divide at the largest distance. Of equal distances, choose the nearest to the middle.
         strongest = np.flatnonzero(gaps == gaps.max()) + 1
         size = int(strongest[np.argmin(np.abs(2 * strongest - len(ranks)))])
         is_first = divide(ranks, size, depth)

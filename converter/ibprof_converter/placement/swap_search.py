@@ -25,16 +25,15 @@ _ROUNDING = 1 + 1e-12
 _WORK_PER_SECOND = 30_000_000
 """Number of link directions that a search visits for each second of --time.
 
-A processor core of 2020 visits several times as many link directions per second. A search therefore ends after this
-number of visits even on a busy machine, and equal seed and --time give the same placement. On a slower machine, the
-clock ends the search.
+A processor core of 2020 visits several times as many link directions per second. So equal seed and --time give the same
+placement even on a busy machine. On a slower machine, the clock ends the search.
 """
 
 _CHUNK = 2_000_000
 """Number of link directions that are visited between two reads of the clock."""
 
 _TRIAL = 0.02
-"""Share of a round's work for its trial, which measures how much a swap or move usually raises the energy."""
+"""Share of a round's work that measures how much swaps and moves raise the energy."""
 
 _FEW_RANKS = 24
 _FEW_STARTS = 12
@@ -45,7 +44,7 @@ With few ranks, a single swap changes the energy by powers of ten, so a search s
 
 
 class Goal(Enum):
-    """The time that a round of the search minimises, without raising the times that are listed above it."""
+    """The time that a search round minimises. The times listed above it must not rise."""
 
     BOTTLENECK = "the largest time of all link directions"
     SWITCHES = "the largest time between switches"
@@ -132,8 +131,7 @@ class RoundSettings:
     Attributes:
         goal: the time that the round lowers.
         doublings: `Energy.doublings` of the round.
-        share: the round's part of the work from one starting placement, relative to the sum of `share` over all rounds
-            that run.
+        share: the round's part of the work, relative to the sum of `share` over all rounds that run.
     """
 
     goal: Goal
@@ -291,11 +289,11 @@ def search(
         problem: the problem to solve.
         starts: placements from `RankSlots.number`; the result is never worse than the best of them.
         seed: seed of the random choices.
-        seconds: time limit, which determines the amount of work; on most machines, the work ends earlier.
+        seconds: time limit, which sets the amount of work; on most machines, the work ends earlier.
         bounds: lower bounds of the times over all placements.
         rounds: settings of the rounds of each chain, which run one after the other.
         progress: function called with the share of the work that is done, and the best `bottleneck_seconds` so far.
-        patience: seconds that the search may take in addition to `seconds`, for the same work on a busy machine.
+        patience: seconds by which a search on a busy machine may exceed `seconds`.
     """
     began = time.perf_counter()
     scored = sorted(((problem.score(start), number) for number, start in enumerate(starts)), key=lambda one: one)

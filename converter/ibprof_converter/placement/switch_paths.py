@@ -25,16 +25,16 @@ NO_LEAF = 0
 """Index of the leaf that stands for ports that are not on the rail; its paths carry no bytes."""
 
 _NO_ROUTE_FACTOR = 1e3
-"""A byte without a route costs this multiple of a byte on the slowest link, so that a search avoids missing routes."""
+"""A byte without a route costs as much as this number of bytes on the slowest link."""
 
 
 @dataclass(frozen=True, slots=True)
 class SwitchPaths:
-    """Paths between ports of hosts, as indices into one list of link directions of all rails.
+    """Paths between ports of hosts, as indices into a list of all rails' link directions.
 
     Here a port means adapters of one host, one adapter on each rail. A leaf is a switch to which ports are cabled. All
-    ports at one leaf take the same path to a given port. Each path is computed when it is needed: the paths from all
-    leaves to all ports of a large fabric need gigabytes.
+    ports at one leaf take the same path to a given port. A path is computed when needed: all paths of a large fabric
+    need gigabytes.
 
     Attributes:
         routes: routes of each rail.

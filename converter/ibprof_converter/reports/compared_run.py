@@ -126,7 +126,7 @@ def pair_runs(
 def read_side(
     traffic: TrafficOptions, fabric: RoutedFabric | None, progress: Progress = no_progress, demand: Demand | None = None
 ) -> ComparedRun:
-    """Read a run to compare: a report's JSON, a links.csv, or traffic, which is put on the fabric if there is one.
+    """Read a run to compare, from a report's JSON, a links.csv, or traffic and its fabric.
 
     Args:
         traffic: the run, and the options that place it on a fabric.
@@ -329,7 +329,7 @@ def _is_links_csv(path: Path) -> bool:
 
 
 def has_loads(name: str) -> bool:
-    """Return true if a file is a report's JSON or a links.csv: it holds the loads of links, so no fabric is needed."""
+    """Return true if a file is a report's JSON or a links.csv: such a file needs no fabric."""
     return _is_report(Path(name)) or _is_links_csv(Path(name))
 
 

@@ -92,7 +92,7 @@ def _describe_jobs(comparison: RunComparison) -> Section:
 
 
 def describe_time_change(a: Mapping[str, Any], b: Mapping[str, Any]) -> str:
-    """Return a sentence on the change of the time in MPI, and its largest part; empty for a small or unknown change.
+    """Return a sentence on the change of time in MPI; empty for a small or unknown change.
 
     Args:
         a, b: verdicts of the two runs, as in a report's JSON.
@@ -124,7 +124,7 @@ def describe_transfer_changes(a: Mapping[str, Any], b: Mapping[str, Any]) -> lis
     """Return a line for each call site with a large change of transfer time, the largest change first.
 
     Args:
-        a, b: verdicts as in a report's JSON; if one of them has no sampled calls, the result is empty.
+        a, b: verdicts as in a report's JSON. If a run has no sampled calls, the result is empty.
     """
     before, after = (
         {(each["operation"], each["site"], each["region"]): each["transfer_s"] for each in side["transfer_sites"]}

@@ -172,7 +172,7 @@ def read_and_report(
     progress: Progress = no_progress,
     rank_by: str = BY_TIME,
 ) -> JobReport:
-    """Read traffic, put it on the links of a fabric if there is one, and report on it.
+    """Report on traffic, with the loads of links if there is a fabric.
 
     Args:
         fabric: the fabrics to read; None if there is none.

@@ -243,8 +243,7 @@ def _bend(start: Point, end: Point, width: float, left: float) -> Curve:
 
     Args:
         start, end: middles of the boxes.
-        left: x coordinate of the picture's middle. A curve between two boxes of one column runs on the column's left
-            side if the column is to the right of `left`, else on its right side.
+        left: x coordinate of the picture's middle. Curves within a column run on the side that faces the middle.
     """
     if start[0] == end[0]:
         way = -1 if start[0] > left else 1

@@ -147,7 +147,7 @@ def draw_thick(links: Sequence[ThickLink], tones: Sequence[str], badges: Sequenc
 
 
 def place_badges(links: Sequence[ThickLink], boxes: Sequence[Spot] = (), size: Point | None = None) -> list[Point]:
-    """Return a position for the number of each link, if possible on the link and clear of other numbers and boxes.
+    """Return a position for each link's number. Positions on the link, clear of numbers and boxes, are preferred.
 
     Args:
         links: thick links in the order of the list.

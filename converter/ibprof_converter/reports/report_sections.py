@@ -114,7 +114,7 @@ MOST_ROWS = 100
 
 
 def tabulate(key: str, columns: tuple[Column, ...], items: Sequence[object], caption: str = "") -> Table:
-    """Return a table with a row per object; the key of a column is the name of an attribute of the objects."""
+    """Return a table with a row per object. The keys of columns are names of attributes."""
     rows = [tuple(getattr(each, column.key) for column in columns) for each in items]
     return limit_table(key, columns, rows, caption)
 

@@ -29,10 +29,10 @@ _SHOWN = 3
 """Largest number of listed link directions. If the verdict is long, fewer link directions are listed."""
 
 _MUCH = 0.25
-"""A pair of ranks is named if it has at least this share of a link direction's bytes."""
+"""Pairs of ranks with a smaller share of a link direction's bytes are not named."""
 
 _MOST = 0.5
-"""A host or a call is named if it has at least this share of a link direction's bytes."""
+"""Hosts and calls with a smaller share of a link direction's bytes are not named."""
 
 _LEAST_VERDICT = 8
 """The verdict may take this number of lines, even if the rest of the report is long."""

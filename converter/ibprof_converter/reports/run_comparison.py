@@ -56,7 +56,7 @@ _TIMES = {"run_s": "the run takes", "mpi_s": "MPI", "wait_s": "waiting", "transf
 """Key of a time in the verdict -> its name in a sentence."""
 
 _TIME_CHANGE = 0.05
-"""A change of a time is reported if it is at least this fraction of run A's time."""
+"""Changes of a time below this fraction of run A's time are not reported."""
 
 _NAMED_METRICS = ("bytes", "messages", "share", "link")
 """Metrics that a name in brackets can follow, as in `bytes[BCAST]`."""
@@ -318,8 +318,7 @@ def compare(
     """Compare two runs.
 
     Raises:
-        UsageError: a threshold has a name that neither run has, or that is both an operation and a region; or a run
-            lacks the data for a threshold.
+        UsageError: neither run has a threshold's name; or it is both an operation and a region; or data are missing.
     """
     by_share = a.ranks is not None and b.ranks is not None and a.ranks != b.ranks
     notes = list(_merge_notes(a.notes, b.notes))
@@ -463,7 +462,7 @@ def _find_part(condition: FailCondition, a: ComparedRun, b: ComparedRun) -> tupl
     known = {dimension: {**a.parts.get(dimension, {}), **b.parts.get(dimension, {})} for dimension in _NAMED_PARTS}
     spellings = (text, text.upper().removeprefix("MPI_"))
     found = [(dimension, name) for dimension, names in known.items() for name in spellings if name in names]
-    # A name of both a call site and another part, such as a region, means the other part.
+    # The name of an operation or region never means a call site.
     found = [part for part in found if part[0] != SITE] or found
     if len({dimension for dimension, _ in found}) > 1:
         raise UsageError(

@@ -18,9 +18,9 @@ from ibprof_converter.layout.regular_cabling import find_dragonfly_groups
 from ibprof_converter.traffic.hosts import NO_HOST, Hosts
 
 _BUSY = 0.5
-"""The picture shows all links of a group if its time at line rate is at least this fraction of the first group's time.
+"""The picture shows all links of groups with at least this fraction of the first group's time.
 
-A group has link directions with about equal load; the first group has the most loaded link directions.
+A group's link directions have about equal load; the first group is the most loaded.
 """
 
 Pairs = npt.NDArray[np.intp]
@@ -43,7 +43,7 @@ class MarkedLink:
 
 @dataclass(frozen=True, slots=True)
 class UsedPart:
-    """The units (switches, and hosts with all their adapters), without idle aggregation nodes; and the used links.
+    """The units (switches, and hosts with all their adapters) and the used links. Idle aggregation nodes are left out.
 
     Attributes:
         names: [unit], names of the units.

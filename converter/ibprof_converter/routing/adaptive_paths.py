@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Find the link directions that adaptive switches may choose for a destination, as graphs without cycles.
 
-A switch chooses among the ports of the group that a `.far` file names for the destination's LID. Without such a file it
-chooses among its minimal egress ports, which are on a shortest path. Destinations for which all switches have the same
-choices form a class. Usually a class has the hosts of one leaf switch.
+With a `.far` file, a switch chooses a port of the LID's group. Without it, a switch chooses among its ports on shortest
+paths (minimal ports). Destinations for which all switches have the same choices form a class. Usually a class has the
+hosts of one leaf switch.
 """
 
 from __future__ import annotations
@@ -30,8 +30,8 @@ _MOST_HOPS = 64
 _GROUPS = 1 << 20
 """A switch's choice for a LID is written as a code, whose meaning depends on `_STATIC` and `_GROUPS`.
 
-A code below `_STATIC` is the number of a static port. A code of at least `_STATIC` is the number of a group of ports
-plus `_STATIC`: the ports' fill levels choose a port. If `_GROUPS` is added too, a hash of the flow chooses it.
+A code below `_STATIC` is the number of a static port. All other codes are `_STATIC` plus the number of a group, in
+which fill levels choose a port. If `_GROUPS` is added too, a hash of the flow chooses the port.
 """
 _STATIC = 256
 
@@ -179,7 +179,7 @@ class AdaptivePaths:
         edge: npt.NDArray[np.int64],
         hashed: npt.NDArray[np.bool_],
     ) -> Choices:
-        """Return the choices that reach the target, sorted by the sender's longest path to it, descending."""
+        """Return the choices that reach the target; senders with the longest path come first."""
         switches = self.switches
         sender = of_class * switches + self.edges.source[edge]
         receiver = of_class * switches + self.edges.target[edge]

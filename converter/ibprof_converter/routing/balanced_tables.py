@@ -5,7 +5,7 @@ ibprof compares the balanced tables with the present tables, to show the effect 
 (tori, dragonflies), balanced routes can deadlock.
 
 Source: T. Hoefler, T. Schneider, A. Lumsdaine, "Optimized Routing for Large-Scale InfiniBand Networks", HOTI 2009.
-Destinations are routed one after the other, each over the links that the earlier routes use least.
+Each destination is routed over the links that earlier routes use least.
 """
 
 from __future__ import annotations

@@ -94,7 +94,7 @@ class FolderDumps:
 
 
 def identify_content(path: Path) -> Content | None:
-    """Return the kind of a file's content by its first bytes; None for unknown content, and for an unreadable file."""
+    """Return the kind of a file's content by its first bytes; None if unknown or unreadable."""
     return _identify(peek_dump(path))
 
 

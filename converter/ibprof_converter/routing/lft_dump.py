@@ -12,8 +12,8 @@
 
 LIDs are hexadecimal, ports decimal. LIDs without a route are left out. Text after the port is ignored.
 
-The tool dump_fts of infiniband-diags 44 also omits the last LID of a table if the LID is a multiple of 64, the block
-size. A warning reports the missing route.
+`dump_fts` of infiniband-diags 44 also omits a table's last LID if this LID is a multiple of 64, the block size. A
+warning reports the missing route.
 """
 
 from __future__ import annotations

@@ -97,7 +97,7 @@ class _Choices:
         self._row = np.arange(len(self.switch))
 
     def take_least_used(self, used: npt.NDArray[np.int32]) -> npt.NDArray[np.uint8]:
-        """Return the first of the least used ports of each row, uint8 [row], and add 1 to its count in `used`."""
+        """Return each row's first least used port, uint8 [row], and add its use to `used`."""
         uses = used[self.switch[:, np.newaxis], self._port]
         uses[self._is_none] = np.iinfo(np.int32).max
         chosen = self._port[self._row, uses.argmin(axis=1)]
@@ -105,7 +105,7 @@ class _Choices:
         return np.asarray(chosen, np.uint8)
 
     def find_lower_level(self, level: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
-        """Return for each row the lower of two levels, its switch's and the next switch's: int64 [row]."""
+        """Return the lower level of each row's switch and next switch: int64 [row]."""
         return np.minimum(level[self.switch], level[self._leads_to[self.switch, self._port[:, 0]]])
 
     def take_by_number(self, number: int, divisor: npt.NDArray[np.int64]) -> npt.NDArray[np.uint8]:
@@ -114,7 +114,7 @@ class _Choices:
 
 
 def _find_peers(network: IndexedNetwork) -> npt.NDArray[np.int32]:
-    """Return the switch at the other end of each port: int32 [switch, port], `NONE` if there is no switch."""
+    """Return the switch to which each port is cabled: int32 [switch, port], `NONE` without a switch."""
     end = network.end_at[network.switch_node]
     beyond = network.next_node[end]
     peer = np.where((end == NONE) | (beyond == NONE), NONE, network.switch_of[beyond])

@@ -83,22 +83,21 @@ def find_rails(
 ) -> list[RailFiles]:
     """Assign files and folders to rails by their content. Each list of links is one rail.
 
-    In a folder, the best list of links is a rail, with the tables and other files in the folder or below. Lists of
-    other subnets with the same hosts are further rails. A list of other hosts is skipped with a note. If a folder
-    contains only folders of dumps, each of these folders is a rail. Each plane of a list is a rail (`count_planes`).
+    In a folder, the list of links in the best format is a rail, with the files in the folder or below. Lists of other
+    subnets with the same hosts are further rails. A list of other hosts is skipped with a note. If a folder contains
+    only folders of dumps, each of these folders is a rail. Each plane of a list is a rail (`count_planes`).
 
     If the user names single files, the first file with tables belongs to the first list of links, and so on. If there
     are more files with tables than lists, each file belongs to the list that has its switches. If there is no file with
     tables, tables are searched in the folder of the list and below. A name such as `xgft:..` is a synthetic fabric.
 
     Args:
-        names: files, folders and synthetic fabrics that the user names.
-        tables: files with tables that the user names, one for each rail; if empty, tables are searched.
+        names: files, folders and synthetic fabrics.
+        tables: files with tables, one for each rail; if empty, tables are searched.
         name_map: name map for all rails; None: the name map in the folder of the list, if any.
 
     Raises:
-        UsageError: there are fewer files with tables than rails, the number of named files is not the number of rails,
-            or files are named for a synthetic fabric.
+        UsageError: the number of files with tables does not fit the rails, or files are named for a synthetic fabric.
         InputError: a folder has no list of links, or no file is a list of links.
     """
     rails: list[RailFiles] = []
@@ -209,7 +208,7 @@ def _find_partitions(links: Path) -> tuple[Path, ...]:
 
 
 def _find_adaptive(links: Path, tables: Path | None, candidates: Sequence[Path]) -> Path | None:
-    """Return the `.far` of a list of links, from its folder or the files with tables; None if there is none."""
+    """Return a list's `.far`, from its folder or among the files with tables, or None."""
     named = [tables] if tables is not None else list(candidates)
     return find_far(links, [path for path in named if is_adaptive(path)])
 
@@ -241,8 +240,8 @@ def _read_folder(folder: Path, found: FolderDumps) -> list[RailFiles]:
 def _pass_over_unusable(rails: list[RailFiles], notes: list[str]) -> tuple[list[RailFiles], list[str]]:
     """Return the rails with readable lists; and `notes` plus a note on each unreadable list.
 
-    The returned notes are also added to the first rail's notes. An unreadable list is no error, since it may be other
-    text that looks like a list. A single list is returned without reading it.
+    The returned notes are also added to the first rail's notes. An unreadable list is no error: it may be other text. A
+    single list is returned without reading it.
     """
     if len(rails) < 2:
         return rails, notes

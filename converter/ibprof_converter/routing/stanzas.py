@@ -54,7 +54,7 @@ _OTHER = kernels_headers().types["ibp_other_line"]
 
 @dataclass(slots=True)
 class Stanzas:
-    """Tables of a dump: index of the first entry, GUID of the switch, and true for private tables other than table 0.
+    """Tables of a dump: first entry, switch GUID, and true for private tables other than table 0.
 
     Attributes:
         log: lines that are not used.
@@ -111,7 +111,7 @@ def note_cut_end(stanzas: Stanzas, entries: Entries) -> None:
 def fill_tables(stanzas: Stanzas, entries: Entries) -> ForwardingTables:
     """Return the tables made of the entries. Private tables other than number 0 are left out.
 
-    If a LID has several ports in one table, the LID gets no port: any of the ports may be wrong.
+    A LID with several ports in a table gets no port: any of the ports may be wrong.
 
     Raises:
         InputError: there are no tables, or they are nearly empty.
@@ -214,8 +214,7 @@ class Entries:
     Attributes:
         lid: uint16 [entry].
         port: uint8 [entry], egress port, or `UNREACHABLE`.
-        others: structured [line], all other lines, including invalid entries: begin and end in `data`, and number of
-            entries before the line.
+        others: structured [line], other lines and invalid entries: begin and end in `data`, number of entries before.
         data: the dump.
         form: form of the dump's entries.
     """
@@ -260,8 +259,8 @@ class Entries:
             shape: the table's shape, larger than the highest row and LID.
 
         Returns:
-            Ports, uint8 [row, LID], `UNREACHABLE` for LIDs without an entry or with different entries; and the index of
-            the first entry that differs from another entry of the same LID, or None.
+            Ports, uint8 [row, LID], `UNREACHABLE` for LIDs without an entry or with different entries; and the first
+            differing entry's index, or None.
         """
         kernels = load_kernels()
         table = np.full(shape, UNREACHABLE, np.uint8)

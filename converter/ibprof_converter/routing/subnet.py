@@ -218,8 +218,8 @@ def infer_lmc(fabric: Fabric, tables: ForwardingTables) -> Fabric:
     """Return the fabric with the LMC that the tables show; unchanged if the LMC is known or the tables show none.
 
     A port with LMC m has 2**m consecutive LIDs, and the first is a multiple of 2**m. A `.lst` lists the first LID. A
-    subnet manager assigns the same LMC to all CAs and routers; switches have LMC 0. So the LMC is the largest m with
-    two properties: each first LID is a multiple of 2**m, and tables have routes to the other LIDs, which no port lists.
+    subnet manager assigns the same LMC to all CAs and routers; switches have LMC 0. So the LMC is the largest m for
+    which all first LIDs are multiples of 2**m, and tables have routes to the unlisted LIDs.
     """
     is_end = fabric.node_kind[fabric.port_node] != NodeKind.SWITCH
     base = fabric.port_lid[is_end]
@@ -237,7 +237,7 @@ def infer_lmc(fabric: Fabric, tables: ForwardingTables) -> Fabric:
 
 def find_unlisted(fabric: Fabric, tables: ForwardingTables) -> npt.NDArray[np.bool_]:
     """Return true for LIDs that a table has a route to, but no port of the fabric has: bool [LID]."""
-    # `UNREACHABLE` has all bits set. So a LID's AND over all rows is `UNREACHABLE` only if no row has a port for it.
+    # `UNREACHABLE` has all bits set: the AND over all rows is `UNREACHABLE` for LIDs without a route.
     reachable = np.bitwise_and.reduce(tables.port, axis=0) != UNREACHABLE
     return np.asarray(reachable & (fabric.lid_port[: len(reachable)] == NONE))
 

@@ -40,7 +40,7 @@ _AT_ONCE = 256
 def ingest_jobs(
     store: JobStore, paths: Sequence[Path], oldest: date = date.min, *, remove: bool = False
 ) -> tuple[Ingested, list[str], list[IbprofError]]:
-    """Add the jobs of profiles, recordings and files of summaries to a store; folders are searched for such files.
+    """Add jobs to a store, from profiles, recordings, files of summaries, and folders of these.
 
     Args:
         oldest: jobs that began before this day are left out.
@@ -107,7 +107,7 @@ def read_summary(path: Path, calendar: FabricCalendar | None) -> Row:
     """Return the summary of a profile.
 
     Raises:
-        IbprofError: the profile cannot be read, or the fabric of its day lacks ports that the profile uses.
+        IbprofError: the profile cannot be read, or its day's fabric lacks ports of the profile.
     """
     run = load_profile(path)
     return summarise_job(run, calendar.find(_day_of(run)) if calendar else None)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The store of jobs: one Parquet file per day, replaced as a whole, so that no reader sees half a day.
+"""The store of jobs: one Parquet file per day. Readers never see part of a day.
 
     STORE/site.json               settings: which names are hashed
     STORE/.salt                   secret of these hashes, readable by the store's owner alone
@@ -7,8 +7,8 @@
     STORE/fabrics/DATE-HASH-N/    dumps of a fabric and its table of link directions
     STORE/sums/                   sums of each day, recomputed where they are missing
 
-A writer holds a lock, reads the day's file, adds missing jobs, and renames the new file over the old one. If a writer
-is killed, the file is still the old one, or already the new one. Adding a job twice stores it once.
+A writer holds a lock, reads the day's file, adds missing jobs, and renames the new file over the old file. So a killed
+writer leaves a complete file. Adding a job twice stores it once.
 
 `share_jobs` writes a store for each user with the user's jobs. The user owns the files in this store, and root owns its
 folders. The user cannot put symbolic links into these folders, so root never follows them.
@@ -291,7 +291,7 @@ def share_jobs(store: JobStore, folder: Path) -> dict[str, int]:
 
 
 def _find_uid(user: str) -> int | None:
-    """Return a user's uid; None if this machine does not know the user, or the name contains `/` or begins with `.`."""
+    """Return a user's uid; None for an unknown user, and for a name that contains `/` or begins with `.`."""
     if user != Path(user).name or user.startswith(".") or "\0" in user:
         return None
     try:

@@ -39,10 +39,10 @@ from ibprof_converter.traffic.traffic_reader import profile_traffic
 
 NS = 1e-9
 LINES_KEPT = 20
-"""Largest number of call sites in a summary, which has the sites with most time and sums all others as `OTHERS`."""
+"""Largest number of call sites in a summary: the sites with most time. `OTHERS` is the sum of further sites."""
 
 PAIRS_KEPT = 1000
-"""Largest number of pairs of ports in a summary, which has the pairs with most bytes."""
+"""Largest number of pairs of ports in a summary: the pairs with most bytes."""
 
 OTHERS = "(others)"
 

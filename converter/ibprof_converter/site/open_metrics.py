@@ -55,8 +55,7 @@ def format_metrics(site: SiteQueries, first: datetime, until: datetime, jobs: in
 
     Args:
         first, until: the two times, UTC.
-        jobs: largest number of jobs; the jobs with most node hours are chosen.
-        links: largest number of link directions; the most loaded link directions are chosen.
+        jobs: number of jobs with most node hours. links: number of most loaded link directions.
     """
     job_rows, link_rows = site.measure(first, until, jobs, links, JOBS_A_LINK)
     lines = list(_format_jobs(job_rows))

@@ -161,7 +161,7 @@ class SiteQueries:
         """Return the jobs that used link directions of a job at the same time as the job, sorted by bytes, descending.
 
         Args:
-            job: job number in the scheduler (several runs can have the same number), or key of the job in the store.
+            job: job number in the scheduler, or key of the job in the store. Several runs can have the same number.
 
         Raises:
             UsageError: the store has no job with this number or key.
@@ -257,7 +257,7 @@ class SiteQueries:
         )
 
     def find_slow_hosts(self, first: Day = None, last: Day = None, top: int = TOP) -> Rows:
-        """Return hosts with the fraction of their jobs in which a rank was late, and its 95% interval (Wilson)."""
+        """Return for each host the fraction of jobs with a late rank there, and its 95% interval (Wilson)."""
         self._sum_days("hosts", first, last)
         rows = self._ask(
             "SELECT host, sum(jobs)::BIGINT AS jobs, sum(late_jobs)::BIGINT AS late_jobs, sum(wait_s) AS wait_s "
@@ -310,8 +310,8 @@ class SiteQueries:
 
         Return the number of calendar days from the first day with jobs to the last, both included.
 
-        The name of a file of sums has the size and time of the day's file, so that a changed day gets new sums. If the
-        store cannot be written, the sums are not stored.
+        A file of sums is named by the size and time of the day's file: a changed day gets new sums. If the store cannot
+        be written, the sums are not stored.
         """
         folder = self.store.folder / "sums"
         days = [day for day in self.store.days() if (first or date.min) <= day <= (last or date.max)]

@@ -2,8 +2,8 @@
 """Synthetic summaries of jobs, for demonstrations, tests and benchmarks of the store.
 
 Two facts about these jobs are known, and questions to the store must find them. Ranks on `SLOW_HOST` are late in every
-third job. The first two jobs of each day share links, and the first job's time in calls correlates with the second
-job's traffic.
+third job. The first two jobs of each day share links. The first job's time in calls correlates with the second job's
+traffic.
 """
 
 from __future__ import annotations
@@ -73,7 +73,7 @@ def make_jobs(
             starts[number], run_s, nodes, first_host[number] = 0, 3600.0, 16, 0
         began = midnight + timedelta(microseconds=starts[number])
         names = [hosts[(first_host[number] + each) % len(hosts)] for each in range(nodes)]
-        # A job uses half of a range of link directions, so that the random choice is fast and some jobs share links.
+        # Jobs choose from short ranges of link directions: the choice is fast, and some jobs share links.
         at = 0 if number < 2 else int(random.integers(0, directions - parts + 1))
         chosen = np.sort(random.permutation(parts)[:links]) if number > 1 else np.arange(links)
         sent = (random.pareto(1.2, links) * _GB).astype(np.int64) + 1
@@ -137,8 +137,7 @@ def make_jobs(
 def route_jobs(jobs: Iterable[Row], dated: DatedFabric, seed: int = 0) -> Iterator[Row]:
     """Replace the random links of jobs by links on routes between the job's hosts; yield the jobs.
 
-    The hosts of a job exchange data in a ring, in a shift by half of the hosts, or all with all (small jobs). The
-    fabric must have one rail.
+    A job's traffic is a ring, a shift by half of its hosts, or all-to-all (small jobs). The fabric must have one rail.
     """
     subnet = dated.routed.subnets[0]
     fabric, hosts = subnet.fabric, dated.routed.hosts

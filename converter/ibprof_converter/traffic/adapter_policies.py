@@ -208,7 +208,7 @@ def share_out(
     bytes: npt.NDArray[np.uint64],
     messages: npt.NDArray[np.uint64],
 ) -> RailShares:
-    """Distribute each flow over the rails on which both its sender and its receiver have a port.
+    """Distribute each flow over the rails on which sender and receiver have ports.
 
     * `split` cuts every flow into equal parts. If the bytes do not divide evenly, each of the first rails gets one
     more byte.
@@ -218,8 +218,7 @@ def share_out(
     operations), its next flow continues with the next rail, as in Open MPI.
     * `first` and `second` send everything over the first or the second rail.
 
-    If a flow's sender or receiver has no port on the selected rail, the flow takes the first rail on which both have
-    one.
+    If an end of a flow has no port on the selected rail, the flow takes the first rail with ports of both ends.
 
     Args:
         policy: one of `RAIL_POLICIES`.
@@ -278,7 +277,7 @@ def _messages_part(
     rails: npt.NDArray[np.uint64],
     turn: npt.NDArray[np.uint64],
 ) -> npt.NDArray[np.uint64]:
-    """Return the bytes that each flow sends over one of its usable rails, if its messages take the rails in turn.
+    """Return each flow's bytes over one of its usable rails, if its messages take the rails in turn.
 
     Args:
         bytes, messages: totals of each flow.

@@ -399,9 +399,9 @@ def _divide_by_speed(machines: _Machines) -> set[Slot]:
 
 
 def _hosts_of_one_speed(by_slot: Mapping[Slot, Sequence[_Adapter]], storage: set[Slot]) -> frozenset[int]:
-    """Return the hosts with storage adapters as fast as their compute adapters, and the hosts without compute adapters.
+    """Return hosts whose storage and compute adapters are equally fast, and hosts without compute adapters.
 
-    Speeds do not show the storage adapters of such hosts, which are of another hardware generation.
+    On these hosts, of another hardware generation, speeds do not show storage adapters.
     """
     speeds: dict[int, tuple[set[float], set[float]]] = defaultdict(lambda: (set(), set()))
     for slot, members in by_slot.items():
@@ -419,10 +419,9 @@ def _usual(members: Sequence[_Adapter]) -> list[float]:
 def _divide_by_wiring(machines: _Machines) -> set[Slot]:
     """Return the adapter slots that are cabled to networks or leaf switches of storage servers.
 
-    They must be fewer than half of all slots; each slot must be at a storage server's leaf switch on most hosts, or on
-    no host. Otherwise, return the slots that share a leaf switch on most hosts, if they are fewer than half of all
-    slots. Names identify storage servers, because another special host, such as a subnet manager's, may be at a leaf
-    switch of compute adapters. The wiring of most machines decides, since single cables may be swapped.
+    These slots must be fewer than half of all slots. Every slot must be at a storage server's leaf switch on most
+    hosts, or on no host. Otherwise, return the slots that share a leaf switch on most hosts, if they are fewer than
+    half of all slots. The wiring of most machines decides, since single cables may be swapped.
     """
     slots = set(machines.slots)
     outside = {slot for slot in slots if slot[0] in machines.networks_of_servers}
@@ -473,10 +472,10 @@ def _is_minority(some: set[Slot], slots: set[Slot]) -> bool:
 def _find_storage_servers(
     adapters: Sequence[_Adapter], named: Sequence[_Adapter], role: Mapping[tuple[int, int], str]
 ) -> Iterator[tuple[int, int]]:
-    """Yield adapters of storage servers, as (rail, node), if they are cabled only to storage switches or networks.
+    """Yield the adapters, as (rail, node), of storage servers cabled only to storage switches or networks.
 
-    A storage switch or network has storage adapters and no compute adapters. Only machines with a storage server's name
-    count: login or CPU nodes with one adapter may be cabled to storage switches, and may run jobs.
+    A storage switch or network has storage adapters and no compute adapters. The machine's name must be a storage
+    server's: login and CPU nodes may be cabled to storage switches too.
     """
     leaves: dict[str, set[tuple[int, int]]] = {COMPUTE: set(), STORAGE: set()}
     networks: dict[str, set[int]] = {COMPUTE: set(), STORAGE: set()}

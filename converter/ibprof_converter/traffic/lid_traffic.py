@@ -328,8 +328,8 @@ def _pair_up(lid: npt.NDArray[np.int32]) -> Iterator[tuple[_Rows, _Rows, npt.NDA
     """Group the pairs of adapters by the rails that both adapters are on.
 
     Yields:
-        For each group, the row numbers in `lid` of its source adapters, and of its destination adapters; and bool
-        [rail], true for the rails that both sets are on. Each source is paired with each destination.
+        For each group, rows in `lid` of the source adapters, rows of the destination adapters, and bool [rail], true
+        for their common rails. Each source is paired with each destination.
     """
     present, kind = np.unique(lid != NO_LID, axis=0, return_inverse=True)
     rows = [np.flatnonzero(kind.ravel() == number) for number in range(len(present))]

@@ -237,8 +237,7 @@ class Bounds:
     Attributes:
         reason: the reason why bounds are computed, in words.
         label: meaning of the bounds, in words.
-        is_adaptive: true if packets choose among paths, so links are sorted by the estimate; false if the paths are
-            fixed but unknown.
+        is_adaptive: true if packets choose among paths; false if paths are fixed but unknown.
     """
 
     by_rail: tuple[AdaptiveBounds, ...]

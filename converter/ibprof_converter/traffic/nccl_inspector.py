@@ -2,7 +2,7 @@
 """Model traffic from the files of NCCL Inspector: collectives become rings and trees.
 
 A line of these files is a JSON object with a collective, send or receive, its size, and the communicator, rank and
-host. In forms v4.3 and v4.4 a dump's first line states communicator, rank and host for the dump's other lines.
+host. In forms v4.3 and v4.4, only a dump's first line states communicator, rank and host.
 
 No file states which ranks exchange the data of a collective. A collective is modelled as NCCL's rings, in which each
 rank sends to the next, or as NCCL's double binary trees where the line (v4.2 and later) states a tree. Hosts are
@@ -92,10 +92,10 @@ class _Account:
 
     Attributes:
         forms: versions of the format that the lines state.
-        cut: number of operations that a dump announces but the file lacks, since the file was cut off.
+        cut: number of announced operations that are missing because the file was cut off.
         unread: kind -> number of records that ibprof does not read, such as `proxy_trace`.
         unmodelled: reason -> bytes that are not modelled.
-        as_rings: algorithm -> number of collectives of this algorithm that are modelled as rings.
+        as_rings: algorithm -> number of its collectives that are modelled as rings.
     """
 
     forms: set[str] = field(default_factory=set)

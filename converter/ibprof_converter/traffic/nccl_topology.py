@@ -10,8 +10,8 @@
           <nic>                                     <net dev="0"/>
             <net name="mlx5_0" dev="0" .. />      </channel>
 
-Numbers after 0x, written by new releases, are hexadecimal; others are decimal. In an NVLink domain of several hosts,
-the upper 8 bits of a device's number are the number of the host.
+Numbers with 0x (new releases) are hexadecimal, all others decimal. In an NVLink domain of several hosts, the upper 8
+bits of a device's number are the number of the host.
 
 A log (NCCL_DEBUG=INFO) has a line with the network devices, and a line for each channel's connection to another host:
 
@@ -93,7 +93,7 @@ class NcclDevice:
     Attributes:
         dev: NCCL's number of the device.
         name: PCI function of a GPU, or name of a network device.
-        path: numbers of the XML elements that contain the device, the outermost element at the beginning.
+        path: numbers of the XML elements that contain the device, outermost first.
     """
 
     dev: int
@@ -148,8 +148,7 @@ class _Reader:
 
     Args:
         root: name of the outermost element.
-        start: function that is called with the name, attributes and line of each element, and with the numbers of the
-            elements around it.
+        start: function called for each element, with name, attributes, line, and numbers of the outer elements.
     """
 
     def __init__(self, path: Path, root: str, start: Callable[[str, Attributes, int, tuple[int, ...]], None]) -> None:

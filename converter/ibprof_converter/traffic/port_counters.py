@@ -230,8 +230,8 @@ class Agreement:
         bytes_explained: sum over link directions of the smaller value, counted or predicted.
         bytes_elsewhere: bytes counted in excess of the prediction: other jobs, storage, headers.
         bytes_missing: bytes predicted in excess of the counters: other routes or rails, or reset counters.
-        correlation: correlation of counters and prediction over the link directions, -1 to 1; None if the counters or
-            the predictions are all equal, or if fewer than two directions have a counter.
+        correlation: correlation of counters and prediction over the link directions, -1 to 1; None below two counters,
+            and for constant counters or predictions.
         surplus: link directions with the most bytes in excess of the prediction and its headers.
         deficit: link directions with the most bytes missing.
         notes: anomalies of the counters.

@@ -67,7 +67,7 @@ def read_traffic(
     Args:
         text: a path, or `pattern:...`.
         hosts: the fabrics' hosts; None without a fabric.
-        over_hosts: true if the senders and receivers of a pattern are hosts; false if they are the hosts' adapters.
+        over_hosts: true for patterns between hosts, false for patterns between adapters.
 
     Raises:
         UsageError: the pattern is unknown, or a pattern is given without a fabric.
@@ -159,7 +159,7 @@ def profile_traffic(run: Profile, name: str | None = None) -> RankTraffic:
 def _number_sites(
     site: npt.NDArray[np.int32], names: tuple[str, ...], distinct: tuple[str, ...]
 ) -> npt.NDArray[np.int32]:
-    """Return the index of each row's call site in `distinct`; call sites with equal names have one index."""
+    """Return each row's index into `distinct`. Call sites with equal names share an index."""
     number = {name: index for index, name in enumerate(distinct)}
     return np.array([number[name] for name in names], np.int32)[site]
 

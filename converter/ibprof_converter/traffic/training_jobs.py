@@ -4,7 +4,7 @@
 Sources of the bytes:
     Shoeybi et al., "Megatron-LM", arXiv:1909.08053, 2019: two all-reduces of a layer's output forward, two backward.
     Narayanan et al., "Efficient large-scale language model training on GPU clusters using Megatron-LM", SC 2021:
-        parameters, equation 2; pipeline stages, sections 2.2 and 4.1; the model of the defaults, GPT-3, table 1.
+        equation 2: parameters; sections 2.2 and 4.1: pipeline stages; table 1: GPT-3, the default model.
     Korthikanti et al., "Reducing activation recomputation in large transformer models", arXiv:2205.05198, 2022,
         section 4.2.2: four all-gathers and four reduce-scatters replace these all-reduces.
     Lepikhin et al., "GShard", arXiv:2006.16668, 2020, and Rajbhandari et al., "DeepSpeed-MoE", arXiv:2201.05596, 2022:
@@ -158,7 +158,7 @@ def ranks_a_host(text: str) -> int | None:
 
 
 def note_training(text: str) -> tuple[str, ...]:
-    """Return a note that the bytes are modelled, with the sizes of the training job; empty for other traffic."""
+    """Return a note on modelled bytes, with the training job's sizes; empty for other traffic."""
     if not is_training(text):
         return ()
     job = read_job(text)
@@ -179,7 +179,7 @@ def tensor_group_size(text: str) -> int:
 
 
 def note_divided(text: str, hosts: Sequence[str]) -> tuple[str, ...]:
-    """Return a note on tensor groups that fit on one host but are on several hosts; empty if there are none.
+    """Return a note on tensor groups that are divided over hosts but fit on a host; else empty.
 
     Args:
         text: name of the traffic.

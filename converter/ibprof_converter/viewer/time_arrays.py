@@ -21,7 +21,7 @@ _TIMES_LIMIT = 1 << 18
 """Largest number of rows of time inside MPI calls."""
 
 _VISIT_LIMIT = 1 << 18
-"""Largest number of visits. If there are more, the shortest are left out, since they are invisible in the picture."""
+"""Largest number of visits. Beyond this number, the shortest visits are left out: they are invisible anyway."""
 
 _FINEST = 2048
 """If any visits are left out, all visits shorter than 1/2048 of the run are left out."""

@@ -113,7 +113,7 @@ def find_recorded_grid(profile: Profile | None) -> RankGrid | None:
 
 @dataclass(frozen=True, slots=True)
 class _CsvColumns:
-    """A CSV file: name of the first column, (line, text) of its cells, and name -> cells of each other column."""
+    """A CSV file: name of the first column, its cells (line, text), and name -> cells for all other columns."""
 
     kind: str
     key: list[tuple[int, str]]

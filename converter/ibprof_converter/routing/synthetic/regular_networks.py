@@ -247,8 +247,8 @@ def generate_torus(
 ) -> SyntheticSubnet:
     """Return a torus. A ring of two switches has one cable.
 
-    Ports of a switch: first its hosts, then for each dimension the cable to the next switch and to the previous one. If
-    both directions around a ring are equally long, packets go to the next switch.
+    A switch's ports lead to its hosts, then in each dimension to the next and the previous switch. If both directions
+    around a ring are equally long, packets go to the next switch.
 
     Args:
         name: the name that the user wrote.
