@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`ibprof run`: run a command and record its MPI traffic; its output and exit status do not change.
+"""`ibprof run`: run a command and record its MPI traffic.
 
-The command is a child process with the same input and output, and gets this process's signals. Inside a job, as in
-`mpirun ibprof run -- ./app`, the command replaces this process.
+Output and exit status of the command do not change. The command is a child process, and gets this process's signals.
+Inside a job, as in `mpirun ibprof run -- ./app`, the command replaces this process.
 """
 
 from __future__ import annotations
@@ -108,8 +108,7 @@ def main(argv: Sequence[str] | None) -> int:
     variables = {"IBPROF_RUN": str(uuid.uuid4())} | variables
     variables["IBPROF_OUTPUT"] = _absolute(variables.get("IBPROF_OUTPUT") or RECORDING)
     if launcher not in (None, Launcher.SRUN):
-        # Expand the path's patterns here: on other hosts, the launcher's daemon starts ranks in another job step or in
-        # no job.
+        # Expand the path's patterns here: on other hosts, ranks may be in another job step or in no job.
         variables["IBPROF_OUTPUT"] = expand_output(variables["IBPROF_OUTPUT"], output_values(environment))
     launch = Launch(command, environment | variables)
     if launcher:
@@ -188,7 +187,7 @@ def _exact_transports(settings: Mapping[str, str], environment: Mapping[str, str
 
 
 def _explain_missing(program: str) -> int:
-    """Print the reason why a program cannot be started, and return a shell's exit status; 0 if it can be started."""
+    """If a program cannot be started, print the reason, and return a shell's exit status; otherwise return 0."""
     if shutil.which(program):
         return 0
     there = shutil.which(program, os.F_OK) or ("/" in program and Path(program).is_dir())
@@ -197,7 +196,7 @@ def _explain_missing(program: str) -> int:
 
 
 def _become(command: Sequence[str], environment: Mapping[str, str]) -> None:
-    """Replace this process by the command, so that the command is the launcher's child, as without ibprof."""
+    """Replace this process by the command: the command is then the launcher's child, as without ibprof."""
     try:
         os.execvpe(command[0], list(command), dict(environment))
     except OSError as error:
@@ -328,7 +327,7 @@ def run_in_foreground(launch: Launch) -> int:
         child = subprocess.Popen(launch.command, env=launch.environment, preexec_fn=unblock)  # noqa: PLW1509
         while child.poll() is None:
             received = signal.sigwaitinfo(watched)
-            # The kernel sends Ctrl-C and other terminal signals to all processes of the terminal, also to the command.
+            # The command also gets Ctrl-C and other terminal signals from the kernel: do not send them again.
             sent_by_process = received.si_code <= 0
             if received.si_signo != signal.SIGCHLD and sent_by_process:
                 child.send_signal(received.si_signo)

@@ -1,17 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Pass libibprof.so and its settings to every process of a job, by the means of its launcher.
+"""Pass libibprof.so and its settings to every process of a job, by options and variables of the launcher.
 
 The behaviour of Open MPI was tested with 4.1.4, 4.1.8 and 5.0.11:
 
 * `-x NAME=VALUE` reaches all hosts. In version 4, `-x` applies to one part of `mpirun A : B`, and the last value of a
   name counts. In version 5, `-x` applies to all parts, and the first value counts.
-* Spawned processes get the variables of `-x` in version 4. In version 5, spawned processes get the environment of
-  mpirun or, on another host, of mpirun's daemon, which `prte_launch_agent` starts.
-* `OMPI_MCA_mca_base_env_list` has the same effect as `-x`. In version 4, mpirun refuses to run if both are given.
-* With `--app FILE`, version 4 ignores all other options, but version 5 does not.
+* Spawned processes get the variables of `-x` in version 4. In version 5, they get the environment of mpirun. On another
+  host, they get the environment of mpirun's daemon, which `prte_launch_agent` starts.
+* `OMPI_MCA_mca_base_env_list` has the same effect as `-x`. In version 4, mpirun refuses a command with both.
+* With `--app FILE`, only version 4 ignores all other options.
 * `OMPI_MCA_mca_base_env_list_internal` works together with `-x`. Version 4 fills this list with `-x` options that it
   reads from files. Version 5 lacks this list.
-* mpirun warns if a list names an unset variable; a variable with an empty value is set.
+* mpirun warns if a list names an unset variable. A variable with an empty value is set.
 """
 
 from __future__ import annotations
@@ -134,11 +134,11 @@ def preload(library: Path, present: str) -> str:
 
 
 def carry(launcher: Launcher, launch: Launch, variables: Mapping[str, str]) -> Launch:
-    """Return a launch that passes variables to all processes of the job, by the launcher's means.
+    """Return a launch that passes variables to all processes of the job.
 
     Args:
-        launch: the user's command and environment. Variables that the command already passes keep the command's value.
-            For LD_PRELOAD, the command's value is joined with the value in `variables`.
+        launch: the user's command and environment. Variables that the command already passes keep their value. Both
+            values of LD_PRELOAD are joined.
         variables: the variables to pass to the processes; LD_PRELOAD holds only the library.
     """
     if launcher is Launcher.SRUN:
@@ -167,8 +167,8 @@ def carry(launcher: Launcher, launch: Launch, variables: Mapping[str, str]) -> L
 def _carry_to_spawned(launch: Launch, wanted: Mapping[str, str]) -> dict[str, str]:
     """Return variables of mpirun that pass other variables to spawned processes, also on other hosts.
 
-    On other hosts, mpirun's daemon gets the variables, unless the user's own command starts the daemon. LD_LIBRARY_PATH
-    is not passed, so that the daemon finds its own libraries.
+    On other hosts, mpirun's daemon gets the variables, unless the user chose the daemon's command. LD_LIBRARY_PATH is
+    not passed, so that the daemon finds its own libraries.
     """
     variable = f"PRTE_MCA_{DAEMON}"
     if launch.environment.get(variable) or any(word in (DAEMON, "--launch-agent") for word in launch.command):
@@ -180,8 +180,8 @@ def _carry_to_spawned(launch: Launch, wanted: Mapping[str, str]) -> dict[str, st
 def list_variable(launcher: Launcher | None, environment: Mapping[str, str]) -> str:
     """Return the name of Open MPI's variable that lists variables for other hosts.
 
-    Open MPI 4 refuses `OMPI_MCA_mca_base_env_list` together with `-x`. So ibprof uses Open MPI's internal list, unless
-    Open MPI is of version 5, or `environment` has `OMPI_MCA_mca_base_env_list`.
+    Open MPI 4 refuses `OMPI_MCA_mca_base_env_list` together with `-x`. So for version 4, ibprof uses the internal list,
+    unless `environment` has `OMPI_MCA_mca_base_env_list`.
     """
     if launcher is Launcher.OPENMPI_5 or f"OMPI_MCA_{ENV_LIST}" in environment:
         return f"OMPI_MCA_{ENV_LIST}"
@@ -211,7 +211,7 @@ def _take_option(command: Sequence[str], option: str) -> tuple[list[str], dict[s
     """Remove the user's own LD_PRELOAD from a command, and collect the other variables that the command passes.
 
     Returns:
-        The command, and the variables by name; only LD_PRELOAD has a value, since no other value is needed.
+        The command, and the values of variables by name; empty for `-x NAME`.
     """
     length = 3 if option == "-genv" else 2
     kept: list[str] = []
@@ -234,7 +234,7 @@ def _take_option(command: Sequence[str], option: str) -> tuple[list[str], dict[s
 
 
 def _join_parts(command: Sequence[str], library: Path) -> list[str]:
-    """Add the library to each part's own LD_PRELOAD (`-env`), which Hydra prefers to the LD_PRELOAD for all parts."""
+    """Add the library to the LD_PRELOAD of each part (`-env`), which Hydra prefers to the LD_PRELOAD of all parts."""
     joined = list(command)
     for index, words in enumerate(zip(command, command[1:], command[2:], strict=False)):
         if words[0] in ("-env", "--env") and words[1] == PRELOAD:
@@ -243,7 +243,7 @@ def _join_parts(command: Sequence[str], library: Path) -> list[str]:
 
 
 def _insert_options(command: Sequence[str], options: Sequence[str], *, each_part: bool) -> list[str]:
-    """Insert options after the launcher's name, and after each `:` if an option applies to one part only."""
+    """Insert options after the launcher's name; if options apply to one part only, also after each `:`."""
     made = [command[0], *options]
     for word in command[1:]:
         made.append(word)

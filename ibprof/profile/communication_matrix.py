@@ -38,10 +38,10 @@ class Selection:
     Attributes:
         operation, region: names; None for all.
         site: name of a call site; None for all.
-        since_start: true to add, on each rank, the bytes of all regions that ended before the rank last closed `region`
-            and were not opened again.
+        since_start: true to add, on each rank, the bytes of regions that were closed for good when the rank last closed
+            `region`.
         kind: user data or MPI's own messages.
-        received: true for bytes counted by receivers, false for bytes counted by senders and fetchers.
+        received: true for bytes that receivers counted, false for bytes that senders and fetchers counted.
     """
 
     operation: str | None = None
@@ -57,9 +57,9 @@ class Matrix:
     """Bytes of each pair with traffic, in the order of source and destination.
 
     Attributes:
-        names: names of senders and receivers; the name of a port is its GUID.
+        names: names of senders and receivers; of a port, the GUID.
         source, destination: int64 [pair], indices into the names.
-        bytes, messages: [pair], uint64, or Python integers if a sum exceeds 64 bits.
+        bytes, messages: [pair], uint64; Python integers if a sum exceeds 64 bits.
         notes: sentences on traffic that the matrix lacks.
         labels: host, device and number of each port, if known; empty for ranks and hosts.
     """
@@ -146,7 +146,7 @@ def build_matrix(run: Profile, by: str = "rank", selection: Selection = Selectio
 
 
 def _is_of_wire(selection: Selection) -> bool:
-    """Return whether a selection needs only work requests: it chooses sent user data of all operations and sites."""
+    """Return whether work requests suffice: a selection of sent user data of all operations and sites."""
     return (
         selection.operation is None
         and selection.site is None
@@ -233,7 +233,7 @@ def _closed_until(run: Profile, region: int) -> Flags:
 
 
 def _note_left_out(run: Profile, selection: Selection) -> list[str]:
-    """Return a note on the bytes that were sent before `selection.region` last ended, but that the matrix lacks."""
+    """Return a note on bytes sent before `selection.region` last ended that the matrix lacks."""
     if selection.region is None or not selection.since_start:
         return []
     region = find_name("region", selection.region, run.regions, run.regions)
@@ -245,7 +245,7 @@ def _note_left_out(run: Profile, selection: Selection) -> list[str]:
     left_out = sum(mark.sent_bytes for mark in closed.values()) - sum_exactly(counters.bytes[chosen])
     if left_out <= 0:
         return []
-    # A process records a limited number of marks, so the last visit may lack its mark.
+    # The number of recorded marks is limited, so the last visit may lack its mark.
     rows = np.flatnonzero(times.region == region)
     is_least = any(
         rank in closed and closed[rank].time_ns < last_ns

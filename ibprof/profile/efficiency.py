@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Time inside MPI calls: its parts, an estimate of waiting in collectives, efficiencies of a run and its regions."""
+"""Time inside MPI calls: parts, estimated waiting in collectives, efficiencies of a run and of regions."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class Efficiency:
         parallel: mean time of ranks outside MPI / elapsed time; equals `load_balance` times `communication`.
         load_balance: mean / maximum of the ranks' time outside MPI.
         communication: maximum of the ranks' time outside MPI / elapsed time.
-        elapsed_s: run time of the rank that took longest, in seconds.
+        elapsed_s: longest run time of a rank, in seconds.
         outside_mean_s, outside_max_s: mean and maximum of the ranks' time outside MPI, in seconds.
     """
 
@@ -59,7 +59,7 @@ class Efficiencies:
 
     Attributes:
         run: efficiencies of the whole run; None if unknown.
-        regions: efficiencies of regions, sorted by elapsed time, descending; empty if unknown, or with only one region.
+        regions: efficiencies of regions, sorted by elapsed time, descending; empty if unknown, or for a single region.
         notes: reasons for unknown or limited efficiencies, a sentence each.
     """
 
@@ -184,15 +184,15 @@ def _sum_spans(marks: Iterable[Mark]) -> dict[int, int]:
 
 @dataclass(frozen=True, slots=True)
 class WaitShares(RowArrays):
-    """Time in calls and its parts, a row for each row of `Profile.times`; `time_s` is the sum of the three parts.
+    """Time in calls, the sum of three parts; a row for each row of `Profile.times`.
 
     Attributes:
         rank, region, operation, site: int32.
         time_s: float64, recorded time in calls, in seconds.
         wait_s: float64, time of waiting for other ranks, in seconds.
         transfer_s: float64, time of data transfer, in seconds.
-        unsplit_s: float64, time that could not be split, because samples or comparable clocks are missing, in seconds.
-        error_s: float64, standard error of `wait_s` and `transfer_s`, from sampling and clocks, in seconds.
+        unsplit_s: float64, time without samples or comparable clocks, in seconds.
+        error_s: float64, standard error of `wait_s` and `transfer_s`, in seconds.
     """
 
     rank: npt.NDArray[np.int32]
@@ -210,8 +210,8 @@ class WaitShares(RowArrays):
 
         `split_error_s` is the standard error of the sums of `wait_s` and `transfer_s`.
         """
-        # Add the errors of ranks at one site: all ranks of a collective sample the same calls, so their errors are
-        # correlated. Errors of different sites are independent, so add their squares.
+        # Add the errors of ranks at one site, which are correlated: all ranks of a collective sample the same calls.
+        # Errors of different sites are independent, so add their squares.
         places = np.stack((self.region, self.operation, self.site))[:, rows]
         _, place = np.unique(places, axis=1, return_inverse=True)
         errors = np.bincount(place.ravel(), weights=self.error_s[rows])
@@ -225,7 +225,7 @@ MUTUAL = frozenset(
         *("REDUCE_SCATTER", "REDUCE_SCATTER_BLOCK"),
     }
 )
-"""Blocking collectives that no rank can leave before all ranks have entered: each result depends on all ranks."""
+"""Blocking collectives that no rank can leave before all ranks have entered."""
 
 ASSUMPTION = (
     "estimate: at each call site of a collective, the quickest rank is assumed not to wait, and transfer "
@@ -237,14 +237,14 @@ ASSUMPTION = (
 class Waiting:
     """Time inside one operation at one site and in one region.
 
-    On each rank, the quickest rank's time counts as transfer, and the rank's further time counts as waiting.
+    The quickest rank's time counts as transfer on each rank. A rank's time beyond this counts as waiting.
 
     Attributes:
         calls: number of calls of each rank.
         ranks: number of calling ranks.
-        time_s: time in the calls over all ranks, in seconds.
+        time_s: time in the calls, over all ranks, in seconds.
         waiting_s: waiting part of `time_s`, in seconds.
-        transfer_s: other part of `time_s`, in seconds.
+        transfer_s: `time_s` without waiting, in seconds.
         quickest: rank with the smallest time.
     """
 
@@ -262,8 +262,8 @@ class Waiting:
 def estimate_waiting(run: Profile) -> tuple[Waiting, ...]:
     """Split the time of the collectives in `MUTUAL` into waiting and transfer; sort by waiting, descending.
 
-    A site is left out unless several ranks call it equally often: otherwise calls of one collective cannot be matched.
-    Rooted collectives and messages are left out: their quickest rank can leave before others enter.
+    Calls of a collective can be matched only if several ranks call it equally often: other sites are left out. Rooted
+    collectives and messages are left out: the quickest rank can leave before others enter.
     """
     times, sites = run.times, name_sites(run)
     mutual = [number for number, name in enumerate(run.operations) if name in MUTUAL]
@@ -303,7 +303,7 @@ class TimeInMpi:
     Attributes:
         run_s: mean run time of ranks, in seconds; None if ranks were killed.
         mean_s: mean time of ranks inside calls, over all threads, in seconds.
-        overlap_s: time that `mean_s` counts more than once, because several threads of a rank were inside calls.
+        overlap_s: time that `mean_s` counts repeatedly, because several threads of a rank were inside calls.
         slowest: rank with most time inside calls.
         slowest_s: time of the slowest rank inside calls, in seconds.
         spread: standard deviation / mean of the ranks' times.
@@ -325,7 +325,7 @@ class TimeInMpi:
 
     @property
     def share(self) -> float | None:
-        """Share of the run in which a rank has a thread inside calls, 0 to 1; None if the run's time is unknown."""
+        """Share of the run in which a rank has a thread inside calls, 0 to 1; None if unknown."""
         return self.busy_s / self.run_s if self.run_s else None
 
 

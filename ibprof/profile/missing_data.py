@@ -24,10 +24,10 @@ from ibprof.text.host_lists import same_host
 from ibprof.text.quantities import count_of, format_bytes, format_seconds, name_call
 
 MUCH = 0.01
-"""A loss of more than this share of the ranks, hosts or bytes has its own sentence in every report."""
+"""A larger share of lost ranks, hosts or bytes has its own sentence in every report."""
 
 COLLECT = "collect"
-"""Stage that leaves out bytes counted a second time, and bytes of MPI's control messages. They are not lost."""
+"""Stage that leaves out bytes counted twice, and bytes of MPI's control messages. They are not lost."""
 
 LEFT_OUT = "Left out: "
 """Beginning of a sentence on a large loss."""
@@ -48,7 +48,7 @@ class StageAccount:
         noun: the counted unit, such as `ranks`, `bytes`, `hosts` or `links`.
         total: number received.
         kept: number passed to the next stage.
-        left_out: reason -> number; `kept` and these numbers sum to `total`.
+        left_out: reason -> number. `total` is `kept` plus these numbers.
 
     Raises:
         ArithmeticError: the numbers do not add up.
@@ -66,12 +66,12 @@ class StageAccount:
 
 
 def accounts_as_json(accounts: Iterable[StageAccount]) -> dict[str, Any]:
-    """Return the entry `coverage` of a JSON document: the numbers of received, kept and lost units of each stage."""
+    """Return the entry `coverage` of a JSON document: numbers of received, kept and lost units by stage."""
     return {"accounts": [asdict(each) for each in accounts]}
 
 
 def account_for_run(run: Profile) -> Iterator[StageAccount]:
-    """Yield a run's numbers of missing ranks, of bytes that were not recorded, and of bytes that matrices leave out."""
+    """Account for a run's missing ranks, unrecorded bytes, and bytes that matrices leave out."""
     ranks = len({rank.rank for rank in run.ranks if rank.rank < run.world_size})
     missing = run.world_size - ranks
     yield StageAccount("record", "ranks", run.world_size, ranks, {"not recorded": missing} if missing else {})
@@ -98,29 +98,28 @@ def account_for_run(run: Profile) -> Iterator[StageAccount]:
 def choose_sent(run: Profile) -> npt.NDArray[np.bool_]:
     """Return the counters of bytes that a rank sent, or fetched from another's memory: bool [counter].
 
-    Received bytes are left out, since they were counted at the sender. MPI's own control messages are also left out.
+    Received bytes were counted at the sender. MPI's own control messages are also left out.
     """
     counters = run.counters
     chosen: npt.NDArray[np.bool_] = (counters.kind == Kind.USER) & (counters.direction != Direction.RECEIVED)
     of_nccl = counters.source == Source.NCCL
     sources = np.flatnonzero(np.bincount(counters.source[chosen & (counters.bytes > 0) & ~of_nccl]))
-    # Of sources that count the same bytes, keep the source nearest to the MPI calls, which knows the operations. Keep
+    # Of sources that count the same bytes, keep the nearest to the MPI calls: this source knows the operations. Keep
     # NCCL's source too: NCCL's bytes do not pass through MPI.
     return chosen & ((counters.source == sources[0]) | of_nccl) if len(sources) else chosen
 
 
 def describe_losses(accounts: Iterable[StageAccount], complete: bool = True) -> Iterator[str]:
-    """Yield a sentence for each loss above `MUCH`; if no loss is above `MUCH`, one on the largest loss.
+    """Yield a sentence for each loss above `MUCH`; without such a loss, for the largest loss.
 
     Args:
-        complete: true to state, if there is no loss, that nothing is left out; false if gaps of unknown size exist.
+        complete: false if gaps of unknown size exist. Then no sentence states that nothing is left out.
     """
     accounts = [each for each in accounts if each.noun in _IN_TEXT]
     losses = []
     for each, following in zip_longest(accounts, accounts[1:]):
         if each.stage != COLLECT:
-            # Divide by the total without the bytes that the next stage, `COLLECT`, leaves out: bytes counted twice, and
-            # control messages.
+            # Divide by the total without bytes that `COLLECT`, the next stage, leaves out.
             is_twice = following is not None and following.stage == COLLECT
             total = each.total - (sum(following.left_out.values()) if is_twice else 0)
             of_total = f"of {_say(total, each.noun)}"
@@ -146,10 +145,10 @@ def _say(amount: int, noun: str, named: bool = True) -> str:
 
 
 _BY_ARGUMENTS = ("PSEND_INIT", "PUT", "GET", "ACCUMULATE", "GET_ACCUMULATE", "FETCH_AND_OP", "COMPARE_AND_SWAP")
-"""Operations whose bytes come from the arguments of calls; the names lack the `R` of variants with a request (RPUT)."""
+"""Operations whose bytes come from the arguments of calls, without the `R` of variants with a request (RPUT)."""
 
 _REPEATED_CALLS = 256
-"""Maximum number of short calls that a killed process with recorded times loses at each line in each thread."""
+"""Maximum number of short calls that a killed process loses at each line in each thread, if times were recorded."""
 
 _THREAD_MULTIPLE = 3
 """`Rank.thread_level` for MPI_THREAD_MULTIPLE."""
@@ -212,14 +211,13 @@ def describe_gaps(run: Profile, *, with_operations: bool = True) -> Iterator[str
 def describe_incomplete(run: Profile) -> str:
     """Return a sentence on incomplete ranks; empty if all ranks are complete.
 
-    A rank is incomplete if it lost data, if its end is missing, or if its recording was off for more than `MUCH` of the
-    time.
+    A rank is incomplete if data or its end is missing, or if recording was off for more than `MUCH` of its time.
     """
     return "; ".join(filter(None, (_describe_cut(run), _describe_killed(run), _describe_off(run, MUCH))))
 
 
 def describe_run_losses(run: Profile) -> Iterator[str]:
-    """Yield a sentence on incomplete ranks, and one on each large loss of ranks or bytes."""
+    """Yield a sentence on incomplete ranks, and a sentence on each large loss of ranks or bytes."""
     yield from filter(None, (describe_incomplete(run),))
     yield from describe_losses(account_for_run(run), complete=False)
 
@@ -230,7 +228,7 @@ def _describe_cut(run: Profile) -> str:
 
 
 def _describe_off(run: Profile, least: float = 0.0) -> str:
-    """Return a sentence on ranks whose recording was off for more than `least` of their time; empty without them."""
+    """Return a sentence on ranks with recording off for more than `least` of their time; otherwise no text."""
     off = [rank for rank in run.ranks if rank.off_ns > least * max((rank.stop_ns or 0) - rank.start_ns, 0)]
     if not off:
         return ""
@@ -252,7 +250,7 @@ def _describe_killed(run: Profile) -> str:
 
 
 def _counts_arguments(run: Profile) -> bool:
-    """Return whether one-sided or partitioned data were counted twice: in UCX or libfabric, and from arguments."""
+    """Return whether one-sided or partitioned data were counted both in UCX or libfabric, and from arguments."""
     below = any(rank.source in (Source.UCX, Source.LIBFABRIC) for rank in run.ranks)
     return below and bool((_is_counted_by_arguments(run) & (run.counters.kind == Kind.USER)).any())
 
@@ -285,7 +283,7 @@ def _describe_received(run: Profile) -> Iterator[str]:
 
 
 def _describe_ports(run: Profile) -> Iterator[str]:
-    """Yield sentences on port traffic that may not be the run's, and on the run's bytes that no port counted."""
+    """Yield sentences on port traffic that the run does not explain, and on bytes that no port counted."""
     if unseen := [rank.rank for rank in run.ranks if rank.queue_pairs_unseen]:
         count = sum(rank.queue_pairs_unseen for rank in run.ranks)
         yield (
@@ -302,7 +300,7 @@ def _describe_ports(run: Profile) -> Iterator[str]:
 
 
 def _describe_elsewhere(run: Profile) -> Iterator[str]:
-    """Yield a sentence on traffic with processes outside MPI_COMM_WORLD: no matrix contains this traffic."""
+    """Yield a sentence on traffic with processes outside MPI_COMM_WORLD, which no matrix contains."""
     counters = run.counters
     sent = (counters.kind == Kind.USER) & (counters.direction != Direction.RECEIVED)
     if elsewhere := sum_exactly(counters.bytes[sent & (counters.peer == UNKNOWN_PEER)]):

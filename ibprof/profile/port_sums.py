@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Traffic of ports and hosts, from work requests, from ranks, and from port counters.
+"""Traffic of ports and hosts: from work requests, ranks and port counters.
 
-Work requests name the ports at both ends. Without work requests, the bytes that a host sent are compared with the
-counters of its ports.
+Work requests name the ports at both ends. Without work requests, the bytes that a host's ranks sent are compared with
+the host's port counters.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from ibprof.profile.profile_data import OUTWARD_OPCODES, Direction, Kind, Port, 
 from ibprof.profile.row_arrays import sum_by_group
 from ibprof.text.quantities import format_bytes
 
-# Names of a port's own counters of sent or received data, in order of preference, each with its unit in bytes.
+# Names of a port's counters of sent or received data, in order of preference, and the unit of each in bytes.
 _SENT_COUNTERS = (("port_xmit_data", 4), ("tx_bytes", 1))
 _RECEIVED_COUNTERS = (("port_rcv_data", 4), ("rx_bytes", 1))
 
@@ -53,7 +53,7 @@ _PACKETS_A_PEER = 32
 """Upper bound of the number of packets that open a connection to a peer."""
 
 _WORTH_SAYING = 1 << 20
-"""Minimum of unexplained bytes that is reported: subnet managers and other daemons use each port a little."""
+"""Minimum of reported unexplained bytes: subnet managers and other daemons use each port a little."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,10 +63,10 @@ class PortSum:
     Attributes:
         guid: the port's GUID.
         bytes_sent, bytes_received: bytes over the wire, from work requests of both ends.
-        hardware_sent, hardware_received: bytes of all traffic by the port's own counters, with all headers, from the
-            start of the host's first process to its end; None if unknown.
-        unexplained_sent: lower bound of the bytes in `hardware_sent` beyond the run's work requests with their headers.
-            Unexplained bytes belong to other jobs, file systems, or an unrecorded transport. None if unknown.
+        hardware_sent, hardware_received: bytes of all traffic with headers, by the port's own counters, during the
+            host's first process; None if unknown.
+        unexplained_sent: lower bound of the bytes in `hardware_sent` beyond work requests and headers; None if unknown.
+            Such bytes belong to other jobs, file systems, or an unrecorded transport.
     """
 
     host: str
@@ -109,7 +109,7 @@ def sum_ports(run: Profile) -> tuple[PortSum, ...]:
         source, destination = (own, remote) if opcode in OUTWARD_OPCODES else (remote, own)
         posted_by_port.of(source).sent += amount
         posted_by_port.of(destination).received += amount
-        # Count the packets of both ends: one end sends data, the other end requests or acknowledgements.
+        # Both ends send packets: one end sends data, the other end requests or acknowledgements.
         for end in (own, remote):
             posted_by_port.of(end).packets += messages + amount // SMALLEST_MTU
     return tuple(_sum_ports(run, posted_by_port))
@@ -135,7 +135,7 @@ def _sum_ports(run: Profile, posted_by_port: _PostedByPort) -> Iterator[PortSum]
 
 
 def _grown(port: Port, counters: tuple[tuple[str, int], ...]) -> int | None:
-    """Return the growth of a counter, in bytes; None if it is missing, was read only once, or was reset."""
+    """Return the growth of a port's counter, in bytes; None if the counter is missing, was read once, or was reset."""
     for name, unit in counters:
         for counter in port.hardware:
             if counter.name == name:
@@ -145,7 +145,7 @@ def _grown(port: Port, counters: tuple[tuple[str, int], ...]) -> int | None:
 
 
 def describe_ports(run: Profile) -> Iterator[str]:
-    """Yield sentences on ports with traffic of other jobs, and on ports that counted less than their work requests."""
+    """Yield sentences on ports whose counters exceed the run's work requests, or are below them."""
     for each in sum_ports(run):
         name = f"{each.host} {each.device}/{each.port}"
         if each.unexplained_sent:
@@ -162,8 +162,8 @@ class PortEnd:
     """A port at one end of work requests.
 
     Attributes:
-        host: index into `Profile.hosts`; None if no recorded host has the port.
-        port: the recorded port; None if there is none.
+        host: index into `Profile.hosts`; None if unknown.
+        port: the recorded port; None if unknown.
         name: the port's GUID, else its GID, else its LID and the local port.
         label: host, device and port number, if known.
     """
@@ -251,7 +251,7 @@ def _is_loop(pair: PortPair) -> bool:
 
 
 def describe_unmeasured(run: Profile) -> str | None:
-    """Return the reason for incomplete work requests; None if they are complete, as far as known."""
+    """Return the reason for incomplete work requests; None if the requests are complete, as far as known."""
     posted = bytes_posted(run)
     if not posted:
         return "no work requests were recorded at queue pairs"
@@ -264,7 +264,7 @@ def describe_unmeasured(run: Profile) -> str | None:
 
 
 def _bytes_between_hosts(run: Profile) -> int:
-    """Return the bytes that ranks sent to ranks on other hosts, from the counters with ranks as peers."""
+    """Return the bytes that ranks sent to ranks on other hosts, without bytes to unknown peers."""
     counters = run.counters
     host = np.full(run.world_size + 1, -1, np.int64)
     for rank in run.ranks:
@@ -280,14 +280,13 @@ def _bytes_between_hosts(run: Profile) -> int:
 
 @dataclass(frozen=True, slots=True)
 class HostCheck:
-    """Bytes that one host sent, as its ranks counted them and as its ports counted them.
+    """Bytes that a host sent: by its ranks' counters, and by its ports' counters.
 
     Attributes:
         host: name of the host.
         bytes_sent: bytes that its ranks passed to the MPI library for ranks on other hosts.
         hardware_sent: bytes of all traffic with all headers, by the host's port counters; None where unknown.
-        unexplained_sent: lower bound of the bytes in `hardware_sent` beyond the ranks' messages with
-            overhead; None if unknown.
+        unexplained_sent: lower bound of the bytes in `hardware_sent` beyond messages with overhead; None if unknown.
     """
 
     host: str
@@ -297,7 +296,7 @@ class HostCheck:
 
 
 def check_hosts(run: Profile) -> tuple[HostCheck, ...]:
-    """Compare the bytes that ranks sent with their hosts' port counters, host by host; empty without counters."""
+    """Compare the bytes that each host's ranks sent with the host's port counters; empty without counters."""
     counted = _sum_hardware(run)
     if all(hardware is None for hardware in counted):
         return ()
@@ -311,7 +310,7 @@ def check_hosts(run: Profile) -> tuple[HostCheck, ...]:
     perhaps = (source != destination) | (source == count)
     carried = sum_by_group(source[perhaps], count + 1, amounts[perhaps])
     packets = messages * _PACKETS_A_MESSAGE + amounts // SMALLEST_MTU + np.uint64(_PACKETS_A_PEER)
-    # Count messages in both directions: a host also sends packets for messages that its ranks receive.
+    # Count messages in both directions: a host also sends packets for received messages.
     headers = [
         OVERHEAD * (out + back)
         for out, back in zip(

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The Profile: the traffic of one run, as arrays, independent of the file that it was read from.
+"""The Profile: the traffic of one run, as arrays, independent of files.
 
 A recording (`ibprof.recording`) and an OTF2 archive (`ibprof.archive`) are two forms of the same Profile.
 """
@@ -60,7 +60,7 @@ _LAYERS = {
 
 
 class Kind(IntEnum):
-    """The kind of bytes: user data, MPI's own data, or work requests, which have both kinds together."""
+    """The kind of bytes: user data, MPI's own data, or the sum of both kinds (work requests)."""
 
     _generate_next_value_ = _HEADER.numbers_of("ibp_kind", "IBP_KIND_")
     USER = auto()
@@ -131,7 +131,7 @@ class Unsampled(IntEnum):
 
 
 UNKNOWN_BYTES = _HEADER.constants["IBP_BYTES_UNKNOWN"]
-"""Value of `bytes` in the sample of a message if the process that took the sample does not know the size."""
+"""Value of `bytes` in a message's sample if the sampling process does not know the size."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,7 +141,7 @@ class HardwareCounter:
     Attributes:
         name: the counter's name in Linux's sysfs.
         before: the value when the host's first process began to record.
-        after: the value when the same process ended; None if it was killed.
+        after: the value when this process ended; None if it was killed.
     """
 
     name: str
@@ -199,7 +199,7 @@ class PortPair:
 
     Attributes:
         host: index into `Profile.hosts`.
-        device, port: device and port of the host; the device is empty where unknown.
+        device, port: device and port of the host; an unknown device is empty.
         lid, remote_lid: the ports' LIDs, with path bits; None on Ethernet.
         gid, remote_gid: the ports' GIDs, as in `Port.gids`; empty for a path without GIDs.
     """
@@ -253,10 +253,10 @@ class Transport:
     """A transport that a process had open when it ended MPI.
 
     Attributes:
-        kind: `tcp`; `verbs`, `psm`, `cxi`, `knem` or `xpmem` for a device; `library` for a loaded library.
+        kind: `tcp`, `library` (a loaded library), or a device's `verbs`, `psm`, `cxi`, `knem` or `xpmem`.
         device: name of the TCP interface, device or library; empty where unknown.
         handles: number of connections, open files, or loaded libraries.
-        sent_bytes, received_bytes: bytes of all TCP connections of the process, MPI's and others; 0 without counts.
+        sent_bytes, received_bytes: bytes of all TCP connections of the process, not only MPI's; 0 without counts.
         segments, retransmitted: number of sent and of retransmitted TCP segments.
         min_rtt_us: shortest round trip of the TCP connections in µs; 0 where unknown.
     """
@@ -305,8 +305,8 @@ class AdapterChoice:
     """A setting that influences a process's choice of adapters.
 
     Attributes:
-        name: an environment variable; `cores` for the allowed cores; `online` for all cores, if not all are allowed.
-        text: the setting's value; cores are written as `0-15,64-79`.
+        name: an environment variable; `cores` for allowed cores; `online` for all cores, if only some are allowed.
+        text: the setting's value; cores as `0-15,64-79`.
     """
 
     name: str
@@ -318,32 +318,31 @@ class Rank:
     """A recorded process.
 
     Attributes:
-        rank: rank in MPI_COMM_WORLD; a process without MPI has a number after the last rank.
+        rank: rank in MPI_COMM_WORLD. Processes without MPI have numbers after the last rank.
         host: index into `Profile.hosts`.
         stop_ns: time of MPI_Finalize, in Unix time; None if the process did not reach MPI_Finalize.
         finalized: true if the counters cover the whole run.
-        lost_bytes, lost_messages: counts that are known only in total, not by peer, because the recording could not
-            grow.
+        lost_bytes, lost_messages: counts without peers, because the recording could not grow.
         off_ns: time with recording switched off.
-        marks_seen: number of all marks; the first of them are in `Profile.marks`.
-        queue_pairs_unseen: number of queue pairs that bypass verbs; their bytes are not in `Profile.transfers`.
+        marks_seen: number of marks. `Profile.marks` has the first of these marks.
+        queue_pairs_unseen: number of queue pairs that bypass verbs, without bytes in `Profile.transfers`.
         notes: data that the process could not record, a sentence each.
         grids: the process's grids, in the order of creation.
         sees_host: true if the source also counts messages inside a host.
         has_demands: true if `Profile.demands` has the bytes that the process's calls asked for.
         has_times: true if `Profile.times` has the time inside the process's calls.
-        overlap_ns: time that `Profile.times` counts more than once, because several threads were inside calls at once.
+        overlap_ns: time that `Profile.times` counts repeatedly, because several threads were inside calls at once.
         choices: settings for the choice of adapters; empty without adapters, or if nothing was recorded.
         transports: used transports; empty for a killed process, and in recordings of 0.1.0.
         clock_offset_ns: offset from the clock of samples to Unix time at the start of recording; 0 without samples.
-        boot: hash that identifies the boot of the rank's machine; ranks with equal values share a clock; 0 where
-            unknown.
+        boot: hash of the boot of the rank's machine; 0 where unknown. Ranks with equal values share a clock.
         clock_drift_ns: growth of `clock_offset_ns` until recording ended.
-        collectives, messages: numbers of collectives, and of sent and received messages, sampled or not.
-        unsampled_collectives, unsampled_messages: numbers of collectives and messages that were not sampled, by reason
-            (`Unsampled`); empty without samples.
+        collectives, messages: number of collectives, sampled or not; number of sent and received messages, sampled or
+            not.
+        unsampled_collectives, unsampled_messages: numbers of collectives and messages that were not sampled, by
+            `Unsampled`; empty without samples.
         cpu_ns: processor time of all threads of the process during recording; 0 where unknown.
-        no_core_ns: time in which the first thread was ready to run but had no core; 0 where unknown.
+        no_core_ns: time in which the first thread was ready but had no core; 0 where unknown.
     """
 
     rank: int
@@ -380,7 +379,7 @@ class Rank:
 
 @dataclass(frozen=True, slots=True)
 class Site:
-    """A call site: the code of a program that called MPI, or a caller of such code.
+    """A call site: a place in a program that calls MPI, or a caller of such a place.
 
     Attributes:
         file: the source file, as the compiler or the interpreter names it; empty where unknown.
@@ -390,10 +389,9 @@ class Site:
         address: return address of the call in `object`; 0 in a script.
         build_id: build ID of the object, as hex digits; empty if it has none.
         name: the site's name, `file.c:LINE`; without a line, `function+0x1f` or `object+0x1f` (docs/sites.md).
-        inlined_in: the functions that contain the call after inlining, innermost first; empty without inlining, and if
-            callers were recorded.
-        callers: call sites of `function` and of its callers, innermost first, at most IBPROF_CALLERS; a function into
-            which a call was inlined counts as a caller. A site in this tuple has an empty `callers`.
+        inlined_in: the functions that contain the call after inlining, innermost first; empty if callers were recorded.
+        callers: call sites of `function` and of its callers, innermost first, at most IBPROF_CALLERS; each has no
+            `callers`. A function into which a call was inlined counts as a caller.
     """
 
     file: str
@@ -450,8 +448,8 @@ class Demands(RowArrays):
     Attributes:
         rank: int32, the calling rank.
         region, operation: int32, indices into the Profile's names.
-        partner: uint64, rank of the root or the peer; a value of at least `PARTNER_GROUP` identifies a group of ranks.
-        bytes: uint64, bytes of a call's arguments, summed over the calls; docs/formats/recording.md.
+        partner: uint64, rank of the root or the peer, or a group of ranks (from `PARTNER_GROUP` on).
+        bytes: uint64, bytes of the calls' arguments (docs/formats/recording.md).
         calls: uint64, number of calls.
         site: int32, as in `Counters`.
     """
@@ -469,14 +467,14 @@ class Demands(RowArrays):
 class CallTimes(RowArrays):
     """Calls and the time inside them, a row for each (rank, region, operation, site), in that order. See IBPROF_TIME.
 
-    Each rank has its own clock, so times of two ranks are never compared.
+    Each rank has its own clock: do not compare times of two ranks.
 
     Attributes:
         rank: int32, the calling rank.
         region, operation: int32, indices into the Profile's names.
-        calls: uint64, number of calls, including calls that had not returned at the end of the run.
+        calls: uint64, number of calls, including calls that did not return.
         time_ns: uint64, time inside the calls, over all threads.
-        error_ns: uint64, standard error of `time_ns`, since only a random sample of short calls is timed.
+        error_ns: uint64, standard error of `time_ns`: only a random sample of short calls is timed.
         site: int32, as in `Counters`.
     """
 
@@ -500,17 +498,16 @@ class CallSamples(RowArrays):
     Attributes:
         rank: int32, rank in MPI_COMM_WORLD.
         communicator: uint64, the communicator's name, equal on all members.
-        number: uint64, sequence number of the collective or message, counted as the subclass describes.
-        operation, site: int32, as in `Counters`, of the call that started the collective or message, or that made the
-            request of a persistent collective.
-        region, end_operation, end_site: int32, of the call that completed it.
+        number: uint64, sequence number; see the subclass.
+        operation, site: int32, as in `Counters`, of the starting call; of the call that made the request, for a
+            persistent collective.
+        region, end_operation, end_site: int32, of the completing call.
         level: uint8, sampling level: 1 of 2^level collectives or messages is kept.
         bytes: uint64.
         enter_ns, exit_ns: int64, entry and return of the completing call.
-        is_long: bool, true if the collective or message was among the longest of its rank, or the rank entered or
-            posted it late. Long collectives are always kept, long messages only if the rank had at most one message in
-            5 µs on average.
-        is_chosen: bool, true if chosen at random; false if kept only because of `is_long`, with level 0.
+        is_long: bool, true if it was among the longest of the rank, or was entered or posted late. Long collectives are
+            always kept. Long messages are kept if the rank had at most one message in 5 µs on average.
+        is_chosen: bool, true if chosen at random; false if only long, with level 0.
     """
 
     rank: npt.NDArray[np.int32]
@@ -533,9 +530,9 @@ class CallSamples(RowArrays):
 class CollectiveSamples(CallSamples):
     """Begin and end of collectives, a row for each member's call; in the order of communicator, number, member.
 
-    A collective that all `size` members sampled represents 2^level collectives, where level is the largest level of the
-    collective's rows. A collective without the row of a member must be left out. `number` counts the collectives on the
-    communicator. `bytes` are the bytes of the call's arguments as in `Demands`; 0 where unknown.
+    A collective that all `size` members sampled represents 2^level collectives; use the largest level of the rows.
+    Leave out a collective without the row of a member. `number` counts the collectives on the communicator. `bytes` are
+    as in `Demands`; 0 where unknown.
 
     Attributes:
         size: uint32, number of processes in the communicator.
@@ -561,7 +558,7 @@ class MessageSamples(CallSamples):
         peer: uint32, rank of the other end.
         tag: int32.
         side: uint8, `Side` of `rank`.
-        completed: uint16, largest number of messages that the completing call may have completed; 0 where unknown.
+        completed: uint16, upper bound of the messages that the completing call completed; 0 where unknown.
         post_ns: int64, entry of the posting call.
     """
 
@@ -576,8 +573,8 @@ class MessageSamples(CallSamples):
 class Transfers(RowArrays):
     """Work requests posted to queue pairs; arrays of equal length. Source: the verbs library.
 
-    Work requests carry the bytes of `Counters` with more headers: never add `Transfers` to `Counters`. Rows are in the
-    order of rank, region, opcode, pair.
+    Work requests carry the bytes of `Counters` again, with headers: never add `Transfers` to `Counters`. Rows are in
+    the order of rank, region, opcode, pair.
 
     Attributes:
         rank: int32, the posting rank.
@@ -599,13 +596,13 @@ class Transfers(RowArrays):
 class Intervals(RowArrays):
     """Bytes that each rank sent and fetched over time, by group of peers; arrays of equal length. See IBPROF_INTERVAL.
 
-    A rank's bytes and messages sum to the sent and fetched user data in its `Counters`. Rows are in the order of
-    rank, begin_ns, first_peer. Intervals without traffic have no row.
+    They sum to the rank's sent and fetched user data in `Counters`. Rows are in the order of rank, begin_ns,
+    first_peer. Intervals without traffic have no row.
 
     Attributes:
         rank: int32.
-        begin_ns, end_ns: uint64, Unix times; equal if a killed rank left the end of the interval unknown.
-        first_peer, last_peer: uint32, ranks at the other end; both are `UNKNOWN_PEER` if these ranks are unknown.
+        begin_ns, end_ns: uint64, Unix times; equal if the rank was killed and the end is unknown.
+        first_peer, last_peer: uint32, range of ranks at the other end; both `UNKNOWN_PEER` if unknown.
         bytes, messages: uint64.
     """
 
@@ -675,9 +672,9 @@ class MessageSizes(RowArrays):
 
 @dataclass(frozen=True, slots=True)
 class Mark:
-    """A marked time on one rank, with totals of the rank's user data from the rank's start until this time.
+    """A marked time of one rank, with totals of the rank's user data until this time.
 
-    The totals are 0 at BEGIN and END, because reading the totals there would take too long.
+    The totals are 0 at BEGIN and END: reading them takes too long there.
     """
 
     rank: int
@@ -700,14 +697,14 @@ class Profile(NotebookView):
         command: command of rank 0, or of the first recorded rank.
         job: the launcher's name of the job.
         scheduler: the batch system's names of the job, as rank 0 recorded them.
-        world_size: number of ranks in MPI_COMM_WORLD, recorded or not; without MPI the number of recorded processes.
+        world_size: number of ranks in MPI_COMM_WORLD, recorded or not; without MPI, of recorded processes.
         operations_asked: value of IBPROF; empty if all operations were recorded.
         hosts: machines of the recorded ranks.
         ranks: recorded processes, by rank.
         job_hosts: hosts of the job, from its launcher or batch system; empty if unknown.
-        regions, operations: distinct names; regions with the same name on different ranks are one.
+        regions, operations: distinct names. Ranks share the regions of equal name.
         marks: marks in the order of ranks, then of creation.
-        pairs: distinct pairs of ports; `communication_matrix.Matrix.to_frame` lists pairs of ranks.
+        pairs: distinct pairs of ports.
         transfers: work requests between pairs of ports.
         intervals: traffic over time, if recorded.
         interval_times: time inside calls over time, if intervals and times were recorded.

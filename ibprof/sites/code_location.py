@@ -51,7 +51,7 @@ class CodeLocation:
         file, line: source file and line; empty and 0 if unknown.
         object: path of the program or library.
         function: the function that contains the location; empty if unknown.
-        offset: offset in the function; offset in the object if the function is unknown.
+        offset: offset in the function, or in the object if the function is unknown.
     """
 
     file: str = ""
@@ -67,11 +67,11 @@ class CodeLocation:
 
 
 def site_names(locations: Sequence[CodeLocation]) -> list[str]:
-    """Return a name for each location: the file and line; without a line, the function (or else the object) and offset.
+    """Return a name for each location: file and line, else function and offset, else object and offset.
 
-    Locations in different files, functions or objects never have the same name. A file is named by the shortest end of
-    its path that no other file has. A C++ function is named without parameters, unless only the parameters distinguish
-    it from another function. If several objects have a function of this name, the object follows in brackets.
+    Locations in different files, functions or objects never have the same name. A file's name is the shortest unique
+    end of its path. Parameters of C++ functions are left out, unless functions differ only in parameters. If several
+    objects have a function of this name, the object follows in brackets.
     """
     files = shortest_tails({location.file for location in locations if location.has_line})
     objects = shortest_tails({location.object for location in locations if not location.has_line})
@@ -129,7 +129,7 @@ def _closing(text: str, at: int) -> int:
 
 
 def shortest_tails(paths: Iterable[str]) -> dict[str, str]:
-    """Return path -> shortest sequence of last components (at least the base name) that no other path ends with."""
+    """Return path -> its shortest unique end of whole components."""
     parts = {path: posixpath.normpath(path).split("/") for path in paths}
     ends = Counter(end for unique in {tuple(each) for each in parts.values()} for end in _ends(unique))
     return {
@@ -156,9 +156,9 @@ class ObjectAddresses:
     Attributes:
         object_path: path of the program or library.
         build_id: required build ID, as hex digits; empty if unknown.
-        addresses: addresses in the file, as `nm` prints them. A call's address is its return address minus one: the
-            last byte of the call, still on the call's line.
-        unchanged_since_ns: latest Unix time at which a file without build ID may have changed; None for any.
+        addresses: addresses in the file, as `nm` prints them. A call's address is the return address minus one, which
+            is still on the call's line.
+        unchanged_since_ns: latest allowed time of a change of a file without build ID, in Unix time; None for any.
     """
 
     object_path: str
@@ -172,9 +172,9 @@ class ResolvedAddresses:
     """Functions and source lines at the addresses of an object.
 
     Attributes:
-        frames: frames of each address: a function, then the functions that it was inlined into, innermost first. None
+        frames: frames of each address: a function, then functions that contain it after inlining, innermost first. None
             without debug information.
-        symbols: symbol of each address, from the symbol table; None if no symbol covers the address.
+        symbols: symbol of each address; None if no symbol covers the address.
         note: reason for missing source lines; empty if all addresses have source lines.
     """
 
@@ -192,7 +192,7 @@ class Limits:
     """Limits of reading debug information.
 
     Attributes:
-        seconds: time limit for an object, without the download of its debug information.
+        seconds: time limit for an object, without downloads.
         total_seconds: time limit for all objects.
         memory_bytes: memory limit of the reading process.
     """
@@ -235,7 +235,7 @@ def _combine(of: ObjectAddresses, answers: Sequence[dict[str, Any]]) -> Resolved
 
 
 def _run_child(objects: Sequence[ObjectAddresses], limits: Limits, seconds: float) -> tuple[list[dict[str, Any]], str]:
-    """Return the answers of a process, and the reason why it ended if answers are missing."""
+    """Return the answers of a process, and the reason for missing answers."""
     asked = {
         "memory_bytes": limits.memory_bytes,
         "seconds": limits.seconds,

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Read symbols and source lines of programs in a separate process, because a damaged file may crash the reader.
 
-The process reads requests as JSON from stdin: limits, and an `ObjectAddresses` for each object. The process writes two
-lines to stdout for each object: first symbols, before it reads debug information, then frames. If symbols or frames are
-missing, a note in the line states the reason. Debug information is in the program itself, in split debug files, or on a
-debuginfod server. libibprof_lines.so reads source lines from the debug information.
+The process reads requests as JSON from stdin: limits, and an `ObjectAddresses` for each object. For each object, the
+process writes a line with symbols to stdout, then reads debug information and writes a line with frames. A note in the
+line states the reason for missing symbols or frames. Debug information is in the program itself, in split debug files,
+or on a debuginfod server. libibprof_lines.so reads source lines.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ def open_program(path: str, build_id: str, unchanged_since_ns: int | None = None
 
     Args:
         build_id: required build ID; empty if unknown.
-        unchanged_since_ns: latest Unix time at which a file without known build ID may have changed; None for any.
+        unchanged_since_ns: latest allowed time of a change if the build ID is unknown, in Unix time; None for any.
     """
     try:
         program = ElfFile(path)
@@ -60,7 +60,7 @@ def open_program(path: str, build_id: str, unchanged_since_ns: int | None = None
 
 
 def _changed_ns(path: str) -> int:
-    """Return the last time at which a file's content or metadata (its name too) changed, in ns."""
+    """Return the time of a file's last change, of content, name or other metadata, in ns."""
     status = os.stat(path)  # noqa: PTH116
     return max(status.st_mtime_ns, status.st_ctime_ns)
 
@@ -68,8 +68,7 @@ def _changed_ns(path: str) -> int:
 def find_debug_files(
     program: ElfFile | None, build_id: str, folders: Sequence[str] = DEBUG_FOLDERS
 ) -> Iterator[ElfFile]:
-    """Yield the separate debug files of a program, local files first. A file with another build ID (or checksum) is
-    left out.
+    """Yield the separate debug files of a program with equal build ID (or checksum), local files first.
 
     Args:
         program: the program's file, if it exists.
@@ -128,7 +127,7 @@ def _ask_debuginfod(build_id: str) -> str:
 
 
 def read_lines(file: ElfFile, addresses: Sequence[int], symbols: Sequence[Symbol | None]) -> list[list[Frame]]:
-    """Return the frames at each address: a function, then the functions that it was inlined into, innermost first.
+    """Return the frames at each address: a function, then functions that contain it after inlining, innermost first.
 
     Code that was compiled without debug information has no frames. A function without a name gets the name of its
     symbol.
@@ -178,7 +177,7 @@ class SourceNames:
 
     def __call__(self, name: str) -> str:
         """Return the name that a symbol's function has in the source code."""
-        # Remove suffixes such as `.isra.0` and `.cold`, which compilers append for parts and variants of functions.
+        # Remove compilers' suffixes for parts and variants of functions, such as `.isra.0` and `.cold`.
         name = name.partition(".")[0] or name
         if not self._demangle or not name.startswith("_Z"):
             return name
@@ -211,7 +210,7 @@ def _limit_memory(size: int) -> None:
 def resolve(
     path: str, build_id: str, addresses: Sequence[int], seconds: int, unchanged_since_ns: int | None
 ) -> Iterator[dict[str, Any]]:
-    """Yield the symbols of addresses, then their frames; each with a note on the reason for missing lines."""
+    """Yield the symbols of addresses, then the frames. A note with each answer states the reason for missing lines."""
     program, note = open_program(path, build_id, unchanged_since_ns)
     files = [program] if program else []
     symbols: list[Symbol | None] = [None] * len(addresses)

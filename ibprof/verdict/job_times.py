@@ -73,7 +73,7 @@ _SLOW = 4
 """Transfer is slow if it takes more than this multiple of the expected time."""
 
 _SLOW_WITH_CAUSE = 2
-"""Used instead of `_SLOW` if hosts show a cause of slow transfer: half a link's rate only doubles the time."""
+"""Used instead of `_SLOW` if hosts show a cause of slow transfer. Half a link's rate only doubles the time."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,10 +83,9 @@ class TransferTimes:
     Attributes:
         wait_s: time of waiting for other ranks, without MPI_Finalize.
         transfer_s: time of data transfer: measured time without waiting.
-        unsplit_s: time that could not be split, because samples or comparable clocks are missing; includes calls of
-            MPI-IO.
+        unsplit_s: time without samples or comparable clocks; includes calls of MPI-IO.
         error_s: standard error of `wait_s` and `transfer_s`.
-        expected_s: time of the job's bytes at line rate and of its messages' latency; None if unknown.
+        expected_s: time of the job's bytes at line rate plus its messages' latency; None if unknown.
         late: ranks that other ranks waited for.
         causes: possible causes of slow transfer, the surest first.
     """
@@ -113,15 +112,15 @@ class JobTimes:
     Attributes:
         mpi: time inside calls; None if not recorded.
         run_s: time until the last rank ended, in seconds; None if ranks were killed.
-        imbalance_s: the slowest rank's excess of time outside MPI over the mean, in seconds; 0 if unknown. Other ranks
-            wait at least this long on any network.
+        imbalance_s: largest minus mean time of ranks outside MPI, in seconds; 0 if unknown. Ranks wait at least this
+            long on any network.
         latest: rank with most time outside MPI; None if unknown.
         latest_at: operation, site and region with more than `MOST` of the waiting for `latest`, else None.
         collectives: waiting by site, sorted by waiting, descending.
         collective_wait_s: waiting in `collectives`, mean over ranks, in seconds.
-        end_s: waiting in MPI_Finalize, in seconds: the excess of the last rank's run time over the mean of ranks.
-        unexplained_s: time in calls beyond the time of the job's bytes and its messages' latency, mean over ranks, in
-            seconds; without waiting in collectives and without MPI-IO.
+        end_s: waiting in MPI_Finalize: largest minus mean run time of ranks, in seconds.
+        unexplained_s: time in calls beyond bytes, latency, waiting in collectives and MPI-IO; mean over ranks, in
+            seconds.
         files_s: time in calls of MPI-IO, mean over ranks, in seconds.
         message_s: time in MPI without waiting, per message of a rank, in seconds; None without messages.
         message_transfer_s: longest time that a message's bytes explain, in seconds; a part of `message_s`.
@@ -222,8 +221,8 @@ def measure_job(run: Profile, links: BusiestLink | None = None) -> JobTimes:
         expected = 2 * within_each / SLOWEST_COPY + line_rate + each * LATENCY_S
         total = measured.total()
         causes = find_transfer_causes(run, total.transfer_s / ranks, total.time_s / ranks)
-        # The sums have the time of each thread; scale them to a rank's mean time, where simultaneous calls of threads
-        # count once.
+        # The sums count the time of each thread. Scale them to a rank's mean time, which counts simultaneous calls
+        # once.
         per_rank = (mpi.busy_s / mpi.mean_s if mpi and mpi.mean_s else 1.0) / ranks
         parts = TransferTimes(
             wait_s=total.wait_s * per_rank,
@@ -288,15 +287,15 @@ def _time_in(run: Profile, *, of_files: bool) -> float:
 class _Sent:
     """User data that all ranks sent.
 
-    Bytes between hosts are recorded bytes. Bytes within hosts are recorded bytes or, if that is more, the bytes that
-    calls asked for.
+    Bytes between hosts are recorded bytes. Bytes within hosts are the larger of recorded bytes and bytes that calls
+    asked for.
 
     Attributes:
         bytes, messages: all sent bytes and messages.
         between: bytes to other hosts, and to peers whose host is unknown.
         busiest_host: largest number of bytes that one host sends to other hosts.
         hides_some: true if some messages within hosts were not recorded.
-        is_unknown_within: true if `hides_some`, and if the bytes that calls ask for within hosts are unknown.
+        is_unknown_within: true if bytes within hosts are neither all recorded nor known from calls.
     """
 
     bytes: int
@@ -398,8 +397,8 @@ def _sum_in_groups(run: Profile, host_of: np.ndarray) -> AskedWithinHosts:
             elif names & _ROUND_TRIP:
                 asked *= 2
             else:
-                # `Profile.demands` sums a vector collective's bytes over all members: assume equal shares, and add
-                # those of the other members on the rank's host.
+                # `Profile.demands` sums a vector collective's bytes over all members. Assume equal shares, and add the
+                # shares of other members on the rank's host.
                 asked = asked * others // (len(members) - 1)
             total += asked
             messages += calls * (others if names & {"ALLTOALL", "ALLTOALLV", "ALLTOALLW"} else _rounds(others + 1))
@@ -417,7 +416,7 @@ def _barriers(run: Profile, host_of: np.ndarray) -> int:
 
 
 def _rounds(ranks: int) -> int:
-    """Return the number of rounds of messages in which each of `ranks` ranks can reach all others."""
+    """Return the number of rounds of messages after which `ranks` ranks can all have reached each other."""
     return math.ceil(math.log2(ranks)) if ranks > 1 else 0
 
 
@@ -446,7 +445,7 @@ def find_place_of_waiting(run: Profile, ranks: list[Rank], latest: int, waiting_
         return None
     places, place_of = np.unique(keys, axis=1, return_inverse=True)
     seconds = times.time_ns[rows].astype(np.float64) * 1e-9
-    # Waiting at a place: the other ranks' time there, less the time of the latest rank, which does not wait.
+    # The latest rank does not wait: waiting at a place is other ranks' time there beyond the time of the latest rank.
     share = np.where(times.rank[rows] == latest, -(len(ranks) - 1), 1)
     longer = np.bincount(place_of.ravel(), weights=seconds * share, minlength=places.shape[1])
     most = int(longer.argmax())
@@ -464,8 +463,8 @@ def share_by_region(
 ) -> tuple[RegionShare, ...]:
     """Return the regions with time in MPI, sorted by this time, descending; empty if no rank was timed.
 
-    The estimated waiting in a region is the larger of two figures: the slowest rank's excess of time outside MPI over
-    the mean, and the waiting in the region's collectives.
+    Estimated waiting in a region is waiting in the region's collectives. It is at least the largest minus the mean time
+    of ranks outside MPI.
 
     Args:
         collectives: waiting by site.

@@ -35,7 +35,7 @@ _SLOWER = 0.75
 """An adapter is slow if its rate is below this share of the usual rate of the hosts' adapters."""
 
 _USUAL_WIDTH = 4
-"""Usual number of lanes of an InfiniBand link; a link with one lane has lost three lanes."""
+"""Usual number of lanes of an InfiniBand link."""
 
 _PCI_LANE_GBPS = ((2.5, 2.0), (5.0, 4.0), (8.0, 7.88), (16.0, 15.75), (32.0, 31.5), (64.0, 63.0))
 """GT/s and Gb/s of a PCI Express lane, by generation. Source: PCI Express Base Specification, encodings."""
@@ -50,7 +50,7 @@ _LOST = 0.005
 """Packet loss is a cause if at least this share of the TCP segments was retransmitted."""
 
 _MANY_SEGMENTS = 100
-"""Minimum number of retransmitted segments that shows packet loss, and of notifications that shows congestion."""
+"""Minimum number of retransmitted segments for packet loss, and of notifications for congestion."""
 
 _MUCH_OTHER = 0.5
 """A port's other traffic is a cause if its bytes are at least this multiple of the job's own bytes."""
@@ -62,7 +62,7 @@ _WAITS = 1.0
 """A port is congested if it waited at least this number of ticks per sent word."""
 
 _MARKED = 1e-4
-"""A port is congested if its congestion notifications are at least this multiple of its sent packets."""
+"""A port is congested if congestion notifications / sent packets are at least this."""
 
 _MUCH_TRANSFER = 0.5
 """Copies within hosts are a cause only if transfer takes at least this share of the time in MPI."""
@@ -71,7 +71,7 @@ _COPIED = 0.9
 """Copies within hosts are a cause only if at least this share of all bytes stays within hosts."""
 
 _LARGE_BYTES = 16 << 10
-"""Messages of at least this mean size take longer for their bytes than for their latency."""
+"""For messages of at least this mean size, bytes take longer than latency."""
 
 _MOST_NAMED = 3
 
@@ -84,7 +84,7 @@ _LINK_ERRORS = (
     ("rnr_nak_retry_err", _MANY_ERRORS),
     ("packet_seq_err", _MANY_ERRORS),
 )
-"""Error counters of a port, each with the smallest growth that is reported."""
+"""Error counters of a port, and the smallest reported growth of each counter."""
 
 _INTERFACE_ERRORS = (("rx_errors", _MANY_ERRORS), ("tx_errors", _MANY_ERRORS))
 
@@ -98,7 +98,7 @@ class _HostTraffic:
         within: bytes between ranks of the host.
         packets: upper bound of the packets for `sent` and `received`.
         tcp: bytes of TCP connections, sent and received, by interface.
-        segments, retransmitted: numbers of TCP segments sent by the host, and of those sent again.
+        segments, retransmitted: numbers of sent and of retransmitted TCP segments.
         posted: bytes sent by work requests, by device and port.
     """
 
@@ -119,12 +119,12 @@ class _HostTraffic:
         return self.sent + self.received
 
     def find_interface(self) -> Interface | None:
-        """Return the interface whose TCP connections carry most bytes; None if TCP carries few of the job's bytes.
+        """Return the interface whose TCP connections carry most bytes; None if TCP carries few bytes.
 
         TCP must carry at least `CARRIES` of the job's bytes to and from other hosts. Loopback connections do not count.
         """
         names = [name for name in self.tcp if name != _LOOPBACK]
-        # Require that TCP carries much of the job's bytes: the launcher's connections carry few bytes.
+        # The launcher's connections carry few bytes, so require many of the job's bytes.
         if not self.moved or sum(self.tcp[name] for name in names) < max(CARRIES * self.moved, _WORTH_SAYING):
             return None
         most = max(names, key=lambda name: self.tcp[name])
@@ -145,7 +145,7 @@ class _HostTraffic:
 
 
 def name_carriers(run: Profile, pairs: Sequence[HostPair]) -> tuple[HostPair, ...]:
-    """Return the pairs with `via`, the carrier of their messages: a TCP interface, the sender's ports, or memory."""
+    """Return the pairs with `via`, the carrier of messages: a TCP interface, the sender's ports, or memory."""
     carriers: dict[tuple[str, bool], str] = {}
     for each in _sum_hosts(run) if pairs else ():
         interface = each.find_interface()
@@ -171,10 +171,10 @@ def bytes_sent_by(port: Port) -> int | None:
 
 
 def find_possible_rate(run: Profile) -> float | None:
-    """Return the usual rate of a host's fastest adapter with all its lanes, in Gb/s; None if unknown.
+    """Return the usual rate of hosts' fastest adapters with all lanes, in Gb/s; None if unknown.
 
-    The usual rate is the upper median over hosts. If no host has an adapter of known rate, use the rate that the kernel
-    states for the virtual interfaces in use.
+    The usual rate is the upper median over hosts. Without a known rate, use the kernel's rate of the used virtual
+    interfaces.
     """
     rates = []
     for host in run.hosts:
@@ -274,7 +274,7 @@ def _gbps(rate: float) -> str:
 def _find_wrong_transport(run: Profile, hosts: Sequence[_HostTraffic]) -> Iterator[TransferCause]:
     moving = [each for each in hosts if each.moved]
     over_tcp = [(each, interface) for each in moving if (interface := each.find_interface())]
-    # A network needs both ends: all hosts with traffic to other hosts must have the faster device.
+    # All hosts with traffic to other hosts must have the faster device: a network needs both ends.
     ports = [_find_idle_port(each, interface) for each, interface in over_tcp]
     faster = [_find_faster_interface(each, interface) for each, interface in over_tcp]
     if len(over_tcp) == len(moving) > 1:
@@ -327,7 +327,7 @@ def _find_idle_port(traffic: _HostTraffic, interface: Interface) -> Port | None:
 
 
 def _find_faster_interface(traffic: _HostTraffic, used: Interface) -> Interface | None:
-    """Return the fastest idle interface; None unless it is at least twice as fast as the interface in use."""
+    """Return the fastest idle interface of at least twice the speed of the used interface; None without one."""
     better = [
         each
         for each in traffic.host.interfaces
@@ -452,7 +452,7 @@ def _find_slow_adapters(hosts: Sequence[_HostTraffic]) -> Iterator[TransferCause
 
 
 def _find_pci_rate(port: Port) -> float | None:
-    """Return the rate of a port's PCI link in Gb/s, if it is below the device's PCI rate; otherwise None."""
+    """Return the rate of a port's PCI link in Gb/s, if below the device's maximum; otherwise None."""
     if not port.pci_width or not port.pci_gts:
         return None
     if port.pci_width >= port.pci_width_max and port.pci_gts >= port.pci_gts_max:

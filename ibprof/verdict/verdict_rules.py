@@ -41,7 +41,7 @@ LINK_SHARE = 0.3
 """The most loaded link decides the verdict only if it is busy for at least this share of the time in MPI."""
 
 SMALL_BYTES = 16 << 10
-"""If the mean size of messages is below this, a message's latency takes longer than its bytes."""
+"""Messages are small if their mean size is below this: latency then takes longer than the bytes."""
 
 NAMED_REGIONS = 2
 """Number of regions that the verdict names; each takes at least `LITTLE_MPI` of the time in MPI."""
@@ -50,7 +50,7 @@ LITTLE_WAITING = 0.01
 """The verdict states a region's waiting if it is at least this share of the region's time in MPI."""
 
 CAUSED_BY_ONE = 0.5
-"""If at least this share of all waiting is for one rank or host, the rank or host is the cause of waiting."""
+"""A rank or host is the cause of waiting if at least this share of all waiting is for it."""
 
 WITHOUT_CORES = 2 / 3
 """Missing cores explain late ranks if ranks have no core for at least this fraction of the run."""
@@ -107,7 +107,7 @@ _NAMED_CAUSES: Mapping[VerdictKind, tuple[str, ...]] = {
     VerdictKind.ON_HOST: ("wrong-transport", "memory-bound"),
     VerdictKind.UNKNOWN: ("wrong-transport", "slow-adapter", "link-errors", "other-traffic"),
 }
-"""Causes, by kind of verdict, that the verdict names even if it does not call transfer slow."""
+"""Kind of verdict -> causes of slow transfer that such a verdict names too."""
 
 _SLOWED = (VerdictKind.SLOW_TRANSFER, *_NAMED_CAUSES)
 
@@ -217,7 +217,7 @@ class _Judge:
     def _find_transfer_causes(self, kind: VerdictKind) -> tuple[TransferCause, ...]:
         """Return the possible causes of slow transfer for a kind of verdict; none if the kind is not in `_SLOWED`.
 
-        Missing cores are a cause of waiting too, unless the ranks wait for one rank or host.
+        Missing cores are a cause of waiting too if ranks are late in turn.
         """
         if self._times is None or kind not in _SLOWED:
             return ()
@@ -247,10 +247,10 @@ class _Judge:
         times = self._times
         if times is None:
             return VerdictKind.UNKNOWN
-        # If the time in MPI is unknown, a link decides only if it is busy for much of the run.
+        # Without a known time in MPI, a link decides only if it is busy for much of the run.
         whole = self._run_s if self._mpi_s is None else self._mpi_s
         line = self._links.line_rate_s if self._links else 0.0
-        # The network does not cause waiting from imbalance; other waiting may come from a busy link.
+        # A busy link may cause waiting, but not waiting from imbalance.
         decides = bool(whole) and line >= max(LINK_SHARE * (whole or 0.0), times.imbalance_s)
         on_host = times.hidden_on_host or (times.bytes_sent > 0 and self._on_host_share() >= 1 - WORTH_HAVING)
         if self._mpi_s is None:
@@ -281,7 +281,7 @@ class _Judge:
     def _may_wait(self) -> bool:
         """Return whether waiting, unsplit time and error together may be most of the time in MPI.
 
-        Time in which ranks lacked a core is subtracted from the unsplit time: a call then waits for a core, not a rank.
+        Unsplit time counts without the time in which ranks lacked a core: a call then waits for a core, not a rank.
         """
         parts, whole = self._times.parts if self._times else None, self._mpi_s or 0.0
         shared = self._times.shared_cores if self._times else None
@@ -290,7 +290,7 @@ class _Judge:
         return parts is not None and unknown >= max(LITTLE_MPI * whole, MUCH_WAITING * whole - parts.wait_s)
 
     def _known_s(self) -> float:
-        """Return the time in MPI without its unsplit part; the whole time in MPI if most of it is unsplit."""
+        """Return the time in MPI that is split; if most is unsplit, the whole time in MPI."""
         whole, parts = self._mpi_s or 0.0, self._times.parts if self._times else None
         if parts is None or self._is_unsplit():
             return whole
@@ -334,7 +334,7 @@ class _Judge:
         return VerdictKind.HOST_LINKS if is_host else VerdictKind.SWITCH_LINKS
 
     def _say_routes(self) -> str:
-        """Return the verdict's first sentence if all loads assume routes other than the subnet's; else no text."""
+        """Return a sentence on routes that are not the subnet's own; no text for the subnet's routes."""
         routes = self._links.routes if self._links else ""
         return f"{routes[:1].upper()}{routes[1:].rstrip('.')}." if routes else ""
 
@@ -449,8 +449,7 @@ class _Judge:
     def _say_unsplit(self) -> str:
         """Return a sentence on unsplit time.
 
-        The text is empty if unsplit time is below `LITTLE_MPI` of the time in MPI, or if the time in MPI-IO is at least
-        half of the unsplit time.
+        Return no text if little time in MPI is unsplit (`LITTLE_MPI`), or if MPI-IO takes at least half as long.
         """
         times, measured = self._times, self._times.measured if self._times else None
         if times is None or times.parts is None or measured is None or not self._mpi_s:
@@ -465,7 +464,7 @@ class _Judge:
         return f"{share:.0%} of {self._time} is not split, {much} in {name_call(operation)}{at}: {reason}."
 
     def _say_place_of_transfer(self) -> str:
-        """Return text on the call site with most transfer; empty if it has less than `LITTLE_MPI` of all transfer."""
+        """Return text on the call site with most transfer; empty if its share of transfer is below `LITTLE_MPI`."""
         measured = self._times.measured if self._times else None
         places = self._find_transfer(measured) if measured else []
         if not measured or not places or places[0][0] < LITTLE_MPI * measured.total().transfer_s:
@@ -481,7 +480,7 @@ class _Judge:
         return times.latest is not None and times.end_s >= times.wait_s / 2 > 0
 
     def _say_late(self, late: tuple[LateRank, ...]) -> str:
-        """Return text on the latest rank: where ranks wait for it, how often, how long, and its time outside MPI."""
+        """Return text on the latest rank: the place, frequency and length of waiting for it; its time outside MPI."""
         if not late:
             return ""
         total, first = sum(each.wait_s for each in late), late[0]
@@ -546,7 +545,7 @@ class _Judge:
         return f" in {name_call(place.operation)}{at}"
 
     def _say_regions(self, kind: VerdictKind) -> Iterator[str]:
-        """Yield sentences on up to `NAMED_REGIONS` regions with most time in MPI; none if there is only one region."""
+        """Yield sentences on the `NAMED_REGIONS` regions with most time in MPI; none for a single region."""
         if kind is VerdictKind.NOT_MPI or len(self._regions) < 2 or not self._mpi_s:
             return
         for region in self._regions[:NAMED_REGIONS]:
@@ -577,9 +576,9 @@ class _Judge:
         return found
 
     def _advise_balance(self, evidence: Sequence[Evidence], cause: str | None) -> str:
-        """Return advice that names the late rank or host, and where others wait for it.
+        """Return advice that names the late rank or host, and the place of the waiting; otherwise no text.
 
-        The advice is empty if no late rank is known, or for causes other than `late-rank`, `slow-host` and None.
+        Advice needs a known late rank, and one of the causes `late-rank`, `slow-host` and None.
         """
         if not evidence or evidence[0].rank is None or cause not in ("late-rank", "slow-host", None):
             return ""
@@ -594,7 +593,7 @@ class _Judge:
         return f"{ADVICE} give rank {late.rank} less to do {place}, or the other ranks more."
 
     def _list_late(self, times: JobTimes, parts: TransferTimes) -> list[Evidence]:
-        """Return the ranks that other ranks wait for, with operation, site and region of the waiting."""
+        """Return the late ranks, with operation, site and region of the waiting for them."""
         if self._waits_at_end(times):
             return [Evidence(times.latest, "MPI_Finalize")]
         return [

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Clocks of hosts, compared by the order of sampled events: a message arrives after it was sent.
+"""Compare clocks of hosts by the order of sampled events: a message arrives after it was sent.
 
-Two ordered events on different clocks bound the clocks' difference from one side, at the events' time. Events in both
-directions leave a polygon of possible lines (offset and drift). Each clock is compared with a reference clock, directly
-or over other clocks, on the path with the least error. No clock is trusted, and all bounds come from events. There is
-one assumption: in each part of the run, the quickest small message or collective takes at most `QUICKEST_NS`.
+Two ordered events on different clocks give an upper or lower bound on the clocks' difference at that time. Events in
+both directions leave a polygon of possible lines (offset and drift). Each clock is compared with a reference clock,
+directly or over other clocks, on the path with the least error. All bounds come from events, with one assumption: in
+each part of the run, the quickest small message or collective takes at most `QUICKEST_NS`.
 """
 
 from __future__ import annotations
@@ -32,19 +32,19 @@ QUICKEST_NS = 100_000
 """Longest time of the quickest small message in a part of the run, on any network that MPI jobs use."""
 
 MOST_DRIFT = 1e-3
-"""Largest considered drift of one clock against another; crystals have 1e-4 at most."""
+"""Largest considered drift between two clocks. Crystals have at most 1e-4."""
 
 UNKNOWN_NS = 1 << 60
 """Error of a clock without a bound from events."""
 
 _BINS = 64
-"""Number of equal intervals of a run; of the certain bounds in an interval, only the tightest is used."""
+"""Number of equal intervals of a run. Only the tightest certain bounds of an interval are used."""
 
 _PARTS = 8
 """Maximum number of parts of a run that are assumed to contain a quick message."""
 
 _ENOUGH = 16
-"""Minimum number of messages in each of the `_PARTS`: a run with few messages has fewer parts, but at least one."""
+"""Minimum number of messages in each part: a run with few messages has fewer than `_PARTS` parts."""
 
 _GRID = 9
 """Number of moments at which errors are calculated. Errors interpolated between two moments are upper bounds."""
@@ -59,8 +59,8 @@ class EventOrders:
     Attributes:
         first, second: int64, indices of the events' clocks.
         first_ns, second_ns: int64, times of the events by their clocks.
-        is_certain: bool; False if the order of the two events may be wrong. For two clocks and one direction, at least
-            one uncertain order in each part of the run is assumed to be right.
+        is_certain: bool; false if the order may be wrong. Of such orders between two clocks in one direction, at least
+            one is assumed to be right in each part of the run.
     """
 
     first: Integers
@@ -85,7 +85,7 @@ class HostClocks:
         rate: float64 [clock], seconds of the reference per second of the clock.
         moments_ns: float64 [moment], times of the reference clock.
         error_ns: float64 [clock, moment], largest error of the clock's time at the moment.
-        group: int64 [clock], group of clocks compared directly or through others; each group has a reference.
+        group: int64 [clock], group of clocks that are compared, directly or not; each group has a reference.
     """
 
     base_ns: Integers
@@ -131,7 +131,7 @@ class _PairLine:
 
 
 def fit_clocks(clocks: int, orders: EventOrders) -> HostClocks:
-    """Return each clock as a line over the time of a reference clock, the clock with most ordered events.
+    """Return each clock as a line over the time of a reference clock: the clock with most ordered events.
 
     Args:
         orders: ordered pairs of events, any number for each pair of clocks.
@@ -168,8 +168,7 @@ def _fit_pair(a: int, b: int, x: Integers, y: Integers, is_upper: Booleans, cert
     at = (x - origin).astype(np.float64)
     half = max(float(np.abs(at).max()), 1.0)
     at /= half
-    # Subtract the points' common slope, so that in each part of the run the lowest upper and the highest lower point
-    # are the tightest bounds.
+    # Subtract the points' common slope: then a part's tightest bounds are its lowest upper and highest lower point.
     tilt = float(np.polyfit(at, over, 1)[0]) if len(at) > 8 and np.ptp(at) > 0.1 else 0.0
     tilt = float(np.clip(tilt, -MOST_DRIFT * half, MOST_DRIFT * half))
     level = over - tilt * at
@@ -194,7 +193,7 @@ def _fit_pair(a: int, b: int, x: Integers, y: Integers, is_upper: Booleans, cert
 
 
 def _tightest(at: Floats, level: Floats, side: int, every: bool) -> tuple[Floats, Floats]:
-    """Return a bound per part of the run: the tightest if `every` bound holds, the loosest if only one must hold."""
+    """Return a bound per part of the run: the tightest if `every` bound holds, otherwise the loosest."""
     if not len(at):
         return at, level
     if every:
@@ -262,8 +261,7 @@ def _follow_paths(clocks: int, references: Integers, lines: Sequence[_PairLine])
                 continue
             group[clock] = reference
             for other, line in neighbours[clock]:
-                # Use the errors at clock a's times also for clock b: the clocks' offset is so short that errors hardly
-                # change in it.
+                # Use the errors at clock a's times for clock b too: errors hardly change within the clocks' offset.
                 added = error[clock] + line.error
                 if group[other] >= 0 or added.mean() >= error[other].mean():
                     continue
@@ -282,10 +280,10 @@ SMALL_BYTES = 4096
 """Largest size of a collective or a message that counts as quick in the comparison of clocks."""
 
 SAME_CLOCK_NS = 2_000
-"""Largest tolerated reversal of two ordered events of one host, in ns; larger ones can give each rank its own clock."""
+"""Largest tolerated reversal of two ordered events of one host, in ns. See `_find_torn`."""
 
 BLOCKED_NS = 10_000
-"""In the comparison of clocks, a call counts as blocked if it takes at least this time."""
+"""A call counts as blocked if it takes at least this time."""
 
 _SYNCHRONISING = frozenset(
     {"BARRIER", "ALLREDUCE", "ALLGATHER", "ALLTOALL", "REDUCE_SCATTER_BLOCK"}
@@ -302,7 +300,7 @@ def compare_clocks(
 ) -> tuple[HostClocks, Integers]:
     """Return the clocks, and the index of each rank's clock.
 
-    Ranks of one host share one clock, unless their events contradict each other: then each rank has its own clock.
+    Ranks of one host share one clock. If their events contradict this, each rank has its own clock.
 
     Args:
         matched: samples with the times to compare.
@@ -338,7 +336,7 @@ def _are_alone(messages: MessageSamples) -> Booleans:
 
 
 def _find_deciding(messages: MessageSamples, clocks: HostClocks, clock_of: Integers) -> Booleans:
-    """Return a mask of messages: true for the message that was sent last among all messages of its receiving call."""
+    """Return a mask of messages: true for the last sent message of each receiving call."""
     post, _ = clocks.to_common(clock_of[messages.rank[::2]], messages.post_ns[::2])
     rank, enter = messages.rank[1::2], messages.enter_ns[1::2]
     order = np.lexsort((post, enter, rank))
@@ -369,7 +367,7 @@ def _order_events(
 
     Args:
         clock_of: int64 [rank], clock of each rank.
-        deciding: bool [message], true for the message that the receiving call waits for longest.
+        deciding: bool [message], true for the last sent message of each receiving call.
     """
     return EventOrders.join(
         [
@@ -405,8 +403,7 @@ def _order_collectives(matched: MatchedSamples, operations: Sequence[str], clock
     rounds = np.ceil(np.log2(np.maximum(rows.size[chosen][begins], 2))).astype(np.int64)
     clock, instance = clock[begins], instance[begins]
     starts, counts = find_runs(instance)
-    # Compare a collective's clocks with the clock that has most collectives or, if this clock takes no part, with the
-    # first clock.
+    # Compare a collective's clocks with one of them: the clock with most collectives if it takes part, else the first.
     common = int(np.bincount(clock).argmax())
     is_common = clock == common
     hub = np.repeat(np.where(np.logical_or.reduceat(is_common, starts), -1, starts), counts)
@@ -425,7 +422,7 @@ def _order_collectives(matched: MatchedSamples, operations: Sequence[str], clock
         _pairs(clock[other], clock[hub], first_exit[other], first_exit[hub] + slack, certain=False),
         _pairs(clock[hub], clock[other], first_exit[hub], first_exit[other] + slack, certain=False),
     ]
-    # If ranks are assumed to share a clock, the known orders of their events test this assumption.
+    # Orders of events on one clock test whether the ranks share this clock.
     own = EventOrders(clock, clock, last_enter, first_exit, holds)
     return [*found, own]
 
@@ -437,7 +434,7 @@ def _synchronises(rows: CollectiveSamples, operations: Sequence[str]) -> Boolean
 
 
 def _order_rooted(matched: MatchedSamples, operations: Sequence[str], clock_of: Integers) -> Sequence[EventOrders]:
-    """Return ordered events of rooted collectives: the root enters before others leave, or leaves after they enter."""
+    """Return ordered events: a root enters MPI_Bcast before members leave, and leaves MPI_Reduce after they enter."""
     rows = matched.collectives
     shapes = np.array([find_shape(name) for name in operations], np.int64)
     begins, counts = find_runs(matched.instance)
@@ -458,14 +455,14 @@ def _order_rooted(matched: MatchedSamples, operations: Sequence[str], clock_of: 
 def _order_messages(
     messages: MessageSamples, operations: Sequence[str], clock_of: Integers, deciding: Booleans
 ) -> Sequence[EventOrders]:
-    """Return known orders of messages' events: a message arrives after its send, and some messages soon after it."""
+    """Return ordered events of messages: a message arrives after its send, and sometimes soon after it."""
     clock = clock_of[messages.rank]
     sender, receiver = clock[::2], clock[1::2]
     post, arrival = messages.post_ns[::2], messages.exit_ns[1::2]
     stay = arrival - messages.enter_ns[1::2]
     small = messages.bytes[::2] <= SMALL_BYTES  # only the sender records the size
     quick = small & (stay >= BLOCKED_NS) & (sender != receiver) & deciding
-    # A synchronous send ends after its receive began; some of these sends end soon after their receive began.
+    # A synchronous send ends after its receive begins, and sometimes soon after it.
     asks = are_named(operations, ("SSEND", "ISSEND"))[messages.operation[::2]]
     receive, done = messages.post_ns[1::2], messages.exit_ns[::2]
     blocks = asks & small & (done - messages.enter_ns[::2] >= BLOCKED_NS) & (sender != receiver)

@@ -47,11 +47,11 @@ _SHAPES = {
 ALL_WITH_ALL = frozenset(name for name, shape in _SHAPES.items() if shape == Shape.ALL)
 
 _MAKE_HANDLES = ("COMM_", "WIN_", "CART_", "GRAPH_", "DIST_GRAPH_", "INTERCOMM_")
-"""Prefixes of collectives that make communicators and windows: all members wait for the last."""
+"""Prefixes of collectives that make communicators and windows: all members wait for the last member."""
 
 
 def find_shape(operation: str) -> Shape:
-    """Return which members wait for which others in an operation, given by its name in a profile."""
+    """Return which members of an operation wait for which members."""
     name = operation.removesuffix("_INIT")
     for each in (name, name.removeprefix("I")):
         if each in _SHAPES:
@@ -60,22 +60,21 @@ def find_shape(operation: str) -> Shape:
 
 
 def are_named(operations: Sequence[str], names: Collection[str]) -> Booleans:
-    """Return a mask of the operations that have one of the names, in a blocking, nonblocking or persistent form."""
+    """Return a mask of the operations with one of the names, in blocking, nonblocking or persistent form."""
     bare = (name.removesuffix("_INIT") for name in operations)
     return np.array([name in names or name.removeprefix("I") in names for name in bare], np.bool_)
 
 
 @dataclass(frozen=True, slots=True)
 class MatchedSamples:
-    """Samples with consistent records, samples that lack records of other ranks, and the number of contradictions.
+    """Samples with consistent records, and samples that lack records of other ranks.
 
     Attributes:
-        collectives: rows of collectives with all members' records, one after the other, in the order of members.
-        instance: int64, number of the collective that each row of `collectives` belongs to.
+        collectives: rows of collectives with all members' records, by collective, then by member.
+        instance: int64, number of the collective of each row of `collectives`.
         messages: rows of both ends of each message, the sender's first.
-        notices: pairs of rows: first the row of a sender or notifier, then the row of the call that waits for it.
-        sources: a row for each rank and each of its sources in a communicator's graph, for ranks with all sources
-            recorded.
+        notices: pairs of rows: a sender or notifier, then the call that waits for it.
+        sources: a row for each source of a rank in a communicator's graph; only for ranks with all sources recorded.
         lonely_collectives, lonely_messages: rows without the records of other members or of the other end.
         contradictory: number of collectives and messages with contradicting records.
     """
@@ -124,8 +123,8 @@ def match_samples(collectives: CollectiveSamples, messages: MessageSamples) -> M
 def _complete_sources(rows: MessageSamples) -> MessageSamples:
     """Return the rows of ranks whose sources are all in `rows`.
 
-    A rank's sources are complete if one of its rows has the rank itself as source. The `number` of its first row, which
-    counts the sources, must also be 0 (unknown) or the number of its rows.
+    Two conditions show this: one of a rank's rows has the rank itself as source, and the first row's `number` is 0
+    (unknown) or the number of rows.
     """
     order = np.lexsort((rows.rank, rows.communicator))
     rows = take_rows(rows, order)
@@ -163,7 +162,7 @@ def _match_messages(messages: MessageSamples) -> tuple[MessageSamples, MessageSa
     agree = ~known | (messages.bytes[one] == messages.bytes[other])
     good = same & ended & agree
     rows = np.stack([one[good], other[good]], axis=1).ravel()
-    # Pair each waiter with the sender or notifier in its group of rows with equal columns.
+    # Pair each waiter with the sender or notifier in the same group of rows with equal columns.
     group = np.concatenate([[0], np.cumsum(~is_next)])[: len(order)]
     origin_of = np.full(len(order), -1, np.int64)
     origins = order[is_sender[order]]

@@ -44,7 +44,7 @@ _LOCAL = frozenset(
 _UNTIMED = frozenset(
     {"TEST", "TESTALL", "TESTANY", "TESTSOME", "IPROBE", "IMPROBE", "REQUEST_GET_STATUS", "WIN_TEST", "PARRIVED"}
 )
-"""Calls that return even if nothing has completed: a program that repeats them waits outside of any call."""
+"""Calls that return even if nothing has completed. A program that repeats them waits outside of MPI calls."""
 
 
 SPREADS = 3
@@ -64,7 +64,7 @@ LITTLE_OF_A_CALL = 0.1
 
 
 def is_local(operation: str) -> bool:
-    """Return whether calls of an operation never wait for a rank, such as MPI_Isend, or MPI_Mrecv after a match."""
+    """Return whether calls of an operation never wait for a rank: MPI_Isend, MPI_Mrecv after a match, and others."""
     starts = operation.startswith("I") and operation not in _UNTIMED and not operation.startswith("INTERCOMM_")
     return starts or operation.endswith("_INIT") or operation in _LOCAL
 
@@ -89,9 +89,9 @@ class MeasuredWaiting:
         late: ranks that other ranks waited for, sorted by waiting, descending.
         clocks: number of compared clocks; 1 if all ranks read one clock.
         clock_error_s: largest known error of a clock, in seconds.
-        instances, messages: numbers of sampled collectives and messages that have the records of all their ranks.
+        instances, messages: numbers of sampled collectives and messages with the records of all ranks.
         contradictory: number of samples with contradicting records, which are left out.
-        unix_offset_ns: offset from the common clock of `calls` to Unix time, by the median of the ranks' Unix clocks.
+        unix_offset_ns: offset from the common clock of `calls` to Unix time: the median over ranks.
         pairs: rate of large messages and latency of small messages, by pair of hosts.
     """
 
@@ -141,7 +141,7 @@ def measure_waiting(run: Profile) -> MeasuredWaiting | None:
 
     ranks = max(max((rank.rank for rank in run.ranks), default=0) + 1, run.world_size)
     host_of = np.full(ranks, -1, np.int64)
-    # Give all containers of a machine (equal `boot`) one host index: they have different names but share a clock.
+    # Containers of a machine have different names but share a clock: give them one host index. Their `boot` is equal.
     boots: dict[int, int] = {}
     for rank in run.ranks:
         host_of[rank.rank] = boots.setdefault(rank.boot, rank.host) if rank.boot else rank.host
@@ -177,8 +177,8 @@ def _largest_error(clocks: HostClocks) -> float:
 def split_each(calls: SplitCalls) -> tuple[Floats, Floats, Floats]:
     """Return the waiting, the unsplit time and the error of the waiting of each sampled call, in ns."""
     least, most = calls.least_ns.astype(np.float64), calls.most_ns.astype(np.float64)
-    # Estimate the waiting if its bounds differ by at most the lower bound, or by at most `LITTLE_OF_A_CALL` of the
-    # call's time. Otherwise only the lower bound is waiting; the difference is unsplit.
+    # Estimate the waiting if the bounds differ little: by at most the lower bound, or `LITTLE_OF_A_CALL` of the call's
+    # time. Otherwise waiting is the lower bound, and the difference is unsplit.
     is_narrow = most - least <= np.maximum(least, LITTLE_OF_A_CALL * calls.stay_ns)
     wait = np.where(is_narrow, calls.wait_ns, least)
     return wait, np.where(is_narrow, 0.0, most - least), np.where(is_narrow, (most - least) / 2, 0.0)
@@ -187,14 +187,12 @@ def split_each(calls: SplitCalls) -> tuple[Floats, Floats, Floats]:
 def share_times(run: Profile, calls: SplitCalls) -> WaitShares:
     """Return the parts of each row of a profile's times, from the row's sampled calls.
 
-    A rank's longest calls are all sampled, and so are large messages in rows where small messages are thinned: the
-    times of these calls are summed. In the rest of the row's time, the fraction of waiting is assumed to be that of all
-    other samples (ratio estimate). The variance assumes that calls were chosen independently with probability 1 /
-    weight. If only a fraction of a call's messages was sampled (thinning), the variance assumes that groups of messages
-    were chosen, and that each group has at most this fraction of the messages. Unsampled calls add an error of 1 / (n +
-    2) of their time, where n is the effective sample size. An outlier (`LONG_OF_A_ROW`, `MOST_OF_A_ROW`) represents
-    only itself. If samples represent much less time than the row has, the samples missed the row's long calls, and the
-    remaining time is unsplit.
+    Some calls are always sampled: a rank's longest calls, and large messages in rows with thinned small messages. Their
+    times are summed. Other samples give the fraction of waiting in the rest of the row's time (ratio estimate). The
+    variance assumes that calls were chosen independently with probability 1 / weight. If messages were thinned, it
+    assumes that groups of messages were chosen. Unsampled calls add an error of 1 / (n + 2) of their time, where n is
+    the effective sample size. An outlier (`LONG_OF_A_ROW`, `MOST_OF_A_ROW`) represents only itself. If samples
+    represent much less time than the row has, they missed long calls: the remaining time is unsplit.
     Source: Cochran, Sampling Techniques, 3rd edition, section 6.4; Kish, Survey Sampling, section 8.2.
     """
     times = run.times
@@ -255,7 +253,7 @@ def share_times(run: Profile, calls: SplitCalls) -> WaitShares:
 
 
 def explain_unsplit(measured: MeasuredWaiting, operations: Sequence[str]) -> tuple[tuple[int, int], str, float]:
-    """Return the operation and site with most unsplit time, why it is unsplit, and its share of all unsplit time."""
+    """Return the operation and site with most unsplit time, the reason, and the share of all unsplit time."""
     shares, calls = measured.shares, measured.calls
     sites = int(shares.site.max()) + 1
     place = shares.operation.astype(np.int64) * sites + shares.site
@@ -291,7 +289,7 @@ def _find_rows(times: RowArrays, calls: SplitCalls) -> npt.NDArray[np.int64]:
 
 
 def _group_equal(columns: Sequence[npt.NDArray[np.int64]]) -> tuple[int, npt.NDArray[np.int64]]:
-    """Return the number of distinct rows, and for each row the index of its group of equal rows."""
+    """Return the number of distinct rows, and each row's index of its group of equal rows."""
     key = np.zeros(len(columns[0]), np.int64)
     for column in columns:
         shifted = column - column.min(initial=0)
@@ -318,8 +316,8 @@ class LateRank:
         rank: the late rank.
         host: host name of the late rank.
         operation, site, region: where other ranks wait.
-        share: fraction of the waiting ranks' calls there, 0 to 1, in which the late rank caused most of the waiting.
-        late_s: mean waiting for the late rank in these calls, in seconds.
+        share: fraction of waiting calls in which the late rank caused most of the waiting, 0 to 1.
+        late_s: mean waiting for the late rank in calls counted by `share`, in seconds.
         wait_s: total waiting for the late rank, over all ranks, in seconds.
         passed_on_s: part of `wait_s` that reached ranks through other waiting ranks, in seconds.
         outside_s: the late rank's time outside MPI in the whole run, in seconds; None if unknown.
@@ -340,11 +338,11 @@ class LateRank:
 
 
 def find_late_ranks(run: Profile, calls: SplitCalls, wait_s: npt.NDArray[np.float64]) -> tuple[LateRank, ...]:
-    """Return up to `MOST_LATE` late ranks, each at one operation, site and region, sorted by waiting, descending.
+    """Return up to `MOST_LATE` late ranks by operation, site and region, sorted by waiting, descending.
 
     Args:
         calls: the profile's sampled calls, with their waiting.
-        wait_s: waiting of each row of the profile's times; the waiting in samples is scaled to these sums.
+        wait_s: waiting of each row of the profile's times. Waiting in samples is scaled to these sums.
     """
     chosen = np.flatnonzero((calls.wait_ns > 0) & (calls.late >= 0) & (calls.most_ns - calls.least_ns <= calls.wait_ns))
     if not len(chosen):
@@ -405,11 +403,11 @@ def trace_back(
 ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.float64], npt.NDArray[np.int64]]:
     """Return the ranks that caused the waiting of chosen calls.
 
-    A rank that waits in a sampled call is not late at that time. Waiting for this rank at that time is attributed to
-    the rank that it waits for, and so on.
+    While a late rank waits in a sampled call, it is not the cause of waiting. The cause is the rank that it waits for,
+    and so on.
 
     Returns:
-        Rank, nanoseconds and index into `chosen` of each cause; a call's nanoseconds sum to its waiting.
+        Rank, nanoseconds and index into `chosen` of each cause. A call's nanoseconds sum to its waiting.
     """
     # Waiting of each rank, in the order of time: calls are ordered by rank, then enter time.
     waits = np.flatnonzero((calls.wait_ns > 0) & (calls.late >= 0))
@@ -437,8 +435,7 @@ def trace_back(
         starts = np.where(there, np.maximum(begin[at], since), until) if len(begin) else until
         ends = np.where(there, np.clip(end[at], starts, until), until) if len(begin) else until
         none = ~there | (ends <= starts)
-        # The rank was late after this waiting, until the end of the interval; if it did not wait, in the whole
-        # interval.
+        # The rank was late from the end of this waiting, or from the start of the interval if it did not wait.
         lateness = np.where(none, until - since, until - ends)
         found.append((who, lateness.astype(np.float64), item))
         passes = ~none
@@ -457,7 +454,7 @@ def trace_back(
 
 
 def _find_work(run: Profile) -> dict[int, tuple[float, float]]:
-    """Return each timed rank's time outside MPI, and the mean of this time over the other ranks; empty for one rank."""
+    """Return each timed rank's time outside MPI, and the other ranks' mean; empty for one rank."""
     timed = [rank for rank in run.ranks if rank.has_times and rank.stop_ns and rank.rank < run.world_size]
     if len(timed) < 2:
         return {}
@@ -490,9 +487,9 @@ class HostPair:
         source, destination: names of the hosts.
         via: carrier of the bytes at the source: an interface or ports, or `memory`; empty if unknown.
         large_messages: number of sampled messages of at least `LARGE_BYTES` that have a rate.
-        rate_gbps: median rate of the receiving calls, from the time when both ends have started until the call returns;
-            None without large messages. Messages at the same time share the network, and lower this rate.
-        small_messages: number of sampled messages of at most `SMALL_BYTES` that the receiver waited for.
+        rate_gbps: median rate of large messages from the later start of both ends until the receiving call returns;
+            None without large messages. Simultaneous messages share the network, and lower this rate.
+        small_messages: number of sampled messages of at most `SMALL_BYTES` whose receiver waited.
         latency_s: median latency of `small_messages`, from the start of the send, in seconds; None without small
             messages.
     """

@@ -6,7 +6,7 @@ A call waits until the last event that it needs, or until its end:
 * late sender: a receive waits until the send starts;
 * late receiver: a send that blocks waits until the receive is posted;
 * wait at N x N, wait at barrier: each member waits until the last member enters;
-* late broadcast: in a collective from one rank, all other members wait until the root enters;
+* late broadcast: in a collective from one rank, members wait until the root enters;
 * early reduce: in a collective to one rank, the root waits until the last member enters;
 * late post: a call of an access epoch waits until the last target has posted;
 * early wait: a call that ends an exposure epoch waits until the last origin completes.
@@ -51,19 +51,19 @@ class WaitState(IntEnum):
 
 @dataclass(frozen=True, slots=True)
 class SplitCalls(RowArrays):
-    """Sampled calls, each with its waiting; arrays of equal length, in the order of rank, enter.
+    """Waiting of sampled calls; arrays of equal length, in the order of rank, enter.
 
     Attributes:
         rank, region, operation, site: int32, as in `CallTimes`.
-        enter_ns: int64, entry of the call by the common clock; stay_ns: int64, duration of the call.
-        wait_ns: int64, waiting; least_ns, most_ns: int64, bounds of `wait_ns` from clock errors and from messages
-            without a record of the other end.
-        state: uint8, `WaitState` for the last event that the call needs.
-        late: int32, rank that caused this event; -1 for none.
-        late_ns: int64, time of this event by the common clock.
+        enter_ns, stay_ns: int64, entry of the call by the common clock, and duration.
+        wait_ns: int64, waiting.
+        least_ns, most_ns: int64, bounds of `wait_ns` from errors of clocks and from missing records of other ends.
+        state: uint8, `WaitState` of the last event that the call needs.
+        late: int32, rank that caused the last event; -1 for none.
+        late_ns: int64, time of the last event by the common clock.
         weight: float64, number of calls that the sample stands for.
-        part: float64, fraction of the call's messages that thinning chose; 1 without thinning, and if `is_long`.
-        is_long: bool, true for the rank's longest calls, which are all sampled and have weight 1.
+        part: float64, fraction of the call's messages that thinning chose; 1 if `is_long`, or without thinning.
+        is_long: bool, true for the rank's longest calls: all are sampled, with weight 1.
     """
 
     rank: npt.NDArray[np.int32]
@@ -112,7 +112,7 @@ def split_calls(
 
     Args:
         clocks, clock_of: result of `compare_clocks`.
-        lonely_is_missing: true if calls lack other ranks' records because ranks were not recorded: the waiting in these
+        lonely_is_missing: reason why calls lack other ranks' records. True if ranks were not recorded: waiting in these
             calls is unknown. False if thinning dropped the records: these calls are left out.
     """
     rows, messages = matched.collectives, matched.messages
@@ -122,7 +122,7 @@ def split_calls(
         _need_of_notices(matched.notices, operations, clocks, clock_of),
     ]
     waiters = take_rows(matched.notices, np.arange(1, len(matched.notices.rank), 2))
-    # The waiting of calls without other ranks' records is unknown: from 0 to the whole call's time.
+    # Without other ranks' records, the waiting is between 0 and the call's time.
     lonely = (matched.lonely_collectives, matched.lonely_messages)
     for part in lonely:
         nothing = np.zeros(len(part.rank), np.int64)
@@ -171,7 +171,7 @@ def split_calls(
     completed = _count_completed(parts, order, begins, counts, place[1].ravel())
     is_short = counts < completed
     stands_alone = np.logical_or.reduceat(is_long[order], begins)
-    # `most` is the whole call if messages lack records: such a message may have arrived last.
+    # A message without a record may have arrived last: `most` is then the whole call.
     is_open = is_short & ((level_of > 0) | stands_alone)
     most = np.where(is_open, stay, most)
     wait = np.where(is_open, (least + most) // 2, wait)
@@ -211,8 +211,7 @@ def _count_completed(
     counts: Integers,
     place: Integers,
 ) -> Integers:
-    """Return how many messages and collectives each call completed; if unknown, the most rows of any call at its
-    place."""
+    """Return the number of messages and collectives that each call completed; if unknown, the largest at this place."""
     recorded = np.concatenate([getattr(part, "completed", np.zeros(len(part.rank), np.uint16)) for part in parts])
     known = np.maximum.reduceat(recorded[order].astype(np.int64), begins)
     usual = np.zeros(len(begins), np.int64)
@@ -221,11 +220,11 @@ def _count_completed(
 
 
 def _are_long(matched: MatchedSamples) -> tuple[npt.NDArray[np.bool_], npt.NDArray[np.bool_]]:
-    """Return two masks: rows that are long for all their ranks, and rows that are neither long nor chosen by the hash.
+    """Return two masks of rows: long for all ranks; neither long nor chosen by the hash.
 
-    A collective or message is long if its score exceeds the limit of each of its ranks. All its ranks have recorded it,
-    so it represents only itself, even if the hash chose it. Collectives and messages that are not long represent
-    unsampled ones only if the hash chose them.
+    A collective or message is long if the score exceeds the limit of each rank. Then all ranks have recorded it, and it
+    represents only itself. Rows that are not long represent unsampled collectives and messages only if the hash chose
+    them.
     """
     rows, messages, notices = matched.collectives, matched.messages, matched.notices
     begins, counts = find_runs(matched.instance)
@@ -355,7 +354,7 @@ def _find_needed(matched: MatchedSamples, shapes: Integers, start: Integers) -> 
 
 
 def _pair_with_sources(matched: MatchedSamples, chosen: Integers) -> tuple[Integers, Integers]:
-    """Return pairs of rows of one collective: a chosen row, and the row of a rank that sends to the first."""
+    """Return pairs of rows of one collective: a chosen row, and the row of a rank that sends to it."""
     rows, sources = matched.collectives, matched.sources
     nothing = np.zeros(0, np.int64)
     if not len(chosen) or not len(sources.rank):
@@ -384,7 +383,7 @@ def _pair_with_sources(matched: MatchedSamples, chosen: Integers) -> tuple[Integ
 def _bound_latest(
     start: Integers, error: Floats, clock: Integers, group: Integers, instance: Integers
 ) -> tuple[Integers, Integers]:
-    """Return the earliest and latest possible time of the last start in each row's collective, by the row's clock."""
+    """Return bounds of the time of the last start in each row's collective, by the row's clock."""
     order = np.lexsort((clock, instance))
     begins, counts = find_runs(instance[order], clock[order])
     wide = np.minimum(error, UNKNOWN_NS / 4).astype(np.int64)
@@ -394,7 +393,7 @@ def _bound_latest(
     found = []
     for sign in (-1, 1):
         bound = np.maximum.reduceat((start + sign * wide)[order], begins)
-        # Largest start on other clocks: the largest start, or the second largest if the row's clock has the largest.
+        # Largest start on other clocks: the second largest of all if the largest is on the row's clock.
         by_size = np.lexsort((bound, of_instance))
         largest = by_size[starts + members - 1]
         second = by_size[np.maximum(starts + members - 2, starts)]
