@@ -52,7 +52,7 @@ NOT_SOURCE = {"__pycache__", "node_modules", "build"}
 UNITS = {"us"}
 """Phrases of tests/data/words.yaml that are allowed in names."""
 JSON_KEYS = {"pairs_in_all"}
-"""Names of fields that are keys of JSON documents: programs read these keys, so they must not change."""
+"""Fields that are keys of JSON documents, which programs read: the keys must not change."""
 FOLDERS_OF_NAMES = (
     "benchmarks",
     "converter",
@@ -123,7 +123,7 @@ def find_faulty_names(path: Path) -> Iterator[str]:
 
 @functools.cache
 def find_instead(name: str) -> list[str]:
-    """Return the words to write instead of the listed phrases in a name; an empty list without such phrases."""
+    """Return the words to write instead of the listed phrases in a name."""
     words = split_name(name)
     matches = ((pattern.search(words), instead) for pattern, instead in PHRASES.items())
     return [instead for match, instead in matches if match and match[0] not in UNITS]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A simulated subnet is damaged while OpenSM routes it; the dumps taken afterwards show the damage by name."""
+"""ibprof names the damage to a simulated subnet that OpenSM routes."""
 
 from __future__ import annotations
 

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The profiler plug-in records NCCL's bytes and times; a mock of NCCL loads it, because test machines have no GPU.
+"""The profiler plug-in records NCCL's bytes and times.
 
-The mock really sends the bytes of each step between ranks, by TCP, and prints the sent bytes.
+Test machines have no GPU, so a mock of NCCL loads the plug-in. The mock really sends the bytes of each step between
+ranks, by TCP, and prints the sent bytes.
 """
 
 from __future__ import annotations
@@ -92,7 +93,7 @@ LATE = ("compute_us=20000", "compute_rank=2", "collectives=20")
 def test_ranks_wait_for_the_rank_whose_gpu_is_late(
     harness: Path, ports: Ports, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Before each of 20 collectives, rank 2 computes for 20 ms, so each of the three others waits for 400 ms."""
+    """Rank 2 computes for 20 ms before each of 20 collectives, so each other rank waits for 400 ms."""
     run_ranks(harness, ports, tmp_path, 4, 7, *LATE)
     run = load_profile(tmp_path)
     said = judge_run(run)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""By default, a report's page and the view in it contain no folder and no user of the machine that made them."""
+"""By default, a report's page names no folder and no user of the machine that made the page."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def make_inputs(folder: Path) -> list[str]:
 
 
 def read_page(path: Path) -> str:
-    """Return the whole contents of a page: its text, and the deflated data of the view in it."""
+    """Return the text of a page and the inflated data of its view."""
     page = html.unescape(path.read_text())
     view = html.unescape(re.findall(r'srcdoc="(.*?)"', path.read_text(), re.DOTALL)[0])
     packed = max(re.findall(r"[A-Za-z0-9+/=]{200,}", view), key=len)

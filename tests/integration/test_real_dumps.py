@@ -146,8 +146,7 @@ def test_alike_messages_of_table_files_are_one_warning_with_their_number(tmp_pat
 
 
 BUSIEST = {"avakas": ("d-mod-k", 332, 270), "plafrim": ("min-hop", 2646, 2646)}
-"""Site -> model, and the largest number of paths on a link between switches, by the site's tables and by the
-model's."""
+"""Site -> (model, largest number of paths on a switch link: with the site's tables, with the model's)."""
 
 
 @pytest.mark.parametrize("site", ["written here", *(BUSIEST if REAL else ())])

@@ -21,7 +21,7 @@ FIRST = "pattern:shift:1:100"
 
 @pytest.fixture
 def matrices(tmp_path: Path) -> list[str]:
-    """Write the traffic of two jobs: in the first, rank 0 sends to ranks 1 and 2; in the second, only to rank 1."""
+    """Write the traffic of two jobs. In job one, rank 0 sends to ranks 1 and 2; in job two, only to rank 1."""
     (tmp_path / "one.csv").write_text("src,dst,bytes,messages\n0,1,10,1\n0,2,20,1\n")
     (tmp_path / "two.csv").write_text("src,dst,bytes,messages\n0,1,500,1\n")
     return [str(tmp_path / "one.csv"), str(tmp_path / "two.csv")]

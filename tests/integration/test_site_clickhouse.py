@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""ClickHouse, for sites whose data exceed one machine, gives the same answers as `ibprof-site` from the same files."""
+"""ClickHouse, for sites with much data, gives the same answers as `ibprof-site` from the same files."""
 
 from __future__ import annotations
 

@@ -44,7 +44,7 @@ def test_a_job_takes_no_more_hosts_than_it_fills(capsys: pytest.CaptureFixture[s
 
 
 def test_bytes_on_links_are_those_that_leave_hosts(tmp_path: Path) -> None:
-    """The hosts of each leaf switch have one stage, so all bytes between stages use links between switches."""
+    """A leaf switch has the hosts of one stage. So all bytes between stages use links between switches."""
     links = tmp_path / "links.csv"
     text = "pattern:nccl-ring+pipeline:tp=8,pp=2,hidden=64,layers=8,seq=32,vocab=100,micro=2,batches=6"
     assert layout.main(["xgft:2:1,2:1,1", text, "-o", str(links)]) == 0

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""For each operation, the recorded traffic equals the traffic that the program itself noted at its calls."""
+"""For each operation, the recorded traffic equals the traffic that the program noted at its calls."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def test_persistent_point_to_point(mpi: Mpi, build: Build, ranks: int, tmp_path:
 def test_starts_that_another_tool_passes_on(system_mpi: Mpi, build: Build, monitored: int, tmp_path: Path) -> None:
     """Bytes, calls and messages of MPI_Startall are counted once, although another tool wraps it.
 
-    With Open MPI's monitoring, ibprof does not hook requests, so its wrappers of MPI_Start* count the bytes.
+    With Open MPI's monitoring, ibprof counts the bytes in its wrappers of MPI_Start*, and does not hook requests.
     """
     (books := tmp_path / "books").mkdir()
     preload = f"{library()}:{build(system_mpi, 'other_tool.c', '-shared', '-fPIC')}"
@@ -91,8 +91,8 @@ def test_requests_that_count_their_starts(
 ) -> None:
     """Each start is counted. Requests that are freed, or that outlive the recording, keep no hook of ibprof.
 
-    Open MPI's monitoring starts requests by a function that is not in Open MPI's table, so ibprof does not hook these
-    requests.
+    Open MPI's monitoring does not start requests through the function in Open MPI's table. So ibprof does not hook
+    these requests.
     """
     command: list[str | Path] = [build(mpi, "started_requests.c"), *(["threads"] if threads else [])]
     profile, books = record_with_books(mpi, 3, command, tmp_path, {"pml_monitoring_enable": monitored})
@@ -122,7 +122,7 @@ def test_one_sided(mpi: Mpi, build: Build, window: str, component: str, ranks: i
 @pytest.mark.parametrize("threads", [False, True], ids=["one-thread", "threads"])
 @pytest.mark.parametrize("sites", ["0", "1"], ids=["", "sites"])
 def test_handles_that_mpi_reuses(mpi: Mpi, build: Build, sites: str, threads: bool, ranks: int, tmp_path: Path) -> None:
-    """ibprof forgets freed communicators, datatypes and requests, even if it has stored them for a call site."""
+    """ibprof forgets freed communicators, datatypes and requests, also those stored for a call site."""
     command: list[str | Path] = [build(mpi, "reused_handles.c", "-pthread"), *(["threads"] if threads else [])]
     profile, books = record_with_books(mpi, ranks, command, tmp_path, env={"IBPROF_SITES": sites})
     assert set(books) == {"SEND", "SEND_INIT"}

@@ -133,7 +133,7 @@ def test_rare_copies(name: str, build: Build, tmp_path: Path) -> None:
         *("RECV", "IRECV", "MRECV", "ISEND", "START", "PUT", "GET", "ACCUMULATE")
     ]
     for rank, operation, least, most in own:
-        # Another process may run for `SLICE_S` after the program reads its clock and before the call.
+        # Another process may run for `SLICE_S` between the program's reading of the clock and the call.
         assert recorded[int(rank), operation] >= 0.97 * float(least) - SLICE_S, (rank, operation)
         if operation != "ISEND":
             assert recorded[int(rank), operation] <= 1.03 * float(most) + SLICE_S, (rank, operation)
@@ -158,7 +158,7 @@ def test_a_rare_wait_and_files(name: str, build: Build, tmp_path: Path) -> None:
     for rank, operation, least, most in own:
         time_s = recorded[int(rank), operation]
         assert time_s <= 1.03 * float(most) + SLICE_S, (rank, operation)
-        # Quick calls have no lower limit, because another process may run after the program reads its clock.
+        # Quick calls have no lower limit, because another process may run between the program's clock and the call.
         if (rank, operation) != ("0", "WAITALL"):
             assert time_s >= 0.97 * float(least) - SLICE_S, (rank, operation)
     assert recorded[1, "WAITALL"] >= 0.8 * late_s
@@ -168,7 +168,7 @@ def test_a_rare_wait_and_files(name: str, build: Build, tmp_path: Path) -> None:
 
 
 def test_a_large_datatype_with_the_handle_of_a_small_one(system_mpi: Mpi, build: Build, tmp_path: Path) -> None:
-    """Messages of a large datatype are timed as large messages, even if its handle was a small datatype's before."""
+    """Messages of a large datatype are timed as large messages, although the handle was a small datatype's before."""
     ran = run_mpi(system_mpi, 1, [build(system_mpi, "reused_type.c", "-O2")], recording=tmp_path, env={})
     own_s, is_same = ran.stdout.split()
     assert is_same == "1"

@@ -208,7 +208,7 @@ def test_callers_of_python(build: Build, tmp_path: Path) -> None:
 
 
 def test_a_tool_in_between(build: Build, tmp_path: Path) -> None:
-    """A tool with a file name like MPI's library is not taken for MPI: its calls have the program's callers."""
+    """ibprof does not take a tool for MPI, although the tool's file is named like MPI's library."""
     mpi, tool = find_mpi(SYSTEM), tmp_path / "libmpiTool.so"
     shutil.copy(build(mpi, "other_tool.c", "-g", "-shared", "-fPIC"), tool)
     program = build(mpi, "figure36.c", "-g")

@@ -2,8 +2,8 @@
 """While MPI_Comm_idup creates communicators, messages of other pending calls keep their operation.
 
 The expected messages are from a run with MPI_Comm_dup instead: there, no call is pending. The new communicators have
-the members of the old one. If MPI_Comm_group is called before MPI_Comm_idup is complete, MPICH 4.3.2 damages the new
-communicator, so ibprof must not call it.
+the members of the old communicator. While MPI_Comm_idup is pending, ibprof must not call MPI_Comm_group, because MPICH
+4.3.2 then damages the new communicator.
 """
 
 from __future__ import annotations

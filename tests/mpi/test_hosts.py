@@ -86,7 +86,7 @@ def test_ibprof_run(hosts: lab.Hosts, line: list[str], system_mpi: Mpi, tmp_path
 
 
 def test_what_open_mpi_5_spawns_on_other_hosts(hosts: lab.Hosts, build: Build, tmp_path: Path) -> None:
-    """On other hosts, a daemon that an agent started with an empty environment sets the variables of spawned ranks."""
+    """The agent starts the other hosts' daemon with an empty environment. The daemon sets the ranks' variables."""
     mpi = mpis.find_mpi(mpis.FROM_PYPI[-1])
     words: dict[str, str | Path] = {"plm_ssh_agent": hosts.agent, "prte_if_include": lab.SUBNET}
     line: list[str | Path] = [mpi.program("mpirun"), "-n", "1", "--host", ",".join(map(hosts.address, hosts.names))]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Two programs connect at run time, and one or both are recorded: no byte is lost or assigned to the wrong rank."""
+"""Two programs connect at run time. One program or both are recorded. All bytes are assigned to the right rank."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ STARTS_OTHERS = ("COMM_SPAWN", "COMM_ACCEPT", "COMM_CONNECT")
 
 
 def check_side(profile: Profile, books: Path, is_mpich_like: bool) -> None:
-    """Check one side: its bytes to the other side are recorded, and their peer is unknown."""
+    """Check one side: bytes to the other side are recorded, with an unknown peer."""
     assert profile.world_size == RANKS
     assert all(rank.finalized and (is_mpich_like or not rank.notes) for rank in profile.ranks)
     for operation, sent in read_tally(books).items():

@@ -48,7 +48,7 @@ def test_counters_outlive_the_processes(mpi: Mpi, build: Build, how: str, tmp_pa
 
 @pytest.mark.parametrize("callers", ["0", "1"])
 def test_lines_and_time_outlive_the_processes(mpi: Mpi, build: Build, callers: str, tmp_path: Path) -> None:
-    """Calls that returned before SIGKILL are recorded with their number, their time and their source line."""
+    """For calls that returned before SIGKILL, the recording has number, time and source line."""
     program = build(mpi, "killed.c", "-g")
     variables = {"IBPROF_TIME": "1", "IBPROF_CALLERS": callers}
     run_mpi(mpi, RANKS, [program, "all"], recording=tmp_path, check=False, env=variables)

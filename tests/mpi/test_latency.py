@@ -121,7 +121,7 @@ sys.exit(max(main(["measure", *words]) for words in json.loads(sys.argv[1])))
 def test_every_mode_measures_every_pair(
     system_mpi: Mpi, ranks: int, modes: Sequence[tuple[str, ...]], tmp_path: Path
 ) -> None:
-    """All modes run in one job, since importing on each rank takes longer than a mode."""
+    """All modes run in one job, since imports on each rank take longer than a mode."""
     words = [[*QUICK, "--lengths", "8,70K", *mode, "-o", f"{number}.nc"] for number, mode in enumerate(modes)]
     line = launch(system_mpi, ranks, folder=tmp_path)
     line = [*line[: line.index(str(COMMAND))], sys.executable, "-c", IN_TURN, json.dumps(words)]

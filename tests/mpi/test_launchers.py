@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""With each launcher, one job is one run, with a file on each host; two launches are two runs.
+"""With each launcher, one job is one run, with a file on each host. Two launches are two runs.
 
-Launchers that cannot be installed here are simulated: MPICH's process manager `mpiexec.gforker` starts real ranks under
-the name of the launcher's daemon, with the launcher's variables (csrc/preload/recording/job_name.c has the sources).
+Launchers that cannot be installed here are simulated. `mpiexec.gforker` of MPICH starts real ranks under the name of
+the launcher's daemon, with the launcher's variables. csrc/preload/recording/job_name.c has the sources.
 """
 
 from __future__ import annotations

@@ -33,7 +33,7 @@ OF_MPICH = [
 
 
 def is_quick(name: str, program: str, style: str) -> bool:
-    """Return whether the short form runs a case: most cases of one MPICH, and one style of each other MPICH."""
+    """Return whether the short form runs a case: most cases of one MPICH, one style of other MPICHs."""
     if name == mpis.MPICH_FROM_PYPI[-1]:
         return program != "collectives.c" or style == "nonblocking"  # the program's longest style
     turns = (mpis.STANDARD_ABI, mpis.MPICH_FROM_PYPI[0], mpis.MPICH_SYSTEM)
@@ -46,7 +46,7 @@ def count_ranks(mpi: Mpi) -> int:
 
 
 def check_compared(run: Profile, operation: str) -> None:
-    """Check that, by their arguments, calls of `operation` had to send bytes, and that the recording lacks no bytes."""
+    """Check that calls of `operation` requested bytes, and that the recording lacks none of them."""
     assert describe_uncompared(run) is None
     asked = run.demands.bytes[run.demands.operation == run.operations.index(operation)]
     assert asked.sum() > 0

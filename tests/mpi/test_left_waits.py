@@ -14,12 +14,12 @@ from ibprof_testing.mpi.times import own_seconds, recorded_seconds
 
 # ibprof times the first 16 calls of a site in another way than later calls.
 ROUNDS, LATE_S = 24, 0.02
-# Largest missing fraction of a call's time: another process may run between the progress loop's last pass and the jump,
-# or after the program reads its clock and before the call.
+# Largest missing fraction of a call's time. Another process may run between the program's reading of the clock and the
+# call, or between the last pass of the progress loop and the jump.
 TOLERANCE = 0.25
 
 
-# MPICH is not tested: even without ibprof, it ends a program if a signal handler leaves a wait.
+# MPICH is not tested: even without ibprof, MPICH ends a program if a signal handler leaves a wait.
 @pytest.mark.parametrize(("name", "callers"), [(SYSTEM, "0"), (SYSTEM, "2"), (FROM_PYPI[1], "0")])
 def test_time_of_calls_that_are_left(name: str, callers: str, build: Build, tmp_path: Path) -> None:
     program = build(find_any(name), "left_waits.c", "-g", "-O1")

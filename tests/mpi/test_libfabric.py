@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""MPICH over libfabric, with settings that change how messages move: each byte is counted once, at its sender.
+"""With each protocol of MPICH over libfabric, each byte is counted once, at the sender.
 
 Programs note what they send, or use algorithms with a known matrix.
 """
@@ -29,7 +29,7 @@ from ibprof_testing.mpi.mpis import (
 MPICH_4, MPICH_5 = MPICH_FROM_PYPI
 OVER_LIBFABRIC = {**THROUGH_NETWORK, "MPIR_CVAR_CH4_NETMOD": "ofi"}
 
-# The smallest threshold with which MPICH 5.0.2 works: below it, its rendezvous protocol fails ("Message truncated").
+# The smallest threshold with which the rendezvous protocol of MPICH 5.0.2 works; otherwise "Message truncated".
 RENDEZVOUS = {"MPIR_CVAR_CH4_OFI_EAGER_THRESHOLD": "1000"}
 ACTIVE = {"MPIR_CVAR_CH4_OFI_ENABLE_TAGGED": "0"}
 PROTOCOLS = ("auto", "pipeline", "read", "write", "direct")
@@ -72,7 +72,7 @@ SHORT = (
     *("little data, pipeline", "little data, write", "no data, in MPICH 4", "short messages and little data"),
     "a first part, and a rest that the receiver reads",
 )
-"""Settings in the short form of the tests: each protocol with one provider, each kind of message, both MPICHs."""
+"""Settings in the short form of the tests: each protocol with one provider, each kind of message, and each MPICH."""
 
 
 def in_every_run(settings: Iterable[str]) -> list[object]:

@@ -140,7 +140,7 @@ def test_another_file_in_the_place_of_the_nodes_own(system_mpi: Mpi, build: Buil
 
 @pytest.mark.parametrize("name", every_mpi_but_quick(*FAMILIES))
 def test_a_network_file_system_that_is_full(name: str, build: Build, tmp_path: Path, node: Path) -> None:
-    """The file system has space for a header but not for records: the recording stays on the node and is read there."""
+    """The file system has no space for records. The recording stays on the node and is read there."""
     mpi = find_any(name)
     behind = tmp_path / "small"
     behind.mkdir()

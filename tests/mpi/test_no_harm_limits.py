@@ -44,7 +44,7 @@ def unruly(build: Build) -> Build:
 
 @pytest.fixture
 def open_folder() -> Iterator[Path]:
-    """Yield a folder that each user can write to; other users cannot enter the folders of tmp_path."""
+    """Yield a folder that other users can enter, unlike the folders of tmp_path."""
     folder = Path(tempfile.mkdtemp(prefix="ibprof-test-"))
     folder.chmod(0o755)
     yield folder
@@ -132,8 +132,7 @@ def test_little(name: str, limit: str, unruly: Build, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(("name", "spare"), families_by_turns([1536, 8192, 65536]))
 def test_little_memory(name: str, spare: int, unruly: Build, tmp_path: Path) -> None:
-    """The limit is hardly more than the program needs without ibprof. libibprof.so takes 1.3 MiB of address space,
-    and its tables of call sites take a few pages."""
+    """The limit is hardly more than the program needs without ibprof. libibprof.so takes 1.3 MiB of address space."""
     mpi = find_any(name)
     command: list[str | Path] = [unruly(mpi), "names", "regions"]
     bare = launch(mpi, RANKS, [*command, "size"], {})

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Programs that start or end MPI outside main, or that other tools watch, behave as without ibprof."""
+"""Programs behave as without ibprof if they start or end MPI outside main, or if other tools watch them."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def test_lives(life: str, name: str, build: Build, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", every_mpi_but_quick(*FAMILIES))
 def test_mpi_abort_in_a_thread(name: str, build: Build, tmp_path: Path) -> None:
-    """It is random whether a launcher reports MPI_Abort and passes on the output, so both outcomes are accepted."""
+    """A launcher may or may not report MPI_Abort and pass on the output, at random. Each outcome is accepted."""
     mpi = find_any(name)
     command: list[str | Path] = [build(mpi, "lives.c", "-pthread"), "aborting"]
     without = launch(mpi, RANKS, command, {})
@@ -53,7 +53,7 @@ def test_mpi_abort_in_a_thread(name: str, build: Build, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", every_mpi_but_quick(*FAMILIES))
 def test_mpi_in_the_constructor_of_a_library(name: str, build: Build, tmp_path: Path) -> None:
-    """The dynamic linker may initialise ibprof before or after the program's library: both orders are tested."""
+    """The dynamic linker may initialise ibprof before or after the program's library."""
     mpi = find_any(name)
     early = build(mpi, "lives.c", "-shared", "-fPIC", "-DLIBRARY")
     command: list[str | Path] = [build(mpi, "lives.c", "-pthread"), "early"]

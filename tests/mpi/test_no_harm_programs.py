@@ -82,8 +82,8 @@ def test_what_they_did_is_recorded(system_mpi: Mpi, unruly: Build, tmp_path: Pat
     profile = load_profile(tmp_path)
     check_complete(profile, RANKS)
     around = [(0, 1), (1, 0)]
-    # ISEND: 4 threads send 3,000 bytes in each of 50 rounds. SENDRECV: every 8th of 4,096 regions sends some bytes
-    # (`in_regions` in total), two handlers send 300 bytes, and each of 7 names sends 10 bytes.
+    # ISEND: 4 threads send 3,000 bytes in each of 50 rounds. SENDRECV: every 8th of 4,096 regions sends bytes
+    # (`in_regions`), two handlers send 300 bytes, and 7 names send 10 bytes each.
     assert recorded(profile, operation="ISEND") == dict.fromkeys(around, (600_000, 200))
     in_regions = sum(region % 100 for region in range(0, 4096, 8))
     assert recorded(profile, operation="SENDRECV") == dict.fromkeys(around, (in_regions + 300 + 70, 512 + 2 + 7))

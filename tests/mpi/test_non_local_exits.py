@@ -30,7 +30,7 @@ def sent(folder: Path) -> dict[str, Matrix]:
 
 @pytest.fixture(scope="module")
 def returned(build: Build, tmp_path_factory: pytest.TempPathFactory) -> Callable[[str, str], Returned]:
-    """Return a function that runs a program with wrong calls that return errors; it returns output and messages."""
+    """Return a function that runs a program with wrong calls and returns the output and messages."""
 
     @functools.cache
     def run(source: str, name: str) -> Returned:
@@ -62,7 +62,7 @@ def test_what_follows_is_named_after_its_own_call(
 
 @pytest.mark.parametrize("name", every_mpi_but_quick(*FAMILIES))
 def test_error_handlers_hear_of_the_programs_own_errors_alone(name: str, build: Build, tmp_path: Path) -> None:
-    """A wrong call sends nothing, even if it returns success, as in MPICH after an error handler that returns."""
+    """A wrong call sends nothing. In MPICH, a wrong call returns success if the error handler returns."""
     mpi = find_any(name)
     done = check_no_harm(mpi, RANKS, [build(mpi, "wrong_arguments.c")], tmp_path)
     assert done.stdout.count("MPI_") > 42

@@ -62,7 +62,7 @@ def test_read_only_and_full(mpi: Mpi, build: Build, mounted: Path) -> None:
 @pytest.mark.parametrize("name", every_mpi_but_quick(*FAMILIES))
 @pytest.mark.parametrize("mounted", ["size=40k"], indirect=True)
 def test_space_for_a_part(name: str, build: Build, mounted: Path) -> None:
-    """If the recording has no space for some bytes, the bytes are reported; a rank with no space at all is missing."""
+    """Bytes for which the recording has no space are reported. A rank with no space at all is missing."""
     mpi = find_any(name)
     command: list[str | Path] = [build(mpi, "regions.c"), "nested"]
     done = check_no_harm(mpi, RANKS, command, mounted / "profile.ibprof", variables=THROUGH_NETWORK)

@@ -1,8 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Bytes of nonblocking collectives are counted under their calls: on inter-communicators, on a freed communicator,
-among persistent collectives.
+"""Bytes of nonblocking collectives are counted under their calls, also on inter-communicators and freed communicators.
 
-The expected messages are from a run that completes each call at once; in the long form, from one run for each call.
+The expected messages are from a run that completes each call at once; in the long form, from a run of each call alone.
 """
 
 from __future__ import annotations
@@ -33,7 +32,7 @@ def by_operation(run: Profile) -> dict[str, Matrix]:
 
 @pytest.fixture(params=["in turn", pytest.param("alone", marks=pytest.mark.full)])
 def known(request: pytest.FixtureRequest) -> str:
-    """Return "in turn" if one run of all calls gives the expected messages; "alone" if one run for each call does."""
+    """Return the source of the expected messages: a run of all calls "in turn", or runs of each call "alone"."""
     return str(request.param)
 
 
@@ -94,8 +93,8 @@ def test_after_calls_that_fail(name: str, build: Build, known: str, tmp_path: Pa
     "name", with_long([mpis.SYSTEM, mpis.MPICH_SYSTEM], [*mpis.MPICH_FROM_PYPI, mpis.STANDARD_ABI, mpis.INTEL])
 )
 def test_before_neighbourhood_collectives(name: str, build: Build, known: str, tmp_path: Path) -> None:
-    """MPICH implements neighbourhood collectives by nonblocking ones. Two pending calls on other communicators have the
-    same tag, and some ranks send no messages in these two calls."""
+    """MPICH implements neighbourhood collectives by nonblocking collectives. Two pending calls on other communicators
+    have the same tag. In these calls, some ranks send no messages."""
     mpi = mpis.find_mpi(name) if name in mpis.NAMES else mpis.find_mpich_like(name)
     program = build(mpi, "pending_collectives.c")
     check_pending(mpi, program, "neighbours", ("Ibcast", "Neighbor_allgather"), tmp_path, known)

@@ -13,7 +13,7 @@ from ibprof_testing.lab import hosts as lab
 from ibprof_testing.mpi.mpis import FROM_PYPI, MPICH, MPICH_SYSTEM, SYSTEM, Mpi, environment, find_mpi, find_mpich_like
 
 WANTED = ("node3", "node1", "node2", "node3", "node2")
-"""Host of each rank: at most two ranks on a host, because a rank file binds each rank to a core of the test machine."""
+"""Host of each rank. A rank file binds a rank to a core of the test machine, so a host has at most two ranks."""
 
 OMP_4, OMP_5 = FROM_PYPI
 

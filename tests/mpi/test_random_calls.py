@@ -14,7 +14,7 @@ from ibprof_testing.mpi.mpis import THROUGH_NETWORK, Build, Mpi, run_mpi
 
 RANKS = 5
 SEED = 12
-"""With some other seeds, the run fails or hangs even without ibprof, because of the MPI or the program."""
+"""With some seeds, the program fails or hangs even without ibprof."""
 CALLS = 300
 SENDS = ("SENDRECV", "ISSEND", "SSEND_INIT", "ISEND")
 

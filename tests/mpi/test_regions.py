@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Traffic is counted under the region that was open when it was sent, whichever interface marks regions."""
+"""For each interface that marks regions, traffic is counted under the region that is open at the send."""
 
 from __future__ import annotations
 

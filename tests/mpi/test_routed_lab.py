@@ -22,7 +22,7 @@ from ibprof_testing.nccl_harness import build_harness
 
 HOSTS = ("host1", "host2", "host3", "host4")
 NARROW = "xgft:2:2,2:1,1"
-"""Specification of a network with one spine: the two hosts of a leaf share one uplink."""
+"""A network with one spine, where the two hosts of a leaf share an uplink."""
 
 
 @pytest.mark.parametrize(
@@ -138,7 +138,7 @@ def test_steps_of_nccl_are_the_bytes_of_tcp_and_of_links(tmp_path: Path) -> None
     counters = profile.counters
     of_steps = [int(counters.bytes[(counters.rank == rank) & (counters.direction == 0)].sum()) for rank in range(4)]
     assert of_steps == sent
-    # TCP counts only acknowledged bytes, and a process may end before its last bytes are acknowledged.
+    # TCP counts only acknowledged bytes. A process may end before the last acknowledgement.
     by_tcp = [sum(each.sent_bytes for each in rank.transports if each.device == "rail0") for rank in profile.ranks]
     assert by_tcp == pytest.approx(sent, rel=0.05)
     for end, amount in expected.items():

@@ -105,7 +105,7 @@ def test_members_sample_the_same_collectives(name: str, build: Build, tmp_path: 
 
 
 def test_what_finds_no_space_is_counted(build: Build, tmp_path: Path) -> None:
-    """ibprof cannot sample ten collectives on a communicator without an identifier, and one with a graph's sources."""
+    """ibprof cannot sample ten collectives on a communicator without an identifier, and a collective on a graph."""
     run = record(MPIS[0], "beyond_capacity.c", 1, [], build, tmp_path / "recording")
     samples = run.collective_samples
     assert "COMM_CREATE_GROUP" not in {run.operations[each] for each in samples.operation}
@@ -197,7 +197,7 @@ def test_rare_large_messages_keep_their_samples(name: str, build: Build, tmp_pat
 def test_threads_sample_their_own_messages(build: Build, tmp_path: Path) -> None:
     """Messages of several threads with the same tag have no order, so ibprof samples none after a second thread sends.
 
-    If ranks on one host use the network, MPICH 5.0.2 does not end this program, with or without ibprof.
+    With or without ibprof, MPICH 5.0.2 does not end this program if ranks on one host use the network.
     """
     rounds = 40
     run = record(SYSTEM, "sampled_threads.c", 2, [rounds], build, tmp_path / "recording")
@@ -231,7 +231,7 @@ def test_archive_keeps_samples(build: Build, tmp_path: Path) -> None:
 
 
 def test_cancelled_receives_with_wildcards_take_no_number(build: Build, tmp_path: Path) -> None:
-    """In Open MPI, a cancelled receive may have received a message: then both ends of the message are recorded."""
+    """In Open MPI, a cancelled receive may have received a message. Both ends of this message are recorded."""
     run = record(SYSTEM, "cancelled_receives.c", 2, [], build, tmp_path / "run")
     messages = find_messages(run)
     assert all({Side.SENDER, Side.RECEIVER} <= ends.keys() for ends in messages.values())

@@ -33,7 +33,7 @@ BINOMIAL: dict[str, str | int] = {
 
 @pytest.fixture(scope="module")
 def run_example(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str, int, int], RecordedExchange]:
-    """Return a function that compiles an example as the docs show it, and records it on a given number of ranks."""
+    """Compile the examples as the docs show, and return a function that records an example on some ranks."""
     mpi: Mpi = find_mpi("system")
     folder = tmp_path_factory.mktemp("scaling")
     for name in ("scalar_product", "cannon", "lu"):
@@ -68,7 +68,7 @@ def test_cannon(run_example: Callable[[str, int, int], RecordedExchange], ranks:
 
 @pytest.mark.parametrize("ranks", SQUARES)
 def test_lu(run_example: Callable[[str, int, int], RecordedExchange], ranks: int) -> None:
-    """The recorded bytes follow from the algorithm; they are 0.8 to 2.5 times the bytes of the model of Linpack."""
+    """The recorded bytes follow from the algorithm. The model of Linpack differs by a factor of 0.8 to 2.5."""
     size = 48
     measured = run_example("lu", size, ranks).bytes_in("factorise")
     assert measured == (math.isqrt(ranks) - 1) * (size**2 - 1) * 8

@@ -46,7 +46,7 @@ def test_requests_of_other_threads(name: str, times: dict[str, str], seed: int, 
 
 
 def check_calls(profile: Profile, sent: dict[str, Matrix]) -> None:
-    """Check that all calls of all threads were counted, and that their time was recorded in three parts."""
+    """Check that all calls of all threads were counted, and that three parts of their time were recorded."""
     counted = {
         name: int(profile.times.calls[profile.times.operation == number].sum())
         for number, name in enumerate(profile.operations)
@@ -76,7 +76,7 @@ def check_receives(profile: Profile) -> None:
 def test_receives_that_were_freed_before_they_ended_are_said(
     name: str, receives: int, build: Build, tmp_path: Path
 ) -> None:
-    """Open MPI completes such receives without a notice, so only the counters of the sender have the bytes."""
+    """Open MPI completes such receives without a notice. So only the sender's counters have the bytes."""
     mpi = find_mpi(name)
     run_mpi(mpi, 2, [build(mpi, "freed_receives.c"), str(receives)], recording=tmp_path)
     profile = load_complete(tmp_path, 2)

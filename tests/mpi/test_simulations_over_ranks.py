@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A study distributed over MPI ranks gives the same files, to the last byte, as on one machine."""
+"""A study gives the same files over MPI ranks as on one machine, to the last byte."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def test_three_ranks_give_the_same_results(system_mpi: mpis.Mpi, tmp_path: Path)
     assert {MEANS, RESULTS, "summary.json", "links.csv", "view.html"} <= set(names)
     for name in names:
         assert (tmp_path / "ranks" / name).read_bytes() == (tmp_path / "one" / name).read_bytes(), name
-    # The files `STORE` may differ, because they have simulations in order of completion, with the time that each took.
+    # The files `STORE` may differ. They have simulations in order of completion, with the time of each simulation.
     assert len((tmp_path / "ranks" / RESULTS).read_text().splitlines()) == 5
     assert len((tmp_path / "ranks" / STORE).read_text().splitlines()) == 4
 

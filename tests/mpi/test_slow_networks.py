@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Networks that are slow for a reason: two hosts on virtual cables, limited by `tc`; the verdict names the reason.
+"""The verdict names the reason for a slow network: two hosts on virtual cables, limited by `tc`.
 
-sysfs shows no speed of virtual cables, so each host gets sysfs files with a speed of eth0, and an adapter if needed.
+sysfs shows no speed of virtual cables. So each host gets sysfs files with a speed of eth0, and an adapter if needed.
 Counters and connections are real.
 """
 
@@ -47,7 +47,7 @@ def make_plan(*mbit: int) -> Plan:
 
 
 def show_host(folder: Path, speed_mbps: int, adapter: bool = False) -> None:
-    """Write a host's sysfs files: eth0 with a speed and its real counters, and optionally an idle adapter."""
+    """Write a host's sysfs files: eth0 with a speed and real counters, and optionally an idle adapter."""
     interface = folder / "net" / "eth0"
     interface.mkdir(parents=True)
     for name, text in (("speed", str(speed_mbps)), ("type", "1"), ("mtu", "1500"), ("operstate", "up")):

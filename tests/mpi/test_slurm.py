@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A real Slurm with two nodes: a job has a file on each node, started by srun, or by launchers that use srun."""
+"""On a real Slurm with two nodes, a job has a file on each node. srun starts it, or a launcher that uses srun."""
 
 from __future__ import annotations
 

@@ -198,7 +198,7 @@ def test_requeued(accounted: Jobs) -> None:
 
 @pytest.mark.full
 def test_components_of_a_heterogeneous_job(accounted: Jobs) -> None:
-    """Each step has one profile under the number that sacct gives it, whichever components it runs on."""
+    """A step has one profile, named by the step's number in sacct, on whichever components it runs."""
     groups = ("0,1", "0", "1")
     part = "#SBATCH --nodes=1 --ntasks=2\n"
     steps = [

@@ -27,7 +27,7 @@ def test_calls_and_computing_of_a_program(system_mpi: Mpi, build: Build, tmp_pat
     assert (groups["ALLREDUCE"].calls, groups["ALLREDUCE"].size) == (ROUNDS, 8)
     assert (groups[MESSAGES].calls, groups[MESSAGES].size) == (ROUNDS, SIZE // ranks // 8)
     assert groups["BARRIER"].calls == 2
-    # Each rank sleeps 1 µs for each byte of its part; other processes can only add time.
+    # Each rank sleeps 1 µs for each byte of the rank's part. Other processes can only add time.
     rests = ROUNDS * SIZE / ranks * 1e-6
     assert rests < run.computing < run.seconds
     assert run.computing + sum(group.seconds for group in groups.values()) == pytest.approx(run.seconds)

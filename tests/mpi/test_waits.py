@@ -72,7 +72,7 @@ def test_waiting_is_as_long_as_the_planted_rest(
     # The waiting may be as long as the calls: distant ranks wait too in a halo exchange, and the kernel wakes ranks
     # late.
     assert seconds * waiting_ranks * 0.95 < wait_s <= time_s
-    # On two cores, transfer took up to 32% of the time: a rank that need not wait any more may wait for a core.
+    # On two cores, transfer took up to 32% of the time, because ranks also wait for a core.
     assert wait_s > 0.6 * time_s
 
 

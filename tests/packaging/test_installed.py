@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The installed package has all its files and entry points, and is the package under test."""
+"""The installed package is the package under test, and has all files and entry points."""
 
 from __future__ import annotations
 

@@ -58,7 +58,7 @@ def test_no_symbol_is_newer_than_the_oldest_glibc_that_is_met(library: Path) -> 
 def test_libc_alone_is_needed() -> None:
     shown = subprocess.run(["readelf", "--dynamic", "--wide", LIBRARY], capture_output=True, text=True, check=True)
     assert re.findall(r"\(NEEDED\).*\[(.*)\]", shown.stdout) == ["libc.so.6"]
-    # The dynamic linker may refuse to load a library later if it has static TLS or text relocations.
+    # dlopen may refuse a library with static TLS or text relocations.
     assert "TEXTREL" not in shown.stdout
 
 

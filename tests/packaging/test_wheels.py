@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Wheels for old systems and other processors: their tags are right, and libraries for AArch64 run in an emulator."""
+"""Wheels for old systems and other processors have the right tags. The AArch64 libraries run in an emulator."""
 
 from __future__ import annotations
 

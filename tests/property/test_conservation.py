@@ -49,7 +49,7 @@ def put_on_links(
 
 
 def crossing(fabric: Fabric, loaded: np.ndarray) -> tuple[int, int]:
-    """Return the bytes that hosts and routers send on their links, and the bytes that they receive."""
+    """Return the bytes that hosts and routers send, and the bytes that they receive, on links to switches."""
     switch = fabric.node_kind[fabric.link_node] == NodeKind.SWITCH
     total = loaded.sum(axis=2, dtype=np.uint64)
     ends = ~switch & switch[:, ::-1]

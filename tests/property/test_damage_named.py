@@ -27,7 +27,7 @@ from ibprof_testing.samples.fabrics import IBNETDISCOVER, LFTS_DUMP
 def try_sample(subject: Subject, folder: Path, most: int, least_named: int) -> None:
     """Try at most `most` cases of each kind.
 
-    Check that each changed output names the damage, and that more than `least_named` outputs name it.
+    Check that each changed output names the damage, and that more than `least_named` outputs are changed.
     """
     assert subject.right.head
     found = {number: subject.judge(number, folder / "case") for number in subject.choose(most)}

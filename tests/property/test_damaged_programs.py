@@ -34,7 +34,7 @@ def damages() -> st.SearchStrategy[tuple[int, list[tuple[int, int]]]]:
 def damage(program: bytes, cut: int, changes: list[tuple[int, int]]) -> bytes:
     changed = bytearray(program)
     for place, value in changes:
-        # Half of the changes are within 512 bytes of the file's beginning or end, where its tables are.
+        # Half of the changes are in the first or last 512 bytes of the file, where tables are.
         where = place * len(program) >> 16 if place & 1 else (place % 1024) - 512
         changed[where] = value
     return bytes(changed[: len(program) - (cut * len(program) >> 8)])

@@ -97,12 +97,12 @@ def dumps(draw: st.DrawFn, form: str) -> bytes:
 
 
 def outcome(parse: Parse, data: bytes) -> object:
-    """Return what a parser reads from a dump: tables, and the lines that it does not use."""
+    """Return the tables that a parser reads from a dump, its warnings, and the unused lines."""
     try:
         tables = parse("dump", data)
     except InputError:
         return "refused"
-    # A note on the early end of a dump or table names a line too, but the entry in this line is used.
+    # Notes on the early end of a dump or table name a line whose entry is used.
     of_ends = ("the dump ends", "the table ends")
     unused = {line for damage in tables.damage if not damage.what.startswith(of_ends) for line in damage.lines}
     return tables.switch_guid.tolist(), tables.port.tolist(), tables.warnings, unused

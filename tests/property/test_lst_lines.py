@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The kernel and its reference read the same from lines of a `.lst`, whole or damaged."""
+"""The kernel and the reference read the same from whole and damaged lines of a `.lst`."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from ibprof_testing.strategies import scale_examples
 KINDS = {b"CA": NodeKind.CA, b"SW": NodeKind.SWITCH, b"Rt": NodeKind.ROUTER, b"RT": NodeKind.ROUTER}
 END_FIELDS = 8
 
-# Parts of lines: beginnings and contents of fields, and characters that one field allows but the next does not.
+# Parts of lines: beginnings and contents of fields, and characters that only some fields allow.
 PIECES = [
     *(b"{ ", b" }", b"{", b"} LID:", b"} LID:0001 PN:01 } ", b"LID: PN", b" ", b"\t", b"\r", b"\x0b", b"#", b"\xff"),
     *(b"CA ", b"SW-SM ", b"Rt ", b"RTR ", b"RT-SM ", b"Ports:", b"NodeGUID:", b"VenID:", b"Rev:", b"PN:", b"LID:"),

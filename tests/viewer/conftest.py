@@ -18,7 +18,7 @@ from ibprof_testing.views import Open, Opened
 
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Browser]:
-    """Yield a browser; close it after the module, because an idle browser keeps a tenth of a core busy."""
+    """Yield a browser; close it after the module. An idle browser keeps a tenth of a core busy."""
     with open_browser() as opened:
         yield opened
 

@@ -35,7 +35,7 @@ def matrix(tmp_path: Path) -> str:
 
 @pytest.fixture
 def places(tmp_path: Path) -> tuple[str, str]:
-    """Write two placements on half of the hosts, so that only one of the runs uses some links."""
+    """Write two placements on half of the hosts. Some links are used in only one run."""
     names = []
     for name, step in (("near", 1), ("far", 3)):
         rows = [f"{rank},host{1 + (step * rank) % 9:02d}" for rank in range(RANKS)]

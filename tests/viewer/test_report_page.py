@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A report's page is complete in wide and narrow windows, in both themes, printed, without scripts, and offline."""
+"""A report's page is complete in each theme, in wide and narrow windows, printed, without scripts, and offline."""
 
 from __future__ import annotations
 

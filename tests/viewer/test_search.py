@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Search for regions, operations and lines: a result filters the loads; these equal links.csv of its traffic."""
+"""Search finds regions, operations and lines. A result filters the loads, which equal links.csv of this traffic."""
 
 from __future__ import annotations
 

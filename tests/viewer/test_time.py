@@ -44,8 +44,8 @@ def test_a_brush_over_one_row_is_a_time_range_and_filters_links_and_lists(opened
     drag(opened, (0.25, row(3)), (0.5, row(3)))
     assert "time=" in opened.address()
     assert "ranks=" not in opened.address()
-    # The axis begins with the first bytes, at 60 ms, and lasts 940 ms. The brush selects 295 to 530 ms: an eighth of
-    # the bytes in the third step, and all bytes of two other steps.
+    # The axis begins with the first bytes, at 60 ms, and lasts 940 ms. The brush selects 295 to 530 ms. This range has
+    # all bytes of two steps, and an eighth of the bytes of the third step.
     amounts = {int(each) for ends in opened.loads() for each in ends} - {0}
     assert max(amounts) == pytest.approx(2125, abs=100)
     opened.page.locator("#tab-ranks").click()
@@ -77,7 +77,7 @@ def test_a_cell_says_what_its_rank_did(opened: Opened) -> None:
     canvas.scroll_into_view_if_needed()
     box = canvas.bounding_box()
     assert box
-    # 20 ms after the first bytes, the last rank is in region `halo` of the first step, and inside MPI all the time.
+    # 20 ms after the first bytes, the last rank is in region `halo` and inside MPI all the time.
     opened.page.mouse.move(box["x"] + box["width"] * 20 / 940, box["y"] + row(RANKS - 1) * box["height"])
     said = opened.page.locator("#panel-time .note").inner_text()
     for part in ("rank 7", "100% in MPI", "region halo"):

@@ -43,7 +43,7 @@ CASES = Path(__file__).parent / "cases.sh"
 RAILS = Path(__file__).parents[2] / "examples" / "rails"
 
 HEADERS = 1.07
-"""A packet of 1,024 bytes has 58 bytes of headers (Ethernet, IP, UDP, BTH, ICRC); replies to a READ have 4 more."""
+"""A packet of 1,024 bytes has 58 bytes of headers (Ethernet, IP, UDP, BTH, ICRC). Replies to a READ have 62."""
 
 GID_OF = {f"rail{rail}{end}": f"0a00:{rail:02x}{number:02x}" for rail in (0, 1) for end, number in (("a", 1), ("b", 2))}
 
@@ -73,7 +73,7 @@ class Case:
         return sums
 
     def carried(self, end: str) -> int:
-        """Return the bytes that one end of a wire, such as `0a`, sent during the case."""
+        """Return the bytes that an end of a wire, such as `0a`, sent during the case."""
         before, after = (
             dict(line.split() for line in (self.folder / f"{self.name}.{when}").read_text().splitlines())
             for when in ("before", "after")
@@ -99,7 +99,7 @@ def recorded(run: Profile) -> dict[tuple[str, str, str], tuple[int, int]]:
 
 
 def sent_from(run: Profile, device: str) -> int:
-    """Return the bytes that a device sent to the other end of its wire, including bytes that the other end fetched."""
+    """Return the bytes from a device to the other end of its wire, including fetched bytes."""
     other = device[:-1] + ("b" if device.endswith("a") else "a")
     sums = recorded(run)
     out = sum(sums.get((device, GID_OF[other], name), (0, 0))[0] for name in ("SEND", "WRITE"))
@@ -107,7 +107,7 @@ def sent_from(run: Profile, device: str) -> int:
 
 
 def run_cases(folder: Path, kind: str = "") -> Path:
-    """Build the programs on this machine, run all cases in a guest, and return the folder of their results."""
+    """Build the programs here, run all cases in a guest, and return the folder of the results."""
     traffic, stripe = folder / "traffic", folder / "stripe"
     mpicc = os.environ.get("IBPROF_TEST_MPICC", "mpicc.openmpi")
     subprocess.run(["cc", "-Wall", "-O1", "-o", traffic, PROGRAMS / "traffic.c", "-libverbs"], check=True)
@@ -209,7 +209,7 @@ def sent_in_one_subnet(run: Profile) -> dict[str, int]:
 
 
 def put_on_one_switch(run: Profile) -> tuple[dict[str, int], Traffic]:
-    """Return the loads of each port's link in one subnet, where hosts a and b have two adapters each."""
+    """Return the load of each port's link if hosts a and b have two adapters each in one subnet."""
     made = generate("xgft:1:4:1")
     guid = {port.device: int(port.port_guid, 16) for port in run.hosts[0].ports}
     is_adapter = made.fabric.node_kind[made.fabric.port_node] == NodeKind.CA
@@ -258,7 +258,7 @@ TURNS = [(1, 0) if call % 2 == 0 else (0, 1) for call in range(6)]
 def test_the_rails_of_each_broadcast_are_seen_by_its_region(
     guest: Path, name: str, shares: list[tuple[float, float]]
 ) -> None:
-    """Three cases: each broadcast uses both rails, all broadcasts use the same rail, or broadcasts alternate."""
+    """A broadcast uses both rails, all broadcasts use the same rail, or broadcasts alternate between rails."""
     for call, expected in enumerate(shares):
         sent = sent_by_rail(guest / f"{name}.ibprof", "--region", f"bcast {call + 1}")
         assert sum(sent.values()) == pytest.approx(1_000_000, rel=0.01)

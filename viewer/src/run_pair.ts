@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The two runs of a file that are shown, and the measures of their lists and colours.
+// The two shown runs of a file, and the measures of lists and colours.
 
 import { BYTES, type Measure, SHARES, TIMES } from "./data/measure";
 import type { Model } from "./data/model";

@@ -27,8 +27,8 @@ const KINDS: [words: string[], find: (run: Run, text: string) => SearchResult[]]
 ];
 
 /**
- * Return the matches of a query such as `rank 7`, `solver.c:212`, `0x0002c903...` or part of a name. The list has some
- * results of each kind; within a kind, names that begin with the query come first.
+ * Return some matches of each kind for a query: `rank 7`, `solver.c:212`, `0x0002c903...`, or part of a name. Within a
+ * kind, names that begin with the query come first.
  */
 export function search(run: Run, query: string): SearchResult[] {
   const [, word = "", rest = ""] = /^([a-z]+)\s+(.*)$/i.exec(query) ?? [];
@@ -52,7 +52,7 @@ export function search(run: Run, query: string): SearchResult[] {
   });
 }
 
-/** Find the rank with a number (of each job, if there are several), or the ranks of a range such as `4-7`. */
+/** Find the ranks with a number, at most one of each job, or the ranks of a range such as `4-7`. */
 function findRanks({ model, names }: Run, text: string): SearchResult[] {
   const [, first, last] = /^(\d+)-(\d+)$/.exec(text) ?? [];
   if (first !== undefined) {

@@ -61,7 +61,7 @@ export interface Display {
   value?: number | undefined;
   /** The rotation of the picture in space: a quaternion. */
   turn?: number[] | undefined;
-  /** The centre of the picture in its own units, and the zoom relative to the fitted picture. */
+  /** Centre of the picture, in the picture's units, and zoom relative to the fitted picture. */
   at?: number[] | undefined;
 }
 

@@ -182,7 +182,7 @@ export class View implements Page {
     this.tooltip.hide();
   }
 
-  /** Write the state to the page's URL, as a new entry of the browser's history or in place of the last entry. */
+  /** Write the state to the page's URL. Add an entry to the browser's history, or replace the last entry. */
   private saveState(isNewEntry = false): void {
     const address = writeState(this.state);
     if (isNewEntry) addressWindow.history.pushState(null, "", address);

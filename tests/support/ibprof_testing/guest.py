@@ -3,13 +3,13 @@
 
     python -m ibprof_testing.guest [--folder DIR] [--seconds N] -- COMMAND [ARGUMENT...]
 
-The command sees this machine's files and can write only to DIR; other changes are lost. The guest has four devices.
-rail0a and rail0b are the ends of one wire, rail1a and rail1b the ends of another, as if a and b were two hosts with two
-adapters each. The GID at index 1 of a device is its IPv4 address, 10.0.RAIL.1 for a and 10.0.RAIL.2 for b. The network
+The command sees this machine's files and can write only to DIR; other changes are lost. The guest has four devices, as
+if a and b were two hosts with two adapters each. A wire connects rail0a and rail0b. Another wire connects rail1a and
+rail1b. The GID at index 1 of a device is its IPv4 address, 10.0.RAIL.1 for a and 10.0.RAIL.2 for b. The network
 interface of rail0a is eth0a, and so on.
 
-Nothing is installed: the kernel is one of Debian's packages, unpacked by scripts/guest-kernel.sh, and qemu interprets
-it, so neither /dev/kvm nor a privilege is needed, except to read the command's files.
+The kernel is a Debian package that scripts/guest-kernel.sh unpacks; nothing is installed. qemu interprets it without
+/dev/kvm. A privilege is needed only to read the command's files.
 """
 
 from __future__ import annotations

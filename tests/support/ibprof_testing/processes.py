@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Run commands of tests. After a timeout or a failed test, all processes that a command started are killed.
 
-Killing only the launcher is not enough: its ranks, each in a separate process group, would go on running.
+If only the launcher were killed, its ranks would go on running, since each rank has a separate process group.
 """
 
 from __future__ import annotations

@@ -89,7 +89,7 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
 
 
 def find_group(name: str) -> str | None:
-    """Return the group of a test, from its name (`name_of`); None if any worker may run it."""
+    """Return the group of the test `name` (by `name_of`); None if any worker may run the test."""
     if name in ALONE:
         return "alone"
     file = name.partition("::")[0]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Invalid arguments of the Python API raise one error that states the expected value, without internal frames."""
+"""Invalid arguments of the Python API raise an error without internal frames, which states the expected value."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def raised_by(call: Callable[[], object], kind: type[BaseException] = IbprofError) -> BaseException:
-    """Return the error that a call raises; check that it has no cause and no frames of ibprof's modules."""
+    """Return the error of a call; check that the error has no cause and no frames of ibprof's modules."""
     with pytest.raises(kind) as caught:
         call()
     error = caught.value

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Each result of the Python API has a `repr` of one short line; in a notebook, names in it are shown as plain text."""
+"""Each result of the Python API has a `repr` of one short line. Notebooks show names in results as plain text."""
 
 from __future__ import annotations
 

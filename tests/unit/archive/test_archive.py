@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Archiving and reading changes no profile, other tools read the same numbers, and no other file is overwritten."""
+"""Archiving and reading changes no profile. Other tools read the same numbers. No other file is overwritten."""
 
 from __future__ import annotations
 

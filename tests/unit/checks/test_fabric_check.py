@@ -192,7 +192,7 @@ def test_an_unreachable_lid_is_found(tmp_path: Path) -> None:
 
 
 def test_a_loop_is_found(tmp_path: Path) -> None:
-    """Both switches send packets for LID 6 over the link between them, which has the same port number at both ends."""
+    """Two switches send packets for LID 6 to each other. Their link is at port 22 of each switch."""
     health = plant(tmp_path, "testbed44", fdbs=lambda text: re.sub(r"0x0006 : \d+ ", "0x0006 : 022 ", text))
     assert names(health) == ["loop"]
     assert "2 routes to 1 of 42 LIDs" in health.findings[0].what
@@ -330,7 +330,7 @@ def test_a_spine_with_half_the_links_of_its_peers_is_found() -> None:
 def test_a_switch_that_is_off_leaves_a_gap_in_the_ports_of_all_its_neighbours(
     level: int, lost: int, skipped: str
 ) -> None:
-    """Leaf ports 3 to 6, and 7 to 10, lead to the four spines; spine ports 1 to 8 lead to the leaves."""
+    """A leaf has two cables to each of four spines, at ports 3 to 10. A spine's ports 1 to 8 lead to leaves."""
     full = generate("xgft:2:2,4:1,4:1,2").fabric
     alike = np.flatnonzero((full.node_kind == NodeKind.SWITCH) & (find_levels(full) == level)).tolist()
     off = (full.link_node == alike[lost]).any(axis=1)
@@ -362,8 +362,8 @@ def build_fabric(leaf: Sequence[int], cables: Sequence[tuple[int, int]]) -> Fabr
 
 
 def test_top_switches_that_differ_by_design_are_no_finding() -> None:
-    # Dragonfly+: four groups of two leaves and four spines. A cable joins each pair of groups; the last spine of each
-    # group has no such cable.
+    # Dragonfly+: four groups of two leaves and four spines. A cable joins each pair of groups. A group's last spine has
+    # no cable to another group.
     leaf = [6 * group + each for group in range(4) for each in (0, 1) for _ in range(4)]
     inside = [(6 * group + each, 6 * group + 2 + top) for group in range(4) for each in (0, 1) for top in range(4)]
     ends = [((0, 0), (1, 0)), ((0, 1), (2, 0)), ((0, 2), (3, 0)), ((1, 1), (2, 1)), ((1, 2), (3, 1)), ((2, 2), (3, 2))]

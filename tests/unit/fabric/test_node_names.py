@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Numbers in names of nodes are sorted by value, and an adapter's name is a word of its description."""
+"""Numbers in names of nodes are sorted by value. An adapter's name is a word of its description."""
 
 from __future__ import annotations
 

@@ -158,8 +158,7 @@ def test_a_notebook_gets_four_rails() -> None:
 
 
 def test_an_adapter_with_two_aggregated_ports(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Ports 1 to 4 are the planes of the adapter's first port, ports 5 to 8 the planes of the second port. Each has a
-    LID."""
+    """Ports 1 to 4 are the planes of the first aggregated port, ports 5 to 8 of the second. Each port has a LID."""
     text = ONE_LID.read_text()
     seconds = re.findall(r'^Ca\t4 "H-(\w+)"\t\t# "[^"]+ mlx5_[13]"\n((?:\[.*\n)+)', text, re.MULTILINE)
     assert len(seconds) == ADAPTERS // 2
@@ -195,7 +194,7 @@ def test_links_of_aggregated_ports_are_four_lanes(tmp_path: Path) -> None:
 
 
 def test_planes_of_one_list_have_the_tables_of_their_own_switches(tmp_path: Path) -> None:
-    """The subnet manager writes one list and one file of tables for the switches of all planes."""
+    """The subnet manager writes one list and one file of tables for all planes."""
     made = [generate("rail-optimised:5:rails=1:planes=2:radix=4@200", part, part) for part in range(2)]
     links, tables = io.StringIO(), io.StringIO()
     for each in made:

@@ -82,7 +82,7 @@ def test_both_tools_give_the_same_routes(sample: str) -> None:
 
 
 def test_rates_are_those_that_were_set() -> None:
-    """The planted rates are 1x QDR, SDR, DDR, FDR10, FDR, EDR and HDR; all other links have 4x QDR."""
+    """Links have the planted rates 1x QDR, SDR, DDR, FDR10, FDR, EDR and HDR, or otherwise 4x QDR."""
     assert rates_of(OPENSM) == rates_of(IBDIAGNET) == {8, 16, 32, 54.55, 100, 200}
 
 
@@ -244,7 +244,7 @@ def test_hosts_are_under_their_leaves() -> None:
     assert sorted(layout.x[layout.level == 0]) == list(range(1296))
     for a, b in fabric.link_node[(layout.level[fabric.link_node] <= 1).all(axis=1)]:
         assert abs(layout.x[a] - layout.x[b]) < 9  # half of the leaf's 18 hosts
-    # A middle switch is above its pod: within the quarter of the width that the pod's leaves have.
+    # A middle switch is above the leaves of its pod, which have a quarter of the width.
     for a, b in fabric.link_node[(np.sort(layout.level[fabric.link_node], axis=1) == [1, 2]).all(axis=1)]:
         assert int(layout.x[a] + 0.5) // 324 == int(layout.x[b] + 0.5) // 324
 

@@ -211,7 +211,7 @@ def test_only_the_topology_of_the_cluster_counts(tmp_path: Path) -> None:
 
 
 def test_switches_that_name_each_other_have_one_link(tmp_path: Path) -> None:
-    """Tools that write topology.conf from links list each cable at both ends, and some switches have no line."""
+    """Tools that write topology.conf from links list a cable at each end. Some switches have no line."""
     text = "SwitchName=a Nodes=n[1-2]\nSwitchName=b Switches=a,c,d\nSwitchName=c Switches=b,a\n"
     assert links_of(read(tmp_path, text)) == {
         ("a", "n1"): 100.0,

@@ -23,7 +23,7 @@ from ibprof_testing.samples.planted_causes import Pairs, all_to_all, count_hosts
         ("torus:6x6:2", 36 * 36, 12 * 100),
         ("torus:4x8:1", 16 * 16, 8 * 100),
         ("torus:4x4x6:1", 48 * 48, 32 * 100),
-        # A cut with 4 of the 9 groups on one side crosses 20 cables; a cut around a single group is not the narrowest.
+        # A cut with 4 of the 9 groups on one side crosses 20 cables. A cut around a single group is wider.
         ("dragonfly:4,2,2", 32 * 40, 20 * 100),
     ],
 )
@@ -103,7 +103,7 @@ def test_pods_that_are_all_in_use_are_no_advice() -> None:
     ],
 )
 def test_links_are_added_only_to_free_ports(ports: int, advice: str) -> None:
-    """Four leaves with four hosts and one uplink each: leaf switches have 5 ports in use, the spine has 4."""
+    """Each of four leaves has four hosts and one uplink, so 5 ports are used. The spine uses 4 ports."""
     (rail,) = make_rails("xgft:2:4,4:1,1")
     fabric = replace(rail.fabric, node_ports=np.full(rail.fabric.nodes, ports, np.uint8))
     spine = np.bincount(fabric.link_node.ravel(), minlength=fabric.nodes) == 4

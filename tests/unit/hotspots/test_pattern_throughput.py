@@ -43,7 +43,7 @@ def test_a_tree_as_wide_as_its_hosts_passes_shifts_and_all_to_all_whole() -> Non
 
 
 def test_two_hosts_for_each_link_up_halve_it() -> None:
-    # A leaf has 16 hosts and 8 uplinks; a shift by 16 sends all of their messages to the next leaf.
+    # A leaf has 16 hosts and 8 uplinks. In a shift by 16, all messages go to the next leaf.
     found = by_name(make("xgft:2:16,8:1,8"), 127)
     assert found["shift"].samples == 127
     assert found["shift"].pair_least == 0.5

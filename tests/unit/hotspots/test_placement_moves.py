@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Remedies on hosts with several adapters: traffic moves between corresponding adapters, not all to the first one."""
+"""If ranks move between hosts with several adapters, their traffic moves to the corresponding adapters."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ GPU = [HOSTS.name.index(f"gpu{number}") for number in (1, 2, 3, 4)]
 
 
 def make_situation(rails: int = 1) -> Situation:
-    """Adapter n of gpu1 sends 100 + n bytes to adapter n + 1 (modulo the adapters) of gpu2, on rail 0."""
+    """On rail 0, adapter n of gpu1 sends 100 + n bytes to adapter n + 1 of gpu2, cyclically."""
     one, other = HOSTS.ports[GPU[0], 0], HOSTS.ports[GPU[1], 0]
     flows = PairBytes.add_up(
         np.zeros(ADAPTERS, np.int32), one, np.roll(other, -1), np.arange(100, 100 + ADAPTERS).astype(np.uint64)
@@ -51,7 +51,7 @@ def test_a_host_with_one_adapter_takes_what_eight_sent() -> None:
 
 
 def test_hosts_that_stay_keep_their_adapters() -> None:
-    """Eight adapters send one message each; the first adapter alone would need eight times as long."""
+    """Eight adapters send one message each. One adapter alone would need eight times as long."""
     situation = make_situation()
     found = move_hosts(situation, own_hosts_only=False)
     assert found is not None

@@ -22,7 +22,7 @@ def read_report(capsys: pytest.CaptureFixture[str], links: Path) -> str:
 
 
 def test_islands_need_links_for_the_bytes_within_them(capsys: pytest.CaptureFixture[str]) -> None:
-    """16 MB cross a link and 11 MB reach a host, so 16/11 = 1.45 times the links within the islands suffice."""
+    """16 MB cross a link and 11 MB reach a host: 16/11 = 1.45 times the links suffice."""
     assert "Add links: 1.45 times as many" in read_report(capsys, DATA / "cases" / "two-islands.txt")
 
 

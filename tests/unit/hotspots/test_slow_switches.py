@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The causes and the check name a switch with slow links or fewer links than its peers, and both explanations."""
+"""The causes and the check name a switch whose links are slower or fewer than the links of its peers."""
 
 from __future__ import annotations
 

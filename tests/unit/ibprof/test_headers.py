@@ -41,7 +41,7 @@ def installed_text() -> str:
 
 
 def execute_again(monkeypatch: pytest.MonkeyPatch, module: ModuleType) -> ModuleType:
-    """Execute a module's file again, under another name, so that it reads the headers' numbers again."""
+    """Execute a module again, under another name: the module reads the headers' numbers again."""
     spec = importlib.util.spec_from_file_location("executed_again", module.__file__)
     assert spec
     assert spec.loader

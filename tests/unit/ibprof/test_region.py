@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Regions in Python programs: without libibprof.so they do nothing; with it they call the library's functions."""
+"""Regions in Python programs call the functions of libibprof.so, or do nothing without libibprof.so."""
 
 from __future__ import annotations
 

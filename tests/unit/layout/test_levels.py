@@ -17,7 +17,7 @@ from ibprof_testing.samples.fabrics import read_subnet
 
 
 def cable(links: Sequence[tuple[str, str]], kinds: Mapping[str, NodeKind] | None = None) -> Fabric:
-    """Return a fabric with these cables; nodes `sw...` are switches, others CAs; `kinds` has other kinds."""
+    """Return a fabric with these cables. Nodes `sw...` are switches, other nodes CAs; `kinds` has exceptions."""
     names = sorted(set(chain.from_iterable(links)))
     kind = {name: NodeKind.SWITCH if name.startswith("sw") else NodeKind.CA for name in names} | dict(kinds or {})
     used = dict.fromkeys(names, 0)
@@ -129,7 +129,7 @@ def test_nothing_to_lay_out_gives_no_layouts() -> None:
 
 
 def without_hosts(fabric: Fabric, leaves: Sequence[int]) -> tuple[Fabric, np.ndarray]:
-    """Return a fabric without the hosts of some leaves, and the index of each of its nodes in the whole fabric."""
+    """Return a fabric without the hosts of some leaves, and the kept nodes' indices in the whole fabric."""
     gone = np.isin(fabric.link_node, leaves) & (fabric.node_kind[fabric.link_node[:, ::-1]] == NodeKind.CA)
     lost = fabric.link_node[:, ::-1][gone]
     kept = np.setdiff1d(np.arange(fabric.nodes), lost)

@@ -153,7 +153,7 @@ def test_two_cables_that_changed_places_are_named_in_a_small_tree(shape: str, sw
 
 
 def test_two_cables_of_pods_of_three_leaves_that_changed_places_are_named() -> None:
-    """ibprof may name another pair of cables that fits too, but it names both lower switches of the swapped cables."""
+    """ibprof may name another pair of cables that fits, but names the two lower switches of the swapped cables."""
     fabric = generate("xgft:3:2,3,3:1,2,2").fabric
     links, level = switch_links(fabric), find_levels(fabric)
     tried = 0

@@ -206,7 +206,7 @@ def distances(points: np.ndarray, pairs: np.ndarray) -> np.ndarray:
 
 
 def dragonfly(groups: int, size: int) -> Graph:
-    """Return a dragonfly: the global links of a group's switches lead to the other groups in turn, clockwise."""
+    """Return a dragonfly. A group's global links lead to the other groups in turn, clockwise."""
     pairs = [(g * size + a, g * size + b) for g in range(groups) for a, b in combinations(range(size), 2)]
     each = -(-(groups - 1) // size)
     pairs += [
@@ -236,7 +236,7 @@ def test_no_link_lies_on_another_or_on_a_switch(graph: Graph) -> None:
         points = position_in_groups(graph)
     assert points is not None
     pairs = np.array([(a, b) for a, around in enumerate(graph) for b in around if a < b])
-    # Two lines overlap if an end of one line is on the other line, or if both leave a node in the same direction.
+    # Lines overlap if an end of a line is on another line, or if two lines leave a node in the same direction.
     assert distances(points, pairs).min() > 0.1
     along = points[pairs[:, ::-1]] - points[pairs]
     angle = np.arctan2(along[..., 1], along[..., 0])

@@ -52,7 +52,7 @@ def check_rules(events: Sequence[Event]) -> None:
 
 
 def check_tracks(events: Sequence[Event]) -> None:
-    """Check that each track has one name, and that its events are sorted by time and do not overlap."""
+    """Check that each track has one name, and that the track's events are sorted and do not overlap."""
     named = [(event["name"], event["pid"], event["tid"]) for event in events if event["ph"] == "M"]
     assert len(named) == len(set(named))
     processes = {process for name, process, _ in named if name == "process_name"}
@@ -62,7 +62,7 @@ def check_tracks(events: Sequence[Event]) -> None:
         if event["ph"] == "M":
             continue
         assert event["pid"] in processes
-        # Counters with the same name in a process share a track; all other events of a thread share a track.
+        # Counters of one name share a track in a process. All other events of a thread share a track.
         track = (event["pid"], event["name"]) if event["ph"] == "C" else (event["pid"], event["tid"])
         if event["ph"] == "C":
             assert last.get(track, -1.0) < event["ts"], event

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The printed table of placements states a gain only if both times leave out the same number of bytes."""
+"""The table of placements states a gain only if the two times leave out equally many bytes."""
 
 from __future__ import annotations
 

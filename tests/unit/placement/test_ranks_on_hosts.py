@@ -48,7 +48,7 @@ def halo(side: int, size: int) -> RankTraffic:
 
 
 def test_a_halo_is_placed_in_blocks() -> None:
-    """On one host, a row of 16 ranks sends 2 * 16 messages to other hosts, but a block of 4 x 4 ranks only 4 * 4."""
+    """A host with a row of 16 ranks sends 2 * 16 messages to other hosts. A host with 4 x 4 ranks sends 4 * 4."""
     problem = problem_of(halo(16, 10**9), 16)
     rows = problem.score(packed_slots(problem.slots, 256))
     assert rows.bottleneck_seconds == pytest.approx(32 * 10**9 * SECONDS_PER_BYTE)
@@ -89,7 +89,7 @@ def test_roots_of_gathers_are_put_on_different_hosts() -> None:
     problem = problem_of(make_demand(source, root, np.array(10**6), 128), 8)
     packed = problem.score(packed_slots(problem.slots, 128)).bottleneck_seconds
     assert packed == pytest.approx(8 * 120 * 10**6 * SECONDS_PER_BYTE)
-    # With the roots on different hosts, each root receives from the 120 ranks on other hosts.
+    # If each root is on a separate host, it receives from the 120 ranks on other hosts.
     assert place(problem).bottleneck_seconds == pytest.approx(120 * 10**6 * SECONDS_PER_BYTE)
     assert find_bounds(problem).bottleneck_seconds == pytest.approx(120 * 10**6 * SECONDS_PER_BYTE)
 

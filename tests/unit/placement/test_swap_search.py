@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The placement search equals a search in plain Python, its times equal the report's, and its gains are large."""
+"""The placement search equals a search in plain Python. Its times equal the report's times. The gains are large."""
 
 from __future__ import annotations
 

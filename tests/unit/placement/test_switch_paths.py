@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The search computes paths when it needs them: they equal the paths of single packets, and little memory is used."""
+"""Paths that the search computes on demand equal the paths of single packets, and need little memory."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ process = subprocess.Popen(sys.argv[1:], stdout=subprocess.DEVNULL)
 _, status, used = os.wait4(process.pid, 0)
 print(os.waitstatus_to_exitcode(status), used.ru_maxrss)
 """
-"""Start the command from a small process: a child's peak memory includes the memory of its parent at the start."""
+"""A small parent process: a child's peak memory includes its parent's memory at the child's start."""
 
 
 def traced(subnet: Subnet, source: int, destination: int) -> list[int] | None:

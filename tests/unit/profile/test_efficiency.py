@@ -140,7 +140,7 @@ def test_time_in_mpi() -> None:
 
 
 def test_overlapping_threads_count_once() -> None:
-    """Two threads of rank 0 wait for 8 s and 7 s of 10 s, both at once for 6 s: the rank is outside MPI for 1 s."""
+    """Threads of rank 0 wait for 8 s and for 7 s; these waits overlap for 6 s. Of 10 s, 1 s is outside MPI."""
     run = make_run([(0, 0, 0, 1, 15.0, 0), (1, 0, 0, 1, 5.0, 0)])
     run = replace(run, ranks=(replace(run.ranks[0], overlap_ns=6 * S), run.ranks[1]))
     found = find_efficiencies(run)

@@ -148,7 +148,7 @@ def make_counting_port(guid: int, grown: int | None, **changes: object) -> Port:
 
 
 def make_counted_run(*ports: Port, counts: tuple[Count, ...] = (Count(0, 1, SENT, 100),)) -> Profile:
-    """Return a run: ranks 0 and 2 are on host a, which has the ports; rank 1 is on host b, which has none."""
+    """Return a run with ranks 0 and 2 on host a, and rank 1 on host b. Only host a has ports."""
     hosts: list[Host] = [make_host("a", *ports), make_host("b")]
     return make_profile(counts, ranks=[make_rank(0, 0), make_rank(1, 1), make_rank(2, 0)], hosts=hosts)
 

@@ -149,7 +149,7 @@ def test_an_archive_keeps_the_ledger(tmp_path: Path) -> None:
 @pytest.mark.parametrize("operation", ["ALLTOALLV", "IALLTOALLW"])
 @pytest.mark.parametrize("sees_host", [True, False])
 def test_threads_of_one_process_send_nothing_between_ranks(operation: str, sees_host: bool) -> None:
-    # Ranks of MPICH's MPIX_Threadcomm are threads: the arguments of the only process have bytes for its other threads.
+    # Ranks of MPICH's MPIX_Threadcomm are threads. The calls of the only process send bytes between its threads.
     run = make_profile(
         [], [make_rank(0, 0, sees_host=sees_host)], [make_host("h0")], operations=(operation, "UNATTRIBUTED")
     )

@@ -82,8 +82,7 @@ def test_groups_of_ranks(tmp_path: Path) -> None:
 def test_time_inside_calls(tmp_path: Path) -> None:
     """Two clock ticks are a nanosecond; a random quarter of the calls is timed.
 
-    The third snapshot has 6 ticks of a call that never returned, so the final sums are smaller than this snapshot's
-    sums.
+    The third snapshot has 6 ticks of a call that never returned. So the final sums are smaller.
     """
     sums = [(START + 10, 20, 0), (START + 20, 22, 1), (START + 30, 36, 1)]
     taken = [snapshot(time, 4) | {"ticks": ticks, "sampled_ticks": sampled} for time, ticks, sampled in sums]

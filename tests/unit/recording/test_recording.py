@@ -361,7 +361,7 @@ def test_a_file_that_was_cut_is_refused_or_says_so(tmp_path: Path) -> None:
 
 
 def test_a_zero_page_is_refused_or_named(tmp_path: Path) -> None:
-    """Each page of the file is zeroed in turn, as if the file system had lost it."""
+    """Each page of the file is zeroed in turn, as if the file system had lost the page."""
     write_recording(tmp_path / "r.ibprof", ranks=4, destinations=3, regions=90, ranks_a_host=4)
     (path,) = (tmp_path / "r.ibprof").iterdir()
     whole = path.read_bytes()

@@ -51,7 +51,7 @@ def judge(arguments: Sequence[str], capsys: pytest.CaptureFixture[str]) -> Any:
 
 @pytest.fixture
 def runs(write: Write) -> tuple[str, str]:
-    """Return runs A and B: bytes of BCAST in region halo grow from 100 to 120; bytes of SEND stay the same."""
+    """Return runs A and B. Bytes of BCAST in region halo grow from 100 to 120, bytes of SEND stay equal."""
     before = [Count(0, 2, 1000, operation=0), Count(1, 2, 100, region=1, operation=1)]
     after = [Count(0, 2, 1000, operation=0), Count(1, 2, 120, region=1, operation=1)]
     return write("a", before), write("b", after, seconds=1.5)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A job's report has the same numbers as text, as JSON and as a page; names are shown as text, never as markup."""
+"""A job's report has the same numbers as text, as JSON and as a page. It shows names as text, never as markup."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ HOSTILE = '</script><script>alert(1)</script><img src=x onerror="alert(2)">\x1b[
 
 
 class Numbers(HTMLParser):
-    """Collects the `<data>` elements of a page: the JSON path of each number, its value, and its text on the page."""
+    """Collects the `<data>` elements of a page: JSON path, value, and text on the page."""
 
     def __init__(self) -> None:
         super().__init__()

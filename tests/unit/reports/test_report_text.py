@@ -143,7 +143,7 @@ def test_sections_by_name(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 def test_a_cut_verdict_keeps_its_advice() -> None:
-    """A long verdict loses sentences of evidence first; if this is not enough, only its first sentence stays."""
+    """A long verdict loses sentences of evidence first. If it is still too long, only its first sentence stays."""
     sentences = [
         "Ranks wait for rank 2.",
         "Transfer is small, and takes little time.",

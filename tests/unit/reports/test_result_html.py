@@ -114,7 +114,7 @@ def test_a_notebook_says_that_no_link_is_loaded() -> None:
 
 
 def test_a_placement_says_what_its_times_leave_out() -> None:
-    """The forwarding tables of 58 switches are missing, and one of three ranks was not recorded."""
+    """58 switches have no forwarding tables, and one of three ranks was not recorded."""
     run = make_profile(
         [Count(0, 1, 5000), Count(0, 9, 30)],
         [make_rank(0, 0), make_rank(1, 1)],

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""If an operation sent fewer bytes than its calls requested, each output of the run states both numbers."""
+"""If an operation sent fewer bytes than its calls requested, each output states both amounts."""
 
 from __future__ import annotations
 

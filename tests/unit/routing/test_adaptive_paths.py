@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The ports that adaptive routing chooses from, and the resulting loads, equal those of a walk over all choices."""
+"""The ports among which adaptive routing chooses, and the loads, equal the results of a walk over all choices."""
 
 from __future__ import annotations
 
@@ -100,7 +100,7 @@ def test_groups_of_all_minimal_ports_are_what_no_file_says() -> None:
 
 
 def test_the_estimate_avoids_ports_that_static_traffic_fills() -> None:
-    """At leaf 1, one flow has a static port; three flows choose among this port and three other ports."""
+    """At leaf 1, one flow has a static port. Three flows choose among this port and three other ports."""
     subnet = with_far(TREE, FarForm(states=("Static", "Free")))
     adaptive, network, fabric = subnet.adaptive, subnet.routes.network, subnet.fabric
     assert adaptive is not None
@@ -122,7 +122,7 @@ def test_a_hash_does_not_avoid_full_ports() -> None:
 
 
 def test_groups_that_lead_in_a_cycle_are_cut_to_shortest_paths() -> None:
-    """Each port group has all ports of its switch, so spines could send to leaves that send back to spines."""
+    """Port groups have all ports of their switch. So a leaf could send a packet from a spine back to spines."""
     subnet = with_far(TREE)
     assert subnet.adaptive is not None
     every = tuple(range(1, 9))

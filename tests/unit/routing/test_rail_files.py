@@ -209,7 +209,7 @@ def test_what_a_folder_without_links_has_is_named(tmp_path: Path) -> None:
 
 
 def test_special_files_are_not_read(tmp_path: Path) -> None:
-    """ibprof must not read a pipe without a writer, or a kernel file such as /proc/kmsg: this would never end."""
+    """Reading a pipe without a writer, or a kernel file such as /proc/kmsg, would never end."""
     put(tmp_path / IBDIAGNET, "testbed44", IBDIAGNET)
     put(tmp_path / "ibdiagnet.fdbs", "testbed44", "ibdiagnet.fdbs")
     os.mkfifo(tmp_path / "a-pipe.lst")
@@ -229,7 +229,7 @@ def test_special_files_are_not_read(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("body", [b"\n", b" ", b"\t\n", b"{ ", b"SW ", b"LID "])
 def test_recognising_a_file_costs_no_time_whatever_it_holds(tmp_path: Path, body: bytes) -> None:
-    """No regular expression may begin with a run of blanks and line ends: it would take minutes on these files."""
+    """A regular expression that begins with a run of blanks would take minutes on these files."""
     (tmp_path / "a").write_bytes(body * ((1 << 20) // len(body)))
     begin = time.process_time()
     assert identify_content(tmp_path / "a") is None or body == b"{ "
@@ -334,7 +334,7 @@ def test_a_file_that_should_have_the_tables_is_named_next_to_a_list(tmp_path: Pa
 
 
 def test_rails_listed_by_iblinkinfo_in_one_folder_are_two(tmp_path: Path) -> None:
-    """If ibprof did not find the switches' GUIDs in iblinkinfo's format, it would take both lists for one subnet."""
+    """Without the switches' GUIDs in iblinkinfo's format, ibprof would take the two lists for one subnet."""
     rate = "( 4X 25.78125 Gbps Active/  LinkUp)"
     for rail in (1, 2):
         switch, hosts = (

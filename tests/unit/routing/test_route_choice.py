@@ -35,7 +35,7 @@ def test_an_unknown_source_is_refused(text: str) -> None:
 
 
 def test_layout_says_first_that_routes_are_modelled(links: str, capsys: pytest.CaptureFixture[str]) -> None:
-    """The modelled tables equal those of OpenSM's updn in the sample, so the loads are equal."""
+    """The modelled tables equal the tables of OpenSM's updn in the sample, so the loads are equal."""
     assert layout.main([links, SHIFT]) == 0
     modelled = capsys.readouterr()
     assert modelled.err.splitlines()[0] == f"ibprof-layout: {MODELLED}"

@@ -181,7 +181,7 @@ def test_shifts_block_nowhere_in_a_full_fat_tree(name: str) -> None:
 
 
 def shortest_hops(subnet: Subnet) -> int:
-    """Return the sum, over all pairs of hosts, of the shortest distance between their switches, without tables."""
+    """Return the sum of the shortest distances between the switches of all pairs of hosts, without tables."""
     fabric = subnet.fabric
     neighbours: dict[int, set[int]] = {}
     for a, b in fabric.link_node.tolist():
@@ -255,7 +255,7 @@ def test_a_dragonfly_takes_at_most_one_global_cable() -> None:
         for pair in subnet.fabric.link_node[switch_links(subnet)]
     ]
     is_global = np.array([len(pair) == 2 for pair in names])
-    # The 8 hosts in each of 5 groups send to the 32 hosts outside their group.
+    # Each of 5 groups has 8 hosts, and each host sends to the 32 hosts of other groups.
     assert int(loads[is_global].sum()) == 5 * 8 * 32
 
 

@@ -107,7 +107,7 @@ def test_the_optimum_is_one(kernel: Callable[[float, Cluster], AnalyticKernel]) 
 
 
 def test_closed_forms_solve_slide_12() -> None:
-    """The closed forms of p_1/2 solve y r(n, p) = p; the closed forms of p_max solve p^2 d'(p) = y c(n)."""
+    """p_1/2 solves y r(n, p) = p. p_max solves p^2 d'(p) = y c(n)."""
     scalar = scalar_product(1e7, BWGRID)
     solved = find_optimum(scalar.approximate, BWGRID)
     assert scalar.closed.p_half == pytest.approx(solved.p_half)
@@ -126,7 +126,7 @@ def test_closed_forms_solve_slide_12() -> None:
 
 
 def test_slide_21_leaves_out_a_factor() -> None:
-    """The slide's p_1/2 replaces r(p) by 1, its limit for p -> 1 / (3 alpha); r(p) gives the exact p_1/2."""
+    """The slide's p_1/2 replaces r(p) by 1. r(p) gives the exact p_1/2."""
     kernel = linpack(10000, BWGRID)
     p = find_optimum(kernel.exact, BWGRID).p_half
     assert kernel.closed.p_half * 2 / (1 + math.log2(p) / 12) == pytest.approx(p)
@@ -313,7 +313,7 @@ def test_fit_command(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None
 
 
 def write_bulk(path: Path, **attributes: str) -> None:
-    """Write delays of three hosts with two processes each: 5 us and 2 GB/s between hosts, 1 GB/s for the last host."""
+    """Write delays of three hosts, each with two processes: 5 us and 2 GB/s; 1 GB/s from and to the last host."""
     hosts = ("a", "a", "b", "b", "c", "c")
     slow = np.array([0, 0, 0, 0, 1, 1])
     rate = np.where(slow[:, None] | slow, 1e9, 2e9)

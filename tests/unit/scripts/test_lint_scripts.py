@@ -38,7 +38,7 @@ CLEAN = {
 
 
 def run_lint(kind: str, folder: Path, *faults: tuple[str, str]) -> tuple[int, str]:
-    """Run a copy of a lint script in a tree with faults; return its exit status and its output."""
+    """Run a copy of a lint script in a tree with faults; return the exit status and the output."""
     for name, text in (*CLEAN[kind].items(), *faults):
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
         (folder / name).write_text(text)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""With adaptive routing, packets take shortest paths, by a random one of the least occupied ports."""
+"""With adaptive routing, packets take shortest paths, and choose among the least occupied ports at random."""
 
 from __future__ import annotations
 
@@ -187,7 +187,7 @@ def test_a_torus_runs_with_its_tables() -> None:
 @pytest.mark.parametrize("name", ["torus:3x4:2", "dragonfly:4,2,2", "xgft:2:4,4:1,2:1,2", "xgft:2:62,2:1,70"])
 @pytest.mark.parametrize("cut", [False, True])
 def test_ports_on_shortest_paths_are_those_of_networkx(name: str, cut: bool) -> None:
-    """With `cut`, all cables of a switch are removed, so that no path leads to it."""
+    """With `cut`, all cables of a switch are removed, so no path leads to the switch."""
     network = make(name)
     port_end = network.port_end.copy()
     if cut:

@@ -56,7 +56,7 @@ def test_estimates_are_of_the_right_size(name: str) -> None:
 
 
 def test_estimates_by_hand() -> None:
-    # A path has 2 links within a leaf and 4 between leaves; a quarter of the pairs of hosts is within a leaf.
+    # A path within a leaf has 2 links, other paths have 4. A quarter of the pairs of hosts is within a leaf.
     assert find_mean_hops(SMALL.network, SMALL.hardware) == pytest.approx(0.25 * 2 + 0.75 * 4)
     # 14 clients write 4 MiB each to 4 servers, at 12.5 GB/s.
     cell = make_cells(SMALL, [io(), mpi()], IO, [1])[0]
@@ -148,7 +148,7 @@ def test_a_folder_has_one_that_simulates_in_it(tmp_path: Path) -> None:
 
 
 def test_a_checkpoint_is_timed_whole() -> None:
-    # With one client and one server, 40 writes take at least the time of their bytes, counted from the first start.
+    # From the start of the first write, 40 writes of one client to one server take at least the time of their bytes.
     setting = Setting("xgft:1:4:1@100", servers=1, effort=QUICK)
     jobs = [io(512 * KIB, share=0.34, limit=40), mpi(4 * KIB, 50 * US, share=0.66)]
     (_, disturbed) = make_cells(setting, jobs, MPI, [1])

@@ -36,7 +36,7 @@ def test_codes_says_the_same(name: str) -> None:
         ns, said = measured["ticks"][of_job == number] * network.tick_ns, setting.said[job.name]
         assert len(ns) == pytest.approx(said.messages, rel=0.03)
         assert ns.mean() == pytest.approx(said.mean, rel=0.03)
-        # Short messages wait for whole packets of other messages, so quantiles differ by multiples of a packet's time.
+        # Short messages wait for whole packets, so quantiles differ by multiples of a packet's time.
         assert np.quantile(ns, 0.95) == pytest.approx(said.p95, rel=0.05, abs=HARDWARE.packet_bytes * 8 / 100)
     if setting.adaptive:
         return  # the simulators decide ties at random, so packets take different links

@@ -28,7 +28,7 @@ def test_the_threshold_lies_where_the_servers_are_full(capsys: pytest.CaptureFix
     machine = ["--fabric", "xgft:2:8,4:1,8@100", "--servers", "1", "--share", "1", "--json", "--workers", "1"]
     assert main(["threshold", *machine, "--size", "64KiB"]) == 0
     found = json.loads(capsys.readouterr().out)
-    # The formula (N - n) S/(n B), for N = 31 clients, n = 1 server, requests of S bytes, and links with B bytes per µs.
+    # (N - n) S/(n B), with N = 31 clients, n = 1 server, requests of S bytes, and links of B bytes per µs
     bound = (31 - 1) * 64 * KIB / 12.5e3
     assert found["bound_us"] == pytest.approx(bound, abs=1e-3)
     assert found["crossing_us"] == pytest.approx(bound, rel=0.02)

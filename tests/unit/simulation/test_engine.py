@@ -110,7 +110,7 @@ def test_a_packet_takes_whole_ticks_of_which_the_last_has_begun(fastest: str, gb
 
 
 def test_poisson_arrivals_wait_as_in_m_d_1() -> None:
-    """Many hosts send to one at random times: its link is an M/D/1 queue with mean wait rho s / (2 (1 - rho))."""
+    """Many hosts send to one host at random times. The mean wait at the host's link is rho s / (2 (1 - rho))."""
     network = make("xgft:1:33:1@100", Hardware(packet_bytes=4096, lane_bytes=1 << 22, switch_ns=96, wire_ns=6.4))
     random = np.random.default_rng(7)
     service, rho, messages = 4096 * 8 / 100, 0.7, 60_000
@@ -305,7 +305,7 @@ def test_a_ring_deadlocks_and_is_reported() -> None:
 
 
 def test_a_deadlock_is_reported_while_others_go_on() -> None:
-    """The messages of six hosts on a ring deadlock; a message between hosts of one switch uses no link of the ring."""
+    """The messages of six hosts on a ring deadlock. A message within a switch uses no link of the ring."""
     network = make("torus:6:3@100", Hardware(packet_bytes=4096, lane_bytes=4096, switch_ns=96, wire_ns=6.4))
     of_switch = [np.flatnonzero(network.host_leaf == switch) for switch in range(6)]
     ring = [Client(int(of_switch[n][0]), 0, [Step(int(of_switch[(n + 2) % 6][0]), 1 << 20)]) for n in range(6)]

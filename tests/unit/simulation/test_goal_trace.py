@@ -158,7 +158,7 @@ def test_a_rank_waits_for_a_message_only_where_an_operation_requires_it(tmp_path
 
 
 def test_what_may_begin_when_a_receive_begins_does_not_wait_for_its_message(tmp_path: Path) -> None:
-    """While the message of a nonblocking receive takes 84 us, the rank computes for 50 us; then it computes 20 us."""
+    """The message takes 84 us. Meanwhile, the rank computes for 50 us; after the message, it computes for 20 us."""
     text = """\
 num_ranks 2
 rank 0 {
@@ -194,7 +194,7 @@ def make_binomial(size: int) -> str:
 
 
 def test_large_blocking_sends_follow_each_other(tmp_path: Path) -> None:
-    """A send of 65,536 bytes or more that a later operation requires is complete when its message has arrived."""
+    """A send of 65,536 bytes or more is complete when its message has arrived, if a later operation requires it."""
     near = SENDING + PACKET + 90
     text = make_binomial(MIB)
     hosts, leaf = tuple(range(8)), replace(MACHINE, fabric="xgft:2:8,2:1,8@100")
@@ -204,7 +204,7 @@ def test_large_blocking_sends_follow_each_other(tmp_path: Path) -> None:
 
 
 def test_any_source_and_tag_take_what_is_sent_first(tmp_path: Path) -> None:
-    """Send times decide the matches, not the file's order: 2 bytes leave after 1 us, 1 after 2 us, 3 after 3 us."""
+    """Send times decide the matches, not the file's order. 2 bytes leave after 1 us, then 1 byte, then 3 bytes."""
     path = tmp_path / "trace.goal"
     path.write_text("""\
 num_ranks 4
@@ -294,7 +294,7 @@ def test_a_trace_without_operations_is_refused(tmp_path: Path) -> None:
 
 
 def test_a_trace_of_more_ranks_than_hosts_is_named(tmp_path: Path) -> None:
-    """The error names the trace, not the other job, which gets a share of the remaining hosts."""
+    """The error names the trace, not the other job."""
     path = tmp_path / "trace.goal"
     path.write_text("num_ranks 17\nrank 0 {\ncalc 5\n}\n")
     load_goal.cache_clear()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Each host of a simulation has one role in one job, and jobs on separate switches do not slow each other."""
+"""Each host of a simulation has one role in one job. Jobs on separate switches do not slow each other."""
 
 from __future__ import annotations
 

@@ -74,7 +74,7 @@ def test_intervals_cover_the_mean(lag: float) -> None:
 
 @pytest.mark.parametrize("lag", [0.0, 0.9, 0.99])
 def test_a_mean_that_ends_a_measurement_is_known_within_1_percent(lag: float) -> None:
-    """The rule that ends a measurement is applied to ever longer series; at most one of 50 means is off by over 1%."""
+    """The rule that ends a measurement is applied to ever longer series. At most 1 of 50 means is off by over 1%."""
     off = []
     for seed in range(50):
         values, state = autoregressive(lag, 200_000 if lag > 0.9 else 20_000, seed), SteadyState(0.005, 20, 1 << 40)
@@ -87,7 +87,7 @@ def test_a_mean_that_ends_a_measurement_is_known_within_1_percent(lag: float) ->
 
 @pytest.mark.parametrize("lag", [0.0, 0.9])
 def test_a_mean_that_ends_a_measurement_is_that_of_all_messages_within_1_percent(lag: float) -> None:
-    """A sample of most of 10,000 messages is nearer to their mean than to the mean of infinitely many messages."""
+    """A sample of most of 10,000 messages is nearer to the mean of the 10,000 than of infinitely many messages."""
     off, part = [], []
     for seed in range(50):
         spread = 0.3 * ((1 - lag) / (1 + lag)) ** 0.5

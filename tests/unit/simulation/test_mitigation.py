@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Advice for two jobs that disturb each other compares scenarios; a recommended gain exceeds its 95% interval."""
+"""Advice for jobs that disturb each other compares scenarios. A recommended gain exceeds the 95% interval."""
 
 from __future__ import annotations
 
@@ -106,7 +106,7 @@ def test_only_what_is_sure_is_recommended() -> None:
     assert change.gain == pytest.approx(0.4)
     # Seeds needed: 2 t s / sqrt(n) < 0.4. t is 2.145 for 14 degrees of freedom, 2.160 for 13.
     assert change.seeds == 15
-    # The gain is significant, but its 95% interval is wider than the gain: 40 ± 30% is not recommended.
+    # The gain is significant, but the 95% interval is wider than the gain: 40 ± 30% is not recommended.
     best, (change,) = compare(1.0, 1.2, 0.8)
     assert best is None
     assert change.gain / 2 < change.half < change.gain

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Presets in their quick form on a small machine have the thesis's effects, and a chart for each measured job."""
+"""Quick forms of presets, on a small machine, have the thesis's effects, and a chart for each measured job."""
 
 from __future__ import annotations
 
@@ -67,8 +67,7 @@ def test_every_study_says_what_it_found(every_study: Path) -> None:
         whole = [row for row in csv.DictReader(file) if (row["window_us"], row["run"]) == ("3000.0", "interference")]
     requests = -(-4_300_000_000 // (4 * MIB)) // 20
     assert len(whole) == 32
-    # The requests take `requests - 1` windows of 3 ms; the tolerance of 2% is for jitter and for the last request's
-    # time.
+    # A request starts every 3 ms. The tolerance of 2% is for jitter and for the last request's time.
     assert all(float(row["whole_ms"]) == pytest.approx((requests - 1) * 3, rel=0.02) for row in whole)
 
 

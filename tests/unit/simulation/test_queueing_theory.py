@@ -58,7 +58,7 @@ SIZE = 1 << 18
 
 
 def load_of_servers(part_of_threshold: float) -> tuple[float, float]:
-    """Return the utilisation of the servers' links, and the load that clients offer, both as fractions."""
+    """Return two fractions: the utilisation of the servers' links, and the load that clients offer."""
     network = make("xgft:2:8,8:1,8@100")
     threshold_ns = CLIENTS * SIZE / (SERVERS * BYTES_A_NS) - SIZE / BYTES_A_NS
     interval_ns = part_of_threshold * threshold_ns

@@ -19,7 +19,7 @@ BYTE_NS = 80.0
 EXCHANGE = make_timed_run(
     [(0, 1, 500_000, 3), (1, 0, 500_000, 3)], [[0, 0, 0, 5, 10, 10, 10, 8, 0]] * 2, ("host01", "host05")
 )
-"""35 ms of computing; 43 ms in MPI, 40 ms of them for bytes in each direction at 100 Mbit/s; 12 ms of computing."""
+"""35 ms of computing, 43 ms in MPI, 12 ms of computing. The bytes of a direction take 40 ms at 100 Mbit/s."""
 
 
 def test_a_rank_computes_sends_and_waits() -> None:
@@ -42,7 +42,7 @@ def test_what_is_sent_on_waits_for_what_can_have_come(waits_late: bool, awaited:
 
 
 def test_what_cannot_have_come_is_not_waited_for() -> None:
-    """Rank 1 sends after 20 ms, when the message to it, which takes 40 ms, cannot have arrived."""
+    """The message to rank 1 takes 40 ms, but rank 1 sends after 20 ms."""
     run = make_timed_run([(0, 1, 500_000, 0), (1, 2, 50_000, 2)], [[10] * 9] * 3, ("a", "b", "c"))
     assert make_program(run, "run", BYTE_NS, waits_late=False).program.steps[1]["awaits"][1] == 0
 

@@ -114,7 +114,7 @@ def test_a_long_run_is_thinned_out_alike(monkeypatch: pytest.MonkeyPatch) -> Non
 
 
 def test_large_messages_begin_in_the_intervals_that_have_their_bytes() -> None:
-    """Two ranks send small messages in an early operation, large ones in a late operation, and others in between."""
+    """Rank 0 sends small messages, then also messages of 4 KiB, and large messages last."""
     counts = [
         Count(0, 1, 400 * 64, messages=400, operation=0),
         Count(0, 1, 20 << 20, messages=20, operation=1),
@@ -175,7 +175,7 @@ def simulate(network: SimulatedNetwork, path: Path, interval_ns: float, share: f
 
 
 def test_a_profile_runs_by_its_time_line(network: SimulatedNetwork, tmp_path: Path) -> None:
-    """Each message is sent once while the run lasts, at its recorded time, unless the previous message delays it."""
+    """Each message is sent once, at the recorded time, or later if the previous message delays it."""
     write_archive(make_run(LINE), tmp_path / "profile.otf2")
     samples = simulate(network, tmp_path / "profile.otf2", 0)
     assert sorted(samples["bytes"].tolist()) == sorted(
@@ -205,7 +205,7 @@ def test_ranks_of_a_time_line_do_not_drift_apart(network: SimulatedNetwork, tmp_
 
 
 def test_what_was_late_is_not_so_in_the_next_round(network: SimulatedNetwork, tmp_path: Path) -> None:
-    """Three ranks send 10 MiB each in 0.3 ms, more than a link can carry; still, the next round begins on time."""
+    """Three ranks send more in 0.3 ms than a link can carry. The next round still begins on time."""
     counts = [Count(rank, 0, 10 << 20, messages=10) for rank in (1, 2, 3)]
     rows = [(rank, 1_000_000 * rank, 1_000_000 * rank + 300_000, 0, 0, 10 << 20, 10) for rank in (1, 2, 3)]
     line = make_line([*rows, (0, 1_000_000, 9_000_000, 1, 1, 64, 1)])

@@ -32,7 +32,7 @@ def network() -> SimulatedNetwork:
 
 
 def in_two_phases(network: SimulatedNetwork, host: int, job: int = 0) -> Client:
-    """Return a client that sends many small messages in the first half of a round, and few large ones at its end."""
+    """Return a client with many small messages in the first half of a round, and few large messages at the end."""
     at = [*np.linspace(0, ROUND_NS / 2, EARLY), *np.linspace(0.99, 0.999, LATE) * ROUND_NS]
     sizes = [64] * EARLY + [200_000] * LATE
     to = (host + 4) % 16
@@ -90,7 +90,7 @@ def test_a_round_begins_when_the_background_has_passed(network: SimulatedNetwork
 
 @pytest.mark.parametrize("interval_ns", [10_000.0, 100_000.0])
 def test_another_job_is_measured_in_whole_rounds_too(network: SimulatedNetwork, interval_ns: float) -> None:
-    """The warm-up takes one or three whole rounds of the recorded run, and the measured time is whole rounds too."""
+    """The measured time is whole rounds of the recorded run. So is the warm-up: one or three rounds."""
     latency = other_job(network, Effort(precision=1e-6), 1, interval_ns)
     assert latency.is_settled
     rounds = latency.measured_ns / ROUND_NS

@@ -28,7 +28,7 @@ MESSAGES = 10
 
 
 def write_run(folder: Path, hosts: Sequence[str] = ("gpu1", "gpu2"), chosen: str = "") -> None:
-    """Write a run of 20 ranks on two hosts, where rank r sends to rank r + 10 and to a rank on its host."""
+    """Write a run of 20 ranks on two hosts. Rank r sends to rank r + 10 and to the next rank on the same host."""
     counts = [Count(rank, (rank + 10) % 20, 10_000 + 10 * rank, messages=MESSAGES) for rank in range(20)]
     counts += [Count(rank, rank // 10 * 10 + (rank + 1) % 10, 7_000, messages=MESSAGES) for rank in range(20)]
     choices = (AdapterChoice("UCX_NET_DEVICES", f"{chosen}:1"),) if chosen else ()

@@ -46,7 +46,7 @@ RAN_ON = ("host07", "host02", "host30")
 
 
 def write_run(folder: Path, names: Collection[str] = RAN_ON, recorded: int = 4) -> str:
-    """Write a run: rank r sends 10 messages of r + 1 kB to the next rank; ranks 0 and 3 are on one host."""
+    """Write a run: rank r sends 10 messages of r + 1 kB to the next rank. Ranks 0 and 3 share a host."""
     counts = [Count(rank, (rank + 1) % 4, 10_000 * (rank + 1), messages=10) for rank in range(recorded)]
     ranks = [make_rank(rank, rank % 3) for rank in range(recorded)]
     run = make_profile(counts, ranks, [make_host(name) for name in names], world_size=4)
@@ -206,7 +206,7 @@ def test_a_study_says_where_a_recorded_run_is(tmp_path: Path, capsys: pytest.Cap
 
 
 def test_hosts_are_in_the_order_of_first_ranks(tmp_path: Path) -> None:
-    """The recording lists its hosts in another order; without named hosts, each rank is on its recorded host."""
+    """The recording lists its hosts in another order. Without named hosts, a rank is on its recorded host."""
     ranks = [make_rank(rank, host) for rank, host in enumerate((2, 0, 1))]
     counts = [Count(rank, (rank + 1) % 3, 10) for rank in range(3)]
     write_archive(make_profile(counts, ranks, [make_host(f"host{n}") for n in (21, 22, 23)]), tmp_path / "profile.otf2")

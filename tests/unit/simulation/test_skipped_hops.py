@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Skipping hops where no other packet can cause a delay changes no message by even a tick, and takes fewer events."""
+"""Hops where no other packet can cause a delay are skipped. No time of a message changes, even by a tick."""
 
 from __future__ import annotations
 

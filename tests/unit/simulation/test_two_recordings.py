@@ -28,7 +28,7 @@ def write_run(path: Path, hosts: tuple[int, ...], size: int) -> str:
 def test_the_advice_for_two_jobs_that_share_an_uplink_holds_on_the_hosts_that_it_names(
     capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
-    """At first, both jobs cross the uplinks; on the advised hosts, the first job is as fast as predicted."""
+    """At first, both jobs cross the uplinks. On the advised hosts, the first job is as fast as predicted."""
     one = write_run(tmp_path / "one.otf2", (1, 2, 5, 6), 4096)
     other = write_run(tmp_path / "other.otf2", (3, 7), 1 << 20)
     line = ["advise", *ONE_SPINE, "--mpi", f"{one}@10us", "--io", f"{other}@1us"]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The store has each job once, even with several writers at a time, and names errors in its inputs."""
+"""The store has each job once, even if several writers write at once. It names errors in its inputs."""
 
 from __future__ import annotations
 

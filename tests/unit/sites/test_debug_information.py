@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Lines from debug information in separate files equal those of binutils' addr2line on the unsplit program."""
+"""Lines from separate debug files equal the lines that binutils' addr2line finds in the unsplit program."""
 
 from __future__ import annotations
 

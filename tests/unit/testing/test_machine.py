@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""If programs are missing, the error names each of them and the package that has it."""
+"""The error names each missing program and its package."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""If a direct link has the same delay as the path between its ends, saturating the path shows the link."""
+"""If a direct link's delay equals the path's delay, traffic that saturates the path shows the link."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def infer_made(made: Made) -> InferredTopology:
 
 
 def add_link(made: Made, one: object, other: object, gbps: float) -> None:
-    """Add a link with slightly less delay than the path, so that messages take the link, but delays do not show it."""
+    """Add a link with slightly less delay than the path. Messages take the link, but delays do not show it."""
     length = nx.shortest_path_length(made.graph, one, other, weight="us")
     made.graph.add_edge(one, other, us=length * (1 - 1e-6), gbps=gbps)
 
@@ -72,7 +72,7 @@ def test_without_hidden_links_none_is_found(made: Made) -> None:
 
 
 def test_links_that_carry_all_of_them_do_not_show_it_but_a_known_throughput_does() -> None:
-    """Three pairs send 30 Gb/s through a trunk of 35 Gb/s; the direct link is found only if the 35 Gb/s are known."""
+    """Three pairs send 30 Gb/s, and the trunk carries 35 Gb/s."""
     made = with_rates(tree(2, 2, 4), 10.0, 30.0)
     topology = infer_made(made)
     for one, other in (("s.0", "s.0.0"), ("s.0", "s.0.1"), ("s.1", "s.1.0"), ("s.1", "s.1.1")):
@@ -88,7 +88,7 @@ def test_links_that_carry_all_of_them_do_not_show_it_but_a_known_throughput_does
 
 
 def test_hosts_that_are_their_own_switches() -> None:
-    """Hosts form a ring without switches, with all links or with one link missing, as in Bufe's figures 2.4 and 2.5."""
+    """Hosts form a ring or a line without switches, as in Bufe's figures 2.4 and 2.5."""
     graph = nx.path_graph(4)
     nx.set_edge_attributes(graph, 1.0, "us")
     made = with_rates(Made(4, graph), 10.0, 10.0)

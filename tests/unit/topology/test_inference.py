@@ -308,7 +308,7 @@ def test_few_measured_pairs_are_no_regular_network() -> None:
 
 
 def test_pairs_are_judged_only_until_there_are_too_many_links(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Hosts of one switch have similar delays, so each unmeasured pair of them could be a link."""
+    """Hosts of one switch have similar delays, so each unmeasured pair could be a link."""
     asked = []
 
     def judge(*arguments: Any) -> npt.NDArray[np.bool_]:

@@ -163,7 +163,7 @@ class TestBufe:
 
 def test_models_are_joined_by_the_external_vertex() -> None:
     outer = infer_bufe(np.array([[0, 12, 12], [12, 0, 12], [12, 12, 0.0]]), ["h1", "h2", "h3"], 0.01)
-    # Two sockets with two cores each; the link out of the node, with a delay of 5, is at the first socket.
+    # Two sockets with two cores each. The node's external link has a delay of 5, and is at the first socket.
     inner = np.array([[0, 2, 4, 4, 6], [2, 0, 4, 4, 6], [4, 4, 0, 2, 8], [4, 4, 2, 0, 8], [6, 6, 8, 8, 0.0]])
     joined = join_models(outer, infer_bufe(inner, ["c0", "c1", "c2", "c3", "far"], 0.01), "far")
     assert joined.hosts[:5] == ("h1/c0", "h1/c1", "h1/c2", "h1/c3", "h2/c0")

@@ -240,7 +240,7 @@ class TestFaultsThatWerePutIn:
         assert compared.comparison.separated == ()
 
     def test_a_slow_uplink_is_no_wrong_cable(self) -> None:
-        """Hosts behind the slow uplink have longer delays to other hosts than hosts of different pods usually have."""
+        """Delays from hosts behind the slow uplink are longer than usual delays between pods."""
         plan, made = tree(2, 2, 4), tree(2, 2, 4)
         made.graph.edges["s.0", "s.0.1"]["us"] = 6.0
         compared = compare_made(made, read_reference(write_plan(plan)))

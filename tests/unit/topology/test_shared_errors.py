@@ -80,7 +80,7 @@ def test_no_factors_are_found_in_independent_errors() -> None:
     ("effect", "seed"), [("nothing else", 3), ("a slow core", 2), ("a slow core", 3), ("5% missing", 1)]
 )
 def test_slow_cores_of_clusters_are_no_switch_and_make_none_of_fast_ones(effect: str, seed: int) -> None:
-    """Slow cores have longer delays to each other than to fast cores; nested switches cannot explain this."""
+    """Slow cores have longer delays to each other than to fast cores. Nested switches cannot explain this."""
     sample = measure("fast and slow cores", effect, seed)
     inferred = infer_sample(sample)
     assert find_splits(inferred) == sample.splits
@@ -120,7 +120,7 @@ def measure_in_steps(delays: Matrix, step: float, seed: int) -> Matrix:
 
 
 def processor_by_a_coarse_clock(seed: int) -> Sample:
-    """Return delays of 16 cores with two threads each in two complexes: about 8, 17 and 71 ns, in steps of 5.2 ns."""
+    """Return delays of 16 cores of two threads in two complexes: 8, 17 and 71 ns, in steps of 5.2 ns."""
     thread = np.arange(32)
     delays = np.where(np.equal.outer(thread // 16, thread // 16), 16.5, 71.0)
     delays[np.equal.outer(thread // 2, thread // 2)] = 7.6
@@ -150,7 +150,7 @@ def test_errors_of_a_clock_are_added_to_delays(seed: int) -> None:
 
 
 def test_a_pair_of_threads_slower_than_others_is_a_switch() -> None:
-    """The two threads of core 0 have a longer delay than those of other cores, as on a measured Xeon Gold 6242."""
+    """The delay between two threads is longer on core 0 than on other cores, as on a measured Xeon Gold 6242."""
     thread = np.arange(32)
     delays = disturb(np.where(np.equal.outer(thread % 16, thread % 16), 7.4, 48.0) * (1 - np.eye(32)), 0.02, 1)
     delays[0, 16] = delays[16, 0] = 13.8
@@ -192,7 +192,7 @@ def test_exact_delays_of_milliseconds_show_all_switches(noise: float) -> None:
 
 
 def test_exact_delays_of_milliseconds_show_a_host_alone_on_its_switch() -> None:
-    """Host 3 is alone between two hosts over a slow link and two leaf switches; levels alone do not explain it."""
+    """The switch of host 3 joins two leaf switches and, over a slow link, the switch of two hosts."""
     place = np.array([0, 0, 2, 1, 3, 3, 2, 2])
     between = np.array([[470, 2028, 2355, 2355], [0, 470, 1457, 1457], [0, 0, 470, 1130], [0, 0, 0, 470.0]])
     delays = (np.triu(between) + np.triu(between, 1).T)[np.ix_(place, place)]
@@ -326,7 +326,7 @@ def test_a_weak_answer_ends_with_status_5(tmp_path: Path, capsys: pytest.Capture
 
 @pytest.mark.parametrize("is_slow", [True, False])
 def test_the_others_of_a_slow_core_are_no_group(is_slow: bool) -> None:
-    """One core has long delays to all cores, or only to its socket's cores; delays also grow with hops on a mesh."""
+    """One core has long delays to all cores, or to all cores of its socket. Delays grow with hops on a mesh."""
     core = np.arange(32)
     place = core % 16
     hops = abs(place % 6 - place[:, None] % 6) + abs(place // 6 - place[:, None] // 6)

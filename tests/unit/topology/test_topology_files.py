@@ -53,7 +53,7 @@ def test_json_reads_back_the_same(direct: bool, rates: bool, tmp_path: Path) -> 
 
 
 def test_a_port_behind_one_without_a_cable_is_read_back(tmp_path: Path) -> None:
-    """In the list, a switch has at least as many ports as its largest port number."""
+    """A switch's number of ports in the list is at least the largest port number."""
     fabric = generate("xgft:2:2,2:1,2", 0).fabric
     kept = np.flatnonzero(fabric.link_port[:, 0] != 1)
     columns = ("link_node", "link_port", "link_gbps", "link_lanes", "link_half", "link_unequal")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The suffix selects the format of an inferred topology's files; all files share one computation of positions."""
+"""The suffix of a file selects the format of an inferred topology. Positions are computed once for all files."""
 
 from __future__ import annotations
 
@@ -67,9 +67,9 @@ def test_no_positions_are_found_for_files_without_them(tmp_path: Path, searches:
 
 
 FILES = {
-    # Four hosts on a switch; n4 is not measured, one delay is 0, and one direction takes too long.
+    # Four hosts on a switch. n4 is not measured, one delay is 0, and one is too long.
     "star.csv": ",n0,n1,n2,n3,n4\nn0,,2,2,2,\nn1,0,,2,2,\nn2,2,2,,9,\nn3,2,2,2,,\nn4,,,,,\n",
-    # Twenty hosts on a switch; the delay of n0 and n1 is twice as long as all other delays.
+    # Twenty hosts on a switch; the delay between n0 and n1 is twice all other delays.
     "slow.csv": "".join(
         [*(f",n{host}" for host in range(20)), "\n"]
         + [f"n{a}{''.join(f',{0 if a == b else 4 if a + b == 1 else 2}' for b in range(20))}\n" for a in range(20)]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Positions in space: the stress agrees with its formula, feasible lengths are reached, and unusual graphs work."""
+"""Positions in space: the stress agrees with the formula. Feasible lengths are reached. Unusual graphs work."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def test_the_stress_is_the_published_one_and_has_its_slope(
     expected = stress_by_formula(place, wanted, 0.7)
     scale = max(expected) + 1
     assert f1 == pytest.approx(expected[0], abs=1e-9 * scale)
-    # The kernel adds all close pairs, then subtracts those with an edge: rounding errors are relative to the first sum.
+    # The kernel adds all close pairs, then subtracts pairs with an edge. Rounding errors are relative to the first sum.
     assert f2 == pytest.approx(expected[1], rel=1e-6, abs=1e-6 * scale)
     # If a pair's distance is near 1, where f has a step, the gradient is not compared.
     squared = ((place[a] - place[b]) ** 2).sum(axis=1)

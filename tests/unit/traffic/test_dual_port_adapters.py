@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""If an adapter has two ports in one subnet and two LIDs for each port, both ports belong to its host."""
+"""Two ports of an adapter in one subnet, each with two LIDs, belong to the adapter's host."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ ADAPTERS = {
     ("n1 mlx5_10", 0x30): ((0x100, 3, 12),),
     ("n1 mlx5_2", 0x40): ((0x200, 3, 14),),
 }
-"""(host name, node GUID) -> for each port, its leaf, the leaf's port, and the first of the port's two LIDs."""
+"""(host name, node GUID) -> (leaf, port of the leaf, first LID) of each port."""
 
 
 def write_links(folder: Path) -> str:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Files that NCCL Inspector v4.0 to v4.4 would write, by its sources, are read as modelled traffic."""
+"""Files in the formats of NCCL Inspector v4.0 to v4.4 are read as modelled traffic."""
 
 from __future__ import annotations
 

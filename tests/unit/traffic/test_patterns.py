@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Each pattern has the pairs that its name defines, and a seed always gives the same pairs."""
+"""Each pattern has the pairs that its name defines. A seed always gives the same pairs."""
 
 from __future__ import annotations
 

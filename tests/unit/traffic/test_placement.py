@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Each rank gets its recorded port, or a port by a rule or a file; ranks without a port are counted for each reason."""
+"""Each rank gets its recorded port, or a port by a rule or a file. Ranks without a port are counted by reason."""
 
 from __future__ import annotations
 

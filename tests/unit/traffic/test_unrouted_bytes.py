@@ -46,7 +46,7 @@ def test_the_verdict_has_the_share_and_the_pairs(capsys: pytest.CaptureFixture[s
 def test_pairs_are_named_from_one_pass(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """To name the lost pairs, ibprof follows no flow again; with two rails, it names the lost pairs of both."""
+    """To name the lost pairs of one or two rails, ibprof follows no flow again."""
     calls = []
     monkeypatch.setattr("ibprof_converter.traffic.unrouted_bytes.spread", lambda *_: calls.append(1))
     shift = "pattern:shift:13:1000000"
@@ -178,7 +178,7 @@ def test_ranks_that_fit_into_one_part_are_placed_there(tmp_path: Path, capsys: p
 
 
 def test_the_rails_that_nothing_joins_are_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Two subnets, as if joined by a router, have different hosts, so that no host is on both rails."""
+    """Two subnets have different hosts, as if a router joined them. So no host is on the two rails."""
     text = re.sub("([SH]-000000000)0", r"\g<1>1", Path(ISLANDS).read_text())
     other = re.sub(r"(guid=0x|\(|\"gh|\"sw)", r"\g<1>1", text)
     (tmp_path / "other.txt").write_text(other)

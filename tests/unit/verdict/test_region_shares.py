@@ -42,7 +42,7 @@ UNEVEN = [(0, 0, 1, 1.0), (1, 0, 1, 1.0), (0, 1, 0, 8.0), (1, 1, 0, 0.0), (0, 1,
 
 
 def test_time_and_waiting_add_up_by_region() -> None:
-    """In `solve`, rank 0 is in a collective for 8 s but rank 1 is quick: all 8 s are waiting, on average 4 s a rank."""
+    """In `solve`, rank 0 waits in a collective for 8 s, rank 1 does not wait. The mean is 4 s."""
     run = make_run(UNEVEN)
     shares = share_by_region(run, estimate_waiting(run), {"solve": 0.5})
     assert [each.name for each in shares] == ["solve", "main"]

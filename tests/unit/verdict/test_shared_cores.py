@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Ranks that share cores are found by their affinity, and by their time of waiting for a core."""
+"""Ranks that share cores are found by their affinity and their waits for a core."""
 
 from __future__ import annotations
 
@@ -91,7 +91,7 @@ def test_without_the_kernels_count_the_time_without_a_core_is_the_rest_of_the_cp
 
 
 def timed_run(transfer_ns: int, late_ns: int = 0, lacked: float = 0.75) -> Profile:
-    """Return a run of 60 collectives of 4 ranks on one core, where a different rank computes longer each time."""
+    """Return a run of 60 collectives. The four ranks share a core, and compute longer in turn."""
     made = SyntheticRun(4, seed=8)
     for number in range(60):
         made.compute({number % 4: late_ns})

@@ -212,7 +212,7 @@ def test_an_adapter_below_its_own_maximum_is_slow() -> None:
     pci: dict[str, Any] = {"pci_width": 4, "pci_width_max": 16, "pci_gts": 8.0, "pci_gts_max": 16.0}
     cause = first(make_run([([make_adapter(sent=2 * EACH, **pci)], [])] * 2))
     assert cause.evidence.startswith("The PCI link of n0 mlx5_0/1 has 4 of 16 lanes at 8 of 16 GT/s: 26.8 Gb/s")
-    # If the PCIe link is as wide as the device, it may be slower than the port by design.
+    # A PCIe link with all lanes of the device may be slower than the port by design.
     whole: dict[str, Any] = {"pci_width": 4, "pci_width_max": 4, "pci_gts": 8.0, "pci_gts_max": 8.0}
     assert find(make_run([([make_adapter(sent=2 * EACH, **whole)], [])] * 2)) == []
 
@@ -283,7 +283,7 @@ def test_causes_are_named_from_the_surest_on() -> None:
 
 
 def timed_run(transfer_ms: float, hosts: HostList, **run: Any) -> Profile:
-    """Return a run of 60 collectives; their transfer takes random times from half of `transfer_ms` to `transfer_ms`."""
+    """Return a run of 60 collectives. A transfer takes a random time, from half of `transfer_ms` to `transfer_ms`."""
     made = SyntheticRun(RANKS, seed=8)
     for _ in range(60):
         made.collective("Allreduce", 8, int(transfer_ms * MS))

@@ -174,7 +174,7 @@ def test_without_a_fabric_the_link_of_a_host_may_take_the_time() -> None:
 
 
 def test_small_messages_that_take_a_little_longer_than_latency_explains() -> None:
-    """On a busy host, a message takes 120 us, including 20 us of waiting for a core, and some time for copying."""
+    """A message takes 120 us. The host is busy: 20 us are for waiting for a core, some for copying."""
     small = [Count(0, 1, 32 * 10**5, 10**5), Count(1, 0, 32 * 10**5, 10**5)]
     run = make_run([(1, 12), (1, 12)], small, run_s=12.1)
     for links in (None, link(0.05)):
@@ -203,7 +203,7 @@ def test_bytes_within_a_host_need_no_times() -> None:
 
 
 def test_messages_within_a_host_that_are_not_seen() -> None:
-    """If messages within hosts are not seen, the verdict is `ON_HOST` for one host, and `UNKNOWN` for two hosts."""
+    """For one host, the verdict is `ON_HOST`. For two hosts, it is `UNKNOWN`."""
     for hosts, seen, kind in (
         ((0,), False, VerdictKind.ON_HOST),
         ((0,), True, VerdictKind.WAITING),
@@ -253,7 +253,7 @@ def test_what_calls_asked_for_takes_the_place_of_messages_not_seen(
 
 
 def test_bytes_between_hosts_do_not_pass_memory_alone() -> None:
-    """A link of 100 Gb/s explains 1.28 s of 3.5 s, so ranks wait; a path through memory (2 s) must not be assumed."""
+    """A link of 100 Gb/s explains 1.28 s of 3.5 s, so ranks wait. A path through memory would take 2 s."""
     run = make_run([(1, 3.5), (1, 3.5)], BULK)
     assert judge_run(run, link(0.08)).kind is VerdictKind.WAITING
     assert judge_run(run, link(0.12)).kind is VerdictKind.UNKNOWN

@@ -28,7 +28,7 @@ def test_large_messages_have_the_rate_of_their_calls() -> None:
     run = SyntheticRun(4, seed=1)
     for _ in range(50):
         run.exchange(1_000_000, 4 * MS)
-    # Each call receives 1 MB from both neighbours, 2 to 4 ms after the last rank has started.
+    # Each call receives 1 MB from each neighbour, 2 to 4 ms after the start of the last rank.
     pairs = measure(run, [0, 1, 2, 3])
     assert {(pair.source, pair.destination) for pair in pairs} == {
         (f"n{a:02}", f"n{b:02}") for a in range(4) for b in range(4) if abs(a - b) in (1, 3)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""In synthetic runs, ibprof finds the known waits: exactly with exact clocks, otherwise within its stated error."""
+"""In synthetic runs, ibprof finds the known waits: exactly with exact clocks, otherwise within the stated error."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ def test_all_calls_on_one_clock_have_exactly_their_waits(name: str) -> None:
 
 
 def test_ranks_whose_messages_mostly_take_milliseconds_share_one_clock() -> None:
-    """On a machine with more ranks than cores, a synchronous send ends long after its receive began."""
+    """If ranks share a core, a synchronous send ends long after the start of the receive."""
     run = SyntheticRun(4, seed=6)
     for _ in range(100):
         run.compute({3: 5 * MS})
@@ -139,7 +139,7 @@ def test_the_error_covers_the_truth_where_calls_have_some_of_their_messages() ->
 
 
 def with_a_long_delay(seed: int, late: int = 1234, rounds: int = 4000) -> SyntheticRun:
-    """Return a run of short collectives, where a rank comes 400 ms late to one collective."""
+    """Return a run of short collectives. Rank 2 is 400 ms late in the collective `late`."""
     run = SyntheticRun(4, seed=seed)
     for number in range(rounds):
         run.compute({2: 400 * MS} if number == late else {number % 4: 20_000})
@@ -156,7 +156,7 @@ def test_a_rare_long_call_is_split_though_the_hash_does_not_choose_it(seed: int)
     assert abs(total.wait_s - truth) < 0.01 * whole
     assert total.unsplit_s < 0.01 * whole
     assert abs(total.wait_s - truth) <= 2 * total.error_s + total.unsplit_s
-    # If the longest collectives are not sampled, most of the delay is in no sample, so its time is not split.
+    # Without samples of the longest collectives, most of the delay is not split.
     assert 0.3 * whole < without.unsplit_s
     assert abs(without.wait_s - truth) <= 2 * without.error_s + without.unsplit_s
 
@@ -172,7 +172,7 @@ def test_rare_late_messages_are_split_though_the_hash_does_not_choose_them(seed:
     without, total = measure(traces, level=6).total(), measure(traces, level=6, longest=64).total()
     assert abs(total.wait_s - truth) < 0.02 * whole
     assert total.unsplit_s < 0.02 * whole
-    # If the longest messages are not sampled, most delays are in no sample, so their time is not split.
+    # Without samples of the longest messages, most delays are not split.
     assert without.unsplit_s > 0.3 * whole
 
 
@@ -186,7 +186,7 @@ def test_messages_that_are_long_at_one_end_alone_are_no_sample() -> None:
 
 
 def test_a_sampled_rare_call_does_not_stand_for_others() -> None:
-    """In each of four runs, another of four successive calls is long; one of these four calls is sampled."""
+    """Of four successive calls, one is sampled, and one is long: a different call in each of four runs."""
     for late in range(232, 236):
         traces = with_a_long_delay(0, late, rounds=1000).traces()
         total = measure(traces, level=2).total()
@@ -201,7 +201,7 @@ def test_a_call_that_is_long_for_some_members_alone_is_not_taken_for_a_sample() 
     short = rows.is_long & ~((rows.rank == 2) & (rows.number == rows.number[stay.argmax()]))
     found = measure_waiting(replace(profile, collective_samples=replace(rows, is_long=short)))
     assert found is not None
-    # The hash did not select the delayed call, so this sample represents only its own call.
+    # The hash did not select the delayed call, so the sample represents no other call.
     assert stay.max() not in found.calls.stay_ns
     assert not found.calls.is_long.any()
 
@@ -252,7 +252,7 @@ def test_a_call_that_waits_for_a_notifier_needs_no_message() -> None:
     assert found is not None
     assert found.messages == 0
     assert found.total().wait_s == pytest.approx(true_wait(traces), rel=1e-9)
-    # The time of a waiting receiver is not split if its sender's message was not sampled.
+    # The time of a waiting receiver is not split if the sender did not sample the message.
     alone = take_rows(replace(rows, side=side), (side == Side.WAITER) | (rows.number % 2 == 0))
     missing = measure_waiting(replace(profile, message_samples=alone, ranks=profile.ranks[1:]))
     assert missing is not None
@@ -288,7 +288,7 @@ def test_neighbours_wait_for_the_last_of_their_sources_alone() -> None:
 
 @pytest.mark.parametrize(("name", "waiting"), [("Bcast", {0, 2, 3}), ("Reduce", {1})])
 def test_a_rooted_collective_waits_for_those_it_needs(name: str, waiting: set[int]) -> None:
-    """In every other round, the root of a Bcast, or a sender of a Reduce, is late, and other ranks wait for it."""
+    """In every second round, the root of a Bcast or a sender of a Reduce is late. Other ranks wait for this rank."""
     run = SyntheticRun(4, seed=6)
     for number in range(100):
         is_root = number % 2 == 0

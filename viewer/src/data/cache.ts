@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Caches for values that take long to compute.
 
-/** Return a function that computes its value at the first call, and returns this value at all calls. */
+/** Return a function that computes its value at the first call, and keeps this value. */
 export function lazy<T>(compute: () => T): () => T {
   let kept: { value: T } | undefined;
   return () => {
@@ -10,7 +10,7 @@ export function lazy<T>(compute: () => T): () => T {
   };
 }
 
-/** Return a function that computes its value only if the argument differs from the last call's argument. */
+/** Return a function that computes anew only if the argument differs from the last call's. */
 export function keepLast<K, T>(compute: (argument: K) => T): (argument: K) => T {
   let kept: { argument: string; value: T } | undefined;
   return (argument) => {

@@ -34,7 +34,7 @@ export class LoadTable {
   readonly timeline: Timeline | null;
   readonly by: FlowKeys;
   private readonly router: Router | null;
-  /** Loads of all traffic, which the folded picture needs in addition to those of a selection. */
+  /** Loads of all traffic, for the folded picture. */
   private readonly whole = lazy(() => this.sumOfEnds({}));
   private index: FlowIndex | null = null;
   private readonly ranked = lazy(() => this.model.flows?.sourceRank.some((rank) => rank >= 0) ?? false);

@@ -5,7 +5,7 @@ import { formatByteChange, formatBytes, formatPercent, formatPoints, formatSecon
 import { Amounts } from "./amounts";
 import type { Model } from "./model";
 
-/** Shares and seconds are stored as integers in units of 10^-12, so that their sums are exact. */
+/** Shares and seconds are stored as integers in units of 10^-12, so that sums are exact. */
 const WHOLE = 1e12;
 
 export interface Measure {
@@ -57,7 +57,7 @@ export function timesPerByte({ linkGbps }: Model): Float64Array {
   return Float64Array.from(linkGbps, (gbps) => 8e-9 / (gbps > 0 ? gbps : fastest || 1));
 }
 
-/** Return a conversion that multiplies each amount by its factor, and caches results for pictures and lists. */
+/** Return a conversion that multiplies each amount by its factor, and caches results. */
 function scaleBy(factorsOf: (run: Model) => (index: number) => number): Measure["convert"] {
   const cache = new WeakMap<Amounts, Amounts>();
   return (bytes, run) => {

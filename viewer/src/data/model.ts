@@ -61,7 +61,7 @@ export interface FileHeader {
   attributes: { name: string; of: "rank" | "node"; classes: string[] }[];
   grid: string | null;
   runs: RunHeader[];
-  /** Sentences on the change from one run to another; missing if the file has one run. */
+  /** Sentences on the change from one run to another; missing for a single run. */
   changes?: { from: number; to: number; text: string }[];
   /** A description of the network; only if the file has no traffic. */
   about?: string;

@@ -27,7 +27,7 @@ export function findPairRoutes(
 }
 
 /**
- * Return for each rail the two addresses of a flow between two hosts; without such a flow, any address of each host.
+ * Return the addresses of two hosts on each rail: by a flow between the hosts, if any.
  */
 function findHostAddresses(
   { nodeHost, nodeRail, header }: Model,

@@ -44,7 +44,7 @@ export function numberPairs(source: ArrayLike<number>, destination: ArrayLike<nu
   return { count, source: sources, destination: destinations, of, compare };
 }
 
-/** Return the number of a pair; if the pair is new, it gets the number `next`. */
+/** Return the number of a pair. A new pair gets the number `next`. */
 type PairLookup = (one: number, other: number, next: number) => number;
 
 function directLookup(endpoints: number): PairLookup {

@@ -17,7 +17,7 @@ export class Timeline {
   private readonly groups: number;
   private readonly ranks: number;
 
-  /** `jobOf` is the job of each rank; if intervals have jobs instead of ranks, it maps each job to itself. */
+  /** `jobOf` is the job of each rank. For intervals of jobs, it maps each job to itself. */
   constructor(
     readonly intervals: Intervals,
     readonly jobOf: NumberArray,
@@ -82,7 +82,7 @@ export class Timeline {
     return parts.map((part) => Math.min(1, part / (width * ranks.size || 1)));
   }
 
-  /** Return the share (0 to 1) of each flow that was sent within a time range, from the intervals of its pair. */
+  /** Return the share (0 to 1) of each flow that was sent in a time range, from the pair's intervals. */
   parts(flows: Flows, from: number, to: number): Float64Array {
     const within = new Float64Array(this.ranks * this.groups);
     const total = new Float64Array(this.ranks * this.groups);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A matrix of pairs on a canvas: a cell for each pair, or for several pairs if the screen has too few pixels.
+// A matrix of pairs on a canvas. If the screen has too few pixels, a cell stands for several pairs.
 
 import type { Pairs } from "../data/pairs";
 import { LoadScale } from "../pictures/colour_scale";

@@ -142,7 +142,7 @@ export class TimePanel implements Panel {
     return range ? range.map((part) => part * this.timeline.seconds) : undefined;
   }
 
-  /** Select a time range, the ranks of rows, or both; a click on the selected row clears it. */
+  /** Select a time range, the ranks of rows, or both. A click on the selected row clears the selection. */
   private choose(time: [number, number] | null, rows: [number, number] | null): void {
     if (!rows) {
       this.page.choose({ time: this.timeOf(time) });

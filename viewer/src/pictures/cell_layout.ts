@@ -16,7 +16,7 @@ const FEWEST_COLUMNS = 24;
 
 export interface CellBlock {
   name: string;
-  /** A short name, which is written next to the block if there is no space above it. */
+  /** A short name, written next to the block if the space above is too small. */
   short: string;
   top: number;
   /** Number of cells in a row. */
@@ -104,8 +104,8 @@ function groupEnds(model: Model): CellGroup[] {
 }
 
 /**
- * Return the link directions of each column. A column has the links between a leaf switch and hosts, between a
- * lower switch and higher switches, or, within a level, the links on which a node transmits.
+ * Return the link directions of each column. A column has the links of a leaf switch to hosts, or of a switch to
+ * higher switches. Within a level, a column has the links on which a node transmits.
  */
 function sortIntoColumns(model: Model, { low, direction, ends }: CellGroup): number[][] {
   const { endNode, endPort, nodeLevel, nodeX } = model;

@@ -29,7 +29,7 @@ export interface Encoding {
   steps: Uint8Array;
   ramp: string[];
   scale: ColourScale;
-  /** Emphasis of each link direction, from 0 to `STEPS` - 1: by time at line rate / longest time, or by its value. */
+  /** Emphasis of each link direction, 0 to `STEPS` - 1: by time at line rate / longest time, or by `value`. */
   emphasis: Uint8Array;
   /** The property by which links are coloured; null if they are coloured by `amounts`. */
   value: LinkValue | null;
@@ -37,7 +37,7 @@ export interface Encoding {
   ranking: Ranking;
   /** The first groups of link directions with about equal load. Lists name the groups, and pictures number them. */
   groups: AlikeLinks[];
-  /** Link directions of those routes of the selected pair that carry no traffic, such as on another rail. */
+  /** Link directions on routes of the selected pair without traffic, such as on another rail. */
   unusedRoutes: number[];
 }
 
@@ -214,7 +214,7 @@ function rangeOfAmounts(all: Amounts[], steps: Uint8Array): [number, number] {
   return [most ? least : 0, most];
 }
 
-/** Return each amount's time at line rate, scaled so that the longest of `amounts` and `others` is `STEPS` - 1. */
+/** Return each amount's time at line rate; the longest time of `amounts` and `others` becomes `STEPS` - 1. */
 function emphasiseTimes(
   model: Model,
   measure: Measure,

@@ -46,8 +46,8 @@ export interface Folding {
 }
 
 /**
- * Return the folding of the picture; null without levels. If no rail is idle, it is also null for a picture that has few
- * columns (`FEW_COLUMNS`) or stays nearly as wide (`MOST_KEPT`).
+ * Return the folding of the picture; null without levels. If no rail is idle, it is also null for few columns
+ * (`FEW_COLUMNS`), or if folding makes the picture only a little narrower (`MOST_KEPT`).
  */
 export function foldIdle(model: Model, used: Uint8Array, open: readonly number[]): Folding | null {
   if (!model.header.rails.every((rail) => rail.has_levels)) return null;
@@ -253,7 +253,7 @@ function findStretches({ host, block }: BlockTree, { left, right }: Columns): Ma
   });
 }
 
-/** Place the items of a row (each has one or several nodes) evenly over the range of their block, in their order. */
+/** Spread the items of a row evenly over the range of their block; an item has one or several nodes. */
 function spreadRow(
   model: Model,
   row: Map<number, number[][]>,

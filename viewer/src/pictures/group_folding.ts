@@ -17,7 +17,7 @@ const WIDEST_TURN = 1.1;
 interface Ring {
   /** The switches of each group; groups and switches are in their order around the ring. */
   groups: number[][];
-  /** Width / height of a unit of the ring, which depends on the number of hosts next to each other. */
+  /** Width / height of a unit of the ring. */
   stretch: number;
 }
 
@@ -92,7 +92,7 @@ function groupOf({ nodeGroup }: Model, node: number): number {
   return nodeGroup?.[node] ?? -1;
 }
 
-/** Return the switch of each node: the node if it is a switch, else its switch, or -1 for an unconnected node. */
+/** Return the switch of each node: a switch itself, a host's switch, or -1 for an unconnected node. */
 function findSwitches(model: Model): Int32Array {
   const owner = Int32Array.from({ length: model.nodes }, (_, node) => (groupOf(model, node) >= 0 ? node : -1));
   for (let end = 0; end < 2 * model.links; end++) {

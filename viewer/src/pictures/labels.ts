@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Placement of names on a picture, so that they cover neither each other nor nodes.
+// Placement of names on a picture. Names do not overlap and do not cover nodes.
 
 import { LETTER } from "./drawing";
 import type { DrawingContext } from "./drawing_context";
@@ -40,7 +40,7 @@ export class Labels {
     return Math.abs(inside - x) <= half ? inside : x;
   }
 
-  /** Occupy the area of a name, given by its centre; return false if the area is occupied or outside the picture. */
+  /** Occupy the area of a name around a point. Return false if the area is occupied or outside the picture. */
   reserve(text: string, x: number, y: number): boolean {
     const half = halfWidth(text);
     const box: Area = [x - half, y - HALF_HEIGHT, x + half, y + HALF_HEIGHT];

@@ -80,7 +80,7 @@ export function layOutNodes(model: Model, folding: Folding | null = null): LineL
   return { ...layout, stubs, stubOf, drawn: thinOut(model, folding) };
 }
 
-/** Return 1 for each link that is drawn. Of the links between two stubs, or a stub and a node, at most one is drawn. */
+/** Return 1 for each link that is drawn. Between two stubs, or a stub and a node, at most one link is drawn. */
 function thinOut({ links, endNode, nodeLevel }: Model, { stubOf, stubs }: Folding): Uint8Array {
   const drawn = new Uint8Array(links);
   const seen = new Set<string>();
@@ -114,8 +114,8 @@ function countLevels(model: Model): number[] {
 }
 
 /**
- * Return a function that returns a link's position (-1 to 1) among its parallel links, and the number of gaps between
- * these links.
+ * Return a function from a link to the link's position (-1 to 1) among its parallel links, and the number of gaps
+ * between these links.
  */
 function spreadBundles(model: Model): (link: number) => [number, number] {
   const bundles = new Map<number, number[]>();

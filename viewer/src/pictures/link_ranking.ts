@@ -11,7 +11,7 @@ export const RANKED = 200;
 /** The number of groups that are named and numbered. */
 export const MARKED = 3;
 
-/** A link direction belongs to a group if its time is at least this fraction of the group's longest time. */
+/** Times of the link directions in a group are at least this fraction of the group's longest time. */
 const ALIKE = 0.99;
 
 /** Link directions between the same two levels that need about the same time. */

@@ -2,7 +2,7 @@
 // Colours of the two themes. Ramps change evenly in lightness and are distinct for colour-blind readers. The dark
 // theme's ramp is reversed.
 
-/** The ramp begins near the background's lightness and ends far from it, so that small loads are inconspicuous. */
+/** The ramp begins near the background's lightness, so that small loads are inconspicuous. */
 const LIGHT = ["#eed9a6", "#f0a55c", "#d9525c", "#8a2a7c", "#220845"];
 const DARK = ["#3f3869", "#80429a", "#d05681", "#f99a5a", "#fff3c4"];
 

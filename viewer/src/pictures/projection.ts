@@ -8,7 +8,7 @@ const EYE = 4;
 /** Size of the picture / size of the ball. It is above 1, since near points are enlarged. */
 const ENLARGEMENT = 1.06;
 
-/** The projected nodes and middles of links, and their nearness, from -1 (far) to 1 (near). */
+/** The projected nodes and middles of links. `near` is from -1 (far) to 1 (near). */
 export class Projection {
   readonly x: Float64Array;
   readonly y: Float64Array;

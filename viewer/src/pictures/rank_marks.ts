@@ -12,7 +12,7 @@ import type { ViewTransform } from "./view_transform";
 const RADIUS = 8;
 export const MARK_SIZE = RADIUS + 1.5;
 const SIDES = 24;
-/** Possible positions of a number on its link direction, from 0 (the node) to 1; the first free one is used. */
+/** Positions of a number on its link direction, from 0 (the node) to 1, tried in this order. */
 const PLACES = [0.5, 0.75, 0.3, 0.9, 0.15];
 
 /** Distance between numbers that are next to their link directions. */

@@ -24,8 +24,8 @@ export function normalise(turn: number[]): Quaternion {
 }
 
 /**
- * Return the rotation of a drag from one point of a ball to another. x and y are from -1 to 1, y downwards. Points
- * outside the ball are moved to its rim, where a drag rotates about the line of sight.
+ * Return the rotation of a drag between two points of a ball. x and y are from -1 to 1, y downwards. Points outside
+ * the ball are moved to the rim. A drag along the rim rotates about the line of sight.
  *
  * Source: K. Shoemake, "ARCBALL: a user interface for specifying three-dimensional orientation using a mouse" (1992).
  */

@@ -18,13 +18,13 @@ import type { ViewTransform } from "./view_transform";
 
 /** Number of depth slices; nodes and links of one slice are drawn together. */
 const SLICES = 8;
-/** Largest number of links that are drawn during a drag; all links are drawn when it ends. */
+/** Largest number of links that are drawn during a drag. All links are drawn after the drag. */
 const MOST_WHILE_DRAGGED = 12000;
 const ARROW = 7;
 const MOST_ARROWS = 4000;
 const MOST_NAMES = 120;
 const SIDES = 8;
-/** Half the side of the square around a node that names leave free; distance of a name from its node. */
+/** Half the side of a square around a node, which no name covers. */
 const NODE = 7;
 const ASIDE = 16;
 
@@ -77,7 +77,7 @@ export class SpaceDrawing implements Drawing {
     return this.halfLinks.extentOf(end);
   }
 
-  /** Return the front node at a point, else the nearest half link, if possible a coloured one. */
+  /** Return the front node at a point, else the nearest half link; coloured half links come first. */
   find(encoding: Encoding, x: number, y: number, reach: number): Hit {
     const { model, projection } = this;
     let found: number | undefined;

@@ -48,7 +48,7 @@ export function zoomAbout(
   return { scale, x: x - (x - view.x) * applied, y: y - (y - view.y) * applied };
 }
 
-/** Return the centre of the view and its zoom, for the page's URL; undefined for the fitted picture. */
+/** Return the view's centre and zoom for the page's URL; undefined for the fitted picture. */
 export function locateView(view: ViewTransform, fitted: ViewTransform, canvas: PictureSize): number[] | undefined {
   const samePlace = Math.abs(view.x - fitted.x) < 0.5 && Math.abs(view.y - fitted.y) < 0.5;
   if (samePlace && Math.abs(view.scale / fitted.scale - 1) < 1e-3) return undefined;

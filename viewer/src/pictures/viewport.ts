@@ -29,7 +29,7 @@ export class Viewport {
   private highlighted: number | null = null;
   private timer = 0;
   private frame = 0;
-  /** True if the next frame needs a new picture; false if it only moves the last picture. */
+  /** True if the next frame needs a new picture; false if it moves the last picture. */
   private rotating = false;
 
   constructor(
@@ -85,7 +85,7 @@ export class Viewport {
     this.showMoved();
   }
 
-  /** Pan the picture by CSS pixels; but if it is in space and `pans` is false, rotate it. */
+  /** Pan the picture by CSS pixels. A picture in space is rotated instead, unless `pans`. */
   steer(x: number, y: number, pans: boolean): void {
     const { width, height } = this.size();
     if (pans || !this.drawing?.roll) this.pan(x, y);

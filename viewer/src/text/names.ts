@@ -105,7 +105,7 @@ export class Names {
     return Number.isNaN(gbps) ? "speed unknown" : `${formatSeconds((amount * 8) / (gbps * 1e9))} at line rate`;
   }
 
-  /** Describe the largest senders on a link direction: a pair, region, operation, site and job, each with its share. */
+  /** Describe the pair, region, operation, site and job with the largest share of a link direction. */
   describeSenders(selection: Selection, end: number): string {
     const { table } = this;
     if (!table.hasFlows) return "senders not recorded in this file";
@@ -139,7 +139,7 @@ export function railPrefix(model: Model, rail: number): string {
   return model.header.rails.length > 1 ? `rail ${rail}: ` : "";
 }
 
-/** Return the letter of a rail in rows of pictures; empty if there is only one rail. */
+/** Return the letter of a rail in rows of pictures; empty for a single rail. */
 export function railLetter(model: Model, rail: number): string {
   return model.header.rails.length > 1 ? String.fromCharCode(97 + (rail % 26)) : "";
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The menus of measures, and for a file with several runs, of the two runs and of the way to compare them.
+// The menu of measures, and for a file with several runs, the menus that select two runs and their comparison.
 
 import { type Measure, TIMES } from "../data/measure";
 import type { Page } from "../page";

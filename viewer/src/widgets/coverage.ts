@@ -12,7 +12,7 @@ export function showTitle({ model }: Run): void {
   document.title = `${title} - ibprof`;
 }
 
-/** Show the totals and the coverage of a run, and of the run with which it is compared. */
+/** Show the totals and the coverage of a run and of the compared run. */
 export function showCoverage(run: Run, compared: ComparedRun | null): void {
   const runs = compared ? [run, compared.run] : [run];
   const several = runs.length > 1;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A slider for a range: users drag across it or move its two handles, also by keys.
+// A slider for a range. Users drag across the slider, or move its two handles, also by keys.
 
 import { element, onResize } from "./dom";
 

@@ -11,7 +11,7 @@ import { button, byId, element, replaceChildren } from "./dom";
 export class TopLinks {
   constructor(private readonly page: Page) {}
 
-  /** Show the links of the first picture, and those of the second if there is one. */
+  /** Show the links of the first picture, and of the second picture, if shown. */
   show(encoding: Encoding, second: Encoding | undefined): void {
     this.list(encoding, "top-links");
     byId("top-links-other").hidden = !second;

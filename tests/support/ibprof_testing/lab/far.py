@@ -19,7 +19,7 @@ class FarForm:
 
     Attributes:
         blanks: text between the ports of a group.
-        cut: index of a group's first port in sub-group 1; None if all ports of a group are in sub-group 0.
+        cut: index of a group's first port in sub-group 1; None to put all ports into sub-group 0.
         private: number of private tables after table 0. Private tables contain other ports than table 0.
         states: routing states, assigned in turn to the LIDs with several ports.
         line_end: end of each line.

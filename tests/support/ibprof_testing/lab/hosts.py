@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A cluster on one machine: hosts and switches are network namespaces, and ranks are processes in them.
+"""A cluster on one machine: hosts and switches are network namespaces; ranks are processes in these namespaces.
 
 Each host has its own name, address and temporary folder. All hosts share the file system, as nodes of a cluster do. A
 switch is a bridge. A cable is a pair of virtual devices; `cables.c` delays the packets of a long cable. `tc tbf` limits
@@ -133,13 +133,13 @@ class Hosts:
         cwd: Path,
         is_all: Callable[[str], bool],
     ) -> subprocess.CompletedProcess[str]:
-        """Run a command of Open MPI 5 on a host; repeat it after a failure of mpirun that also occurs without ibprof.
+        """Run a command of Open MPI 5 on a host; repeat it after a failure of mpirun that ibprof does not cause.
 
-        mpirun of Open MPI 5.0.11 sometimes prints all lines and does not end, on a machine with more work than cores.
-        Then it is killed. If a line is missing, the test fails at once. mpirun and its daemons also damage their own
-        memory when ranks spawn ranks on other hosts: valgrind names it in each run, also without ibprof. mpirun crashed
-        in 19 of 400 runs without ibprof, and once in three starts in succession. If a rank crashes instead,
-        mpirun names it, and the command is not repeated.
+        On a busy machine, mpirun of Open MPI 5.0.11 sometimes prints all lines and does not end. Then it is killed. If
+        a line is missing, the test fails at once. mpirun and its daemons also damage their own memory when ranks spawn
+        ranks on other hosts: valgrind reports it in each run, also without ibprof. mpirun crashed in 19 of 400 runs
+        without ibprof, and once in three successive starts. If a rank crashes, mpirun names this rank, and the command
+        is not repeated.
         """
         for _ in range(_MPIRUN_STARTS - 1):
             try:

@@ -31,7 +31,7 @@ def label_as_number(port: int) -> str:
 
 
 def label_as_cage(port: int) -> str:
-    """Return the label of a port on the case of an NDR switch, ASIC/cage/port: port 64 is the first port of cage 1."""
+    """Return the label ASIC/cage/port of a port of an NDR switch. Port 64 is the first port of cage 1."""
     return f"1/{(64 - port) // 2 + 1}/{(64 - port) % 2 + 1}"
 
 

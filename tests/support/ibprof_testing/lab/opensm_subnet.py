@@ -97,7 +97,7 @@ def simulate(net: str, first_host: str, folder: Path, how: str, console: int | N
         "OSM_CACHE_DIR": f"{folder}/",
     }
     simulated = environment | {"LD_PRELOAD": find_simulator()}
-    # -D 0x43 adds the dumps of links and tables; -d 2 flushes the log, so that `start` sees its lines at once.
+    # -D 0x43 adds the dumps of links and tables; -d 2 flushes the log at once, for `start`.
     manage = f"opensm -f osm.log -e -s 0 -D 0x43 -d 2 -n 32 -t 2000 {how} --dump_files_dir ."
     sim = f"ibsim -s {'-n ' if console is None else ''}-N 2000 -S 500 -P 20000 fabric.net"
     with (

@@ -29,7 +29,7 @@ NICE = "-10"
 """Priority of jobs: high, because delays by other processes would look like an effect of the network."""
 
 MESSAGE_HEADER = 40
-"""Bytes that Open MPI adds to a message: 8 in its TCP transport, the rest in its matching layer."""
+"""Bytes that Open MPI adds to a message: 8 by the TCP transport, the rest by the matching layer."""
 
 
 CONNECTION = 750

@@ -66,7 +66,7 @@ class Cluster:
     def run(
         self, command: Sequence[str | Path], environment: Mapping[str, str], cwd: Path, timeout: float = 120
     ) -> CompletedProcess[str]:
-        """Run a command, such as srun, as a user who is logged in to the cluster."""
+        """Run a command of the cluster, such as srun."""
         slurm = {"SLURM_CONF": self.variables["SLURM_CONF"]}
         return processes.run(command, env={**environment, **slurm}, cwd=cwd, timeout=timeout)
 
@@ -96,7 +96,7 @@ def up(nodes: int, folder: Path, settings: Sequence[str] = (), *, with_accounts:
         port, *ports = [each.getsockname()[1] for each in sockets]
         _configure(cluster, ports, [*settings, *(_configure_accounts(folder, port) if with_accounts else ())])
     (folder / "start").write_text(_start_script(cluster, with_accounts))
-    # When the first process of a PID namespace ends, all other processes in it end, even in other sessions.
+    # When the first process of a PID namespace ends, all processes of the namespace end, even in other sessions.
     line = ["unshare", "--pid", "--fork", "--kill-child", "--mount-proc", "sh", str(folder / "start")]
     environment = {name: value for name, value in os.environ.items() if not name.startswith("SLURM")}
     with processes.start(line, env=environment | cluster.variables, cwd=folder):

@@ -3,9 +3,8 @@
 
 python -m ibprof_testing.lab.synthetic_recording FOLDER --ranks 10000 --destinations 500 --regions 3
 
-Each rank sends to the ranks after it. In each region, half of a rank's destinations get bytes by MPI_Alltoallv, the
-other half by MPI_Isend; sizes are random. Files have the layout that the library writes: sizes of segments double up to
-a limit.
+Each rank sends random amounts to the ranks after it. In each region, half of a rank's destinations get bytes by
+MPI_Alltoallv, the other half by MPI_Isend. As in the library's files, sizes of segments double up to a limit.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The conformance matrix: checks of each MPI, for each language and kind of call.
 
-Each cell of the matrix is one run of a program with known traffic. The expected traffic comes from the program's own
-records, or from the definition of the algorithm that the MPI is set to use. docs/conformance.md shows the matrix.
+Each cell of the matrix is one run of a program with known traffic. This traffic comes from the program's own records,
+or from the definition of the MPI's algorithm. docs/conformance.md shows the matrix.
 """
 
 from __future__ import annotations
@@ -28,10 +28,10 @@ class Target:
 
     Attributes:
         name: name of the MPI in `mpis`.
-        layer: name of the layer that carries messages, as docs/conformance.md prints it.
-        source: ibprof's source that counts these messages, as a profile names it.
+        layer: the layer that carries messages, by its name in docs/conformance.md.
+        source: the source that counts these messages, by its name in a profile.
         variables: the ranks' environment variables that choose the layer.
-        quick: true if the short form of the tests includes it.
+        quick: true if the target is in the short form of the tests.
     """
 
     name: str
@@ -140,7 +140,7 @@ def _agreed(target: Target) -> dict[str, Matrix]:
 
 
 def _threads(target: Target) -> dict[str, Matrix]:
-    """Return the traffic of programs/threads.c: two threads call Ssend and two call Send; one also calls Bcast."""
+    """Return the traffic of programs/threads.c: two threads call Ssend, two call Send, and one calls Bcast."""
 
     def ring(*sizes: int) -> Matrix:
         return add_up((*pair, 60 * size, 60) for pair in patterns.ring(RANKS) for size in sizes)
@@ -149,7 +149,7 @@ def _threads(target: Target) -> dict[str, Matrix]:
 
 
 def _neighbours(target: Target) -> dict[str, Matrix]:
-    """Return the traffic of programs/neighbours.c: a ring, and messages from rank 0 to all others, in four sizes."""
+    """Return the traffic of programs/neighbours.c: four messages along a ring, and from rank 0 to all ranks."""
     edges = [*patterns.ring(RANKS), *((0, rank) for rank in range(2, RANKS))]
     sent = add_up((*edge, 8 + 1024 * (1 + 16 + 200), 4) for edge in edges)
     return {f"NEIGHBOR_{call}": sent for call in ("ALLGATHER", "ALLGATHERV", "ALLTOALL", "ALLTOALLV", "ALLTOALLW")}

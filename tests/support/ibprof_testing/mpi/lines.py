@@ -15,7 +15,7 @@ STATED = re.compile(r"(?:/\*|!|#|//) ([A-Z]+) (\d+)(?: \*/)?$")
 
 
 def stated_lines(program: Path) -> dict[tuple[str, int], int]:
-    """Return the bytes of each (operation, line), from comments such as `# SEND 100` at the ends of lines."""
+    """Return (operation, line) -> bytes, from comments such as `# SEND 100` at the ends of lines."""
     lines = enumerate(program.read_text().splitlines(), 1)
     stated = ((number, STATED.search(line)) for number, line in lines)
     return {(found[1], number): int(found[2]) for number, found in stated if found}

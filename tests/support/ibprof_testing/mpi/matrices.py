@@ -32,7 +32,7 @@ def recorded(
     kinds: Iterable[Kind] = (Kind.USER,),
     directions: Iterable[Direction] = (Direction.SENT, Direction.FETCHED),
 ) -> Matrix:
-    """Return the matrix of a profile, for one or all operations, and for one or all regions."""
+    """Return the matrix of a profile; None selects all operations or all regions."""
     counters = profile.counters
     mask = np.isin(counters.kind, list(kinds)) & np.isin(counters.direction, list(directions))
     for names, column, wanted in (

@@ -34,7 +34,7 @@ def run_monitored(
 
     Args:
         folder: a new folder for the monitoring's files.
-        recording: folder for ibprof's recording of the same run, for programs whose traffic differs between runs.
+        recording: folder for ibprof's recording of the same run; None for no recording.
         mca: additional MCA parameters.
     """
     folder.mkdir()

@@ -55,7 +55,7 @@ LAUNCH_ANYHOW = {
     "OMPI_MCA_pml": "ob1",
     "OMPI_MCA_btl": "^openib,ofi,uct",
     "OMPI_MCA_osc": "^ucx",
-    # Waiting ranks of MPICH sleep, so that others can use the core: runs take a quarter of the processor time.
+    # Waiting ranks of MPICH sleep, so other ranks can use the core. Runs take a quarter of the processor time.
     "MPIR_CVAR_ENABLE_HEAVY_YIELD": "1",
     "MPIR_CVAR_POLLS_BEFORE_YIELD": "1",
     "PRTE_ALLOW_RUN_AS_ROOT": "1",
@@ -124,7 +124,7 @@ def _describe(ompi_info: Path) -> str:
 
 
 def find_mpi(name: str) -> Mpi:
-    """Find an Open MPI: the system's, or one from PyPI that `make test` put into a virtual environment.
+    """Find an Open MPI: the system's, or a PyPI package in a virtual environment of `make test`.
 
     Raises:
         MissingError: the MPI is not installed.
@@ -217,7 +217,7 @@ def run_mpi(
         mca: Open MPI's MCA parameters.
         env: environment variables of the ranks.
         check: true if the command must end with status 0.
-        whole: true if the recording, if readable, must have all bytes that the arguments of calls require.
+        whole: true if a readable recording must have all bytes that the calls requested.
     """
     of_ranks = dict(env or {})
     if recording:

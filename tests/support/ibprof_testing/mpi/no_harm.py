@@ -71,7 +71,7 @@ def launch(
     """
     settings = ["env", *(f"{name}={value}" for name, value in variables.items())]
     line = [*around, mpi.program("mpirun"), "-n", str(ranks), *within, *settings, *command]
-    # Simultaneous launchers of Open MPI can remove each other's folders if the folders have the same parent.
+    # A launcher of Open MPI can remove the folders of another launcher in the same parent folder.
     with TemporaryDirectory(prefix="ibp") as own:
         session = {"OMPI_MCA_orte_tmpdir_base": own, "PRTE_MCA_prte_tmpdir_base": own} if not around else {}
         return processes.run(line, env=environment(session), cwd=cwd, timeout=timeout)
@@ -94,7 +94,7 @@ def check_no_harm(
 
     Args:
         output: folder to record into.
-        libraries: libraries to preload in the run with ibprof; by default only ibprof's library.
+        libraries: libraries to preload in the run with ibprof; by default ibprof's library alone.
         others: libraries to preload in the run without ibprof.
 
     Returns:

@@ -44,14 +44,13 @@ class Setting:
     """A full three-level fabric of switches with `radix` ports, its jobs, and CODES' results.
 
     Attributes:
-        radix: ports of a switch. Each leaf has radix/2 hosts, each pod has radix/2 leaves, and half of a switch's
-            ports lead up.
+        radix: ports of a switch; half of the ports lead up. Each leaf has radix/2 hosts, each pod has radix/2 leaves.
         servers: number of I/O servers. The servers are on the last leaf of each of several equal parts of the machine.
-        io, mpi: the jobs. Each job has half of the hosts without servers, and a single job has all of them.
+        io, mpi: the jobs. Two jobs share the hosts without servers equally. A single job has all these hosts.
         begin_ns, end_ns: messages that begin between these times are measured.
         said: CODES' results for each job.
-        link_bytes: SHA-256 of the bytes that each transmit port of each switch carried, as little-endian uint64,
-            sorted by port; empty if routing is adaptive.
+        link_bytes: SHA-256 of the bytes of each switch port (little-endian uint64, sorted by port); empty if routing
+            is adaptive.
         adaptive: true if packets take the least occupied port.
     """
 
@@ -156,7 +155,7 @@ def make_jobs(setting: Setting, network: SimulatedNetwork) -> tuple[list[Job], l
 
 @dataclass(frozen=True)
 class _Drawn:
-    """A client: its job, host, start in ns, and the destination host of each of its messages."""
+    """A client: job, host, start in ns, and the destination host of each message."""
 
     job: str
     traffic: Traffic

@@ -21,11 +21,11 @@ from ibprof_converter.routing.tables import UNREACHABLE
 class InTrees:
     """The next hops of all switches to some destinations.
 
-    A place is an int: 0 .. switches - 1 for a switch; switches + reason for the outcome at the end of a path.
+    A place is an int. 0 .. switches - 1 are switches, switches + reason are outcomes of packets.
 
     Attributes:
         end: int32 [place, destination], the link direction on which the switch sends; `NONE` if it does not send.
-        next: int32 [place, destination], the next place. The next place of an outcome is the outcome itself.
+        next: int32 [place, destination], the next place; of an outcome, the outcome itself.
         depth: int32 [place, destination], number of steps to the outcome; undefined for `Reason.LOOP`.
         reason: uint8 [place, destination], the outcome of a packet at this place.
     """
@@ -60,7 +60,7 @@ class InTrees:
 def _step(
     network: IndexedNetwork, destination_lid: npt.NDArray[np.integer]
 ) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int32]]:
-    """Return the link direction on which each switch sends, and the next place: both [switch, destination]."""
+    """Return each switch's transmitting link direction and next place, both [switch, destination]."""
     switches = len(network.switch_node)
     table = network.tables.port
     egress = np.full((switches, len(destination_lid)), UNREACHABLE, np.uint8)

@@ -11,8 +11,8 @@
     20 valid lids dumped
 
 LIDs are hexadecimal, ports decimal. LIDs without a route are not listed. Text after the port is ignored. dump_fts of
-infiniband-diags 44 also omits the last LID of a table if it is a multiple of 64, the size of a block. The route to this
-LID is then unknown, and a note reports it.
+infiniband-diags 44 also omits a table's last LID if this LID is a multiple of 64. The route to this LID is then
+unknown, and a note reports it.
 """
 
 from __future__ import annotations
@@ -73,7 +73,7 @@ def parse_lft_dump(path: str | PathLike[str], data: bytes) -> tuple[ForwardingTa
 
 
 def _read_top(digits: bytes) -> int:
-    """Return the last LID of a table from its header: decimal, or hexadecimal with `0x`; 0 if there is no number."""
+    """Return a table's last LID from the header: decimal, or hexadecimal with `0x`; 0 for no number."""
     try:
         return int(digits, 16 if digits.startswith(b"0x") else 10)
     except ValueError:

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Reference for the kernels: add flows to link directions, for all sources of a destination at once.
 
-The bytes that reach a switch for one destination are summed, and the sum is added to the next switch of the in-tree.
-The cost depends on the number of switches, not on the number of pairs and their hops.
+For each destination, the bytes that reach a switch are added, and move to the next switch of the in-tree in one step.
+The cost depends on the number of switches, not on the number of pairs and hops.
 """
 
 from __future__ import annotations
@@ -118,8 +118,8 @@ def _grow_in_batches(
     """Grow the trees of all destinations, in batches that fit into `_CELLS`.
 
     Yields:
-        Three values for each batch. The first is the in-trees of the batch's destinations. The other two have an entry
-        for each flow to these destinations: the column of its tree, and the index of the flow.
+        Three values for each batch: the in-trees of the destinations, and for each flow to the destinations, the column
+        of the flow's tree and the flow's index.
     """
     switches = len(network.switch_node)
     travelling = np.flatnonzero((flows.place < switches) | (flows.reason == Reason.DELIVERED))

@@ -213,7 +213,7 @@ class DamagedFabric:
 
 
 def damage_dumps(right: Dumps) -> Iterator[DamagedFabric]:
-    """Yield the dumps of a fabric, each time with one file damaged in one way at one place."""
+    """Yield damaged dumps of a fabric. In each, a file is damaged at one place."""
     names = (*(name.split()[0] for name in right.nodes if name), *right.files)
     for number, file in enumerate(right.files):
         text = "forwarding tables" if number else "list of links"
@@ -225,7 +225,7 @@ def damage_dumps(right: Dumps) -> Iterator[DamagedFabric]:
 
 
 def damage_fabric(right: ListedFabric) -> Iterator[DamagedFabric]:
-    """Yield the fabric, each time with one of its cables, LIDs, switches, tables or hosts damaged in one way."""
+    """Yield damaged fabrics. In each, a cable, LID, switch, table or host is damaged."""
     for damage in (
         _damage_cables,
         _damage_lids,
@@ -712,7 +712,7 @@ def _write_twice(run: Mapping[str, Sequence[Process]], host: str, again: Sequenc
 
 
 def damage_run(right: Mapping[str, Sequence[Process]]) -> Iterator[DamagedRun]:
-    """Yield the run, each time with one rank, host, file, operation or counter damaged in one way."""
+    """Yield damaged runs. In each, one rank, host, file, operation or counter is damaged."""
     for number, operation in enumerate(OPERATIONS):
         if any(each["operation"] == number for processes in right.values() for each in processes[0].counters[0]):
             for what, kept in (("removed", ()), ("counted as control", ("control",))):

@@ -79,7 +79,7 @@ def _ask_fabric(case: DamagedFabric | DamagedRun, folder: Path) -> Answer:
 
 
 def make_tree(spec: str, with_tables: bool, folder: Path) -> Subject:
-    """Return a tree with all its cases of damage; its dumps have forwarding tables if `with_tables`."""
+    """Return a tree and all cases of damage to the tree. Dumps have forwarding tables if `with_tables`."""
     made = generate(spec)
     right = ListedFabric.of(made.fabric, made.tables if with_tables else None)
     return Subject(answer(right.write(folder / "right")), [*damage_fabric(right)], _ask_fabric)

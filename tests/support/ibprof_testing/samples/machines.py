@@ -204,7 +204,7 @@ EFFECTS: dict[str, Callable[[Machine, Source], None]] = {
 
 
 def measure(kind: str, effect: str, seed: int) -> Sample:
-    """Return measured delays of a machine of `KINDS` under one of `EFFECTS`, with threads in random order."""
+    """Return measured delays of a kind of machine under an effect, with threads in random order."""
     draw = np.random.default_rng([seed, list(KINDS).index(kind), list(EFFECTS).index(effect)])
     machine = KINDS[kind](draw)
     machine.noise = float(draw.choice([0.003, 0.01, 0.02, 0.03]))

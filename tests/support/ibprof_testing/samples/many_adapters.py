@@ -27,7 +27,7 @@ OTHERS = {4: "storage1 mlx5_0", 3: "Mellanox Technologies Aggregation Node"}
 def make_fabric() -> tuple[Fabric, ForwardingTables]:
     """Make four hosts gpu1 .. gpu4 with eight adapters each.
 
-    Each leaf also has a host with a single adapter, except for one leaf with an aggregation node.
+    One leaf also has an aggregation node. Each other leaf also has a host with a single adapter.
     """
     made = generate(f"xgft:2:{HOSTS + 1},{ADAPTERS}:1,4")
     names = []
@@ -60,8 +60,8 @@ def make_gpu_fabric(
 
     Args:
         servers: true to replace gpu5's adapters at the last two leaf switches by storage servers nas8 and nas9.
-        storage_gbps: speed of the adapters at the last two leaf switches; all others have 100 Gb/s.
-        label: text that is added to the names of the storage adapters.
+        storage_gbps: speed of the adapters at the last two leaf switches; all other adapters have 100 Gb/s.
+        label: suffix of the names of the storage adapters.
     """
     made = generate("xgft:2:5,10:1,4")
     fabric = made.fabric

@@ -175,7 +175,7 @@ def plant_tapered_design(shape: str, generator: Generator) -> Situation:
 
 
 def plant_bad_tables(shape: str, generator: Generator) -> Situation:
-    """Plant bad tables: one leaf switch, or each, sends all upward traffic through only one port."""
+    """Plant bad tables: one leaf switch, or every leaf switch, sends all upward traffic through one port."""
     (subnet,) = make_rails(shape)
     table = subnet.tables.port.copy()
     leaves = leaves_of(subnet)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Synthetic runs with a known distribution of time, on fabrics with one fault or none, and their verdicts."""
+"""Synthetic runs with a known distribution of time and a known verdict, on fabrics with one fault or none."""
 
 from __future__ import annotations
 

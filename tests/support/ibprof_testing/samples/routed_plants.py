@@ -41,8 +41,8 @@ class RoutedPlant:
         fault.
         places: words; one of them must be in the first cause's places. Empty if the place does not matter.
         situation: the case with its faults.
-        healed: for each of `causes`, the case without this fault; None if the remedy is a change of the program, or
-            needs a search.
+        healed: for each of `causes`, the case without this fault; None for a remedy that needs a search or changes
+            the program.
     """
 
     name: str
@@ -145,7 +145,7 @@ def wrong_spine(leaf: int, which: int, instead: int) -> Wreck:
 
 
 def leaf_to_leaf(one: int, other: int, which: int) -> Wreck:
-    """Join two leaf switches: their cables to the same spine become one cable between the leaf switches."""
+    """Replace the cables of two leaf switches to one spine by a cable between the leaf switches."""
 
     def wreck(fabric: Fabric) -> Fabric:
         a, b = leaves(fabric)[one], leaves(fabric)[other]

@@ -63,12 +63,12 @@ def processor(seed: int) -> Sample:
 
 
 def cluster(seed: int, is_costly: bool) -> tuple[Made, Matrix]:
-    """Return 48 hosts on two or three levels, and their delays in µs, with independent errors.
+    """Return 48 hosts on two or three levels, and delays in µs with independent errors.
 
     Args:
         seed: random seed; odd for two levels.
-        is_costly: if true, a message takes 1 µs and a link 0.1 µs, with errors of 0.5%. If false, only links take
-            time: 1 µs, with errors of 2%.
+        is_costly: if true, a message takes 1 µs, a link 0.1 µs, errors are 0.5%. If false, only links take time: 1 µs,
+            with errors of 2%.
     """
     draw = np.random.default_rng(1000 + seed)
     made = tree(6, 8) if seed % 2 else tree(3, 2, 8)
@@ -134,7 +134,7 @@ def _asymmetry(delays: Matrix, draw: np.random.Generator, _: float) -> Matrix:
 
 
 def _queues(delays: Matrix, draw: np.random.Generator, scale: float) -> Matrix:
-    """Add waiting: all pairs between two leaf switches wait in the same queue, for 0.5 to 1.5 times its mean time."""
+    """Add waiting: pairs between two leaf switches share a queue, and wait for 0.5 to 1.5 times its mean time."""
     leaf = np.arange(len(delays)) // 8
     wait = draw.exponential(0.1 * scale, (6, 6))
     of_pair = (wait + wait.T)[np.ix_(leaf, leaf)] * draw.uniform(0.5, 1.5, delays.shape)

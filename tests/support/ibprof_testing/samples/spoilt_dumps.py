@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Dumps of one fabric in every format that ibprof reads, with one file damaged: cut, with holes, zeroed or doubled."""
+"""Dumps of a fabric in every format that ibprof reads. One file is cut, zeroed or doubled, or has holes."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ def dump_sample(sample: str, links: str, tables: str | None) -> Dumps:
 def lacks_whole_links(dumps: Dumps, spoilt: Dumps) -> bool:
     """Return whether a dump of `ibnetdiscover -p` without tables lacks both lines of each missing link.
 
-    Links without any line leave no trace, nor do hosts that have only these links.
+    Such links leave no trace, nor do hosts without other links.
     """
     if tuple(dumps.files) != (PORT_LIST,):
         return False

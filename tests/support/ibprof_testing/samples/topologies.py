@@ -42,7 +42,7 @@ class Made:
         return bool(self.graph.number_of_nodes() == self.hosts)
 
     def splits(self) -> set[frozenset[int]]:
-        """Return, for each link with two or more hosts on both sides, the hosts that it separates from host 0."""
+        """Return the hosts beyond each link, seen from host 0; each side must have two or more hosts."""
         found = set()
         for edge in list(self.graph.edges):
             data = self.graph.edges[edge]
@@ -60,7 +60,7 @@ class Made:
 
 
 def disturb(matrix: Matrix, noise: float, seed: int, wrong: float = 0.0) -> Matrix:
-    """Multiply each delay by a lognormal error, and a fraction `wrong` of the delays by 2 to 4 or 1/4 to 1/2."""
+    """Multiply each delay by a lognormal error. Multiply or divide a fraction `wrong` of the delays by 2 to 4."""
     draw = np.random.default_rng(seed)
     hosts = len(matrix)
     a, b = np.triu_indices(hosts, 1)

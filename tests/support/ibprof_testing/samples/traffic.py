@@ -21,7 +21,7 @@ def write_matrix(path: Path, ranks: int, amounts: Sequence[int] = (1, 1 << 20), 
 
 
 def keep_pairs(matrix: str, path: Path, wanted: Callable[[int, int], bool]) -> str:
-    """Copy a matrix with 0 bytes for pairs that are not `wanted`, so that the copy has the same number of ranks."""
+    """Copy a matrix, with 0 bytes for pairs that are not `wanted`. The number of ranks stays the same."""
     lines = [line.split(",") for line in Path(matrix).read_text().split()[1:]]
     kept = [[a, b, amount if wanted(int(a), int(b)) else "0", count] for a, b, amount, count in lines]
     path.write_text("\n".join(["src,dst,bytes,messages", *map(",".join, kept), ""]))

@@ -62,9 +62,9 @@ def score(trace: Trace) -> np.ndarray:
 
 
 def find_long_ns(traces: Sequence[Trace], level: int, longest: int) -> float:
-    """Return the score, ns, above which each rank samples all its collectives, even if the hash does not choose them.
+    """Return the score, ns, above which ranks sample all collectives, whatever the hash chooses.
 
-    The score is infinite if `longest` is 0, or if some rank has at most `longest` collectives not chosen by the hash.
+    It is infinite if `longest` is 0, or if the hash did not choose at most `longest` collectives of a rank.
     """
     found = 0.0
     for trace in traces:
@@ -88,7 +88,7 @@ def derive_profile(
         level: sampling level.
         clock: converts true times to the times of each rank's clock.
         hosts: host of each rank; None for a single host.
-        longest: additional samples of each rank: this number of its longest collectives, and of its longest messages.
+        longest: number of each rank's longest collectives, and of its longest messages, that are sampled too.
     """
     of_rank = list(hosts) if hosts is not None else [0] * len(traces)
     names = sorted({name.decode().upper() for trace in traces for name in np.unique(trace.calls["name"])})
@@ -188,7 +188,7 @@ def _messages(
         number = seen[envelope]
         seen[envelope] += 1
         call = int(row["call"])
-        # A pause before one message of a call is also in the scores of the call's later messages.
+        # A pause before a message is also in the scores of later messages of the same call.
         late[call] = max(late[call], int(row["post"]) - last if last else 0)
         last = int(row["post"])
         score = max(late[call], int(trace.calls["exit"][call] - trace.calls["enter"][call]))

@@ -14,7 +14,7 @@ MS = 1_000_000
 
 
 class SyntheticRun:
-    """A run of ranks with equal clocks. A transfer takes a random time, from half of the stated time to all of it."""
+    """A run of ranks with equal clocks. A transfer takes 50 to 100% of the stated time, at random."""
 
     def __init__(self, ranks: int, seed: int) -> None:
         self.generator = np.random.default_rng(seed)
@@ -41,9 +41,8 @@ class SyntheticRun:
     def collective(self, name: str, size: int, nanoseconds: int, root: int = -1) -> None:
         """Let all ranks call a collective.
 
-        Each rank returns after the last rank that it needs has entered, and after a transfer of up to `nanoseconds`.
-        Without a root, each rank needs all others. In a Bcast, each rank needs the root. In a Reduce, the root needs
-        all others.
+        Each rank waits until the ranks that it needs have entered, then transfers for up to `nanoseconds`. Without a
+        root, each rank needs all ranks. In a Bcast, each rank needs the root. In a Reduce, the root needs all ranks.
         """
         enter = self._now.copy()
         ranks = len(enter)

@@ -122,12 +122,12 @@ PLANTS = (
     WaitPlant("late", 20, 8, 50, host_mbit=(400, 400)),
     WaitPlant("exchange", 0, 300_000, 10, host_mbit=(100, 100), is_lossy=True),
 )
-"""Runs with waiting, with transfer, and with both, for each kind of wait that ibprof distinguishes."""
+"""For each kind of wait that ibprof distinguishes: runs with waiting, with transfer, and with both."""
 
 
 @contextmanager
 def slow_loopback(mbit: int) -> Iterator[list[str]]:
-    """Make a network namespace with a loopback device of `mbit` Mb/s; yield the words that run a command in it.
+    """Make a network namespace whose loopback device has `mbit` Mb/s; yield the words that run a command there.
 
     All packets between processes in the namespace go through this device.
 

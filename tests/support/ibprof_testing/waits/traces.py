@@ -95,12 +95,12 @@ def _read(path: Path) -> Trace:
 
 
 def find_waits(traces: Sequence[Trace]) -> list[np.ndarray]:
-    """Return the waiting inside each call, ns: one array for each rank, in the order of the rank's calls.
+    """Return an array for each rank: the waiting inside each of the rank's calls, ns.
 
     A receive waits until its message starts (late sender). A send that blocks waits until its receive starts (late
-    receiver). A collective waits until its last member starts (wait at N x N or at barrier, early reduce, early scan),
-    or until its root starts (late broadcast). If a call waits for several events, the last one counts. A wait is never
-    longer than its call.
+    receiver). In a broadcast or scatter, a rank waits until the root starts (late broadcast). In other collectives, a
+    rank waits for the last rank whose data it needs (wait at N x N or at barrier, early reduce, early scan). If a call
+    waits for several events, the last event counts. A wait is never longer than its call.
     """
     waits = [np.zeros(len(trace.calls), np.int64) for trace in traces]
 
@@ -187,7 +187,7 @@ def match_messages(traces: Sequence[Trace]) -> list[tuple[int, np.void, int, np.
 
 
 def split_by_operation(traces: Sequence[Trace]) -> dict[str, tuple[float, float]]:
-    """Return operation -> time in its calls and waiting in them, in s, summed over all ranks."""
+    """Return operation -> (time in calls, waiting in calls) in s, summed over all ranks."""
     found: dict[str, tuple[float, float]] = {}
     for trace, waits in zip(traces, find_waits(traces), strict=True):
         for name in np.unique(trace.calls["name"]):

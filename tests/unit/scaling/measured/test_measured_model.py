@@ -133,11 +133,11 @@ TREE = "xgft:2:4,4:1,2"
         # Two rounds stay within leaf switches; in two rounds, the messages of four hosts share two uplinks.
         (DOUBLING, 16, (1 + 1 + 2 + 2) / 4),
         (DOUBLING, 4, 1.0),
-        # Each host sends 12 of its 15 messages to other leaves; four hosts share two uplinks.
+        # A host sends 12 of 15 messages to other leaves. Four hosts share two uplinks.
         (ALL_PAIRS, 16, 4 * 12 / 15 / 2),
         (ALL_PAIRS, 4, 1.0),
         (ROOT, 16, 1.0),
-        # Two ranks a host: of a rank's 31 messages, 30 leave the host, and 24 leave the leaf switch, which has 8 ranks.
+        # With 2 ranks a host and 8 a leaf, 30 of a rank's 31 messages leave the host, and 24 leave the leaf.
         (ALL_PAIRS, 32, 8 * 24 / 31 / 2),
     ],
 )

@@ -26,7 +26,7 @@ TREE = "xgft:2:4,4:1,2"
 
 
 def seconds_of(ranks: int) -> tuple[float, float]:
-    """Return the computing time, and the time of one all-to-all without shared links; both in s."""
+    """Return two times in s: computing, and one all-to-all without shared links."""
     block = SIZE / ranks**2
     return 1 / ranks, (ranks - 1) * (1e-5 + block * 1e-9)
 

@@ -219,7 +219,7 @@ def test_published_times_of_linpack_lie_inside(fitted: tuple[int, ...], held_out
 
 
 def test_amdahls_law_is_found(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
-    """One rank computes alone while the others wait: their mean wait is 0.15 (1 - 1/p) s."""
+    """One rank computes alone while the other ranks wait. The mean wait is 0.15 (1 - 1/p) s."""
 
     def amdahl(p: int) -> tuple[float, ...]:
         return 3.15 / p, 0.15 * (1 - 1 / p), 0.0
