@@ -6,8 +6,8 @@
  * marker lines of each header: simple structs, enums, integer constants and prototypes.
  *
  * Conventions: Functions return 0 or a negative errno, unless stated otherwise. The caller owns all arrays and passes
- * their lengths; no function writes beyond the end of an array. Functions print nothing and have no state except in
- * their arguments, so several threads may call them at the same time. Comments such as [rails][ports] are dimensions of
+ * their lengths; no function writes beyond the end of an array. Functions print nothing. Their only state is in their
+ * arguments, so several threads may call them at the same time. Comments such as [rails][ports] are dimensions of
  * arrays.
  */
 #ifndef IBPROF_KERNELS_H

@@ -11,8 +11,8 @@
  *
  * A segment begins at a multiple of IBP_PAGE_BYTES with an ibp_segment, followed by an array of records of one kind. A
  * segment belongs to one process, and contains the offset of the process's IBP_SEGMENT_PROCESS. Processes reserve
- * segments by an atomic addition to ibp_file_header.end_bytes, so they never wait for each other. If a process was
- * killed before it filled a reserved segment, the segment has no IBP_SEGMENT_MAGIC, and readers skip it page by page.
+ * segments by an atomic addition to ibp_file_header.end_bytes, so they never wait for each other. A segment that a
+ * killed process reserved but did not fill has no IBP_SEGMENT_MAGIC. Readers skip such a segment page by page.
  *
  * A segment contains the kind, the version and the size of its records. If a kind of records changes, members are only
  * added at the end, and the version is incremented. Any other change needs a new kind. Readers skip unknown kinds,
@@ -111,8 +111,8 @@ enum ibp_instance { IBP_INSTANCE_COLLECTIVE = 0, IBP_INSTANCE_MESSAGE = 1, IBP_I
 
 /* Reasons why collectives or messages could not be sampled. */
 enum ibp_unsampled {
-    /* ibprof cannot identify the communicator: the communicator contains spawned or connected processes, or ibprof did
-     * not see its creation. */
+    /* ibprof cannot identify a communicator with spawned or connected processes, or a communicator whose creation
+     * ibprof did not see. */
     IBP_UNSAMPLED_NO_NAME = 0,
     /* A table of communicators or requests was full. */
     IBP_UNSAMPLED_FULL = 1,
@@ -133,8 +133,7 @@ enum ibp_side {
     /* A call that ends a wait of other processes: MPI_Win_post, MPI_Win_complete. */
     IBP_SIDE_NOTIFIER = 3,
     /* The record is no sample and has no times. It states that this process receives from the peer in neighbourhood
-     * collectives. Each process also has a record with itself as the peer, so that each process has at least one
-     * record. */
+     * collectives. Each process has at least one such record: with itself as the peer. */
     IBP_SIDE_SOURCE = 4
 };
 
@@ -305,11 +304,10 @@ struct ibp_process {
     uint64_t transfers_lost_messages;
     /* Index of the open region. Bytes of work requests that no record assigns to a region belong to this region. */
     uint32_t transfers_region;
-    /* Number of queue pairs to which the program may post without verbs, and to which it has not posted through
-     * verbs. */
+    /* Number of queue pairs that permit posts without verbs, and have no posts through verbs so far. */
     uint32_t queue_pairs_unseen;
-    /* When the process began its last copy of its segments to `output`. 0 before the first copy, and if the process
-     * maps the file in IBPROF_OUTPUT, so that nothing is copied. */
+    /* When the process began its last copy of its segments to `output`. 0 before the first copy, and if `output` is
+     * empty. */
     uint64_t copy_begun_ns;
     /* When the last complete copy began. If copy_begun_ns is later than this time, the process ended while it was
      * copying. The copy then contains data of two moments. */
@@ -334,16 +332,14 @@ struct ibp_process {
     /* Since version 3. One in `times_weight` calls, chosen at random, is timed (ibp_time); 0 if times are not
      * recorded. */
     uint32_t times_weight;
-    /* The clock of ticks and the Unix clock, read at the same time: at the start of the recording, and as late as
-     * possible. */
+    /* The clock of ticks and the Unix clock, read together at the start of the recording and as late as possible. */
     uint64_t clock_ticks[2];
     uint64_t clock_ns[2];
     /* Since version 4. With several threads in MPI: ticks during which at least one thread was inside a call, including
-     * calls that never returned. If calls overlap, the sum of their times is larger than this number. 0 if at most one
-     * thread is in MPI. */
+     * calls that never returned. 0 if at most one thread is in MPI. */
     uint64_t busy_ticks;
-    /* Since version 5. The clock of samples (CLOCK_MONOTONIC) and the Unix clock, read at the same time: at the start
-     * of the recording, and as late as possible. */
+    /* Since version 5. The clock of samples (CLOCK_MONOTONIC) and the Unix clock, read together at the start of the
+     * recording and as late as possible. */
     uint64_t sample_clock_ns[2];
     uint64_t sample_unix_ns[2];
     /* By enum ibp_instance: number of collectives, and number of messages sent or received, with or without a
@@ -353,13 +349,12 @@ struct ibp_process {
     uint64_t level[IBP_INSTANCES];
     /* Number of collectives and of messages that could not be sampled, by reason. */
     uint64_t unsampled[IBP_INSTANCES][IBP_UNSAMPLED_REASONS];
-    /* Since version 6. CPU time of the process from the start of the recording to MPI_Finalize, and the time in which
-     * its first thread was ready to run but had no core. Both times are 0 before MPI_Finalize, and if the kernel does
-     * not measure them. */
+    /* Since version 6. CPU time of the process, and time in which its first thread was ready to run but had no core.
+     * Both times begin with the recording and end at MPI_Finalize; they are 0 before, or if the kernel does not measure
+     * them. */
     uint64_t cpu_ns;
     uint64_t no_core_ns;
-    /* Since version 7. All collectives with a score above this value have a sample. 0 if all collectives have a sample,
-     * whatever their score. */
+    /* Since version 7. Collectives with a score above this value have a sample. 0: all collectives have a sample. */
     uint64_t long_ns;
 };
 
@@ -485,8 +480,8 @@ struct ibp_site {
     uint32_t line;
     /* Return address of the call, as an address in the program or library; 0 for a script. */
     uint64_t address;
-    /* With IBPROF_CALLERS: number of the site that called the function of this site; IBP_SITE_OTHER if there were too
-     * many sites; 0 if there is no caller. */
+    /* With IBPROF_CALLERS: number of the site that called this site's function; IBP_SITE_OTHER if there were too many
+     * sites; 0 without a caller. */
     uint32_t caller;
     uint32_t reserved;
     /* Function name in a script. */
@@ -507,8 +502,8 @@ struct ibp_counter {
     uint64_t messages;
 };
 
-/* A demand: the bytes that the calls of an origin asked MPI to move, for a comparison with the counters.
- * docs/formats/recording.md defines which bytes follow from the arguments of a call. */
+/* A demand: the bytes that the calls of an origin asked MPI to move. docs/formats/recording.md defines which bytes
+ * follow from the arguments of a call. */
 struct ibp_demand {
     uint32_t origin;
     uint32_t reserved;
@@ -592,9 +587,9 @@ struct ibp_mark {
     uint64_t received_messages;
 };
 
-/* Two ports between which a process posted work requests: a port of this host and a remote port, from the path of a
- * queue pair or an address handle. On InfiniBand, a port is identified by a LID with path bits; on Ethernet, or if the
- * path has a global header, by a GID. */
+/* A port of this host and a remote port, between which a process posted work requests. The ports are from the path of a
+ * queue pair or an address handle. A GID identifies a port on Ethernet, or if the path has a global header; otherwise a
+ * LID with path bits. */
 struct ibp_pair {
     /* Device on this host. If the name is empty, the device and the remote port are unknown. */
     char device[64];
@@ -639,22 +634,22 @@ struct ibp_hardware {
     uint64_t after;
 };
 
-/* A snapshot (IBPROF_INTERVAL): bytes and messages of user data that a process had sent and fetched until a moment, by
- * group of peers. The difference of two snapshots is the traffic between their moments. A process keeps a limited
- * number of snapshots. When all records are used, every other snapshot is dropped and the records of dropped snapshots
- * are reused. So records are not sorted by time. */
+/* A snapshot (IBPROF_INTERVAL): user data that a process had sent and fetched until a moment, by group of peers. The
+ * difference of two snapshots is the traffic between their moments. A process keeps a limited number of snapshots. When
+ * all records are used, every second snapshot is dropped and its record is reused. So records are not sorted by
+ * time. */
 struct ibp_snapshot {
     /* 0 if the snapshot was dropped. */
     uint64_t time_ns;
     /* Group g contains group_ranks ranks, from rank g * group_ranks on. The last group contains all peers that are not
-     * ranks. If group_ranks is 0, group g is the peer with ibp_address number g of the process, and the last group
-     * contains all other peers. */
+     * ranks. If group_ranks is 0, group g is the peer with ibp_address number g, and the last group contains all other
+     * peers. */
     uint32_t group_ranks;
     uint32_t reserved;
     uint64_t bytes[IBP_SNAPSHOT_GROUPS];
     uint64_t messages[IBP_SNAPSHOT_GROUPS];
-    /* Since version 2. Sums over all ibp_time of the process, including the time so far of a call in progress that is
-     * timed from entry to return. 0 if times are not recorded. */
+    /* Since version 2. Sums over all ibp_time of the process, including the time so far of a timed call in progress. 0
+     * if times are not recorded. */
     uint64_t ticks;
     uint64_t sampled_ticks;
 };
@@ -704,9 +699,9 @@ struct ibp_collective_sample {
     /* When the completing call was entered, and when it returned. */
     uint64_t enter_ns;
     uint64_t exit_ns;
-    /* Since version 2. For a blocking call, the longer of two times: from its entry to its return, and from the entry
-     * of the previous collective to this call's entry. Because of the second time, a process that comes late, and
-     * therefore does not wait, has a high score too. 0 for other calls. */
+    /* Since version 2. For a blocking call, the longer of two times: the duration, and the time between the entries of
+     * the previous collective and this call. So a process that is late and does not wait has a high score too. 0 for
+     * other calls. */
     uint64_t score_ns;
 };
 
@@ -739,10 +734,10 @@ struct ibp_message_sample {
     /* When the completing call was entered, and when it returned. */
     uint64_t enter_ns;
     uint64_t exit_ns;
-    /* Since version 2. The longer of two times: the duration of the completing call, and the longest time between two
-     * successive posts of the message's round, up to the post of this message. A round ends when the envelope of its
-     * first message occurs again, or after 64 further messages. The score is 0 if the messages of the envelope (sender,
-     * receiver, communicator, tag) were not all timed. */
+    /* Since version 2. The longer of two times: the duration of the completing call, and the longest time between
+     * successive posts of the message's round so far. A round ends when the envelope of its first message occurs again,
+     * or after 64 further messages. The score is 0 if the messages of the envelope (sender, receiver, communicator,
+     * tag) were not all timed. */
     uint64_t score_ns;
 };
 
@@ -826,9 +821,9 @@ struct ibp_nccl_sample {
     /* One of 2^level operations is sampled. */
     uint8_t level;
     uint16_t reserved;
-    /* Sequence number of the operation, from 1; 0 if the record is free. Operations of a communicator and channel are
-     * numbered in three sequences: receives of rings in which all ranks send and receive, sends of these rings, and
-     * sends of all other tasks. */
+    /* Sequence number of the operation, from 1; 0 if the record is free. A communicator and channel has three
+     * sequences: receives of full rings, sends of full rings, and sends of all other tasks. In a full ring, all ranks
+     * send and receive. */
     uint64_t number;
     /* When the GPU provided the first data to send; 0 if nothing was sent. */
     uint64_t arrival_ns;

@@ -46,16 +46,16 @@ struct ibp_placement_problem {
     uint32_t rows;
     /* Largest number of leaf switches on one rail. */
     uint32_t leaves;
-    /* Number of counted link directions: link directions between switches, link directions to and from hosts, and one
-     * artificial link direction for all paths that do not arrive. */
+    /* Number of counted link directions: of links between switches, of hosts' links, and one artificial link direction
+     * for paths that do not arrive. */
     uint32_t ends;
     /* Number of counted link directions between switches; their indices are 0 to `between` - 1. */
     uint32_t between;
     /* 0: each host has one slot. 1: hosts may have several slots. 2: as 1, but ranks move to free slots only together
      * with all other ranks of their host. */
     uint32_t has_several;
-    /* Size of a group: this number of successive ranks remain on successive slots of one host; 1 if ranks move alone.
-     * The number of ranks, and the number of slots of each host, are multiples of this size. */
+    /* Size of a group of successive ranks, which remain on successive slots of one host; 1 if ranks move alone. The
+     * number of ranks, and the number of slots of each host, are multiples of this size. */
     uint32_t together;
     /* [ranks + 1], index of each rank's first neighbour */
     const uint64_t *first;
@@ -71,8 +71,8 @@ struct ibp_placement_problem {
     const uint32_t *port_of_slot;
     /* [hosts + 1], the first slot of each host */
     const uint32_t *host_first;
-    /* [hosts], 1 if the slots of a host have different ports. If 1, ranks on this host use its first slots, in the
-     * order of ranks: the n-th rank uses the port of the n-th slot. */
+    /* [hosts], 1 if the slots of a host have different ports. Ranks on such a host use its first slots, in the order of
+     * ranks. */
     const uint8_t *is_numbered;
     /* [ports], one bit for each rail of the port */
     const uint8_t *rails_of_port;
@@ -88,8 +88,8 @@ struct ibp_placement_problem {
     const int32_t *leaf_switch;
     /* [rails][ports], the LID of a port; 0 if the port has no LID */
     const int32_t *lid;
-    /* [rails], the routes of each rail. Without a table of paths, each use of a path computes it from these routes,
-     * because the table takes gigabytes on large fabrics. */
+    /* [rails], the routes of each rail. The table of paths takes gigabytes on large fabrics. Without the table, each
+     * use of a path computes the path from these routes. */
     const struct ibp_routes *const *routes;
     /* [rails], index in `position` of the first link direction of each rail */
     const uint64_t *position_first;
@@ -107,9 +107,9 @@ struct ibp_placement_problem {
     const double *seconds_per_byte;
 };
 
-/* A search by simulated annealing. A proposal swaps two groups or two hosts, or moves a group to free slots. A proposal
- * is accepted if it lowers the energy: the sum over link directions of (bytes * unit) ^ (2 ^ doublings). Some proposals
- * that raise the energy are accepted too, fewer as the temperature falls. */
+/* A search by simulated annealing. A proposal swaps two groups or two hosts, or moves a group to free slots. The energy
+ * is the sum over link directions of (bytes * unit) ^ (2 ^ doublings). A proposal is accepted if it lowers the energy.
+ * Some proposals that raise the energy are accepted too, fewer as the temperature falls. */
 struct ibp_placement_search {
     /* [switches of the largest rail + 2], memory for one path */
     uint32_t *path;
@@ -184,20 +184,20 @@ void ibp_placement_load(const struct ibp_placement_problem *problem, uint32_t *s
 void ibp_placement_score_load(const struct ibp_placement_problem *problem, const int64_t *load,
                               struct ibp_placement_score *score);
 
-/* Continue the search until its member `work` reaches the smaller of `until` and its member `all_work`. The result does
- * not depend on how the work is split over calls. */
+/* Continue the search until `work` reaches `until` or `all_work`. The result does not depend on how the work is split
+ * over calls. */
 void ibp_placement_search(const struct ibp_placement_problem *problem, struct ibp_placement_search *search,
                           uint64_t until);
 
-/* Divide a graph into two parts of exactly `size` and `vertices - size` vertices, so that the total weight of edges
- * between the parts is small. Set part[vertices] to 0 or 1. The method is multilevel bisection: coarsening by heavy
- * edges, refinement by Fiduccia-Mattheyses moves. Return 0, or a negative errno if memory is exhausted. */
+/* Divide a graph into parts of `size` and `vertices - size` vertices, with a small total weight of edges between the
+ * parts. Set part[vertices] to 0 or 1. The method is multilevel bisection: coarsening by heavy edges, refinement by
+ * Fiduccia-Mattheyses moves. Return 0, or a negative errno if memory is exhausted. */
 int ibp_bisect(const struct ibp_graph *graph, uint32_t size, uint64_t seed, uint8_t *part);
 
-/* Assign the vertices of a graph to places in a row, so that the two vertices of a heavy edge get places near each
- * other. The array gap[vertices - 1] contains the distance between each place and the next. Each part of the row is
- * divided at its largest gap (of equal gaps, the gap nearest to the middle), until no gap is left. Set place[vertices]
- * to the place of each vertex. Return 0, or a negative errno if memory is exhausted. */
+/* Assign the vertices of a graph to places in a row; the vertices of a heavy edge get places near each other. The array
+ * gap[vertices - 1] contains the distance between each place and the next. Each part of the row is divided at its
+ * largest gap, until no gap is left. Of equal gaps, the gap nearest to the middle is chosen. Set place[vertices] to the
+ * place of each vertex. Return 0, or a negative errno if memory is exhausted. */
 int ibp_divide(const struct ibp_graph *graph, const double *gap, uint64_t seed, uint32_t *place);
 
 /* -- cffi ends -- */

@@ -3,8 +3,8 @@
  *
  * The routes of a subnet, computed by following forwarding tables hop by hop.
  *
- * A link direction has the number 2 * link + end, where `end` is 0 or 1: the node at this end of the link transmits.
- * Arrays and members named `end` contain such numbers.
+ * A link direction has the number 2 * link + end. `end` is 0 or 1, the end of the link that transmits. Arrays and
+ * members named `end` contain numbers of link directions.
  */
 #ifndef IBPROF_KERNELS_ROUTES_H
 #define IBPROF_KERNELS_ROUTES_H
@@ -79,8 +79,8 @@ struct ibp_routes {
     const int32_t *end_switch;
 };
 
-/* Transpose tables [row][width] to egress [lid][switch]; `width` is the number of LIDs. row_of[switch] is the row of
- * the switch's table; IBP_NONE if the switch has no table. */
+/* Transpose tables [row][width] to egress [lid][switch]; `width` is the number of LIDs. row_of[switch]: row of the
+ * switch's table, or IBP_NONE. */
 void ibp_transpose_tables(const uint8_t *table, size_t width, const int32_t *row_of, size_t switches, uint8_t *egress);
 
 /* Compute the paths between pairs of LIDs. Path i is end[offset[i]] .. end[offset[i + 1] - 1]. A path is empty if

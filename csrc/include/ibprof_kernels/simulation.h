@@ -47,9 +47,9 @@ struct ibp_sim_network {
     uint32_t lanes;
     /* Size of the largest packet, less than 2^24. */
     uint32_t packet_bytes;
-    /* With adaptive routing. 0: each packet takes the least occupied port. Otherwise, all packets of a message take the
-     * ports chosen for its first packet, at the first 15 switches with a choice. The choice compares the ports'
-     * occupied bytes, rounded down to multiples of `message_step_bytes`. */
+    /* With adaptive routing. 0: each packet takes the least occupied port. Otherwise, at the first 15 switches with a
+     * choice, all packets of a message take the first packet's port. The choice compares the ports' occupied bytes,
+     * rounded down to multiples of `message_step_bytes`. */
     uint32_t message_step_bytes;
 };
 
@@ -89,8 +89,8 @@ struct ibp_sim_job {
     uint32_t reads;
 };
 
-/* A client: a process that repeats its steps, one message at a time. A round is complete when the process has sent the
- * messages of all steps and has received all messages of the round. */
+/* A client: a process that repeats its steps, one message at a time. A round is complete when the process has sent and
+ * received all messages of the round. */
 struct ibp_sim_client {
     uint32_t host, job;
     /* Index of the client's first step. */
@@ -153,21 +153,21 @@ struct ibp_sim *ibp_sim_new(const struct ibp_sim_network *network, const struct 
 void ibp_sim_free(struct ibp_sim *sim);
 
 /* Let packets skip hops at which nothing can delay them, to make the simulation faster. The function must be called
- * before the first run. The start and the latency of each message do not change, except by the order of events within a
- * tick. ibp_sim_ends does not count skipped hops. Return 1 if hops are skipped. Return 0 if hops cannot be skipped
- * (adaptive routing, several lanes, reads, long or unknown paths, too many paths), or -ENOMEM. */
+ * before the first run. Starts and latencies of messages stay the same, except for the order of events within a tick.
+ * ibp_sim_ends does not count skipped hops. Return 1 if hops are skipped. Return 0 if hops cannot be skipped (adaptive
+ * routing, several lanes, reads, long or unknown paths, too many paths), or -ENOMEM. */
 int ibp_sim_skip_hops(struct ibp_sim *sim);
 
-/* Run until tick `until`. The run ends earlier if `sample` lacks space for one more sample of each client, if all work
- * is done, or after IBP_SIM_HOPS_AT_A_TIME hops. It also ends if all packets are in a deadlock, or if a packet has no
- * route. If `capacity` is 0, no samples are written. Return the number of written samples, or a negative errno. */
+/* Run until tick `until`. The run ends earlier if all work is done, after IBP_SIM_HOPS_AT_A_TIME hops, in a deadlock,
+ * or if a packet has no route. The run also ends if `sample` lacks space for one more sample of each client. If
+ * `capacity` is 0, no samples are written. Return the number of written samples, or a negative errno. */
 int64_t ibp_sim_run(struct ibp_sim *sim, uint64_t until, struct ibp_sim_sample *sample, uint64_t capacity);
 
 void ibp_sim_look(const struct ibp_sim *sim, struct ibp_sim_state *state);
 
 /* Read the state of each link direction. bytes[end][job]: bytes admitted since the beginning. busy[end][job]: ticks to
- * transmit the admitted bytes. queued[end]: bytes that are now in the queue or wait for buffer, summed over the lanes.
- * most_queued[end]: the largest number of bytes so far that were in the queue of one lane or waited for its buffer. */
+ * transmit the admitted bytes. queued[end]: bytes now in the queue or waiting for buffer, summed over the lanes.
+ * most_queued[end]: largest such number of one lane so far. */
 void ibp_sim_ends(const struct ibp_sim *sim, uint64_t *bytes, uint64_t *busy, uint64_t *queued, uint64_t *most_queued);
 
 /* Read the state of each client: number of completed steps, their bytes, and the tick of the last completion.

@@ -35,8 +35,8 @@ struct ibp_flows {
 
 /* Add each flow's bytes to the link directions on its path. The bytes are added to load[end * groups + group]. Set
  * routed[group] to the bytes that arrive. Set ended[i] to the bytes of all paths that end for reason i (enum
- * ibp_reason). Set reason[flow] to the reason of each flow, unless `reason` is NULL. Errors: -EOVERFLOW if the bytes
- * exceed 64 bits; -EINVAL if a LID or a group is out of range, or if there are too many flows; -ENOMEM. */
+ * ibp_reason). Set reason[flow] to the reason of each flow, unless `reason` is NULL. Errors: -ENOMEM; -EOVERFLOW if the
+ * bytes exceed 64 bits; -EINVAL if a LID, a group or the number of flows is out of range. */
 int ibp_spread_flows(const struct ibp_routes *routes, const struct ibp_flows *flows, unsigned threads, uint64_t *load,
                      uint64_t *routed, uint64_t *ended, uint8_t *reason);
 
@@ -55,8 +55,8 @@ struct ibp_matrix {
 
 /* Add the bytes of each (row, column) to the link directions on its path. The bytes are added to load[end]. Set
  * ended[i] to the bytes of all paths that end for reason i (enum ibp_reason). Bytes from a port to itself count as
- * IBP_SAME_PORT. `trees` may be NULL. Errors: -EOVERFLOW if the bytes exceed 64 bits; -EINVAL if column_step is neither
- * 0 nor 1, if a LID is out of range, or if there are too many rows or columns; -ENOMEM. */
+ * IBP_SAME_PORT. `trees` may be NULL. Errors: -ENOMEM; -EOVERFLOW if the bytes exceed 64 bits; -EINVAL if column_step,
+ * a LID, or the number of rows or columns is invalid. */
 int ibp_spread_matrix(const struct ibp_routes *routes, const struct ibp_trees *trees, const struct ibp_matrix *matrix,
                       unsigned threads, uint64_t *load, uint64_t *ended);
 

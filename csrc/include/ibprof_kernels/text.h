@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The ibprof developers
  *
- * Fast reading and writing of text: write pairs of names as CSV; read lists of links and dumps of forwarding tables.
+ * Write pairs of names as CSV. Read lists of links, and dumps of forwarding tables.
  */
 #ifndef IBPROF_KERNELS_TEXT_H
 #define IBPROF_KERNELS_TEXT_H
@@ -50,13 +50,12 @@ struct ibp_entries {
 /* Return the number of line breaks in a text. */
 uint64_t ibp_count_line_breaks(const uint8_t *text, uint64_t size);
 
-/* Split a text into entries, which begin with `0x`, and other lines, which include invalid entries. Each array has
- * capacity for all lines. */
+/* Split a text into valid entries, which begin with `0x`, and other lines. Each array has capacity for all lines. */
 void ibp_read_entries(const uint8_t *text, uint64_t size, enum ibp_entry_form form, struct ibp_entries *entries);
 
-/* Write entries into tables. Entries from begin[i] to begin[i + 1] - 1 belong to table row[i]; if row[i] is IBP_NONE,
- * they belong to no table. If entries of a LID contradict each other, the port becomes IBP_NO_PORT. Return the index of
- * the first entry that another entry contradicts; -1 if no entries contradict each other. */
+/* Write entries into tables. Entries from begin[i] to begin[i + 1] - 1 belong to table row[i], or to no table if row[i]
+ * is IBP_NONE. If entries of a LID contradict each other, the port becomes IBP_NO_PORT. Return the index of the first
+ * such entry; -1 if no entries contradict each other. */
 int64_t ibp_fill_tables(const struct ibp_entries *entries, const uint64_t *begin, const int32_t *row, uint64_t stanzas,
                         uint8_t *table, uint64_t width);
 

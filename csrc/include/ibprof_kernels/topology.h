@@ -17,8 +17,8 @@
 /* -- cffi begins -- */
 
 /* Compute a tree by average linkage. The matrix distance[leaf][leaf] must be symmetric and finite, and is overwritten.
- * Element size[k] is set to the number of leaves below node leaves + k. Element height[k] is set to the mean distance
- * between the leaves below one child of this node and the leaves below its other child. */
+ * Set size[k] to the number of leaves below node leaves + k, and height[k] to the mean distance between leaves of
+ * different children. */
 int ibp_average_linkage(float *distance, uint32_t leaves, int32_t *child, double *height, uint32_t *size);
 
 /* Compute a tree by neighbour joining. distance[leaf][leaf] must be symmetric, finite and 0 on the diagonal, and is
@@ -40,11 +40,11 @@ struct ibp_binary_tree {
 
 /* Merge a node into its parent if the distances do not show that their heights differ. A node is kept if its own height
  * increases the log-likelihood by more than `penalty` + log(n). n is the number of pairs of the parent's children after
- * the merge: chance could make a node of each pair. A node whose height is not below its parent's height is merged.
+ * the merge. Each pair could become a node by chance. A node whose height is not below its parent's height is merged.
  *
  * variance: variance of a pair with weight 1. into[node]: the node into which a node was merged; for a kept node, the
- * node itself. weight[node], height[node]: for a kept node, the values over the pairs of this node and of all nodes
- * that were merged into it. lost: by how much merging has increased the sum of weighted squared residuals. */
+ * node itself. weight[node], height[node]: the values of a kept node, including the pairs of all nodes merged into it.
+ * lost: increase of the sum of weighted squared residuals by merging. */
 int ibp_prune_tree(const struct ibp_binary_tree *tree, double variance, double penalty, int32_t *into, double *weight,
                    double *height, double *lost);
 
@@ -52,8 +52,7 @@ int ibp_prune_tree(const struct ibp_binary_tree *tree, double variance, double p
  * ordered pairs of vertices; d is the distance of a pair.
  *
  * Element 0 of `stress` is the sum of (d^2 - length^2)^2 over pairs with an edge. Element 1 is the sum of gamma / d^2
- * over pairs without an edge and with d < 1, where a pair at the same position adds gamma. Element 2 is the number of
- * these pairs.
+ * (gamma if d is 0) over pairs without an edge and with d < 1. Element 2 is the number of these pairs.
  *
  * gradient[vertex]: gradient of (stress[0] + stress[1]) / 2. Return -EDOM if a position is not a number or too far from
  * the origin. */

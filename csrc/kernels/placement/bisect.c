@@ -56,8 +56,8 @@ static void shuffle(uint64_t *state, uint32_t *order, uint32_t count)
     }
 }
 
-/* Match each vertex with an unmatched neighbour: the neighbour with the largest (weight of the edge) / (size of the
- * vertex * size of the neighbour). Return the number of coarse vertices. */
+/* Match each vertex with the unmatched neighbour of largest edge weight / (vertex size * neighbour size). Return the
+ * number of coarse vertices. */
 static uint32_t match(level_t *level, const uint32_t *order, uint32_t largest)
 {
     uint32_t count = 0;
@@ -135,9 +135,9 @@ static int contract(const level_t *fine, uint32_t count, level_t *coarse)
     return failed ? -ENOMEM : 0;
 }
 
-/* Set the gain of each vertex: by how much its move to the other part lowers the total weight of edges between the
- * parts. Return the present total weight of these edges. Set `excess` to the size of the first part minus its target,
- * in vertices of the whole graph. */
+/* The cut is the total weight of edges between the parts. Return the cut, and set the gain of each vertex: by how much
+ * its move lowers the cut. Set `excess` to the size of the first part minus its target, in vertices of the whole
+ * graph. */
 static double find_gains(const level_t *level, parts_t *p, int64_t *excess)
 {
     double cut = 0;
@@ -160,8 +160,8 @@ static int64_t excess_after(const level_t *level, const parts_t *p, uint32_t ver
     return p->part[vertex] ? excess + level->size[vertex] : excess - level->size[vertex];
 }
 
-/* Return the unlocked vertex with the largest gain, or UINT32_MAX. A vertex is considered only if its move brings the
- * parts nearer to their target sizes, or leaves them at most `slack` away from these sizes. */
+/* Return the unlocked vertex with the largest gain, or UINT32_MAX. After the move, the deviation from the target sizes
+ * must be smaller than before, or at most `slack`. */
 static uint32_t find_move(const level_t *level, const parts_t *p, int64_t excess, int64_t slack)
 {
     uint32_t chosen = UINT32_MAX;

@@ -15,8 +15,8 @@
 #define FALLEN 0x1p-10
 /* If hosts have several slots, one in HOSTS_EVERY proposals exchanges all ranks of two hosts. */
 #define HOSTS_EVERY 8
-/* If `has_several` is WHOLE_HOSTS, ranks move to free slots only together with all ranks of their host, and
- * WHOLE_HOSTS_EVERY replaces HOSTS_EVERY. */
+/* If `has_several` is WHOLE_HOSTS, ranks move to free slots only together with all ranks of their host.
+ * WHOLE_HOSTS_EVERY then replaces HOSTS_EVERY. */
 #define WHOLE_HOSTS 2
 #define WHOLE_HOSTS_EVERY 2
 #define FREE (-1)
@@ -62,8 +62,7 @@ static void change_path(const problem_t *p, search_t *s, uint32_t from, uint32_t
     }
 }
 
-/* Add to the array `change` the traffic between a rank on `slot` and its neighbour `n` on `other`, multiplied by
- * `sign`. */
+/* Add `sign` times the traffic between a rank on `slot` and its neighbour `n` on slot `other` to `change`. */
 static void change_pair(const problem_t *p, search_t *s, uint64_t n, uint32_t slot, uint32_t other, int sign)
 {
     uint32_t here = p->port_of_slot[slot], there = p->port_of_slot[other];
@@ -72,8 +71,8 @@ static void change_pair(const problem_t *p, search_t *s, uint64_t n, uint32_t sl
     change_path(p, s, there, here, ibp_placement_amounts(p, p->received, n, here, there), sign);
 }
 
-/* Add to the array `change` the effect of a rank's move. If two neighbours move, the first call adds the traffic
- * between them, and the second call leaves it out. */
+/* Add to the array `change` the effect of a rank's move. If two neighbours move, only the first call adds the traffic
+ * between them. */
 static void change_rank(const problem_t *p, search_t *s, uint32_t rank)
 {
     uint32_t old_slot = s->slot_of_rank[rank], new_slot = s->new_slot[rank];
@@ -129,8 +128,7 @@ static void keep_if_best(const problem_t *p, search_t *s)
     memcpy(s->best, s->slot_of_rank, p->ranks * sizeof *s->best);
 }
 
-/* Choose a random slot for a rank: any slot, a slot in the group of a neighbour's host, or a slot on a neighbour's
- * host. */
+/* Choose a random slot for a rank: any slot, or a slot on a neighbour's host or in this host's group. */
 static uint32_t sample_slot(const problem_t *p, search_t *s, uint32_t rank)
 {
     uint64_t neighbours = p->first[rank + 1] - p->first[rank], kind = neighbours ? sample(s) >> 62 : 0;
@@ -153,9 +151,8 @@ static void move(search_t *s, int64_t rank, uint32_t slot)
     s->moved[s->moves++] = (uint32_t)rank;
 }
 
-/* Propose that group `in` replaces group `out` on a host; either may be FREE. If the slots of the host have different
- * ports, other ranks of the host move to adjacent slots, so that ranks remain on the host's first slots, in the order
- * of ranks. */
+/* Propose that group `in` replaces group `out` on a host; `in` or `out` may be FREE. On hosts with `is_numbered`, move
+ * other ranks too, so that ranks stay on the first slots, in order. */
 static void exchange(const problem_t *p, search_t *s, uint32_t slot, int64_t out, int64_t in)
 {
     uint32_t host = p->host_of_slot[slot], to = p->host_first[host];

@@ -25,8 +25,8 @@ struct ibp_tree {
     int32_t port;
     uint8_t *state;             /* [switch]: 0: not visited; 1: being visited; 2 + reason why its path ends */
     struct ibp_tree_step *by;   /* [switch]: the step from a visited switch, if it has one */
-    /* All visited switches. If packets from switch A arrive at the destination, the next switch on their path is listed
-     * before A. */
+    /* All visited switches. If packets from a switch arrive at the destination, the next switch on the path is listed
+     * earlier. */
     uint16_t *visited;
     uint32_t visits;
     uint16_t *stack;

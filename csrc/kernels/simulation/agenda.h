@@ -37,8 +37,8 @@ static inline bool ibp_sim_has_event(const struct ibp_sim *sim)
 
 /* -- wheel -- */
 
-/* Add a chunk, which is an array of slots for events, to a bucket that is empty or whose last chunk is full. Return
- * false if memory is exhausted. */
+/* Add a chunk (an array of event slots) to a bucket. The bucket must be empty, or its last chunk full. Return false if
+ * memory is exhausted. */
 bool ibp_sim_add_chunk(struct ibp_sim *sim, uint32_t bucket);
 
 /* Schedule a packet's arrival at a later tick. */

@@ -70,8 +70,7 @@ static uint64_t count_arrived_packets(const struct ibp_sim *sim, const struct ib
     return gone < packets ? gone : packets;
 }
 
-/* Split a message that is sent as a whole into packets again, and put these packets into the queue of the sending
- * host. */
+/* Split a message that was sent as a whole: put its remaining packets into the queue of the sending host. */
 static void split_message(struct ibp_sim *sim, uint32_t number)
 {
     struct ibp_sim_path *path = &sim->path[number];
@@ -127,8 +126,7 @@ static bool keeps_up(const struct ibp_sim *sim, const struct ibp_sim_kind *befor
            (kind->delay / ticks + 3) * sim->network.packet_bytes <= kind->capacity;
 }
 
-/* Return whether the buffer at the end of a host's link is large enough to keep the link busy until the message is
- * sent. */
+/* Return whether the buffer at the end of a host's link keeps the link busy until the message is sent. */
 static bool has_buffer_for_link(const struct ibp_sim *sim, const struct ibp_sim_kind *kind, uint64_t packet)
 {
     return (kind->delay / ibp_sim_ticks_of(kind, packet) + 3) * sim->network.packet_bytes <= kind->capacity;
@@ -143,7 +141,7 @@ static bool is_continuation(const struct ibp_sim *sim, const struct ibp_sim_path
     return use->before == path->queue[at - 1] && use->packet != MANY;
 }
 
-/* Find the first queue of the clear part of a path, and the ticks from each queue of the clear part to the host. */
+/* Find the clear part of a path, and the ticks from each of its queues to the host. */
 static void find_clear_part(const struct ibp_sim *sim, uint64_t bytes, struct ibp_sim_path *path)
 {
     const uint32_t packet = path->packet = first_packet(sim, bytes);
@@ -232,8 +230,7 @@ static void note_only(uint32_t *only, uint32_t value)
     if (*only != value) *only = MANY;
 }
 
-/* For each queue of a path, record which client uses it, and the minimum ticks from the start of a message to the
- * arrival of its packets. */
+/* For each queue of a path, record the client, and the minimum ticks from the start of a message to its arrival. */
 static void note_use(struct ibp_sim *sim, uint32_t client, uint64_t bytes, const struct ibp_sim_path *path)
 {
     const uint32_t packet = first_packet(sim, bytes);

@@ -5,16 +5,16 @@
  * packet needs no events at the queues of the clear part.
  *
  * From its start to its completion, a message uses the queues of its path. While no other message uses the remaining
- * queues of the path, nothing can delay the packets of the message. The packets' time of arrival follows from the
- * links, and no other packet depends on the buffers of these queues. If a later message uses one of these queues,
- * packets have events again, up to the shared queue. Packets that have skipped the shared queue would have left it
- * before a packet of the later message can arrive there; the member `earliest` ensures this.
+ * queues of the path, nothing can delay the packets of the message. Arrival times follow from the links. No other
+ * packet depends on the buffers of these queues. If a later message uses one of these queues, packets have events
+ * again, up to the shared queue. The member `earliest` ensures that packets which skipped the shared queue would have
+ * left it before the later message arrives.
  *
  * So each message has the same start and latency as in a simulation of every hop. Loads do not include skipped hops.
  *
- * If the whole path is clear, a message is sent as a whole: its only event is its completion. If a message of another
- * process later uses one of the path's queues, the first message is split into packets with events again. Packets that
- * have not reached the first switch get the state that they would have in a simulation of every hop.
+ * If the whole path is clear, a message is sent as a whole: the completion is the only event. The message is split into
+ * packets again when another process uses one of the path's queues. Packets that have not reached the first switch get
+ * the state that they would have in a simulation of every hop.
  */
 #ifndef IBP_SIMULATION_CLEAR_PATHS_H
 #define IBP_SIMULATION_CLEAR_PATHS_H
@@ -22,7 +22,7 @@
 #include "simulation/queues.h"
 
 /* If hops are skipped: mark the queues on the path of a starting message as used. Return whether the message can be
- * sent as a whole, with its completion as its only event. */
+ * sent as a whole. */
 bool ibp_sim_use_path(struct ibp_sim *sim, uint32_t process);
 
 /* If hops are skipped: undo ibp_sim_use_path when the message is complete. */

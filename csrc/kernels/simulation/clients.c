@@ -6,8 +6,8 @@
 
 /* -- injection ----------------------------------------------------------------------------------------------------- */
 
-/* The first process of a host's ring has sent a packet: move the process to the ring's end, or remove the process if it
- * has sent all its packets. */
+/* Advance a host's ring after a packet: move the first process to the end, or remove the process if it has no packets
+ * left. */
 static void advance_ring(struct ibp_sim *sim, struct ibp_sim_outbox *outbox, uint32_t number)
 {
     const struct ibp_sim_process *process = &sim->process[number];
@@ -70,8 +70,8 @@ static void send_message(struct ibp_sim *sim, uint32_t host, uint32_t number, ui
     inject(sim, host);
 }
 
-/* Schedule the arrival of a packet that was added to the waiting packets of the next queue before it arrived. The next
- * queue has free buffer now, so the packet need not wait. */
+/* Schedule the arrival of a packet that began to wait for the next queue before it arrived. The next queue has free
+ * buffer now, so the packet need not wait. */
 static void schedule_after_all(struct ibp_sim *sim, uint32_t number, struct ibp_sim_waiter waiter, uint64_t arrival)
 {
     const struct ibp_sim_packet packet = {
@@ -150,8 +150,7 @@ static bool has_what_it_awaits(const struct ibp_sim *sim, const struct ibp_sim_p
     return process->arrived >= round_of(process) * process->client.arrivals + this_round;
 }
 
-/* Return the earliest tick at which a process may start its next step, without regard to messages that the process
- * awaits. */
+/* Return the earliest tick at which a process may start its next step, ignoring awaited messages. */
 static uint64_t next_start(struct ibp_sim *sim, const struct ibp_sim_process *process)
 {
     const struct ibp_sim_step *step = ibp_sim_step_of(sim, process);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The ibprof developers
  *
- * The steps of processes, and the packets of their messages: hosts put packets on the network, and queues admit waiting
+ * The steps of processes, and the packets of their messages. Hosts put packets on the network; queues admit waiting
  * packets when buffer is released.
  */
 #ifndef IBP_SIMULATION_CLIENTS_H

@@ -8,8 +8,8 @@
 
 /* -- routing ------------------------------------------------------------------------------------------------------- */
 
-/* List the queues on the path between two hosts. Return the number of queues; 0 if the forwarding tables do not lead to
- * the host, or if the path has more than IBP_SIM_PATH_MAX queues. */
+/* List the queues on the path between two hosts, and return their number. Return 0 if the path does not arrive, or has
+ * more than IBP_SIM_PATH_MAX queues. */
 static uint8_t list_queues(const struct ibp_sim *sim, struct ibp_sim_path *path)
 {
     uint32_t queue = ibp_sim_port_of_host(sim, path->from) * sim->network.lanes + path->lane;
@@ -146,15 +146,15 @@ static bool sum_waiting(const struct ibp_sim *sim, uint32_t *waits)
     return any;
 }
 
-/* If hops are skipped: return whether a queue has buffer for its first waiting packet, which then has not arrived
+/* If hops are skipped, return whether a queue has buffer for its first waiting packet. Such a packet has not arrived
  * yet. */
 static bool serves_later(const struct ibp_sim *sim, const struct ibp_sim_queue *queue)
 {
     return ibp_sim_skips(sim) && queue->waiting && ibp_sim_has_buffer(sim, queue, ibp_sim_bytes_of(queue->head.size));
 }
 
-/* Mark in `live` the queues whose buffer will become free. This is so if one of their packets is in flight or waits for
- * a marked queue. */
+/* Mark in `live` the queues whose buffer will become free: queues with a packet that is in flight or waits for a marked
+ * queue. */
 static void mark_live(const struct ibp_sim *sim, const uint32_t *waits, uint8_t *live, uint32_t *reached)
 {
     uint64_t count = 0;

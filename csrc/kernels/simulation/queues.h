@@ -17,8 +17,7 @@ static inline uint32_t ibp_sim_queue_of_port(const struct ibp_sim *sim, uint32_t
     return ibp_sim_port_of_switch(sim, at, port) * sim->network.lanes + lane;
 }
 
-/* Return the queue by which a packet to a host leaves a switch; IBP_SIM_NOTHING if the switch's forwarding table has no
- * port for the host. */
+/* Return the queue by which packets to a host leave a switch; IBP_SIM_NOTHING if the forwarding table has no port. */
 static inline uint32_t ibp_sim_look_up(const struct ibp_sim *sim, uint32_t node, uint32_t host, unsigned lane)
 {
     const struct ibp_sim_network *network = &sim->network;
@@ -71,9 +70,9 @@ static inline bool ibp_sim_has_buffer(const struct ibp_sim *sim, const struct ib
     return queue->taken + bytes <= ibp_sim_kind_of(sim, queue)->capacity;
 }
 
-/* Return whether a packet that arrives must wait for buffer of a queue. With adaptive routing and equal buffers, only
- * the array `queued` is read, because the queue itself may not be in the caches. The array is sufficient: it includes
- * waiting bytes, so while packets wait, its value exceeds the buffer. */
+/* Return whether a packet that arrives must wait for buffer of a queue. With adaptive routing and equal buffers, read
+ * only the array `queued`, because the queue itself may not be in the caches. `queued` includes waiting bytes, so its
+ * value exceeds the buffer while packets wait. */
 static inline bool ibp_sim_must_wait(const struct ibp_sim *sim, uint32_t number, uint32_t bytes)
 {
     const struct ibp_sim_queue *queue = &sim->queue[number];
@@ -155,8 +154,8 @@ static inline struct ibp_sim_waiter ibp_sim_pop_waiter(struct ibp_sim *sim, stru
     return first;
 }
 
-/* If other packets wait for the next queue on a packet's path, let the packet wait behind them before it arrives, and
- * return true. The packet's arrival then needs no event. Otherwise return false. */
+/* If packets wait for the next queue on a packet's path, append the packet to them and return true. The packet's
+ * arrival then needs no event. Otherwise return false. */
 static inline bool ibp_sim_wait_ahead(struct ibp_sim *sim, struct ibp_sim_packet packet, uint64_t arrival)
 {
     const struct ibp_sim_path *path = &sim->path[packet.client];
@@ -169,7 +168,7 @@ static inline bool ibp_sim_wait_ahead(struct ibp_sim *sim, struct ibp_sim_packet
     return true;
 }
 
-/* Transmit a packet on the link of queue `into`, which has admitted it, and schedule its arrival. */
+/* Transmit a packet that queue `into` has admitted, and schedule the packet's arrival. */
 static inline void ibp_sim_transmit(struct ibp_sim *sim, uint32_t into, uint32_t client, uint32_t size)
 {
     const uint32_t bytes = ibp_sim_bytes_of(size);
@@ -190,7 +189,7 @@ static inline void ibp_sim_transmit(struct ibp_sim *sim, uint32_t into, uint32_t
     ibp_sim_schedule_packet(sim, sent + kind->delay, packet);
 }
 
-/* Admit a packet to a queue, transmit it on the queue's link, and schedule its arrival. */
+/* Admit a packet to a queue, and transmit the packet. */
 static inline void ibp_sim_admit(struct ibp_sim *sim, uint32_t into, uint32_t client, uint32_t size)
 {
     struct ibp_sim_queue *queue = &sim->queue[into];
@@ -200,8 +199,7 @@ static inline void ibp_sim_admit(struct ibp_sim *sim, uint32_t into, uint32_t cl
     ibp_sim_transmit(sim, into, client, size);
 }
 
-/* Release buffer of a queue. If a packet may wait for this queue, or if a host has more to send through it, add the
- * queue to `freed`. */
+/* Release buffer of a queue. Add the queue to `freed` if packets wait for it, or if it belongs to a host. */
 static inline void ibp_sim_release(struct ibp_sim *sim, uint32_t number, uint32_t bytes)
 {
     struct ibp_sim_queue *queue = &sim->queue[number];
@@ -216,8 +214,8 @@ static inline void ibp_sim_release(struct ibp_sim *sim, uint32_t number, uint32_
 
 /* -- deadlock -- */
 
-/* Return whether some packets wait for each other and will never move again, even if other packets move. The function's
- * time is proportional to the number of queues. */
+/* Return whether some packets wait for each other forever. The function's time is proportional to the number of
+ * queues. */
 bool ibp_sim_is_stuck(struct ibp_sim *sim);
 
 #endif

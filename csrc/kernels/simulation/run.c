@@ -133,8 +133,7 @@ static void process_tick(struct ibp_sim *sim)
 
 /* -- the run ------------------------------------------------------------------------------------------------------- */
 
-/* Search for a deadlock if at least `search_hops` packet hops have happened since the last search, because a search
- * visits all queues. */
+/* Search for a deadlock once per `search_hops` packet hops, because a search visits all queues. */
 static void search_deadlock(struct ibp_sim *sim)
 {
     if (sim->state.packet_hops - sim->checked_at < sim->search_hops) return;
@@ -143,7 +142,7 @@ static void search_deadlock(struct ibp_sim *sim)
 }
 
 #ifndef NDEBUG
-/* Check that no bytes are lost: every byte that a host has sent has arrived, or occupies buffer of exactly one port. */
+/* Check that every byte that was sent has arrived, or occupies buffer of exactly one port. */
 static void check_conservation(const struct ibp_sim *sim)
 {
     const struct ibp_sim_network *network = &sim->network;
@@ -176,8 +175,7 @@ static bool advance(struct ibp_sim *sim, uint64_t until, uint64_t last_hop)
     struct ibp_sim_state *state = &sim->state;
 
     if (sim->failed || state->stopped == IBP_SIM_UNROUTED) return false;
-    /* Stop if the array lacks space for one sample of each client, because each client may complete one step in a tick,
-     * and a tick is always simulated to its end. */
+    /* In one tick, each client may complete a step, so stop if the array lacks space for one sample of each client. */
     if (sim->sample_capacity && sim->samples + sim->clients > sim->sample_capacity) {
         state->stopped = IBP_SIM_SAMPLES;
         return false;

@@ -27,8 +27,7 @@ static bool is_valid_network(const struct ibp_sim_network *network)
     if (!network->lanes || network->lanes > LANES_MAX) return false;
     for (uint32_t end = 0; end < network->ends; end++)
         if (network->end_capacity[end] < network->packet_bytes || !network->end_delay[end] ||
-            /* The bytes in a queue, plus the bytes that wait for this queue at all ports of the switch, must fit into
-             * 31 bits. */
+            /* The bytes in a queue, plus the waiting bytes at all ports of the switch, must fit into 31 bits. */
             network->end_capacity[end] > INT32_MAX / (network->width + 1) ||
             network->end_to[end] >= network->hosts + network->switches)
             return false;

@@ -53,8 +53,8 @@ enum {
     IBP_SIM_QUEUES = 1 << 27
 };
 
-/* A packet on its way to the next node. Events and queues contain packets by value, so that packets are in memory in
- * the order in which they are read. */
+/* A packet on its way to the next node. Events and queues contain packets by value, so that packets are read in the
+ * order of memory. */
 struct ibp_sim_packet {
     uint32_t client;
     /* The queue whose buffer the packet occupies; IBP_SIM_NOTHING if the packet's hops are skipped. */
@@ -73,9 +73,9 @@ struct ibp_sim_waiter {
     uint32_t size;
 };
 
-/* A waiting packet, stored in few bytes because waiting packets need the most memory. `held`: the index of the queue
- * whose buffer the packet occupies, plus IBP_SIM_QUEUES * (number of queues that have admitted the packet, at most
- * IBP_SIM_PATH_MAX). IBP_SIM_SHORT is added for the last packet of a message if it is smaller than the other
+/* A waiting packet, stored in few bytes because waiting packets need the most memory. `held` is queue + IBP_SIM_QUEUES
+ * * hops. `queue`: the queue whose buffer the packet occupies. `hops`: number of queues that have admitted the packet,
+ * at most IBP_SIM_PATH_MAX. IBP_SIM_SHORT is added for the last packet of a message if it is smaller than the other
  * packets. */
 struct ibp_sim_packed {
     uint32_t client, held;
@@ -179,8 +179,8 @@ struct ibp_sim_path {
      * queue at each hop. With adaptive routing: number of queues in the member `rest`. */
     uint8_t hops;
     uint16_t job;
-    /* The queues of the path, in order. With adaptive routing, the array contains instead: the queue of the sending
-     * host, the queue of the last switch, the last switch, and the leaf index of this switch. */
+    /* The queues of the path, in order. With adaptive routing: the queue of the sending host, the queue of the last
+     * switch, the last switch, and its leaf index. */
     uint32_t queue[IBP_SIM_PATH_MAX];
     /* [hop], ticks from the arrival at the hop's queue to the arrival at the host. With adaptive routing: the queues
      * that the message keeps. */
@@ -196,8 +196,8 @@ struct ibp_sim_path {
     uint32_t packet;
     /* Size of the last packet of the message. */
     uint32_t last_bytes;
-    /* For a message that is sent as a whole: the number of its event, and the tick at which its first packet began to
-     * be sent. For other messages, `whole` is IBP_SIM_NOTHING. */
+    /* For a message that is sent as a whole: the number of its event, and the tick at which sending began. For other
+     * messages, `whole` is IBP_SIM_NOTHING. */
     uint32_t whole;
     uint64_t begun;
     uint64_t bytes;
@@ -211,8 +211,8 @@ struct ibp_sim_use {
     /* `client`: the only client that ever uses the queue. `before`: the queue that all packets leave before they enter
      * this queue. `packet`: the size of all packets. A member is MANY (clear_paths.c) if several values occur. */
     uint32_t client, before, packet;
-    /* Minimum ticks from the start of any message to the arrival of its first packet at this queue; UINT64_MAX if only
-     * one client uses the queue. */
+    /* Minimum ticks from the start of a message to its arrival at this queue; UINT64_MAX if only one client uses the
+     * queue. */
     uint64_t earliest;
 };
 
@@ -231,14 +231,14 @@ struct ibp_sim_event {
     bool is_packet;
 };
 
-/* The state of a simulation. Transmit ports are numbered: first all ports of all switches, then one port of each host.
- * So the index of a queue follows from the indices of a switch and its port, or from the index of a host. */
+/* The state of a simulation. Transmit ports are numbered: first all ports of all switches, then one port of each
+ * host. */
 struct ibp_sim {
     struct ibp_sim_network network;
     /* [port][lane] */
     struct ibp_sim_queue *queue;
-    /* Number of ports of a switch, up to the last port that has a link on any switch. The `width` of the network may be
-     * far larger than this number, and queues of unused ports would waste memory and cache. */
+    /* Number of ports of a switch, up to the last port that has a link on any switch. The network's `width` may be far
+     * larger, and queues of unused ports would waste memory and cache. */
     uint32_t width;
     uint32_t ports;
     /* Index of the first queue that belongs to a host. */

@@ -5,7 +5,7 @@
 
 void ibp_sum(const uint64_t *values, size_t count, uint64_t sum[2])
 {
-    /* Sum the lower and upper 32-bit halves of the values separately: a sum of 2^32 halves fits into 64 bits, and
+    /* Sum the lower and upper 32-bit halves of the values separately. A sum of 2^32 halves fits into 64 bits, so
      * compilers can vectorise the loop. */
     const size_t block = (size_t)1 << 32;
     unsigned __int128 total = 0;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The ibprof developers
  *
- * The stress of a graph's layout in space: edges with a wrong length, and pairs of other vertices that are too close.
- * Vertices are sorted into cells with side length 1, to find pairs with a distance below 1. So the time is proportional
- * to the number of edges and close pairs.
+ * The stress of a graph's layout in space. Stress comes from edges of wrong length, and from close vertices without a
+ * common edge. Vertices are sorted into cells with side length 1, to find pairs with a distance below 1. So the time is
+ * proportional to the number of edges and close pairs.
  */
 #include <errno.h>
 #include <math.h>
@@ -79,8 +79,7 @@ static int sort_into_cells(cells_t *cells, const double (*position)[3], uint32_t
     return 0;
 }
 
-/* Add `times` * (offset from `one` to `other`) to the gradient of `other`, and subtract the same from the gradient of
- * `one`. */
+/* Add `times` * `offset` to the gradient of `other`, and subtract it from the gradient of `one`. */
 static void pull(double (*gradient)[3], uint32_t one, uint32_t other, const double offset[3], double times)
 {
     for (int axis = 0; axis < 3; axis++) {
@@ -105,13 +104,12 @@ static void repel(const double offset[3], double squared, double sign, double ga
 {
     stress[1] += sign * 2 * gamma * (squared > 0 ? 1 / squared : 1);
     stress[2] += sign * 2;
-    /* The gradient of 1 / d^2 is -2 / d^4 times the offset. The stress counts both orders of a pair, but `gradient` is
-     * the gradient of half the stress. */
+    /* The gradient of 1 / d^2 is -2 / d^4 times the offset. The stress counts a pair twice; `gradient` is the gradient
+     * of half the stress. */
     if (squared > 0) pull(gradient, one, other, offset, -sign * gamma * 2 / (squared * squared));
 }
 
-/* Add the pairs of vertex `at` (an index of the sorted vertices) with the vertices of a cell; in the vertex's own cell,
- * only with later vertices. */
+/* Add the pairs of sorted vertex `at` with the vertices of a cell; in its own cell, only with later vertices. */
 static void repel_from_cell(const cells_t *cells, uint32_t at, const int32_t cell[3], double gamma,
                             double (*gradient)[3], double stress[3])
 {
@@ -136,8 +134,8 @@ int ibp_stress(const double (*position)[3], uint32_t vertices, const uint32_t (*
     memset(stress, 0, 3 * sizeof *stress);
     for (uint32_t at = 0; at < vertices; at++) {
         const int32_t *own = cells.cell[at];
-        /* Search the vertex's cell, and only one of each two opposite neighbour cells, so that each pair is counted
-         * once. */
+        /* Search the vertex's cell and half of the 26 neighbour cells, no two of them opposite, so that each pair is
+         * counted once. */
         for (int side = 13; side < 27; side++) {
             int32_t cell[3] = {own[0] + side / 9 - 1, own[1] + side / 3 % 3 - 1, own[2] + side % 3 - 1};
             repel_from_cell(&cells, at, cell, gamma, gradient, stress);

@@ -11,8 +11,8 @@
 
 #include <stdbool.h>
 
-/* Begin recording MPI calls. `labels_sends`: the source cannot see which call sent a message, so the wrappers of all
- * sending calls must set the current call (counting/current_call.h). */
+/* Begin recording MPI calls. `labels_sends`: the wrappers of all sending calls must set the current call
+ * (counting/current_call.h). */
 void ibp_activity_begin(enum ibp_source source, bool labels_sends);
 
 void ibp_activity_end(void);

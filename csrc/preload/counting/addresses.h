@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The ibprof developers
  *
- * Peers that are known only by their network address. The recording of the peer contains its address and its rank:
- * readers find the rank there. Processes do not exchange ranks at run time, because a collective call would hang if
- * ibprof is not preloaded in a process.
+ * Peers that are known only by their network address. Readers find the rank in the peer's recording, next to the
+ * address. Processes do not exchange ranks at run time, because a collective call would hang if a process does not
+ * preload ibprof.
  */
 #ifndef IBPROF_COUNTING_ADDRESSES_H
 #define IBPROF_COUNTING_ADDRESSES_H
@@ -14,10 +14,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* ibp_address_of_own: enter an address of this process. ibp_address_of_peer: enter an address of a peer, if the table
- * does not have it. Both return the number that represents the address as a peer in keys of counters
- * (counting/counters.h). They return IBP_PEER_UNKNOWN if there is no space; ibp_address_of_peer also before the
- * recording is open. */
+/* ibp_address_of_own: enter an address of this process. ibp_address_of_peer: enter a new address of a peer. Both return
+ * the number that represents the address as a peer in keys of counters (counting/counters.h). They return
+ * IBP_PEER_UNKNOWN if there is no space; ibp_address_of_peer also before the recording is open. */
 uint32_t ibp_address_of_own(const void *address, size_t bytes);
 uint32_t ibp_address_of_peer(const void *address, size_t bytes);
 

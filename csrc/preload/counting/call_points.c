@@ -18,8 +18,8 @@
 #define PLACES_FIRST 256
 #define PLACES (4 * IBP_SITES_MAX)
 #define TABLES_MAX 8
-/* Maximum number of used entries. A known site gets a further key only while fewer than INSTRUCTIONS_MAX entries are
- * used, because a Python program that compiles the same lines repeatedly creates ever more keys. */
+/* Maximum number of used entries. A Python program that compiles the same lines repeatedly creates ever more keys. So a
+ * known site gets a further key only while fewer than INSTRUCTIONS_MAX entries are used. */
 #define TAKEN_MAX (PLACES / 2)
 #define INSTRUCTIONS_MAX (TAKEN_MAX - IBP_SITES_MAX / 2)
 /* Once this number of sites exists, only the innermost line of a further chain of callers is recorded. */

@@ -20,7 +20,7 @@ enum ibp_language {
     IBP_LANGUAGE_C,
     /* The return address is within a Fortran binding of MPI: the caller of the binding identifies the site. */
     IBP_LANGUAGE_FORTRAN,
-    /* The return address is within mpi4py, or in a library that calls C functions for Python: the Python frame
+    /* The return address is in mpi4py, or in a library through which Python calls C functions. The Python frame
      * identifies the site. */
     IBP_LANGUAGE_PYTHON,
     /* The return address was in an object that has been unloaded. */
@@ -41,11 +41,11 @@ bool ibp_call_points_prepare(void);
 /* Return the call point of a return address, created if needed; NULL if the table is full. */
 const struct ibp_call_point *ibp_call_point_of_address(const void *address);
 
-/* Return the call point of a frame of a Python script, created if needed; NULL if the table is full, or if the frame's
+/* Return the call point of a frame of a Python script, created if needed. Return NULL if the table is full, or if the
  * file or function is unknown. */
 const struct ibp_call_point *ibp_call_point_of_script(const struct ibp_script_frame *frame);
 
-/* Return the call point of a chain of callers, created if needed; NULL if the table is full, or if the innermost
+/* Return the call point of a chain of callers, created if needed. Return NULL if the table is full, or if the innermost
  * function is unknown. */
 const struct ibp_call_point *ibp_call_point_of_chain(const struct ibp_caller_chain *chain);
 

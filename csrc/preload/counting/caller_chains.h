@@ -2,9 +2,9 @@
  * Copyright The ibprof developers
  *
  * Chains of callers: IBPROF_CALLERS=N. If a program calls MPI only through a library, all its call sites are in the
- * library. With IBPROF_CALLERS=N, an MPI call is identified by its site and by up to N functions that enclose it.
- * Functions of MPI and libc are skipped. If Python called the outermost C function, the chain continues with lines of
- * the Python program.
+ * library. With IBPROF_CALLERS=N, an MPI call is identified by its site and up to N enclosing functions. Functions of
+ * MPI and libc are skipped. If Python called the outermost C function, the chain continues with lines of the Python
+ * program.
  */
 #ifndef IBPROF_COUNTING_CALLER_CHAINS_H
 #define IBPROF_COUNTING_CALLER_CHAINS_H
@@ -35,9 +35,9 @@ struct ibp_caller_chain {
     struct ibp_script_frame frame[1 + IBP_CALLERS_MAX];
 };
 
-/* Find the chain of callers of an MPI call from its return address. Return false if the address is outside of all
- * objects, or in a binding of MPI that the program did not call through a stub (libmpi/callers.h). If the cache has all
- * addresses of the chain, the function neither locks nor allocates. */
+/* Find the chain of callers of an MPI call from its return address. Return false for an address outside of all objects,
+ * and for an address in a binding that was not called through a stub (libmpi/callers.h). If the cache has all addresses
+ * of the chain, the function neither locks nor allocates. */
 bool ibp_caller_chain_find(const void *address, struct ibp_caller_chain *chain);
 
 /* After objects were unloaded: forget all cached addresses. Chains with the same addresses get other keys from then

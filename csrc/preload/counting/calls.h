@@ -1,15 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The ibprof developers
  *
- * Calls. An `ibp_call` represents all calls of one MPI operation at one call site of the program. The `ibp_call` points
- * to the counters of its last messages and to its last entry in the ledger, so the next call finds them without a
- * search.
+ * Calls. An `ibp_call` represents all calls of one MPI operation at one call site of the program. An `ibp_call` points
+ * to the counters of its last messages and to its last ledger entry, so that the next call needs no search.
  *
  * A wrapper finds the `ibp_call` from the wrapper's return address. If sites are not recorded, each operation has only
  * one `ibp_call`.
  *
- * Calls from all lines of a program have the same return address if they go through a Fortran or Python binding. In
- * this case, ibprof finds the `ibp_call` from the caller of the binding (counting/call_points.h).
+ * Through a Fortran or Python binding, calls from all lines of a program have the same return address. In this case,
+ * ibprof finds the `ibp_call` from the caller of the binding (counting/call_points.h).
  */
 #ifndef IBPROF_COUNTING_CALLS_H
 #define IBPROF_COUNTING_CALLS_H
@@ -77,7 +76,7 @@ extern IBP_INTERNAL bool ibp_sites_recorded;
 extern IBP_INTERNAL bool ibp_labels_sends;
 
 /* Cache of recently used calls by return address. The index is some bits of the address plus the operation, so an
- * address can be in only one entry for each operation. */
+ * address and operation can be in only one entry. */
 #define IBP_CALLS_CACHED 512
 struct ibp_cached_call {
     /* NULL if the entry is free. */

@@ -43,9 +43,9 @@ static inline struct ibp_context *ibp_context_cached(ibp_handle communicator)
 /* Return the context of a communicator and add it to the cache; NULL if the communicator has no context. */
 struct ibp_context *ibp_context_find(ibp_handle communicator);
 
-/* Return the communicator's context for receives of an operation, created if needed; NULL if the communicator has no
- * context, or if memory is exhausted. The operation of a context with pending receives does not change, so receives of
- * another operation get another context. */
+/* Return the communicator's context for receives of an operation, created if needed. Return NULL if the communicator
+ * has no context, or if memory is exhausted. The operation of a context with pending receives does not change, so
+ * receives of another operation get another context. */
 struct ibp_context *ibp_context_find_for_receives(ibp_handle communicator, unsigned operation);
 
 /* Create the context of a communicator whose messages are user data. */

@@ -69,7 +69,7 @@ bool ibp_names_are_full(void)
     return names.is_full;
 }
 
-/* Later entries of the probe sequence fill the gap, but none moves before its hash position. */
+/* Later entries of the probe sequence fill the gap. No entry moves before its own hash position. */
 void ibp_name_forget(ibp_handle communicator)
 {
     struct ibp_named_communicator *const place = names.places ? probe(communicator) : NULL;
@@ -151,7 +151,7 @@ static bool describe_groups(ibp_handle communicator, bool of_all, struct members
 
 /* -- names --------------------------------------------------------------------------------------------------------- */
 
-/* Return whether the name of a communicator that the operation creates is a hash of all its members. */
+/* Return whether an operation names the new communicator by a hash of all members. */
 static bool is_of_group(unsigned operation)
 {
     return operation == IBP_OPERATION_Comm_create_group || operation == IBP_OPERATION_Comm_create_from_group ||
@@ -165,12 +165,11 @@ static bool is_of_other_job(unsigned operation)
            operation == IBP_OPERATION_Comm_join;
 }
 
-/* Return the name of a communicator created from a group: a hash of the tag, the members, and the number of earlier
- * communicators with the same tag and members. The lock must be held. */
+/* Return the name of a communicator created from a group (communicator_names.h). The lock must be held. */
 static uint64_t name_group(const struct ibp_creation *making, const struct members *own, const struct members *remote)
 {
-    /* The sum of both hashes is equal in both groups of an intercommunicator, so all processes compute the same
-     * name. */
+    /* The sum of hashes does not depend on which group of an intercommunicator is `own`, so all processes compute the
+     * same name. */
     const uint64_t like = ibp_sample_hash(ibp_sample_hash(NAME_OF_GROUP, making->tag), own->hash + remote->hash);
     struct ibp_named_communicator *const count = enter((ibp_handle)(like | COUNT_BIT));
 

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The ibprof developers
  *
- * The context of messages. From the context, ibprof knows the operation of most messages without classification: a
- * message inside a wrapped call belongs to this call, and other messages are point-to-point messages of the
- * application.
+ * The context of messages. It shows the operation of most messages without classification. A message inside a wrapped
+ * call belongs to this call. Other messages are point-to-point messages of the application.
  */
 #ifndef IBPROF_COUNTING_CONTEXT_H
 #define IBPROF_COUNTING_CONTEXT_H
@@ -39,12 +38,11 @@ struct ibp_recent {
 /* The context of an `ibp_call` (counting/calls.h) or of a communicator. A context stores the counters of the last
  * messages. */
 struct ibp_context {
-    /* For a call: the communicator on which sent or received messages need no classification, because their operation
-     * is known; 0 if each message must be classified. At first, `sent_on` and `received_on` are MPI_COMM_WORLD. After a
-     * message on another communicator, `sent_on` is this communicator, and the peers of `send` and `isend` are ranks in
-     * it. */
+    /* For a call: the communicator on which sent or received messages need no classification; 0 if each message must be
+     * classified. At first, `sent_on` and `received_on` are MPI_COMM_WORLD. After a message on another communicator,
+     * `sent_on` is that communicator. The peers of `send` and `isend` are ranks in `sent_on`. */
     ibp_handle sent_on, received_on;
-    /* For a call: a message with a lower tag may belong to another operation, so it must be classified. */
+    /* For a call: messages with a lower tag must be classified, because they may belong to another operation. */
     int lowest_tag;
     /* For a call: the wrapper only passes the call on and does not set the current call; true also for ibp_outside.
      * Each send in this context is the send of this call, or an MPI_Send or MPI_Isend outside of wrapped calls. */

@@ -165,8 +165,8 @@ static uint64_t *record_demand(uint64_t key, uint32_t origin)
     return &demand->bytes;
 }
 
-/* Return the counter for keys that have no record. Sent and fetched user data are counted as lost. All other bytes are
- * discarded: for example, received bytes and demands describe data that are also counted as sent. */
+/* Return the counter for keys that have no record. Sent and fetched user data are counted as lost. All other bytes,
+ * such as received bytes and demands, are discarded: the data are also counted as sent. */
 static uint64_t *amount_without_record(uint64_t key)
 {
     static uint64_t waste_amount[2];
@@ -215,7 +215,7 @@ struct ibp_slot *ibp_counters_find(uint64_t key)
 }
 
 /* Move the bytes and messages of a counter to another counter. If the process is killed during the move, readers
- * complete the move from the redo log (`redo_*`), so no bytes are lost or counted twice. */
+ * complete it from the redo log (`redo_*`). */
 static void move_amount(struct ibp_slot *from, struct ibp_slot *into)
 {
     struct ibp_process *process = ibp_counters.process;

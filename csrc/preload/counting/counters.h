@@ -54,7 +54,7 @@ void ibp_counters_move(uint32_t from, uint32_t into);
 
 void ibp_counters_clear(void);
 
-/* Add the user data sent to each peer, or fetched from it, to the total of the peer's group (struct ibp_snapshot). */
+/* Add the sent and fetched user data of each peer to the total of the peer's group (struct ibp_snapshot). */
 void ibp_counters_by_group(uint32_t group_ranks, uint64_t *bytes, uint64_t *messages);
 
 /* Report on stderr, once per job, why no more counters can be recorded. */
@@ -76,9 +76,9 @@ static inline enum ibp_kind ibp_key_kind(uint64_t key_of_operation)
  * messages, and its key contains a partner instead of a peer. */
 #define IBP_KEY_DEMAND 3
 
-/* The key of a slot: 32 bits for the peer, 24 for the origin, 2 for the kind, and 2 for the direction field. This field
- * is the direction + 1 for a counter, and 0 for size bins, so the key of a counter is never 0. Fields with small values
- * are in the low bits, because the hash's multiplication spreads low bits over all bits that select a slot. */
+/* The key of a slot: peer (32 bits), origin (24), kind (2) and direction field (2). The direction field is the
+ * direction + 1 for a counter, and 0 for size bins. So the key of a counter is never 0. Small fields are in the low
+ * bits, because the hash's multiplication spreads low bits over all bits that select a slot. */
 #define IBP_SLOT_KEY(origin, kind, direction, peer)                                                                    \
     ((uint64_t)(uint32_t)(peer) << 28 | (uint64_t)(origin) << 4 | (uint64_t)(kind) << 2 | ((uint64_t)(direction) + 1))
 
@@ -122,8 +122,8 @@ static inline void ibp_add_size(uint64_t *bins, uint64_t bytes)
 }
 
 /* Return the slot of an existing counter, without a function call. Return NULL if the slot is neither at the key's hash
- * position nor next to it: the caller then calls a function that finds or creates it. Call this only while at most one
- * thread can be in MPI. */
+ * position nor next to it. The caller then calls a function that finds or creates the slot. Call this only while at
+ * most one thread can be in MPI. */
 static inline const struct ibp_slot *ibp_slot_known(uint32_t origin, enum ibp_kind kind, enum ibp_direction direction,
                                                     int peer)
 {

@@ -65,8 +65,8 @@ static void set_next(struct ibp_envelope *envelope, uint64_t next)
     envelope->messages.left = (int64_t)(next - number);
 }
 
-/* Remove the envelope at index `gap`. Later entries of the probe sequence fill the gap, but none moves before its hash
- * position. */
+/* Remove the envelope at index `gap`. Later entries of the probe sequence fill the gap. No entry moves before its own
+ * hash position. */
 static void take_out(uint32_t gap)
 {
     used--;
@@ -106,7 +106,7 @@ static void make_space(void)
     }
 }
 
-/* Return the stream of an envelope: a hash that the sender and the receiver compute alike; 0 if the communicator has no
+/* Return the stream of an envelope, a hash that is equal at sender and receiver. Return 0 if the communicator has no
  * name or the peer is unknown. */
 static uint64_t find_stream(const struct ibp_named_communicator *named, uint32_t peer, int tag, enum ibp_side side)
 {
@@ -170,8 +170,8 @@ static void pass(uint64_t messages)
 }
 
 /* Return the highest stream level (samples.h) that keeps a message. All messages of a stream have the same level,
- * except message 0: its level depends only on the communicator and the tag. So if a program uses a new tag for each
- * round, all messages of a round have the same level. */
+ * except message 0. The level of message 0 depends only on the communicator and the tag. So if a program uses a new tag
+ * for each round, all messages of a round have the same level. */
 static unsigned stream_keeps(const struct ibp_named_communicator *named, int tag, uint64_t stream, uint64_t number)
 {
     return (unsigned)__builtin_clzll(ibp_sample_hash(number ? stream : choice_of(named, tag, 0), 1) | 1);
@@ -185,8 +185,8 @@ static unsigned envelope_keeps(const struct ibp_named_communicator *named, int t
     return first > further ? first : further;
 }
 
-/* Return the envelope of a key, created if needed; NULL if the table is full, or if the present stream level
- * (samples.h) does not keep the envelope. */
+/* Return the envelope of a key, created if needed. Return NULL if the table is full, or if the present stream level
+ * (samples.h) drops the envelope. */
 static struct ibp_envelope *enter(uint64_t key, ibp_handle communicator, uint64_t stream,
                                   const struct ibp_named_communicator *named, int tag, enum ibp_side side)
 {
@@ -229,7 +229,7 @@ static bool is_shared(struct ibp_envelope *envelope)
 }
 
 /* Assign a sequence number to a message. If `is_counted` is false, the next message gets the same number. `next` is
- * valid for small messages only: whether a large message is sampled depends on the level of its size class. */
+ * valid for small messages only: large messages are sampled by the level of their size class. */
 static struct ibp_numbered number(ibp_handle communicator, int peer, int tag, enum ibp_side side, unsigned class,
                                   bool is_counted)
 {

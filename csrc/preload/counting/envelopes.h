@@ -2,15 +2,13 @@
  * Copyright The ibprof developers
  *
  * Envelopes. Messages with the same sender, receiver, communicator and tag have the same envelope. MPI delivers the
- * messages of an envelope in order, so sender and receiver give each message the same number and sample the same
- * messages.
+ * messages of an envelope in order. So sender and receiver number messages alike, and sample the same messages.
  *
- * The table of envelopes has a fixed size. When the table is full, the stream level rises (counting/samples.h): sender
- * and receiver keep the same half of the streams, which a hash chooses, and remove the envelopes of the other half.
+ * The table of envelopes has a fixed size. When the table is full, the stream level rises (counting/samples.h). A hash
+ * then chooses half of the streams, alike for sender and receiver; the envelopes of other streams are removed.
  *
- * While messages of this process are rare (on average at most one in 5 us), each message is timed, because timing then
- * takes only a small part of the run time. While each message is timed, the messages that took longest are recorded
- * too.
+ * While messages of this process are rare (on average at most one in 5 us), timing is cheap and each message is timed.
+ * The messages that took longest are then recorded too.
  */
 #ifndef IBPROF_COUNTING_ENVELOPES_H
 #define IBPROF_COUNTING_ENVELOPES_H

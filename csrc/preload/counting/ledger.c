@@ -100,8 +100,8 @@ static uint64_t *enter(struct ibp_call *call, struct ibp_demanded demanded)
     return slot->ordinal ? slot->amount : NULL;
 }
 
-/* Return whether a call is entered in the ledger. If a library such as mpitrampoline translates the program's handles,
- * no call is entered, because ibprof cannot read these handles. */
+/* Return whether a call is entered in the ledger. No call is entered if a library such as mpitrampoline translates the
+ * program's handles, which ibprof cannot read. */
 static bool is_wanted(const struct ibp_call *call)
 {
     return ibp_is_active() && ibp_counting && ibp_operation_wanted[call->operation] && !ibp_mpi.is_behind_layer;
@@ -136,8 +136,7 @@ static bool is_type_kept(const struct ibp_demanding *call)
     return !has_counts(call) && !ibp_datatype_size_offset && ibp_datatype_is_predefined(IBP_HANDLE(call->type));
 }
 
-/* To avoid a deadlock, call MPI before taking ibprof's lock: a thread that sends may hold a lock of MPI and wait for
- * ibprof's lock. */
+/* Call MPI before taking ibprof's lock, because a thread that holds a lock of MPI may wait for ibprof's lock. */
 void ibp_ledger_add(const struct ibp_demanding *call)
 {
     struct ibp_demanded demanded;

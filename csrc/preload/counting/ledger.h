@@ -71,8 +71,8 @@ void ibp_ledger_enter(struct ibp_call *call, struct ibp_demanded demanded);
 void ibp_ledger_add(const struct ibp_demanding *call);
 void ibp_ledger_add_failed(struct ibp_call *call);
 
-/* ibp_ledger_forget_all: when the region changes, forget the stored communicators of all calls. ibp_ledger_forget: when
- * a communicator is freed, do the same if a call has stored this communicator. */
+/* ibp_ledger_forget_all: when the region changes, forget the stored communicators of all calls. ibp_ledger_forget: do
+ * the same when a stored communicator is freed. */
 void ibp_ledger_forget(ibp_handle communicator);
 void ibp_ledger_forget_all(void);
 
@@ -89,8 +89,8 @@ static inline bool ibp_ledger_type_size(struct ibp_demanding call, uint64_t *siz
     return call.type == recent->type;
 }
 
-/* Add the bytes of a call that sends to a peer on MPI_COMM_WORLD to the demand of its operation and this peer. Return
- * false for other calls, and if ibp_slot_known does not find the demand. */
+/* Add the bytes of a send on MPI_COMM_WORLD to the demand of its operation and peer. Return false for other calls, and
+ * if ibp_slot_known does not find the demand. */
 static inline bool ibp_ledger_add_to_peer(struct ibp_demanding call, uint64_t bytes)
 {
     const struct ibp_slot *slot;
@@ -101,9 +101,9 @@ static inline bool ibp_ledger_add_to_peer(struct ibp_demanding call, uint64_t by
     return slot;
 }
 
-/* Before MPI is called: enter a call, if the last call at its site had the same communicator and root, and if the size
- * of its datatype is known. Return false if the call must still be entered after MPI has returned. Call this only while
- * at most one thread can be in MPI. */
+/* Enter a call before MPI is called. This requires a datatype of known size, and the communicator and root of the
+ * site's last call. Return false if the call must be entered after MPI has returned. Call this only while at most one
+ * thread can be in MPI. */
 static inline __attribute__((always_inline)) bool ibp_ledger_add_known(struct ibp_demanding call)
 {
     const struct ibp_ledger_recent *recent = &call.call->ledger;

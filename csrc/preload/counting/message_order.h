@@ -62,8 +62,8 @@ bool ibp_receive_is_cancelling(unsigned number);
  * applies to all communicators. */
 void ibp_receives_disorder(ibp_handle communicator);
 
-/* Called when a message is posted: set `known->late_ns` to the longest time between two successive posts of the present
- * round, up to this post. A round ends when the key of its first message occurs again, or after 64 further messages. */
+/* When a message is posted: set `known->late_ns` to the longest time between successive posts of the present round so
+ * far. A round ends when the key of its first message occurs again, or after 64 further messages. */
 void ibp_message_post(struct ibp_instance_known *known, uint64_t key, uint64_t now_ns);
 
 /* Record the sample of a message, if the hash chooses the message or its score is one of the largest. */

@@ -64,7 +64,7 @@ void ibp_open_requests_forget_envelopes(void)
     for (uint32_t i = 0; ibp_open_request_places && i < PLACES; i++) ibp_open_request_places[i].envelope = NULL;
 }
 
-/* Later entries of the probe sequence fill the gap, but none moves before its hash position. */
+/* Later entries of the probe sequence fill the gap. No entry moves before its own hash position. */
 void ibp_open_request_remove(struct ibp_open_request *entry)
 {
     uint32_t gap = (uint32_t)(entry - ibp_open_request_places);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The ibprof developers
  *
- * Requests of sampled collectives and messages, from the call that creates the request to the call that completes it.
- * The table has a fixed size. All functions require the lock; only ibp_open_requests may be read without it.
+ * Requests of sampled collectives and messages, from their creation to their completion. The table has a fixed size.
+ * All functions require the lock; only ibp_open_requests may be read without it.
  */
 #ifndef IBPROF_COUNTING_OPEN_REQUESTS_H
 #define IBPROF_COUNTING_OPEN_REQUESTS_H

@@ -57,7 +57,7 @@ static void describe_command(char *command, size_t bytes)
 }
 
 /* Read the CPU time of the process, and how long its first thread has waited for a core. At the end of the run, record
- * by how much each of the two times has increased since the start. */
+ * the increase of both times since the start. */
 static void note_use_of_cores(bool is_begin)
 {
     char text[128];

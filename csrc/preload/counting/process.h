@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The ibprof developers
  *
- * The recording of this process: ibprof creates it, fills it, and at the end moves it to its destination.
+ * The recording of this process: its creation, its contents, and the move to its destination.
  */
 #ifndef IBPROF_COUNTING_PROCESS_H
 #define IBPROF_COUNTING_PROCESS_H

@@ -3,9 +3,8 @@
  *
  * Repeated calls. A call repeats the previous call at its call site if its message is small and its arguments are the
  * same. A repeated call is counted, but neither sampled nor timed. A repeated call costs a comparison and a decrement.
- * In advance, ibprof grants a number of repeated calls to a call site: at most as many as remain before the next call
- * to be timed or the next message to be sampled. Later, ibprof takes back the calls that were not made, and counts the
- * others.
+ * In advance, ibprof grants a call site a number of repeated calls, up to the next timed call or sampled message.
+ * Later, ibprof takes back the calls that were not made, and counts the calls that were made.
  *
  * If a process is killed, at most IBP_REPEATS_MOST calls are lost for each entry of each thread's table.
  *

@@ -127,7 +127,7 @@ void *ibp_sample_take_long(enum ibp_instance instance, uint64_t score_ns)
 }
 
 /* Keep a sample that the hash no longer chooses, if its score is one of the largest. Return the record that becomes
- * free; this is `record` if the sample is not kept. */
+ * free: `record` if the sample is not kept. */
 static struct ibp_sample *keep_long(enum ibp_instance instance, struct ibp_sample *record)
 {
     struct ibp_sample *const instead = ibp_sample_take_long(instance, record->score_ns);

@@ -1,17 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The ibprof developers
  *
- * Samples: the times of some collectives and messages. All processes that take part in a collective or message decide
- * alike whether to sample it, without communication. Each collective and each message has a number in a stream; for
- * example, all collectives on a communicator are a stream. All processes know the stream and the number, and a hash of
- * both decides whether the collective or message is sampled.
+ * Samples: the times of some collectives and messages. All processes of a collective or message decide alike whether to
+ * sample it, without communication. Each collective and each message has a number in a stream; for example, all
+ * collectives on a communicator are a stream. All processes know the stream and the number. A hash of both decides
+ * whether the collective or message is sampled.
  *
- * At level L, one of 2^L successive numbers of a stream is kept, and samples of the other numbers are dropped. Numbers
- * that are kept at level L + 1 are also kept at level L. For messages there is also a stream level: at stream level S,
- * a hash keeps one of 2^S streams, on average. In addition, ibprof keeps the collectives that took longest, or that
- * this process started longest after the previous collective, so that readers can see which process was late. While
- * each message is timed, ibprof also keeps messages with long completing calls, and messages that were posted after a
- * long time without a post.
+ * At level L, only one of 2^L successive numbers of a stream is kept. Numbers that are kept at level L + 1 are also
+ * kept at level L. Messages also have a stream level: at stream level S, a hash keeps one of 2^S streams, on average.
+ * In addition, ibprof keeps collectives that took long, and collectives that this process started long after the
+ * previous collective. So readers can see which process was late. While each message is timed, ibprof also keeps
+ * messages with long completing calls, and messages posted after a long pause.
  *
  * The space for samples is fixed. When the space is full, the level of the stratum with the most samples rises. A
  * stratum contains the collectives of some operations and sizes, or the messages of some communicators, tags and sizes.
@@ -69,8 +68,7 @@ unsigned ibp_sample_level(enum ibp_instance instance, unsigned stratum);
  * sets `communicator` last. */
 void *ibp_sample_take(enum ibp_instance instance, unsigned stratum, unsigned keeps, unsigned stream_keeps);
 
-/* A collective or message whose score (`score_ns` of the record) is above this value is kept, even if the hash does not
- * choose it. */
+/* A collective or message with a score (`score_ns`) above this value is kept, even if the hash does not choose it. */
 extern IBP_INTERNAL uint64_t ibp_long_ns[IBP_INSTANCES];
 
 /* Return a record for a collective or message with a score above ibp_long_ns; NULL if the recording is full. If the
@@ -83,7 +81,7 @@ void *ibp_sample_take_long(enum ibp_instance instance, uint64_t score_ns);
  * contains `count`, so that readers notice missing sources. */
 void ibp_samples_add_sources(uint64_t communicator, uint32_t origin, const uint32_t *sources, uint32_t count);
 
-/* Set the stream level: keep 1 of 2^level streams, on average, and drop the samples of the others. */
+/* Set the stream level: keep 1 of 2^level streams, on average, and drop the samples of all other streams. */
 void ibp_samples_raise_streams(unsigned level);
 
 /* Count a collective or message that cannot be sampled, by reason. */

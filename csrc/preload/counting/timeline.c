@@ -80,8 +80,8 @@ static struct ibp_snapshot *next_record(void)
     return record;
 }
 
-/* Record the totals at a given time. Recorded times always increase, even if the system's time was changed, or if a
- * thread waited between the readings of two clocks. */
+/* Record the totals at a given time. Recorded times always increase, even if the system's time was changed, or a thread
+ * waited between two readings. */
 static void take(uint64_t unix_ns, struct ibp_times_sum sum)
 {
     struct ibp_snapshot *record = next_record();

@@ -19,9 +19,8 @@
 #include <stddef.h>
 #include <string.h>
 
-/* The first FIRST_CALLS calls of a site are timed from entry to return, to see whether calls take long outside of the
- * progress loop, for example because they copy large messages. The first SETUP_CALLS calls may be long because they set
- * up connections, so ibprof draws no conclusion from them. */
+/* The first FIRST_CALLS calls of a site are timed from entry to return, to find long calls, for example with copies of
+ * large messages. The first SETUP_CALLS calls are not judged, because they may set up connections. */
 #define FIRST_CALLS 16
 #define SETUP_CALLS 4
 
@@ -31,9 +30,8 @@
 /* A call was interrupted if it spends at least this number of ticks, about 0.1 ms, outside of the progress loop. */
 #define INTERRUPTED_TICKS (100 * LONG_TICKS)
 
-/* After a long call, this number of calls of the site is timed from entry to return, to detect sites with frequent long
- * calls. If one of them is long too, the number is multiplied by 4, up to WATCHED_MOST. If none is long, it is divided
- * by 4. */
+/* After a long call, this number of the site's next calls is timed from entry to return, to detect frequent long calls.
+ * If any of these calls is long, the number is multiplied by 4, up to WATCHED_MOST. Otherwise it is divided by 4. */
 #define WATCHED_CALLS 64
 #define WATCHED_MOST (1 << 16)
 
@@ -211,8 +209,8 @@ static IBP_THREAD_LOCAL struct {
     uint64_t begin, before;
 } timed_call;
 
-/* With several threads in MPI: the number of threads inside timed calls, and the ticks at which a thread last entered
- * or left a timed call. */
+/* With several threads in MPI. `count`: threads inside timed calls. `changed`: ticks at which a thread last entered or
+ * left a timed call. */
 static struct {
     uint32_t count;
     uint64_t changed;
@@ -280,8 +278,8 @@ struct ibp_times_sum ibp_times_so_far(void)
     struct ibp_times_sum sum = ibp_times_sum;
     uint64_t now, waited;
 
-    /* If the present call was chosen at random, its time so far is not added to the sum: when the call returns, its
-     * time becomes an estimate for other calls. Randomly chosen calls are seldom long. */
+    /* The time so far of a randomly chosen call is not added: when the call returns, its time becomes an estimate for
+     * other calls. Randomly chosen calls are seldom long. */
     if (!ibp_times_recorded || !timed_call.frame || timed_call.is_sampled) return sum;
     now = ibp_clock_cycles();
     waited = waited_since(timed_call.time, timed_call.before);
@@ -359,17 +357,16 @@ static void end_sampled(const struct ibp_timing *timing, uint64_t ticks)
         add_to_estimate(time, rest);
         return;
     }
-    /* An interrupt or another process may have caused the long time, so the time is no estimate for other calls. The
-     * next calls of the site are timed from entry to return, to see whether they are long too. */
+    /* The time is no estimate for other calls: an interrupt or another process may have caused it. The next calls of
+     * the site are timed from entry to return, to see whether they are long too. */
     time->ticks += rest;
     ibp_times_sum.ticks += rest;
     set_random_choice(call, NULL);
     watch(call, rest);
 }
 
-/* A second call of the site is long, so long calls are frequent. The time of the shorter of the two calls becomes an
- * estimate for other calls, and is subtracted from `time->ticks`. If both calls were interrupted, `time` does not
- * change. */
+/* A second call of the site is long, so long calls are frequent. The shorter of the two times becomes an estimate for
+ * other calls, and is subtracted from `time->ticks`. If both calls were interrupted, `time` does not change. */
 static void watch_further(struct ibp_call *call, struct ibp_time *time, uint64_t rest)
 {
     const uint64_t common = rest < call->long_ticks ? rest : call->long_ticks;
@@ -448,8 +445,8 @@ void ibp_timing_leave(void)
 
     if (!timing) return;
     timed_call.frame = 0;
-    /* Give up if the lock is not free: perhaps a signal handler interrupted this thread while the thread held the lock,
-     * and the program left the call from the handler. */
+    /* Give up if the lock is not free: the program may have left the call from a signal handler while this thread held
+     * the lock. */
     if (ibp_threads_multiple) {
         if (!ibp_try_lock_among_threads()) return;
         ibp_unlock_among_threads();

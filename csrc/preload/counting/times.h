@@ -3,19 +3,17 @@
  *
  * Time inside MPI calls. Reading the clock twice in each call would cost more than all other work of ibprof. Therefore:
  *
- *   - Calls wait in the progress loop of the MPI library. If the loop is hooked, the hook measures the time from the
- *     call's first pass of the loop to its last pass, or to the return of the call. A call that does not wait reads no
- *     clock.
- *   - One in IBP_TIMES_WEIGHT calls, chosen at random, is timed from entry to return. The time of this call outside of
- *     the progress loop is an unbiased estimate for the other calls.
+ *   - Calls wait in the progress loop of the MPI library. A hook of the loop measures the time from the first pass in a
+ *     call to the last pass, or to the call's return. A call that does not wait reads no clock.
+ *   - One in IBP_TIMES_WEIGHT calls, chosen at random, is timed from entry to return. The time outside of the progress
+ *     loop is an unbiased estimate for the other calls.
  *   - The first calls of a site are timed from entry to return. If a timed call is long, some of the next calls are
  *     timed too. The number of such calls grows with the number of long calls.
  *   - Sends, receives and one-sided calls of large messages are timed from entry to return, because MPI may copy the
  *     data outside of the progress loop. Derived datatypes of unknown size count as large.
- *   - Calls that poll, such as MPI_Test, are timed from entry to return. Each such call goes through the progress loop,
- *     so the clock is read anyway.
- *   - Collectives are timed from entry to return. If the progress loop is not hooked, all calls are timed from entry to
- *     return.
+ *   - Calls that poll, such as MPI_Test, are timed from entry to return: they pass the progress loop, whose hook reads
+ *     the clock anyway.
+ *   - Collectives are timed from entry to return. So are all calls if the progress loop is not hooked.
  *   - Where several threads may be in MPI, the function in which threads wait is hooked instead of the loop.
  *
  * Ticks are counts of the processor's cycle counter. Ticks of different processes are not compared.
@@ -46,15 +44,15 @@ extern IBP_INTERNAL bool ibp_times_recorded;
 /* The progress loop is hooked. The source sets the variable before ibp_times_begin. */
 extern IBP_INTERNAL bool ibp_times_see_progress;
 
-/* True if all waits of sends are in the hooked progress loop or, with several threads in MPI, in the hooked function in
- * which threads wait. */
+/* True if sends wait only in hooked functions: the progress loop or, with several threads in MPI, the function where
+ * threads wait. */
 extern IBP_INTERNAL bool ibp_times_see_sends;
 
 /* The function in which threads wait is hooked. The source sets the variable before ibp_times_begin. */
 extern IBP_INTERNAL bool ibp_times_see_thread_waits;
 
-/* If several threads may be in MPI, the waits of this thread. `time`: the record to which they are added; NULL while a
- * call of this thread is timed from entry to return. `ticks`: their total. */
+/* If several threads may be in MPI, the waits of this thread. `time`: the record to which waits are added; NULL while a
+ * call of this thread is timed from entry to return. `ticks`: total of the waits. */
 extern IBP_INTERNAL IBP_THREAD_LOCAL struct ibp_thread_waits {
     struct ibp_time *time;
     uint64_t ticks;
@@ -65,15 +63,14 @@ extern IBP_INTERNAL IBP_THREAD_LOCAL struct ibp_thread_waits {
 uint64_t ibp_times_thread_wait_begin(void);
 void ibp_times_thread_wait_end(struct ibp_time *time, uint64_t begin);
 
-/* The clock is also read when a call that waited returns, because MPI works on the call after the last pass of the
- * progress loop. */
+/* The clock is also read when a waiting call returns, because MPI works on the call after the last pass of the loop. */
 extern IBP_INTERNAL bool ibp_times_see_exits;
 
 /* Persistent requests of large messages exist. Calls that start requests are therefore timed from entry to return. */
 extern IBP_INTERNAL bool ibp_times_large_requests;
 
-/* Ticks at which the present call began to wait, or at which its last pass of the progress loop ended; 0 before the
- * first pass. */
+/* Ticks at which the present call began to wait, or ended its last pass of the progress loop; 0 before the first
+ * pass. */
 extern IBP_INTERNAL uint64_t ibp_times_waiting_since;
 
 /* Sums over all records. */
@@ -82,8 +79,8 @@ struct ibp_times_sum {
 };
 extern IBP_INTERNAL struct ibp_times_sum ibp_times_sum;
 
-/* Return the present sums. If this thread's present call is timed from entry to return, the sums include its time so
- * far. */
+/* Return the present sums. They include the time so far of this thread's timed call, unless the call was chosen at
+ * random. */
 struct ibp_times_sum ibp_times_so_far(void);
 
 bool ibp_times_are_wanted(void);
@@ -178,13 +175,11 @@ struct ibp_timing {
 void ibp_timing_begin(struct ibp_timing *timing, struct ibp_call *call, bool is_large);
 void ibp_timing_end(const struct ibp_timing *timing);
 
-/* If a call was entered at least 0.1 ms before its timing began, set the beginning of the timing to the time of the
- * entry. Possible reasons: the process had no core, or the file system was slow. While several threads may be in MPI,
- * the function does nothing. */
+/* If the timing of a call began at least 0.1 ms after its entry, set the beginning to the entry. Possible reasons: the
+ * process had no core, or the file system was slow. While several threads may be in MPI, the function does nothing. */
 void ibp_timing_extend(struct ibp_timing *timing, uint64_t entered_ticks);
 
-/* Return an address in the wrapper's stack frame if this thread is in a call that is timed from entry to return;
- * otherwise 0. */
+/* Return an address in the wrapper's stack frame if this thread is in a timed call; otherwise 0. */
 uintptr_t ibp_timed_frame(void);
 
 /* Time a randomly chosen call from entry to return. Call this only while at most one thread can be in MPI. */

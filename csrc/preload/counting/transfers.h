@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The ibprof developers
  *
- * Sums of work requests: for each pair of ports, the bytes and messages that were posted to queue pairs between the two
- * ports.
+ * Sums of work requests: bytes and messages posted to the queue pairs between each pair of ports.
  *
  * A thread that posts adds only to its own records, which have no region. Therefore a post needs no lock and no atomic
  * addition. When a thread changes the region, the former region gets all bytes that were posted since the last change.
@@ -21,8 +20,8 @@
 
 void ibp_transfers_open(struct ibp_process *process);
 
-/* Add to the number of queue pairs whose posts ibprof does not see, because they bypass verbs. -1 takes back a queue
- * pair that posts through verbs after all. */
+/* Add to the number of queue pairs whose posts bypass verbs, unseen by ibprof. -1 takes back a queue pair that posts
+ * through verbs after all. */
 void ibp_transfers_note_unseen(int queue_pairs);
 
 /* Return the index of a pair's record, created if needed; IBP_NO_PAIR if the recording is full or memory is
