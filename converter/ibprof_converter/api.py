@@ -315,8 +315,7 @@ def place(
         nic: policy that chooses a rank's adapter in one subnet: `rank`, `first` or `spread`.
         divide_groups: true if tensor groups of a training job may be on several hosts.
         seed: seed of the random choices; the same seed and input give the same placement.
-        seconds: time limit, which determines the work of the search; by default 10 s, and more for more than 1,024
-            ranks.
+        seconds: time limit, which sets the work of the search; by default 10 s, and more above 1,024 ranks.
         operation, region, site: use only bytes of this operation, region or call site (`solver.c:212`).
 
     Returns:

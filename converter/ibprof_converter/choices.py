@@ -89,7 +89,7 @@ def parse_routes(text: str) -> str:
 
 
 SEARCH_SECONDS = 10.0
-"""Search time in seconds for up to 1,024 ranks; for more ranks, it is proportional to their number."""
+"""Search time in seconds for up to 1,024 ranks; more ranks get proportionally more time."""
 
 BALANCED = "balanced"
 """Rule for forwarding tables that distributes destinations evenly over links; `--routes` cannot model it."""

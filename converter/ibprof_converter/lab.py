@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The functions of the laboratory (`ibprof_lab`) that the converter calls.
 
-The converter finds the functions as entry points, so that it imports nothing from the laboratory.
+The functions are entry points: the converter imports nothing from the laboratory.
 """
 
 from __future__ import annotations

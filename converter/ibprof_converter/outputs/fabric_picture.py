@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Picture of a fabric: nodes in rows by level; each half of a link has the colour of the bytes that its node sends."""
+"""Picture of a fabric: nodes in rows by level. The colour of half a link shows the bytes that the near node sends."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ _BUNDLE_STEP = 0.004
 """Half of the largest distance between adjacent parallel links that join two levels; 1 is the picture's width."""
 
 _INK = 26.0
-"""Line width in points, before it is divided by the square root of the number of drawn halves of links."""
+"""Line width in points, times the square root of the number of drawn half links."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -245,7 +245,7 @@ def _draw_nodes(axes: Axes, fabric: Fabric, layout: FabricLayout) -> None:
 
 
 def _label_levels(axes: Axes, layouts: Sequence[FabricLayout]) -> None:
-    """Label the rows of nodes with their levels; with several rails, a letter for the rail follows."""
+    """Label the rows of nodes with level and, if there are several rails, a letter for the rail."""
     names: dict[float, str] = {}
     for letter, layout in zip("abcdefgh" if len(layouts) > 1 else " ", layouts, strict=False):
         for y, level in set(zip(layout.y.tolist(), layout.level.tolist(), strict=True)) if layout.has_levels else ():

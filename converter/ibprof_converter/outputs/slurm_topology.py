@@ -35,7 +35,7 @@ def write_topology(
     Args:
         links: rows of links.csv.
         host_of: NODE GUID of an adapter on the first rail -> name of its host.
-        origin: source of the fabric, which the first line names.
+        origin: source of the fabric, for the first line.
         group_of: NODE GUID of a dragonfly's switch -> index of its group.
     """
     hosts: dict[str, list[str]] = {}

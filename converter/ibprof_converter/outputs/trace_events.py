@@ -202,7 +202,7 @@ def _spans(begin_ns: npt.NDArray[np.uint64], end_ns: npt.NDArray[np.uint64]) -> 
 def _steps(
     what: str, place: Place, spans: npt.NDArray[np.int64], amounts: npt.NDArray[np.float64], first: int
 ) -> Iterator[Event]:
-    """Yield a counter of a rank: amount / duration of each interval, and 0 at the start of a gap between intervals."""
+    """Yield a rank's counter: amount / duration of each interval, and 0 at the start of each gap."""
     process, rank = place
     name = f"rank {rank}: {what}"
     for number, ((begin, end), amount) in enumerate(zip(spans.tolist(), amounts.tolist(), strict=True)):

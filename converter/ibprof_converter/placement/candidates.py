@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 RANDOM_SEEDS = 20
 
 _ROOM = 0.005
-"""A placement is called optimal if its time exceeds the lower bound by less than this fraction of the time."""
+"""Optimal placements exceed the lower bound by less than this fraction of their time."""
 
 STOPPED_BY_CLOCK = (
     "the time limit ended the search early: a larger --time may give a better placement, and the same command may give "
@@ -90,8 +90,8 @@ class PlacementComparison(NotebookView):
             bound.
         routes: source of routes: `tables`, `modelled:MODEL` or `opensm:ENGINE`.
         free_hosts, slots: number of hosts to choose from, and number of their slots.
-        notes: sentences on gaps, modelled data and further facts. accounts: bytes, ranks or hosts that each processing
-        stage kept and left out.
+        notes: sentences on gaps, modelled data and further facts.
+        accounts: bytes, ranks or hosts that each processing stage kept and left out.
         interfaces: the choice of adapters; None if all adapters are used.
     """
 

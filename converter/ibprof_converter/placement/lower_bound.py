@@ -98,8 +98,8 @@ def bound_max_seconds(problem: PlacementProblem) -> float:
     pass no link between switches. All other bytes pass such links:
 
     * The bytes that a rank receives pass the last switch-to-switch link directions of the paths to the rank's port.
-    * If all other leaves together have fewer slots than there are ranks, some ranks are behind this leaf, and their
-      bytes pass the leaf's uplinks.
+    * If all other leaves together have too few slots, some ranks are behind this leaf: their bytes pass the leaf's
+      uplinks.
 
     Returns:
         Seconds; 0 if all ranks fit behind one leaf.
@@ -118,7 +118,7 @@ def _bound_of_rail(problem: PlacementProblem, rail: int) -> float:
     most_slots = int(spared_of_leaf.max(initial=0))
     largest = 0.0
     if most_slots < problem.ranks and (paths.leaf_of_port[rail] != NO_LEAF).all():
-        # For a lower bound, each rank gets the port into which most bytes per second can flow.
+        # For a lower bound, each rank gets the port with the highest rate.
         needed = float(_from_elsewhere(neighbours, received, most_slots).max(initial=0))
         largest = needed / _largest_rate_into_port(paths, rail, rate)
     for leaf in np.flatnonzero(slots_of_leaf[1:]) + 1:

@@ -130,7 +130,7 @@ class RankSlots:
         return tuple(subnets) * (columns // len(subnets))
 
     def number(self, slot_of_rank: npt.NDArray[np.uint32]) -> npt.NDArray[np.uint32]:
-        """Return the placement after the ranks on each `is_numbered` host move to its first slots, in rank order."""
+        """Return the placement with the ranks of `is_numbered` hosts on these hosts' first slots, in rank order."""
         host = self.host_of_slot[slot_of_rank]
         in_order = self.first_slot_of_host[host] + adapter_policies.number_on_host(host)
         return np.where(self.is_numbered[host], in_order, slot_of_rank).astype(np.uint32)
@@ -188,8 +188,7 @@ def _find_ports(
     """Return the LIDs of the slots' ports, and the port of each slot.
 
     Args:
-        ports: int32 [host, rail, adapter], LIDs of the hosts' ports; in place of a missing port, another port's LID may
-            be repeated.
+        ports: int32 [host, rail, adapter], LIDs of the hosts' ports. A LID may be repeated in place of a missing port.
         host_of_slot: [slot], host of each slot.
         nic: the adapter policy.
     """
@@ -211,9 +210,8 @@ def _find_ports(
 def _spread_ports(ports: npt.NDArray[np.int32]) -> npt.NDArray[np.int32]:
     """Return the LIDs of the hosts' adapters as if each adapter was on a separate rail: int32 [host, adapter].
 
-    Part i of a message leaves by adapter i mod m and enters by adapter i mod n, if the sender's host has m adapters and
-    the receiver's host n. Separate rails have the same effect if each host's number of adapters divides the largest
-    number.
+    Part i of a message uses adapter i mod n of a host with n adapters. Separate rails have the same effect if each
+    host's number of adapters divides the largest number.
 
     Raises:
         UsageError: the largest number of adapters is no multiple of a host's number, or there are several subnets.
@@ -233,7 +231,7 @@ def _spread_ports(ports: npt.NDArray[np.int32]) -> npt.NDArray[np.int32]:
 
 
 def slots_on_hosts(slots: RankSlots, host_of_rank: npt.NDArray[np.int32]) -> npt.NDArray[np.uint32] | None:
-    """Return a slot for each rank on its present host: uint32 [rank]; None if a host has no or too few slots."""
+    """Return a slot for each rank on its present host: uint32 [rank]; None if a host has too few slots."""
     if not np.isin(host_of_rank, slots.host).all():
         return None
     index = np.searchsorted(slots.host, host_of_rank)

@@ -2,8 +2,7 @@
 """Rank placements that start a search or are compared with its result.
 
 Simple placements assign the slots in an order that does not depend on the traffic. Other placements repeatedly divide
-the hosts at the largest distance, and the ranks into two parts with little traffic between them, or into two blocks of
-the program's grid.
+the hosts at the largest distance. They divide the ranks where traffic is little, or into blocks of the program's grid.
 """
 
 from __future__ import annotations
@@ -41,7 +40,7 @@ Link times of these placements differ by up to 25%.
 """
 
 _ENTRIES = 1 << 20
-"""Largest number of entries of `Neighbours` that all divisions together read: it limits the number of divisions."""
+"""Largest number of entries of `Neighbours` that all divisions together read."""
 
 
 def packed_slots(slots: RankSlots, ranks: int) -> SlotOfRank:
@@ -73,8 +72,8 @@ def grouped_order(neighbours: Neighbours, sizes: list[int]) -> npt.NDArray[np.in
     """Return an order of ranks that keeps ranks with much mutual traffic together.
 
     Groups grow one after the other. The first rank of a group is the rank that exchanges most bytes with all earlier
-    groups. Then the group repeatedly takes the rank that exchanges most bytes with its members. A group ends early if
-    no remaining rank exchanges bytes with its members, and later groups have space for all remaining ranks.
+    groups. Then the group repeatedly takes the rank that exchanges most bytes with its members. Without such a rank,
+    the group ends early if later groups have space for all remaining ranks.
 
     Args:
         neighbours: the traffic.

@@ -67,7 +67,7 @@ class Energy:
 
     @staticmethod
     def towards(goal: Goal, problem: PlacementProblem, score: PlacementScore, doublings: int) -> Energy:
-        """Return the energy that a search for a goal lowers; `score` is the score of its starting placement."""
+        """Return the energy to lower for a goal; `score` is the score of the starting placement."""
         seconds = problem.paths.seconds_per_byte
         between = np.arange(len(seconds)) < problem.paths.between_switches
         between[-1] = True  # the last entry, bytes without a route, counts for every goal
@@ -254,7 +254,7 @@ class SearchRound:
 
     @property
     def usual_rise(self) -> float:
-        """Geometric mean of the relative rises of the energy, over the tried changes that raised it; 0 if none did."""
+        """Geometric mean of the relative rises of the energy, over tried changes that raised the energy; else 0."""
         return float(np.exp(self._c.uphill / self._c.climbs)) if self._c.climbs else 0.0
 
     @property

@@ -22,7 +22,7 @@ NO_END = -1
 """Stands for a missing link direction: of a path without links between switches, or of a port without a link."""
 
 NO_LEAF = 0
-"""Index of the leaf that stands for ports that are not on the rail; its paths carry no bytes."""
+"""Index of the leaf of ports that are not on the rail. Paths of this leaf carry no bytes."""
 
 _NO_ROUTE_FACTOR = 1e3
 """A byte without a route costs as much as this number of bytes on the slowest link."""
@@ -84,8 +84,8 @@ class SwitchPaths:
         found = self._find(rail, leaf, np.array([destination]))
         if found.reason[0] > Reason.SAME_PORT:
             return np.array([self.no_route], np.uint32)
-        # The path starts at the leaf's representative port; its first and last link direction are replaced by the
-        # ports' own.
+        # The path starts at the leaf's representative port. Replace its first and last link direction by the ports'
+        # own.
         own = self.out_of_port[rail, source], self.into_port[rail, destination]
         return np.array([own[0], *self._positions(rail)[found.end[1:-1]], own[1]], np.uint32)
 
@@ -118,7 +118,7 @@ class SwitchPaths:
         return self.position[int(self.first_direction[rail]) :]
 
     def _find(self, rail: int, leaf: npt.NDArray[np.integer], port: npt.NDArray[np.integer]) -> PairPaths:
-        """Follow the routes from one port of each leaf; a route's first and last link directions belong to hosts."""
+        """Return routes from a port of each leaf. The first and last link directions belong to hosts."""
         return self.routes[rail].find_paths(self.leaf_lid[rail, leaf], self.lid[rail, port])
 
 

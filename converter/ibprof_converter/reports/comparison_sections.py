@@ -21,7 +21,7 @@ from ibprof_converter.reports.run_comparison import (
 )
 
 _LITTLE_CHANGE = 0.05
-"""A change is described if it is at least this fraction of the time in MPI (the larger time of the two runs)."""
+"""Changes below this fraction of the time in MPI (the larger of A's and B's) are not described."""
 
 _TITLES = {
     OPERATION: "By operation",

@@ -188,7 +188,7 @@ def _warn_of_missing(coverage: Coverage) -> str:
 
 
 def _advise_balance(verdict: Verdict) -> list[str]:
-    """Return HTML list items of advice on the program: calls in which ranks wait, and the ranks that they wait for."""
+    """Return advice on the program as HTML list items: calls with waiting ranks, and the late rank of each call."""
     late = [each for each in verdict.evidence if each.rank is not None and verdict.kind is VerdictKind.WAITING]
     places = (
         f"{each.operation or 'MPI calls'}{f' at {each.site}' if each.site else ''}"
@@ -210,9 +210,9 @@ def _weigh(verdict: Verdict) -> str:
 
 
 def _advise(verdict: Verdict, diagnosis: Diagnosis) -> str:
-    """Return HTML: advice on the program, then each cause with its remedy, or else a sentence.
+    """Return HTML: advice on the program, then each cause with its remedy.
 
-    If there are no causes, the sentence states that no problem was found in the network.
+    Without causes, a sentence states that no problem was found in the network.
     """
     items = [*_advise_balance(verdict), *map(_advise_on, range(len(diagnosis.causes)), diagnosis.causes)]
     listed = f'<ol class="causes">{"".join(items)}</ol>' if items else ""

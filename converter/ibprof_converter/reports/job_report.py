@@ -191,7 +191,7 @@ def read_and_report(
         demand = choose_demand(read_traffic(name, None), traffic.chosen, name)
         return report_on_demand(demand, describe_provenance(command, files))
     loads = load_fabric(fabric, traffic, progress)
-    # Describe the provenance after reading: it has the profile's hash, and reading may turn a recording into a profile.
+    # Hash the inputs after reading, which may turn a recording into a profile.
     report = report_on_loads(loads, describe_provenance(command, files), top, progress, rank_by)
     return _name_files(report, fabric, traffic)
 

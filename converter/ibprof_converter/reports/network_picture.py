@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The picture at the top of a report's page: the network's used part; the most loaded links are thick and numbered.
 
-A fabric with levels has one column of boxes per level, hosts first; in other fabrics, such as a torus, switches are
-placed freely. In a column with many boxes, adjacent hosts or switches without a thick link share one box.
+A fabric with levels has a column of boxes per level, hosts first. In all other fabrics, such as a torus, switches are
+placed freely. In a column with many boxes, adjacent hosts or switches without thick links share a box.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ _CAPTION = 60.0
 """Height of the caption below the wide form, in pixels."""
 
 _FIRST_SCREEN = 400.0
-"""Largest height of the wide form, in pixels, so that verdict and picture fit on one screen."""
+"""Largest height of the wide form, in pixels: verdict and picture fit on one screen."""
 
 _BOX_PART = 0.65
 """Width of a box as a fraction of the column's width."""

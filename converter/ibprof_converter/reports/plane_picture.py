@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The picture of a torus, a dragonfly or another fabric without levels: its used switches, placed freely."""
+"""Picture of a fabric without levels, such as a torus: its used switches, placed freely."""
 
 from __future__ import annotations
 
@@ -169,7 +169,7 @@ def _place_hosts(part: UsedPart, spots: dict[int, Spot], size: Point, width: flo
 
 
 def _count_covered(host: Spot, switch: Point, spots: dict[int, Spot], between: Sequence[Point]) -> float:
-    """Return a penalty for a host's position: it grows with the elements and thick links that host and link cover."""
+    """Return a penalty for a host's position, from the elements and thick links that the host and its link cover."""
     way = [tuple(a + (b - a) * step / 4 for a, b in zip(switch, host.middle, strict=True)) for step in range(1, 4)]
     covered = sum(3 * host.overlaps(other) for other in spots.values())
     covered += sum(other.middle != switch and other.holds((x, y), _DOT) for other in spots.values() for x, y in way)
@@ -276,8 +276,8 @@ def place_groups(part: UsedPart, folded: npt.NDArray[np.bool_]) -> npt.NDArray[n
         folded: bool [unit], from `find_folded`.
 
     Returns:
-        The positions. None if the layout's positions are used: a used switch is in no dragonfly group, or all groups
-        are used and none is folded.
+        The positions. None, for the layout's positions, if a used switch is in no dragonfly group, or if all groups are
+        used and none is folded.
     """
     switches = np.flatnonzero(part.is_used & ~part.is_host)
     group = part.group[switches]

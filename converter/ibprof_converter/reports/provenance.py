@@ -69,7 +69,7 @@ def describe_provenance(command: str, inputs: Iterable[Path]) -> Provenance:
 
     Args:
         command: the command line as typed.
-        inputs: files and folders; the result leaves out inputs that cannot be read twice, such as pipes.
+        inputs: files and folders. Inputs that cannot be read twice, such as pipes, are left out.
     """
     named = dict.fromkeys(part for path in inputs for part in _parts(path))
     return Provenance(
@@ -80,7 +80,7 @@ def describe_provenance(command: str, inputs: Iterable[Path]) -> Provenance:
 
 
 def _parts(path: Path) -> Iterator[Path]:
-    """Yield the path of an input; for an OTF2 archive also its definitions and its folder, next to the anchor file."""
+    """Yield the path of an input; for an OTF2 archive also the definitions and the folder."""
     path = look_into(path)
     yield path
     if path.suffix == ".otf2":

@@ -100,8 +100,8 @@ class TimeBin:
         begin_s, end_s: seconds since the begin of the first recorded interval.
         bytes: bytes sent by all ranks.
         mpi_s: time inside MPI calls, in seconds, summed over ranks; None if it was not recorded.
-        wait_s: part of `mpi_s` that is waiting, estimated from the calls sampled in the interval; None if no call was
-            sampled, or if `mpi_s` is None.
+        wait_s: part of `mpi_s` that is waiting, estimated from the interval's sampled calls; None without such calls,
+            or without `mpi_s`.
     """
 
     begin_s: float

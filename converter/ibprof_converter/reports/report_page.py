@@ -1,9 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Sections as one self-contained HTML page; figures are SVG without script.
 
-Names from fabrics and profiles are escaped as text. The Content-Security-Policy in the page's head allows the page's
-style, and the script and style of the network view, by their hashes. The browser runs no other script and makes no
-request.
+Names from fabrics and profiles are escaped as text. The page's Content-Security-Policy allows only the page's style,
+and the network view's script and style, by their hashes. The browser makes no request.
 """
 
 from __future__ import annotations

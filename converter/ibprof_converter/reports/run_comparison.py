@@ -159,7 +159,7 @@ class DimensionChange:
     Attributes:
         dimension: one of `DIMENSIONS`.
         changes: changes, sorted by absolute size, descending; unchanged amounts are left out.
-        compared: number of names (of operations, regions, ...) that occur in at least one of the runs.
+        compared: number of names (of operations, regions, ...) in A or B.
     """
 
     dimension: str
@@ -308,7 +308,7 @@ def compare_runs(
     if fabric is None and options.fabric and not all(has_loads(side.names[0]) for side in sides):
         fabric = read_routed_fabric(options.fabric, progress)
     a, b = (read_side(side, fabric, progress, demand) for side, demand in zip(sides, demands, strict=True))
-    # Describe the provenance after reading: it has the profile's hash, and reading may turn a recording into a profile.
+    # Hash the inputs after reading, which may turn a recording into a profile.
     return compare(a, b, options.conditions, describe_provenance(command, options.files()))
 
 

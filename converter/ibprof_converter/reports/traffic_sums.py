@@ -115,7 +115,7 @@ def matrix_of_hosts(placed: Traffic, subnets: Sequence[Subnet], hosts: Hosts) ->
 def _find_hosts(
     placed: Traffic, subnets: Sequence[Subnet], hosts: Hosts
 ) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int32]]:
-    """Return the sending and the receiving host of each flow, both int32 [flow]; `NO_HOST` if the port is no host's."""
+    """Return each flow's sending and receiving host, int32 [flow]; `NO_HOST` if the port belongs to no host."""
     of_lid = np.full((len(subnets), LIDS), NO_HOST, np.int32)
     for number, subnet in enumerate(subnets):
         node = subnet.fabric.lid_node[:LIDS]

@@ -2,13 +2,11 @@
 """Compute bounds and an estimate of link loads with adaptive routing.
 
 For each packet, an adaptive switch chooses a port of a group by the ports' fill levels. A link has its `shared` load if
-all ports of the group carry the same share. A link has its `most` load if all other ports of the group are always full,
-so that it carries all traffic that can use it. The estimate assumes that packets avoid ports that are fuller than
-others.
+all ports of the group carry the same share. A link has its `most` load if all other ports of the group are always full.
+The estimate assumes that packets avoid ports that are fuller than others.
 
-The estimate starts from even shares, and changes the shares in a few rounds. In each round a port gets a smaller share
-if its own load takes long, or if the loads on the following links take long. A full buffer at a following link fills
-the buffers before it.
+The estimate starts from even shares, and changes the shares in a few rounds. In each round, a port gets a smaller share
+if its load or the loads on the following links take long. A full buffer at a following link fills earlier buffers.
 
 A packet has the same ports to choose from as in the packet simulation. benchmarks/adaptive_estimate.py compares the
 estimate with the simulation; docs/formats/fabrics.md lists the errors. Private tables, virtual lanes and service
@@ -29,7 +27,7 @@ from ibprof_converter.routing.subnet_routes import NONE
 ROUNDS = 8
 EXPONENT = 0.5
 BACK_PRESSURE = 0.8
-"""A link's pressure is at least this factor times the mean pressure of the links that its bytes take next.
+"""A link's pressure is at least this factor times the mean pressure of the following links.
 
 Pressure is a link's time, or more if the next links are full. benchmarks/adaptive_estimate.py fitted the value.
 """
@@ -50,7 +48,7 @@ class AdaptiveBounds:
     Attributes:
         shared: float64 [link, end], bytes if each switch spreads evenly over the ports it may choose.
         most: uint64 [link, end], bytes if the link carries all traffic that can use it.
-        estimate: float64 [link, end], bytes if packets avoid the ports that are fuller than others.
+        estimate: float64 [link, end], bytes if packets avoid fuller ports.
         unrouted: bytes of flows without a path.
     """
 
@@ -140,9 +138,9 @@ class _Spread:
 
     Attributes:
         load: float64 [edge], bytes.
-        behind: float64 [edge], mean pressure of the edges that the bytes of this edge take next. An edge is a link
-            direction between switches; its pressure is the time of its load, or more if following edges are full.
-        lost: bytes of flows whose first switch has no port that leads to the destination.
+        behind: float64 [edge], mean pressure of the following edges. An edge is a link direction between switches. Its
+            pressure is the time of its load, or more if following edges are full.
+        lost: bytes of flows whose first switch has no port to the destination.
     """
 
     load: npt.NDArray[np.float64]
@@ -228,7 +226,7 @@ def _estimate(paths: AdaptivePaths, batches: _Batches, shared: npt.NDArray[np.fl
         before, spread = load, batches.spread(weight, pressure)
         load = spread.load
         pressure = np.maximum(load * seconds_per_byte, BACK_PRESSURE * spread.behind)
-        # Never end after the first round: its pressures do not yet include the links that bytes take next.
+        # Never end after the first round: its pressures do not yet include the following links.
         if number and np.abs(load - before).max(initial=0.0) <= _SETTLED * load.max(initial=0.0):
             break
     return load

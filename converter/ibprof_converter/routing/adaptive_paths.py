@@ -124,7 +124,7 @@ class AdaptivePaths:
 
     @cached_property
     def distance(self) -> npt.NDArray[np.float64]:
-        """Number of links from each switch to each other switch: float64 [switch + 1, switch + 1], inf without a path.
+        """Distance between switches, in links: float64 [switch + 1, switch + 1], inf without a path.
 
         The last row and the last column are for the index `NONE`.
         """
@@ -139,7 +139,7 @@ class AdaptivePaths:
             yield self._find_choices(np.asarray(classes[start : start + size], np.int64))
 
     def minimal(self, target: npt.NDArray[np.integer]) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
-        """Return all pairs of a target (index into `target`) and an edge that leads one link closer to this target."""
+        """Return pairs: an index into `target`, and an edge that leads one link closer to this target."""
         near = self.distance[target][:, self.edges.target]
         closer = np.isfinite(near) & (near == self.distance[target][:, self.edges.source] - 1)
         of_target, edge = np.nonzero(closer)

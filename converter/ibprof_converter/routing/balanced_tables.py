@@ -73,7 +73,7 @@ def _find_switch_ends(network: IndexedNetwork) -> _SwitchEnds:
 def _find_destinations(
     network: IndexedNetwork,
 ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64], npt.NDArray[np.int64]]:
-    """Return leaf switch, LID and the leaf switch's port for each port of a CA or router with a cable to a switch."""
+    """Return leaf switch, LID and egress port for each port of a CA or router with a cable to a switch."""
     fabric = network.fabric
     is_host = fabric.node_kind[fabric.port_node] != NodeKind.SWITCH
     end = np.where(is_host, network.end_at[fabric.port_node, fabric.port_number], NONE)

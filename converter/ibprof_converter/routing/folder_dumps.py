@@ -69,7 +69,7 @@ class FolderDumps:
 
     Attributes:
         links: lists of links, each with the index of its format in `LINK_FORMATS`; index 0 is the best format.
-        notes: sentences on files with a usual name that cannot be used.
+        notes: sentences on unusable files with usual names.
         archives: files that the user must unpack first.
     """
 
@@ -178,14 +178,14 @@ _SWITCH = re.compile(
     rb"|^\"?[^\n]{0,256},[0-9]{1,3},2,[0-9]{1,3},[0-9]{1,3},0x[0-9A-Fa-f]{1,16},0x([0-9A-Fa-f]{1,16}),",  # NODES
     re.MULTILINE,
 )
-"""Matches GUIDs of switches in formats whose files are often large; files of other formats are parsed for GUIDs."""
+"""Matches GUIDs of switches in formats with large files. Files of all other formats are parsed."""
 
 
 def choose_lists(lists: Sequence[tuple[int, Path]]) -> tuple[list[Path], list[str]]:
     """Choose the lists of links to read, one for each rail.
 
-    Lists that have a switch in common are dumps of one subnet; the list with the best format is chosen. Several subnets
-    with the same hosts are several rails.
+    Lists with a common switch are dumps of one subnet: the list with the best format is chosen. Several subnets with
+    the same hosts are several rails.
 
     Args:
         lists: for each list the index of its format (0 is the best format), and its path.
@@ -208,7 +208,7 @@ def choose_lists(lists: Sequence[tuple[int, Path]]) -> tuple[list[Path], list[st
             [(not switches or not is_usable, rank, path), *(each for subnet in same for each in subnet[1])],
         )
         subnets = [subnet for subnet in subnets if subnet not in same] + [joined]
-    # A file without a switch may be other text that looks like a list, so it comes last.
+    # A file without a switch comes last: it may be other text.
     best = [min(found)[-1] for _, found in subnets]
     if len(best) < 2:
         return best, notes
@@ -219,7 +219,7 @@ def choose_lists(lists: Sequence[tuple[int, Path]]) -> tuple[list[Path], list[st
 def _choose_rails(lists: Sequence[Path]) -> tuple[list[Path], list[str]]:
     """Choose the lists of links that become rails.
 
-    The list with the most hosts becomes a rail. Another list becomes a rail if half of its hosts, or more, are in the
+    The list with the most hosts becomes a rail. Another list becomes a rail if at least half of its hosts are in the
     largest list.
     """
     hosts: dict[Path, set[str]] = {}
@@ -244,7 +244,7 @@ def _choose_rails(lists: Sequence[Path]) -> tuple[list[Path], list[str]]:
 
 
 def _look_through(path: Path) -> tuple[set[int], bool]:
-    """Return the GUIDs of a list's switches, and true if it has links; for an unreadable list, no GUIDs and true."""
+    """Return the GUIDs of a list's switches, and true if the list has links or is unreadable."""
     try:
         data = read_dump(path)
     except IbprofError:

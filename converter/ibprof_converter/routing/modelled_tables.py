@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Model the forwarding tables of fabrics whose tables are unknown. All routes are shortest paths.
 
-`MIN_HOP`: each switch sends to each adapter by the least used of its ports on a shortest path, as OpenSM's default
-engine does. `D_MOD_K`, on regular trees: the adapter's number selects the uplinks, as in fat-tree engines.
+`MIN_HOP`: a switch sends to each adapter by the least used port on a shortest path, like OpenSM's default engine.
+`D_MOD_K`, on regular trees: the adapter's number selects the uplinks, as in fat-tree engines.
 
 Source: OpenSM 3.3.23, osm_ucast_mgr.c and osm_switch.c; E. Zahavi, "D-Mod-K routing providing non-blocking traffic for
 shift permutations on real life fat trees", CCIT report 776, Technion, 2010.

@@ -87,9 +87,9 @@ def find_rails(
     subnets with the same hosts are further rails. A list of other hosts is skipped with a note. If a folder contains
     only folders of dumps, each of these folders is a rail. Each plane of a list is a rail (`count_planes`).
 
-    If the user names single files, the first file with tables belongs to the first list of links, and so on. If there
-    are more files with tables than lists, each file belongs to the list that has its switches. If there is no file with
-    tables, tables are searched in the folder of the list and below. A name such as `xgft:..` is a synthetic fabric.
+    If the user names single files, the first file with tables belongs to the first list of links, and so on. If files
+    with tables outnumber the lists, each file belongs to the list with its switches. If there is no file with tables,
+    tables are searched in the folder of the list and below. A name such as `xgft:..` is a synthetic fabric.
 
     Args:
         names: files, folders and synthetic fabrics.
@@ -139,7 +139,7 @@ def find_rails(
 
 
 def _split_planes(rail: RailFiles) -> list[RailFiles]:
-    """Return a rail for each plane of a list, or for each subnet of a synthetic fabric; only `rail` if it has one."""
+    """Return a rail for each plane of a list, or for each subnet of a synthetic fabric."""
     count = count_subnets(rail.synthetic) if rail.synthetic else 1 if rail.parts else count_planes(rail.links)
     return [rail] if count == 1 else [replace(rail, plane=plane) for plane in range(count)]
 
@@ -151,7 +151,7 @@ def _refuse_tables_alone(rails: Sequence[RailFiles], named: FolderDumps) -> None
 
 
 def _add_part(rails: list[RailFiles], path: Path) -> None:
-    """Add an LLDP file to the rail of the earlier LLDP files, since all LLDP files describe one fabric."""
+    """Add an LLDP file to the rail of the earlier LLDP files: all describe one fabric."""
     for number, rail in enumerate(rails):
         if rail.parts:
             rails[number] = replace(rail, parts=(*rail.parts, path))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Read a fabric and its forwarding tables, find the tables among files, and compare the two with each other."""
+"""Read a fabric and its forwarding tables, find the tables among files, and compare fabric and tables."""
 
 from __future__ import annotations
 
@@ -201,7 +201,7 @@ def _list_warnings(fabric: Fabric, tables: ForwardingTables) -> Iterator[str]:
 
 
 def check_rails(subnets: Sequence[Subnet]) -> None:
-    """Raise an error if two rails are the same subnet: a switch belongs to one subnet only.
+    """Raise an error if two rails are the same subnet.
 
     Raises:
         InconsistentError: two fabrics have a switch in common.

@@ -72,8 +72,8 @@ def read_tables(path: str | PathLike[str], is_kept: bool = True) -> ForwardingTa
     if cached is not None:
         return cached
     tables = _read_tables(path)
-    # If the file was rewritten while it was read, its identity has changed: do not store the tables.
-    # Damaged tables are not cached, so that the damage is reported each time.
+    # A file that was rewritten during reading has another identity: do not store the tables. Damaged tables are not
+    # cached, so that the damage is reported each time.
     if entry is not None and not tables.damage and CacheEntry.of(path) == entry:
         entry.store(tables)
     return tables
@@ -81,7 +81,7 @@ def read_tables(path: str | PathLike[str], is_kept: bool = True) -> ForwardingTa
 
 def _read_tables(path: str | PathLike[str]) -> ForwardingTables:
     data = read_dump(path)
-    # If the first bytes show no format, search the whole file: the log of a session may be long before its tables.
+    # Without a format in the first bytes, search the whole file: a session's log may be long before its tables.
     table_format = find_table_format(data) or _find_anywhere(data)
     if table_format is None:
         raise unknown_format(path, data, "forwarding tables", TABLE_FORMATS)
@@ -106,7 +106,7 @@ def find_table_format(data: bytes) -> DumpFormat[ForwardingTables] | None:
 
 
 def find_fdbs(lst_path: str | PathLike[str]) -> Path | None:
-    """Return the `.fdbs` file (plain, .gz or .xz) with the name and folder of a list of links; None if there is none.
+    """Return the `.fdbs` (plain, .gz or .xz) next to a list of links and with the list's name, or None.
 
     For OpenSM's `opensm-subnet.lst` this file is `opensm.fdbs`.
     """

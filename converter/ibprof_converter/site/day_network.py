@@ -43,7 +43,7 @@ def view_day(store: JobStore, day: date, jobs: int) -> NetworkView:
         jobs: number of jobs to show, the jobs with most bytes first. The view has separate loads for each job.
 
     Raises:
-        UsageError: the store has no fabric or no jobs of the day, or no job of the day has pairs of ports.
+        UsageError: the day has no fabric, no jobs, or no job with pairs of ports.
     """
     fabric = FabricCalendar(store.folder).find(day)
     found = store.read_day(day) if day in store.days() else None
@@ -86,7 +86,7 @@ def _join_pairs(rows: Sequence[Row], rails: int, origin: str) -> Traffic:
 
 
 def _list_times(rows: Sequence[Row]) -> RunTimes:
-    """Return the bytes of jobs in each interval; a job without intervals is assumed to send evenly during its run."""
+    """Return the bytes of jobs in each interval. A job without intervals is assumed to send evenly."""
     intervals = []
     for number, row in enumerate(rows):
         began_ns, ended_ns = ((row[name] - datetime(1970, 1, 1)) // timedelta(microseconds=1) * 1000 for name in _SPAN)
@@ -116,7 +116,7 @@ def subtract_counted(
 ) -> tuple[dict[tuple[str, int], int], tuple[str, ...]]:
     """Return (node GUID, port number) -> bytes that the port sent between two files of counters, and notes.
 
-    The notes are about counters that were reset, are at their limit, or belong to no port of the fabric.
+    The notes name counters that were reset, are at their limit, or belong to no port of the fabric.
 
     Raises:
         InputError: a file does not hold port counters.

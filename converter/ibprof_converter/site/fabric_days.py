@@ -121,7 +121,7 @@ def add_fabric(store: Path, options: FabricOptions, since: date) -> str:
 
 
 def _copy_dumps(options: FabricOptions, place: Path) -> dict[str, Any]:
-    """Copy all files of a fabric; return its options with paths relative to the folder of the fabric."""
+    """Copy all files of a fabric; return its options with paths relative to the fabric's folder."""
     place.mkdir()
     digest = hashlib.sha256()
     read = [path for path in options.files() if path.is_file()]
@@ -201,7 +201,7 @@ def _list_directions(routed: RoutedFabric) -> pa.Table:
 def list_fabrics(store: Path) -> list[tuple[date, Path]]:
     """Return the first day and the folder of each fabric, in chronological order.
 
-    Fabrics of the same day are in the order in which they were added, so that the last one is valid.
+    Of the fabrics of a day, the last added is valid.
 
     Raises:
         InputError: a folder has an invalid name.

@@ -96,7 +96,7 @@ def _read(path: Path) -> Iterator[pa.Table]:
 
 
 def _with_owner(jobs: pa.Table, uid: int) -> pa.Table:
-    """Return jobs with their file's owner as user; unchanged if the owner is root or the ingesting user."""
+    """Return jobs with the file's owner as user; unchanged if the owner is root or the ingesting user."""
     if uid in (0, os.geteuid()):
         return jobs
     column = jobs.schema.get_field_index("user")
@@ -119,7 +119,7 @@ def _day_of(run: Profile) -> date:
 
 
 def _look_below(folder: Path) -> Iterator[Path]:
-    """Yield the inputs in a folder and its subfolders; recordings next to their OTF2 archive are left out."""
+    """Yield the inputs in a folder and its subfolders. Recordings next to an OTF2 archive are left out."""
     if folder.suffix == RECORDING:
         if not folder.with_suffix(_ARCHIVE).exists():
             yield folder

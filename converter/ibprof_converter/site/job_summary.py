@@ -202,7 +202,7 @@ def name_owner(uid: int) -> str:
 
 
 def identify_run(run: Profile) -> str:
-    """Return the key of a run, 16 hex digits; the OTF2 archive and the recording of a run have the same key."""
+    """Return the key of a run, 16 hex digits: the same for its OTF2 archive and its recording."""
     processes = sorted((run.hosts[rank.host].name, rank.pid, rank.start_ns) for rank in run.ranks)
     return hashlib.sha256(json.dumps([run.job, run.world_size, processes]).encode()).hexdigest()[:16]
 
@@ -225,7 +225,7 @@ def _times(verdict: Verdict) -> Row:
 
 
 def _line(key: tuple[str, ...], sums: Any) -> Row:
-    """Return sums over the calls at one or several call sites; a sum is None if one of its terms is None."""
+    """Return sums over the calls at one or several call sites. A sum is None if a term is None."""
 
     def add(name: str) -> Any:
         values = [getattr(each, name) for each in sums]

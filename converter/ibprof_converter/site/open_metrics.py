@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Metrics of a time span as OpenMetrics text, for Prometheus or the textfile collector of node_exporter.
 
-The number of series is bounded. `ibprof_job_*` have a series for each of the largest jobs. `ibprof_link_*` have at most
-`JOBS_A_LINK` + 1 series for each of the most loaded link directions; all further jobs of a link are summed as job
-`other`. `ibprof_host_*` have a series for each of the `HOSTS` hosts that are most often late. A job has the label
-`job_id`, since Prometheus itself sets a label `job`.
+The number of series is bounded. `ibprof_job_*` have a series for each of the largest jobs. `ibprof_link_*` have series
+for the most loaded link directions: at most `JOBS_A_LINK` jobs, and `other`, the sum of further jobs. `ibprof_host_*`
+have a series for each of the `HOSTS` hosts that are most often late. A job has the label `job_id`, since Prometheus
+itself sets a label `job`.
 """
 
 from __future__ import annotations
@@ -55,7 +55,8 @@ def format_metrics(site: SiteQueries, first: datetime, until: datetime, jobs: in
 
     Args:
         first, until: the two times, UTC.
-        jobs: number of jobs with most node hours. links: number of most loaded link directions.
+        jobs: number of jobs with most node hours.
+        links: number of most loaded link directions.
     """
     job_rows, link_rows = site.measure(first, until, jobs, links, JOBS_A_LINK)
     lines = list(_format_jobs(job_rows))

@@ -32,7 +32,7 @@ LEAST_BINS = 8
 """Smallest number of intervals for a correlation."""
 
 _COMPARED = 1000
-"""A job is compared with at most this number of jobs: the jobs with most bytes on links that both use."""
+"""A job is compared with at most this number of jobs: the jobs with most bytes on common links."""
 
 _ATTEMPTS = 9
 """Largest number of attempts to run a statement while other processes replace the files of days."""
@@ -55,7 +55,7 @@ Day = date | None
 
 
 def read_statements(path: Path) -> dict[str, str]:
-    """Return name -> SQL statement from a file, in which a comment of one word names the next statement."""
+    """Read name -> SQL statement from a file. A comment of one word names the next statement."""
     parts = re.split(r"^-- (\w+)$", path.read_text(encoding="utf-8"), flags=re.MULTILINE)
     return {name: text.strip() for name, text in zip(parts[1::2], parts[2::2], strict=True)}
 
@@ -179,15 +179,15 @@ class SiteQueries:
         return found
 
     def compare_waiting(self, job: str, top: int = TOP) -> Rows:
-        """Correlate a job's time in MPI calls with the traffic of each other job that shares link directions.
+        """Correlate a job's time in MPI calls with the traffic of each job on the same link directions.
 
-        The two series have a value for each interval of the job: its seconds in MPI calls, and the other job's sent
-        bytes. The 95% interval is by Fisher's transformation with the effective number of independent intervals.
+        The series have a value for each interval of the job: seconds in MPI calls, and bytes of the second job. The 95%
+        interval is by Fisher's transformation with the effective number of independent intervals.
 
         Source: M. S. Bartlett, J. Royal Stat. Soc. 98 (1935) 536, for autocorrelated series.
 
         Raises:
-            UsageError: the store has no such job, or no other job has enough intervals in common with it.
+            UsageError: the store has no such job, or no second job has enough intervals in common with this job.
         """
         answers: Rows = []
         run = self._find_job(job)
@@ -223,7 +223,7 @@ class SiteQueries:
         return sorted(answers, key=lambda row: (-row["low"], row["key"]))[:top]
 
     def average_day(self, first: Day = None, last: Day = None, top: int = TOP) -> Rows:
-        """Return the mean bytes per day of each link direction; all bytes of a job count on the day of its start."""
+        """Return the mean bytes per day of each link direction. A job's bytes count on the day of its start."""
         days = self._sum_days("links", first, last)
         return self._ask(_SQL["average_day"], {"days": max(days, 1), "top": top, "fabric": self._name_fabric(last)})
 
@@ -244,9 +244,9 @@ class SiteQueries:
 
         Args:
             first, until: the two times, UTC.
-            jobs: largest number of returned jobs; the jobs with most node hours are chosen.
+            jobs: number of jobs with most node hours.
             links: number of returned link directions.
-            jobs_a_link: number of jobs per link direction; the other jobs are summed as job `OTHER`.
+            jobs_a_link: number of jobs per link direction; further jobs are summed as job `OTHER`.
         """
         span = {"first": first, "until": until}
         seconds = (until - first).total_seconds()
@@ -275,8 +275,8 @@ class SiteQueries:
 
         Args:
             counted: (GUID, port) of the sender -> counted bytes.
-            first, until: begin and end of the count, UTC. If a job runs only partly between these times, only this part
-                of its bytes is used.
+            first, until: begin and end of the count, UTC. Of a job that runs only partly between these times, only this
+                part counts.
 
         Returns:
             Rows of counted link directions, the `top` rows with the most bytes that no profile explains, in descending

@@ -212,10 +212,10 @@ def share_out(
 
     * `split` cuts every flow into equal parts. If the bytes do not divide evenly, each of the first rails gets one
     more byte.
-    * `round-robin` sends the messages of a rank pair over one rail after the other, starting with the first. With two
+    * `round-robin` sends the messages of a rank pair over the rails in turn, starting with the first rail. With two
     rails and m messages, the first rail takes ceil(m / 2). All messages of a flow are assumed to have one size. If the
-    bytes do not divide evenly, each of the first messages gets one more byte. If a pair has several flows (regions,
-    operations), its next flow continues with the next rail, as in Open MPI.
+    bytes do not divide evenly, each of the first messages gets one more byte. The next flow of a pair (of another
+    region or operation) continues with the next rail, as in Open MPI.
     * `first` and `second` send everything over the first or the second rail.
 
     If an end of a flow has no port on the selected rail, the flow takes the first rail with ports of both ends.

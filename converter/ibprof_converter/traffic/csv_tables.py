@@ -113,7 +113,7 @@ def _read_columns(
     """Read rows of numbers into one list or array per column.
 
     Args:
-        columns: for each column, the noun for its numbers in error messages, and a limit that they must be below.
+        columns: for each column, the noun in error messages, and an upper limit (exclusive).
     """
     plain = _read_plain(path, [limit for _, limit in columns]) if path.is_file() else None
     if plain is not None:
@@ -131,7 +131,7 @@ def _read_plain(path: Path, limits: Sequence[int]) -> npt.NDArray[np.uint64] | N
     """Read a file whose rows have only decimal numbers of at most 19 digits. Return uint64 [column, row].
 
     Returns:
-        None for any other file; `_read_columns` then reads it row by row, or reports the invalid row.
+        None for any other file, which `_read_columns` reads row by row.
     """
     blocks = []
     with path.open("rb") as file:

@@ -141,8 +141,7 @@ class Hosts:
     def ends(self) -> npt.NDArray[np.int32]:
         """LIDs of all hosts' ports, grouped by host: int32 [end, rail].
 
-        A host's first end has its first port on each rail, its second end has the second ports, and so on. `NO_LID`
-        means that the host has fewer ports on a rail.
+        End i of a host has the host's port i on each rail, or `NO_LID` if the host has fewer ports on a rail.
         """
         by_end = self.ports.transpose(0, 2, 1).reshape(-1, self.rails)
         ends: npt.NDArray[np.int32] = by_end[(by_end != NO_LID).any(axis=1)]
@@ -306,7 +305,7 @@ def _find_turns(hosts: Hosts, fabrics: Sequence[Fabric]) -> Hosts:
 
 
 def _find_whole(own: tuple[str, ...], kinds: Counter[tuple[str, ...]]) -> tuple[str, ...] | None:
-    """Return a longer list that has all names in `own` and belongs to at least as many hosts; None if there is none."""
+    """Return a longer list with all names in `own` that at least as many hosts have, or None."""
     wholes = [
         kind
         for kind, number in kinds.most_common(_MOST_KINDS)
@@ -360,7 +359,7 @@ def stack_ports(lids: Sequence[Sequence[Sequence[int]]], rails: int) -> npt.NDAr
 
 
 def _find_host_ports(fabric: Fabric) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.int32]]:
-    """Return the cabled ports of hosts, in natural order of adapter names, and the node at the cable's other end."""
+    """Return the cabled ports of hosts, in natural order of adapter names, and the node that each is cabled to."""
     end = fabric.link_node.ravel() * PORTS + fabric.link_port.ravel()
     order = np.argsort(end)
     port = np.lexsort((fabric.port_number, rank_names(fabric.node_name)[fabric.port_node]))

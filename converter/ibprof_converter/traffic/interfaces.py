@@ -3,7 +3,7 @@
 
 DGX and HGX machines have, for example, eight adapters for GPUs and two for storage. A slot is a pair of a network and
 an adapter's name, such as `mlx5_4`. All machines of one model have the same slots. ibprof compares a slot's adapters
-over all machines of a model, so a single slow link does not make its adapter a storage adapter.
+over all machines of a model. So a single slow link does not make a storage adapter.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _FEWEST_SLOTS = 3
 """Hosts with fewer adapters than this are not searched for storage adapters."""
 
 _FEWEST_SERVERS = 2
-"""If there are fewer storage servers than this, their networks do not show which adapters are for storage.
+"""The networks of fewer storage servers do not show which adapters are for storage.
 
 A single server may be cabled to a leaf switch of compute adapters.
 """
@@ -360,8 +360,8 @@ def _divide_by_partition(machines: _Machines) -> set[Slot]:
     * Names of the slot's partitions contain a word for storage.
     * On most machines, the slot's adapter is a limited member of all its partitions.
     * On most machines, the slot shares a partition with storage servers.
-    * Every slot has a partition other than the default partition, and the slot is outside the largest group of slots
-      with common partitions, or in the only group of several slots. These slots are fewer than half of all slots.
+    * If every slot has a partition other than the default: the slot is outside the largest group of slots with common
+      partitions, or in the only group of several slots. These slots are fewer than half of all slots.
     """
     slots = set(machines.slots)
     if (named := _divide_by_words(machines, lambda each: " ".join(each.partition_names))) and named < slots:
@@ -382,10 +382,10 @@ def _divide_by_partition(machines: _Machines) -> set[Slot]:
 
 
 def _divide_by_speed(machines: _Machines) -> set[Slot]:
-    """Return the adapter slots below the highest speed, as storage slots, if they are at most half of all slots.
+    """Return the slots below the highest speed, as storage slots, if they are at most half of all slots.
 
-    Otherwise, return the fastest slots if all slower slots have one speed, and are at least `_MANY_TIMES` times as many
-    as the fastest slots. Return an empty set in all other cases, and if a speed is unknown.
+    Otherwise, return the fastest slots if all slower slots have one speed, and outnumber the fastest slots at least
+    `_MANY_TIMES` times. Return an empty set in all other cases, and if a speed is unknown.
     """
     speed = {slot: float(np.nanmax([0.0, *_usual(members)])) for slot, members in machines.slots.items()}
     fastest = max(speed.values())
@@ -460,7 +460,7 @@ def _group_slots(
 
 
 def _find_sharing(groups: Sequence[set[Slot]], slots: set[Slot]) -> set[Slot]:
-    """Return the only group of several adapter slots, if it has fewer than half of the slots; else an empty set."""
+    """Return the only group of several slots, if it has fewer than half of all slots; else an empty set."""
     joined = [group for group in groups if len(group) > 1]
     return joined[0] if len(joined) == 1 and _is_minority(joined[0], slots) else set()
 

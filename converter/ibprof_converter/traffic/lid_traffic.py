@@ -60,14 +60,13 @@ def map_to_lids(
     policy: str | None,
     nic: str | None = None,
 ) -> Traffic:
-    """Return the traffic from LID to LID: for each rank pair, the ports at which its bytes leave and enter the hosts.
+    """Return the traffic between ports: for each rank pair, the ports at which bytes leave and enter hosts.
 
     Args:
         rule: `--placement`; None: the recorded placement.
         policy: `--rails`; None: measured rails if work requests were recorded and ranks keep their recorded hosts, else
             `split`.
-        nic: `--nic`; None: measured adapters if rails are measured, else the ranks' recorded choice, else `near` if the
-            recording shows near adapters, else `rank`.
+        nic: `--nic`; None: the first known of measured adapters, the ranks' recorded choice, near adapters, `rank`.
 
     Raises:
         UsageError: the placement or the policy is unknown, or there are too many ranks.
@@ -210,7 +209,7 @@ def _place_pattern(demand: RankTraffic, hosts: Hosts, nic: str | None) -> RankPl
         return RankPlacement(host=every, ports=hosts.ports, notes=())
     ends = hosts.ends
     if nic is None and demand.ranks == len(ends):
-        # Bytes between two adapters of one host are on links: they leave by one adapter and enter by the other.
+        # Bytes between two adapters of a host load links, out of the first adapter and into the second.
         return RankPlacement(every, ends[:, :, np.newaxis], (note_ends(hosts),), label_of_policy(adapter_policies.RANK))
     several = len(ends) > len(hosts.name)
     read_for = f"{demand.ranks} {f'hosts or {hosts.end_noun}' if several else 'hosts'}"

@@ -361,9 +361,8 @@ def rank_directions(
 ) -> npt.NDArray[np.intp]:
     """Return the link directions that carry bytes, sorted by load, descending.
 
-    The load is the time at line rate, or bytes if no speed is known. Among equal loads, links of hosts come before
-    links between switches, since a host's link cannot be relieved by other routes. Further sort keys: bytes, sender's
-    GUID, port.
+    The load is the time at line rate, or bytes if no speed is known. Of equal loads, hosts' links come first: other
+    routes cannot relieve these links. Further sort keys: bytes, sender's GUID, port.
 
     Args:
         fabrics: the rails' fabrics.

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Map the bytes of recorded work requests to traffic from LID to LID, on measured rails.
 
-The verbs source recorded the bytes posted from port to port. Work requests show neither ranks nor operations. So
-the bytes between two hosts are attributed to the recorded messages between their ranks in the same region, in
-proportion to the messages' bytes. Only this attribution is a model.
+The verbs source recorded the bytes posted from port to port. Work requests show neither ranks nor operations. So the
+bytes between two hosts are attributed to the hosts' recorded messages in the same region, in proportion to the
+messages' bytes. Only this attribution is a model.
 """
 
 from __future__ import annotations
@@ -181,7 +181,7 @@ def _known_lid(pair: PortPair, fabric: Fabric) -> int:
 
 @dataclass(frozen=True, slots=True)
 class _Share:
-    """Parts of the bytes of work requests, each caused by one flow between ranks; arrays with an element per part.
+    """Parts of work requests' bytes, each caused by a flow between ranks; arrays with an element per part.
 
     Attributes:
         row: intp, index of the part's row of work requests.

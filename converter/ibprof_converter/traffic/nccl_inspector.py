@@ -1,14 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """Model traffic from the files of NCCL Inspector: collectives become rings and trees.
 
-A line of these files is a JSON object with a collective, send or receive, its size, and the communicator, rank and
-host. In forms v4.3 and v4.4, only a dump's first line states communicator, rank and host.
+A line is a JSON object: a collective, send or receive, with size, communicator, rank and host. In forms v4.3 and v4.4,
+only a dump's first line states communicator, rank and host.
 
-No file states which ranks exchange the data of a collective. A collective is modelled as NCCL's rings, in which each
-rank sends to the next, or as NCCL's double binary trees where the line (v4.2 and later) states a tree. Hosts are
-sorted by their lowest ranks. With k ranks on each host there are k rings, each with 1/k of the bytes. Ring i enters
-each host at the host's rank i, and leaves at the host's rank i - 1 (ring 0: the last rank), as in NCCL if each GPU has
-an adapter near it.
+No file states which ranks exchange the data of a collective. A collective is modelled as NCCL's double binary trees if
+the line (v4.2 and later) states a tree, else as NCCL's rings. Hosts are sorted by their lowest ranks. With k ranks on
+each host there are k rings, each with 1/k of the bytes. Ring i enters each host at its rank i, and leaves at its rank i
+- 1 (ring 0: the last rank). NCCL does so if each GPU has a near adapter.
 
 Sources:
     NVIDIA, NCCL, plugins/profiler/inspector: README.md, inspector_json.cc, comm-patterns/README.md (forms).
@@ -92,7 +91,7 @@ class _Account:
 
     Attributes:
         forms: versions of the format that the lines state.
-        cut: number of announced operations that are missing because the file was cut off.
+        cut: number of announced operations that a cut file lacks.
         unread: kind -> number of records that ibprof does not read, such as `proxy_trace`.
         unmodelled: reason -> bytes that are not modelled.
         as_rings: algorithm -> number of its collectives that are modelled as rings.

@@ -265,7 +265,7 @@ def read_nccl_topology(path: Path) -> NcclTopology:
 
 
 def find_ring_nets(graphs: Sequence[NcclGraph], topology: NcclTopology | None) -> RingNets:
-    """Return the network devices of the rings in one host's graphs; other hosts are assumed to use the same devices.
+    """Return the network devices of the rings in a host's graphs. All hosts are assumed to use the same devices.
 
     Raises:
         InconsistentError: there is no ring over a network.

@@ -91,7 +91,7 @@ def _read_integer(text: str, number: str, what: str) -> int:
 
 
 def _generator(seed: int) -> np.random.RandomState:
-    # numpy never changes the numbers of its legacy generator (NEP 19): a seed gives the same pattern in each version.
+    # numpy never changes its legacy generator (NEP 19): a seed gives the same pattern in each version.
     if not 0 <= seed < _SEEDS:
         raise UsageError(f"expected a seed from 0 to {_SEEDS - 1}, found {seed}")
     return np.random.RandomState(seed)

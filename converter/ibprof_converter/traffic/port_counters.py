@@ -1,8 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Read port counters of perfquery, ibqueryerrors and ibdiagnet 2 (db_csv, .pm), and compare them with predicted loads.
 
-A counter is the number of 4-byte words that a port has sent since the last reset, including headers and traffic of
-other jobs.
+A counter is the number of 4-byte words sent since the last reset, including headers and other jobs' traffic.
 
     # Port extended counters: Lid 2 port 1 (CapMask: 0x1300 CapMask2: 0x0000000)     perfquery -x -l -a 2
     PortXmitData:....................5000015048
@@ -60,7 +59,7 @@ Sent = dict[tuple[int, int], int]
 
 
 _EVIDENT = 0.05
-"""If a counter exceeds its prediction by at most this share, headers and acknowledgements explain the difference."""
+"""Headers and acknowledgements explain counters up to this share above the prediction."""
 
 _REMARK = (
     "counters include headers, acknowledgements and other traffic, so they are some percent above the user data even "

@@ -39,7 +39,7 @@ _BY_LID = "host(s) found by LID alone (is this the fabric that the job ran on?)"
 _NOWHERE = "host(s) of the run are not in the fabric (--placement puts their ranks on hosts of the fabric)"
 
 _WHOLE = 0.99
-"""If one rail has at least this share of the bytes, ibprof writes no note on other rails."""
+"""A rail with at least this share of the bytes gets no note on other rails."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -201,7 +201,7 @@ def _place_ranks_on(
 
 
 def _host_of_lid(path: Path, line: int, text: str, hosts: Hosts, fabric: Fabric) -> tuple[int, npt.NDArray[np.int32]]:
-    """Return the host with the LID `text` on rail 0, and its LIDs, [rail, adapter], without other LIDs of rail 0."""
+    """Return the host with the LID `text` on rail 0, and its LIDs, [rail, adapter]; of rail 0, only `text`."""
     value = read_number(path, line, text, "a LID", LIDS)
     node = int(fabric.lid_node[value])
     host = NO_HOST if node == NO_NODE else int(hosts.of_node[0][node])
@@ -217,9 +217,9 @@ def place_ranks_as_recorded(run: Profile, hosts: Hosts, fabrics: Sequence[Fabric
     """Place each rank on the machine where it ran.
 
     A rank gets all active ports of its machine that are in the fabrics, in the natural order of their names. GUIDs of
-    active InfiniBand ports identify the machine. If the fabrics have none of these GUIDs, the machine is searched by
-    its name, then by the LIDs of its ports. A note reports machines found by LID, because LIDs repeat in other fabrics.
-    A note also reports machines found by name although GUIDs were recorded.
+    active InfiniBand ports identify the machine, else its name, else the LIDs of its ports. A note reports machines
+    found by LID, because LIDs repeat in other fabrics. A note also reports machines found by name although GUIDs were
+    recorded.
     """
     ports = lids_by_port_guid(fabrics)
     index = HostIndex(hosts.name, hosts.shared)
@@ -272,8 +272,8 @@ def _find_turns(
 ) -> npt.NDArray[np.int32] | None:
     """Return the ports that the ranks of each machine take in turn, as in `Hosts`: int32 [machine, rail, turn].
 
-    An adapter is missing if the fabric does not contain it, or if it was inactive when the run was recorded. The result
-    is None if no machine has a missing adapter.
+    An adapter is missing if the fabric lacks it, or if it was inactive in the recorded run. The result is None if no
+    machine has a missing adapter.
     """
     turns: list[list[list[int]]] = []
     for machine in lids_of_machine:

@@ -39,10 +39,10 @@ class RankAdapters:
     """LIDs of each rank's adapters: int32 [rank, rail, adapter].
 
     Attributes:
-        selected: adapters that the rank's environment names; for a rank that names none, the adapters of its host that
-            the run may use. None if no rank names an adapter.
-        near: the adapters that are near more of the rank's cores than any other adapter; all selected adapters if no
-            distance is known for the rank. None if distances are unknown for all ranks.
+        selected: adapters that the rank's environment names; without names, all of its host's adapters that the run may
+            use. None if no rank names an adapter.
+        near: adapters near the largest number of the rank's cores; all selected adapters if the rank's distances are
+            unknown. None if all distances are unknown.
         notes: sentences on environment variables that ibprof does not evaluate.
     """
 
@@ -121,7 +121,7 @@ def _is_named(text: str, port: Port) -> bool:
 
 
 def _expand(name: str) -> Iterator[str]:
-    """Yield the names that a text in UCX's form `mlx5_[0-2]:1` stands for; any other text is unchanged."""
+    """Yield the names in a text of UCX's form `mlx5_[0-2]:1`; any other text is unchanged."""
     match = _RANGE.fullmatch(name)
     if match is None:
         yield name
@@ -147,7 +147,7 @@ _VARIABLES: Mapping[str, Callable[[str, Port], bool]] = {
     "MV2_IBA_HCA": _is_device,
     "PSM3_NIC": _is_device,
 }
-"""Environment variable with names of adapters -> function that returns true if its value allows a port."""
+"""Environment variable -> function that returns true if the variable's value allows a port."""
 
 _NOT_FOLLOWED = "FI_VERBS_IFACE"
 """Environment variable that names a network interface, such as `ib0`. ibprof does not evaluate it."""
@@ -163,7 +163,7 @@ def _find_near(rank: Rank, ports: Sequence[Port]) -> list[Port] | None:
 
 
 def read_cores(text: str) -> frozenset[int]:
-    """Return the cores of a list such as `0-15,64-79`, the form of the Linux kernel; empty if invalid."""
+    """Return the cores of a Linux list such as `0-15,64-79`; empty if invalid."""
     cores: set[int] = set()
     for part in _names(text):
         match = _CORES.fullmatch(part)

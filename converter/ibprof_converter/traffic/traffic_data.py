@@ -92,8 +92,7 @@ class RankTraffic(NotebookView):
             ranks, origin: see the attributes.
             messages: [flow], number of messages; None: one message for each flow.
         """
-        # Columns of equal values are broadcast and need memory for one value only: an all-to-all over 10,000 hosts has
-        # 100 million rows.
+        # Broadcast columns of equal values to save memory: an all-to-all over 10,000 hosts has 100 million rows.
         one, nothing = np.broadcast_to(np.uint64(1), len(source)), np.broadcast_to(np.int32(0), len(source))
         messages = one if messages is None else messages
         return cls(source, destination, amount, messages, nothing, nothing, (ALL,), (ALL,), ranks, {}, origin)

@@ -98,7 +98,7 @@ def _is_table(path: Path) -> bool:
         if path.suffix.lower() == ".csv":
             raise InputError(path, None, "a file", "none" if not path.exists() else "something else")
         return False
-    # A pipe can be read only once, so its content is not inspected: only a table can come through a pipe.
+    # A pipe can be read only once: it is not inspected, and must be a table.
     if path.suffix.lower() == ".csv" or not path.is_file():
         return True
     with path.open("rb") as file:
@@ -190,8 +190,8 @@ def choose_demand(
 def choose_flows(measured: Traffic, chosen: RankTraffic) -> Traffic:
     """Return the measured flows that are attributed to chosen calls.
 
-    `measured` has the bytes attributed to all calls of the run. Attributing measured bytes to the chosen calls alone
-    would give these calls the bytes of all other calls too.
+    `measured` has the bytes attributed to all calls of the run. Otherwise, the chosen calls would get the bytes of all
+    other calls too.
 
     Args:
         measured: flows of the whole run (`map_measured_to_lids`).

@@ -201,7 +201,7 @@ def read_job(text: str) -> TrainingJob:
     """Return the job that a pattern states.
 
     Raises:
-        UsageError: a key or a value is unknown, or the sizes do not divide each other.
+        UsageError: a key or value is invalid, or the sizes do not fit together.
     """
     _, _, sizes = text.removeprefix(PATTERN_PREFIX).partition(":")
     known = {each.name: type(each.default) for each in fields(TrainingJob)}
@@ -342,8 +342,8 @@ def ring_bytes(function: str, amount: int, ranks: int) -> int:
 def ring_edges(hosts: Sequence[Sequence[int]], amount: int) -> Iterator[Edges]:
     """Yield the rings of a communicator. With k ranks on each host there are k rings, each with 1/k of the bytes.
 
-    Ring i enters each host at the host's rank i, and leaves at the host's rank i - 1 (ring 0: the last rank), as in
-    NCCL if each GPU has an adapter near it.
+    Ring i enters each host at its rank i, and leaves at its rank i - 1 (ring 0: the last rank). NCCL does so if each
+    GPU has a near adapter.
 
     Args:
         hosts: the ranks of each host.
@@ -360,7 +360,7 @@ def tree_edges(hosts: Sequence[Sequence[int]], amount: int) -> Iterator[Edges]:
     """Yield the double binary trees of an all-reduce. Each tree carries half of the bytes, up and then down.
 
     The nodes of the trees are hosts. With k ranks on each host there are k channels, each with 1/k of the bytes. In
-    channel i, rank i of each host sends to other hosts, and begins a chain of the host's ranks.
+    channel i, rank i of each host begins a chain of the host's ranks, and sends to other hosts.
 
     Args:
         hosts: the ranks of each host.
@@ -469,7 +469,7 @@ def _expert_exchange(job: TrainingJob) -> Iterator[_Flow]:
     """Yield the four all-to-alls of each layer with experts: tokens to experts and back, forward and backward.
 
     All experts get the same number of tokens. A rank has 1/tp of the tokens of its micro-batch. If several ranks share
-    an expert (`etp` above 1), the bytes that these ranks exchange to compute the expert's output are left out.
+    an expert (`etp` above 1), their bytes for the expert's output are left out.
     """
     groups = job.groups("ep", of_experts=True)
     stage = job.stage_of()[groups[:, 0]]

@@ -45,7 +45,7 @@ class RankGrid:
     """The positions of ranks on the problem's grid.
 
     Attributes:
-        title: text that names the source of the positions.
+        title: text with the source of the positions.
         place: int32 [rank, 3], index along x, y and z, from 0; `NONE` if unknown.
     """
 

@@ -212,8 +212,8 @@ def split_positions(
     Nodes without a position are placed next to their neighbours.
 
     Returns:
-        The other attributes; and the positions, float64 [node, 3], which are None if x, y or z is missing or not
-        numeric, or if no node has all three.
+        The other attributes; and the positions, float64 [node, 3]. Positions are None if no node has numeric x, y and
+        z.
     """
     axes = {each.name: each for each in attributes if not each.of_ranks and not each.classes and each.name in _AXES}
     if len(axes) < len(_AXES):

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The view as a file: the document, packed from a JSON header and arrays, and the HTML page that contains it.
+"""The view as a file: an HTML page with a document, packed from a JSON header and arrays.
 
-The page needs no other file and no network, and its content security policy forbids both. See docs/formats/view.md.
+The page needs no other file and no network. Its content security policy forbids them. See docs/formats/view.md.
 """
 
 from __future__ import annotations

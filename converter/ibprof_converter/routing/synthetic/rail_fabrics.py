@@ -1,10 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Fabrics of GPU clusters: hosts with an adapter on each rail, one leaf per rail in each unit, spines, and cores.
 
-A unit has radix / 2 hosts: a leaf has this number of ports to hosts. The number of spines is the smallest with enough
-ports for equally many cables from each leaf to each spine. Two levels suffice up to `radix` leaves. With more leaves, a
-group of spines joins the leaves of one rail in up to radix / 2 units, and cores join the spines of equal index in all
-groups. Routes are d-mod-k.
+A unit has radix / 2 hosts: a leaf has this number of ports to hosts. As few spines as possible have equally many cables
+from each leaf. Two levels suffice up to `radix` leaves. With more leaves, a group of spines joins one rail's leaves in
+up to radix / 2 units. Cores join the spines of equal index in all groups. Routes are d-mod-k.
 
 Source: NVIDIA DGX SuperPOD Reference Architecture (DGX B200, 64-port switches, and DGX B300 XDR, 144-port switches),
 tables of components by number of scalable units. In `rail-optimised` each rail is a separate network.

@@ -200,7 +200,7 @@ def generate_dragonfly(
     rounds = a * h // (g - 1)
     switches = a * g
     group, position = np.divmod(np.arange(switches), a)
-    # A switch's cables within its group use the ports after its hosts' ports, in the order of the other switches.
+    # Cables within a group use the ports after the hosts' ports, in the order of the switches.
     local_port = np.full((a, a), 0)
     for one in range(a):
         others = [other for other in range(a) if other != one]
@@ -266,7 +266,7 @@ def generate_torus(
     position = np.stack(np.unravel_index(np.arange(switches), sizes), axis=1)
     egress_to = np.zeros((switches, switches), np.int64)
     cables = []
-    # The first differing dimension decides, so the loop starts with the last dimension and overwrites its ports.
+    # The first differing dimension decides: the loop begins with the last dimension, and overwrites ports.
     for dimension in reversed(range(len(sizes))):
         size = sizes[dimension]
         onward, back = hosts_each + 1 + 2 * dimension, hosts_each + 2 + 2 * dimension
