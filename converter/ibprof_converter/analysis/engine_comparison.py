@@ -50,19 +50,17 @@ class EngineLoads:
 
     Attributes:
         engine: OpenSM's name for the engine, or `PRESENT`.
-        used: the engine that OpenSM used; differs from `engine` if that engine refused the fabric. None if nothing was
-            routed.
+        used: `engine`, or the engine that OpenSM used because `engine` refused the fabric; None if nothing was routed.
         max_bytes: bytes of the most loaded link direction.
         mean_bytes: mean bytes of the link directions that carry bytes.
         max_switch_bytes: bytes of the most loaded link direction between switches.
         time_s: longest time of a link direction at line rate, in seconds.
         bytes_unrouted: bytes without a route.
-        deadlock: `FREE` if routes between hosts, all on one virtual lane, form no cycle of link directions that wait
-            for each other. With a cycle: `BY_LANES` if OpenSM spreads the routes over several lanes, otherwise `CYCLE`.
-            None if nothing was routed.
+        deadlock: `FREE` if routes between hosts cannot deadlock on one virtual lane. If they can: `BY_LANES` if OpenSM
+            spreads the routes over several lanes, otherwise `CYCLE`. None if nothing was routed.
         lanes: virtual lanes that OpenSM's log states as needed; None if not stated.
         error: the reason for missing tables; None if there are tables.
-        accounts: for each stage of the pipeline, the numbers of bytes, ranks, hosts, ... that it read and left out.
+        accounts: numbers of bytes, ranks and hosts that each stage of the pipeline read and left out.
     """
 
     engine: str
@@ -108,7 +106,7 @@ class EngineComparison:
     def best(self) -> EngineLoads | None:
         """The deadlock-free engine with the fewest unrouted bytes, then the shortest time; None if there is none.
 
-        Engines that need several virtual lanes are considered only if no other engine is free from deadlock.
+        Engines that need several virtual lanes are considered only if no engine is deadlock-free on one lane.
         """
         rows = [row for row in self.rows if row.counts and row.engine != PRESENT and row.deadlock != CYCLE]
         rows = [row for row in rows if row.deadlock == FREE] or rows
@@ -249,14 +247,14 @@ def _describe_deadlock(row: EngineLoads) -> str:
 
 
 def write_rule_tables(links: str, rule: str, output: Path) -> tuple[int, list[str]]:
-    """Compute forwarding tables of one rail by a rule, and write them in the form that OpenSM loads.
+    """Write forwarding tables of one rail, computed by a rule, in the form that OpenSM loads.
 
     Args:
         links: the list of links, or a synthetic fabric.
         rule: one of `WRITTEN_RULES`.
 
     Returns:
-        The number of switches; and sentences on hosts, lines and LIDs that were left out of the fabric.
+        The number of switches; sentences on hosts, lines and LIDs that were left out of the fabric.
 
     Raises:
         InputError: the links cannot be read, or belong to several rails.

@@ -44,7 +44,7 @@ class LoadsOutputOptions:
         boxfish: folder for tables.
         trace: file for trace events of the run over time.
         folded: file for folded stacks of calls, with the bytes of each call on the most loaded link direction.
-        panels: `REGION`, `OPERATION`, `SITE` or `JOB`: pictures have one panel for each; None: one panel with the sum.
+        panels: `REGION`, `OPERATION`, `SITE` or `JOB`, to draw a panel for each value; None: one panel with the sum.
         only_used: true to leave out links without traffic.
         full_scale: bytes of the darkest colour in pictures; None: bytes of the most loaded link direction.
     """
@@ -78,7 +78,7 @@ class LoadsOutputOptions:
             by: columns that divide the loads, such as region and job.
 
         Raises:
-            UsageError: the loads are not divided by the column of the panels, or `--panels job` has only one job.
+            UsageError: `panels` is not in `by`, or is `JOB` for a single job.
             MissingToolError: an output needs a package that is not installed.
         """
         if self.panels in (REGION, OPERATION, SITE) and self.panels not in by:
@@ -209,7 +209,7 @@ def draw_loads(
     """Draw the fabric, each link direction coloured by its load.
 
     Args:
-        file: a path, PNG, SVG or PDF by its suffix; or an open file, which becomes a PNG.
+        file: a path with suffix .png, .svg or .pdf; or an open file, for a PNG.
         panels, only_used, full_scale: see `LoadsOutputOptions`.
 
     Raises:

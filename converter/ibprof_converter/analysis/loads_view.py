@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The one-file web view of loads, of other runs to compare, and of the user's data on ranks and nodes."""
+"""The one-file web view of one or several runs, with the user's data on ranks and nodes."""
 
 from __future__ import annotations
 
@@ -90,7 +90,7 @@ def render_view(
     """Return the one-file web view.
 
     Args:
-        loads: loads of the first run; compared port counters are shown as another run.
+        loads: loads of the first run; port counters in `agreement` are shown as another run.
         compared: other runs on the same fabric.
         attributes: files with data on ranks and nodes.
         spell: function applied to texts, for example to shorten paths.

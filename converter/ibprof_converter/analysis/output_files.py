@@ -41,7 +41,7 @@ def check_files(inputs: Iterable[Path], outputs: Mapping[str, Path | None]) -> N
 
 
 def _identify(path: Path) -> object:
-    """Return a key that is equal for all paths of a file; None for devices and pipes, which may be written twice."""
+    """Return a key that all paths of a file share; None for a device or pipe, which several outputs may use."""
     if not path.exists():
         return path.resolve()
     status = path.stat()

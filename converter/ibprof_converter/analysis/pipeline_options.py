@@ -108,8 +108,7 @@ class TrafficOptions:
         counters: files of port counters to compare with the loads: one file, or one before and one after the run.
         adaptive: true to add bounds of adaptive routing even if no dump mentions it.
         strict: true if unroutable bytes are an error.
-        flows_limit: largest number of flows of an all-to-all held in memory; a larger all-to-all is handled in parts;
-            None: no limit.
+        flows_limit: largest number of flows of an all-to-all held in memory at once; None: no limit.
         inherited: true if placements, rails and nic come from the first run; traffic without ranks ignores them.
         chosen: the calls whose bytes are loaded onto links; by default all calls.
     """
@@ -185,7 +184,7 @@ def split_names(names: Sequence[str]) -> tuple[tuple[str, ...], tuple[str, ...]]
 
 
 def _join_inspector_files(names: Sequence[str]) -> tuple[str, ...]:
-    """Replace the files of NCCL Inspector, one per process, by their folder, which is the traffic of one job."""
+    """Replace files of NCCL Inspector by their folders: the files of a folder are the traffic of one job."""
     from ibprof_converter.traffic.nccl_inspector import is_inspector_file  # noqa: PLC0415  (slow to import)
 
     if len(names) < 2:
@@ -205,7 +204,7 @@ def list_compared(own: TrafficOptions, names: Sequence[str], placements: Sequenc
     Args:
         own: the run that is compared with the others.
         names: other traffics, one per run.
-        placements: one placement for each name; without names, one placement per job for each run.
+        placements: one placement per name. Without names, each run has one placement per job.
 
     Raises:
         UsageError: there are too few or too many placements.

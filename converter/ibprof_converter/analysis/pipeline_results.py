@@ -31,8 +31,8 @@ from ibprof_converter.traffic.traffic_data import PortCounters, RankTraffic, Tra
 from ibprof_converter.traffic.unrouted_bytes import UnroutedBytes, find_unrouted
 
 STATIC_PARTS = (
-    "switches route adaptively: the estimate decides the order of links and the verdict; pictures, the view, graphs "
-    "and the list of hosts that load a link use static routes"
+    "switches route adaptively: the estimate decides the order of links and the verdict. Pictures, the view, graphs "
+    "and lists of hosts use static routes"
 )
 
 
@@ -107,8 +107,8 @@ class FabricLoads(NotebookView):
         loads: bytes of the links.
         coverage: unseen and modelled data.
         agreement: comparison with port counters; None without port counters.
-        bounds: bounds on the link loads; None for port counters, and if nobody asked for bounds, no dump shows adaptive
-            routing, and no routes are modelled.
+        bounds: bounds on the link loads, if they were requested, a dump shows adaptive routing, or routes are modelled;
+            otherwise, and for port counters, None.
     """
 
     fabric: RoutedFabric

@@ -72,7 +72,7 @@ def read_subnets(options: FabricOptions, progress: Progress = no_progress) -> tu
 
 
 def apply_interfaces(subnets: Sequence[Subnet], options: FabricOptions) -> tuple[Subnet, ...]:
-    """Return the rails; in their fabrics, `is_left_out` is true for adapters that jobs do not use.
+    """Return the rails, with `is_left_out` true for adapters that jobs do not use.
 
     Raises:
         UsageError: no adapter is chosen.
@@ -216,8 +216,8 @@ def _place_jobs(fabric: RoutedFabric, demands: Sequence[Demand], options: Traffi
             placed.append(demand)
         elif len(demands) > 1:
             raise UsageError(
-                f"{name}: port counters cannot be one of several jobs, because they count the bytes of all jobs; "
-                "--counters compares them with the sum of the jobs' loads"
+                f"{name}: port counters cannot be one of several jobs: they count the bytes of all jobs. "
+                "Use --counters to compare the sum of the jobs' loads with port counters"
             )
         else:
             return demand
@@ -291,9 +291,8 @@ def judge_loads(
 def _time_regions(loads: FabricLoads) -> Mapping[str, float] | None:
     """Return the seconds at line rate of each region's most loaded link direction.
 
-    The result is None without ranks, with one region, with more than `_MOST_REGIONS` regions, with too many flows, or
-    if no link's speed is known. The result is also None for adaptive routing, since loads of a region are not
-    estimated.
+    The result is None without ranks, for one region or more than `_MOST_REGIONS`, and for too many flows. It is also
+    None if no link's speed is known. Loads of a region are not estimated, so it is None for adaptive routing.
     """
     from ibprof_converter.hotspots.link_report import DIAGNOSED_FLOWS  # noqa: PLC0415  (slow to import)
 

@@ -81,8 +81,7 @@ class PlaceOptions:
         hosts: file with hosts to choose from, or `OWN` for the ranks' present hosts; None: all.
         slots: ranks per host; None: with `OWN` the present number, else the number in a training pattern, else 1.
         seed: seed of the random choices.
-        seconds: time limit in seconds, which determines the work of the search; None: the default for the number of
-            ranks.
+        seconds: time limit of the search, in seconds; None: the default for the number of ranks.
         divide_groups: true if tensor groups of a training job may be on several hosts.
     """
 
@@ -97,7 +96,7 @@ class PlaceOptions:
     divide_groups: bool = False
 
     def files(self) -> Iterator[Path]:
-        """Yield the files to read. A placement rule such as `packed` is yielded too, as a path that does not exist."""
+        """Yield the files to read, and a placement rule such as `packed` as a path that does not exist."""
         named = (self.placement, None if self.hosts == OWN else self.hosts)
         yield from (Path(name) for name in named if name is not None)
 
@@ -211,7 +210,7 @@ def place_ranks(
     if best.lost_bytes:
         where = _describe_unreachable(subnets, hosts, slots.host[slots.host_of_slot[chosen]])
         raise InconsistentError(
-            f"no placement was found that lets all of {demand.ranks} ranks reach each other; the best one leaves "
+            f"no placement was found with routes between all {demand.ranks} ranks; the best one leaves "
             f"{format_bytes(best.lost_bytes)} without a route: {where}"
         )
     coverage, sent = describe_coverage(demand, None, subnets, hosts), sum_exactly(demand.bytes)
@@ -238,7 +237,7 @@ def place_ranks(
 
 
 def _describe_unreachable(subnets: Sequence[Subnet], hosts: Hosts, chosen: npt.NDArray[np.integer]) -> str:
-    """Return text on groups of chosen hosts that cannot reach each other on any rail; one host per leaf is checked."""
+    """Return text on groups of hosts without routes between the groups; one host of each leaf is checked."""
     used = np.unique(chosen)
     leaf, first, inverse = np.unique(hosts.leaf[used], return_index=True, return_inverse=True)
     one = used[first]
@@ -348,7 +347,7 @@ def _list_gaps(
 def _judge_elsewhere(
     subnets: Sequence[Subnet], hosts: Hosts, demand: RankTraffic, given: npt.NDArray[np.int32], options: PlaceOptions
 ) -> CandidateRow:
-    """Judge the present placement if the search may not use some of its hosts, or has too few slots on them."""
+    """Judge the present placement if the search has too few slots on some of the present hosts."""
     slots = assign_slots(hosts, own_hosts(given, None), len(given), options.nic)
     slot_of_rank = slots_on_hosts(slots, given)
     assert slot_of_rank is not None

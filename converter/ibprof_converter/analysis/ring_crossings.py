@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Find the leaf switches that NCCL's rings cross for an order of hosts, and an order with fewer crossings.
+"""Find the leaf switches that NCCL's rings cross, and an order of hosts with fewer crossings.
 
-A ring enters a host by one network device, passes its GPUs, and leaves by another to the next host in the order of
-ranks. Logs name the devices of each host. A graph names the devices of one host, and is assumed for all hosts.
+A ring enters a host by one network device, passes the host's GPUs, and leaves to the next host by another device. Logs
+name the devices of each host. A graph names the devices of one host, and is assumed for all hosts.
 """
 
 from __future__ import annotations
@@ -36,10 +36,10 @@ class RingCrossings:
 
     Attributes:
         channel: number of the channel.
-        adapters: names of the first host's adapters that the ring uses to enter and to leave.
+        adapters: names of the adapters by which the ring enters and leaves the first host.
         hops: number of hops between hosts.
         crossings: (leaf switch, next leaf switch) -> number of hops between them.
-        between_rails: number of hops between subnets that no switch joins.
+        between_rails: number of hops between adapters on different rails.
     """
 
     channel: int
@@ -91,7 +91,7 @@ class RingReport:
 
     @property
     def crossings(self) -> int:
-        """Number of hops between leaf switches, over all rings, including hops between subnets that no switch joins."""
+        """Number of hops of all rings between leaf switches or between rails."""
         return sum(sum(ring.crossings.values()) + ring.between_rails for ring in self.rings)
 
     def as_json(self) -> dict[str, object]:
@@ -118,7 +118,7 @@ def follow_rings(fabric: RoutedFabric, nets: RingNets, names: Sequence[str]) -> 
     Args:
         nets: the network devices of each ring. If a device has no name, its number is an index into the host's ports,
             sorted by rail and name.
-        names: hosts in the order of ranks; if empty, the hosts of `nets`; if `nets` has no hosts either, all hosts.
+        names: hosts in the order of ranks; empty: the hosts of `nets`, or all hosts if `nets` has none.
 
     Raises:
         UsageError: a host is unknown, or there are fewer than two hosts.

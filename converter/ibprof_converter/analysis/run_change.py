@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Comparison of two runs in one sentence: the change on the most loaded links, and its reason if known."""
+"""Describe in one sentence how the most loaded links of two runs differ, and why."""
 
 from __future__ import annotations
 
@@ -135,7 +135,7 @@ def _describe_bytes(a: RunFacts, b: RunFacts, names: tuple[str, str]) -> str:
 def _describe_loads(
     a: RunFacts, b: RunFacts, slower: LoadedDirection | None, ratio: float | None, names: tuple[str, str]
 ) -> str:
-    """Return text on each run's most loaded link, and on the bytes of both runs on the slower run's link."""
+    """Return text that compares the runs' most loaded links, and the bytes on the slower run's link."""
     if slower is None:
         return _describe_bytes(a, b, names)
     first, second = a.busiest, b.busiest
@@ -184,8 +184,7 @@ def _find_reasons(
     if obstacle := _find_obstacle(a, b, names):
         return obstacle
     placement = _compare_placement(a, b, slower)
-    # Do not compare calls on one link if ranks are on other hosts: the link's bytes then show nothing about the
-    # program.
+    # If ranks are on other hosts, the calls on one link show nothing about the program.
     program = _compare_program(a, b, None if placement else slower)
     known = [each for each in (_compare_fabrics(a, b), placement, program) if isinstance(each, _Reason)]
     if placement is None or program is None:
@@ -194,7 +193,7 @@ def _find_reasons(
         found = f"{' and '.join(each.text for each in known)}, but " if known else ""
         return ChangeKind.UNKNOWN, f"{found}{lacking} are unknown in at least one of the runs"
     if len(known) > 1 and a.pairs and b.pairs and a.pairs.differ(b.pairs) <= _SAME * max(a.bytes or 0, b.bytes or 0):
-        # Name no change of the program if its bytes hardly changed and another reason is known.
+        # Name no change of the program if another reason is known and the ranks' bytes hardly changed.
         known = [each for each in known if each is not program]
     return _join_reasons(a, b, known)
 
@@ -235,7 +234,7 @@ def _compare_fabrics(a: RunFacts, b: RunFacts) -> _Reason | None:
 
 
 def _differ_on_links(a: RunFacts, b: RunFacts) -> bool:
-    """Return true if bytes differ on a link direction known in both runs, or between their most loaded directions."""
+    """Return true if the runs load a link direction, or their most loaded link directions, with different bytes."""
     keys = {*a.carried, *b.carried}
     if not (a.knows_all_links and b.knows_all_links):
         keys = {*a.carried} & {*b.carried}
@@ -272,7 +271,7 @@ def _compare_placement(a: RunFacts, b: RunFacts, slower: LoadedDirection | None)
 
 
 def _describe_ranks_at(a: RunFacts, b: RunFacts, slower: LoadedDirection | None) -> str:
-    """Return text on the change in the number of ranks at one end of the slower run's link; empty without a change."""
+    """Return text on an end of the slower run's link where the number of ranks changed; empty without a change."""
     for node in (slower.sender, slower.receiver) if slower else ():
         before, after = (each.ranks_at.get(node, 0) for each in (a, b))
         if before != after:

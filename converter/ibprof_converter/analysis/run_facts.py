@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Facts of a run (links, ranks, hosts, calls); the facts of two runs show why their link loads differ."""
+"""Facts of a run: links, ranks, hosts and calls."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class LoadedDirection:
         port, far_port: port numbers of the sender and the receiver.
         bytes: bytes sent in this direction.
         seconds: time of these bytes at line rate, in seconds; None if the speed is unknown.
-        call: the call (with its line if known) that sends more than half of the bytes; empty if there is none.
+        call: the call that sends more than half of the bytes, with the call's line if known; else empty.
         guid: the sender's GUID, as in a report.
         is_host_link: true for a host's own link.
         operations: bytes of the operations that load the direction most, as in a report; empty if unknown.
@@ -112,7 +112,7 @@ class RankPairs:
 
 @dataclass(frozen=True, slots=True)
 class RunFacts:
-    """Facts of a run, which are compared with another run's facts to explain why the link loads differ.
+    """Facts of a run, to explain why its link loads differ from another run's.
 
     Attributes:
         ranks: number of the job's ranks; None if unknown.
@@ -123,7 +123,7 @@ class RunFacts:
         most_loaded: the most loaded link directions, sorted by time at line rate; None without a fabric.
         carried: known bytes by link direction (`LoadedDirection.key`).
         knows_all_links: true if link directions missing in `carried` carry no bytes.
-        ranks_at: number of ranks at a node, or below a leaf switch, by the node's name.
+        ranks_at: name of an adapter or leaf switch -> number of ranks at the adapter or below the switch.
         links: number of links of the fabric; None if unknown.
         fabric: identifier of the fabric and its forwarding tables; None if unknown.
         load_basis: `static` or `estimate`, as in a report.
@@ -214,7 +214,7 @@ def direction_of_hotspot(spot: Mapping[str, Any]) -> LoadedDirection:
 def _name_largest_call(operations: Any, sites: Any) -> str:
     """Return the call that sends more than half of a link direction's bytes; empty if none does.
 
-    The call's line is added if the shares of call and line imply that this call on this line sends more than half.
+    The call's line is added if this call on this line certainly sends more than half.
     """
     operation, site = (next(iter(each), None) for each in (operations, sites))
     if operation is None or operation["name"] == ALL or operation["share"] <= _MOST:
@@ -226,7 +226,7 @@ def _name_largest_call(operations: Any, sites: Any) -> str:
 
 
 def list_directions(rows: Iterable[Mapping[str, Any]]) -> list[LoadedDirection]:
-    """Return the link directions with traffic in rows of links.csv; rows of one direction are summed."""
+    """Return the loaded link directions of links.csv, with the sum of each direction's rows."""
     found: dict[tuple[object, ...], LoadedDirection] = {}
     for row in rows:
         gbps = float(row["gbps"] or "nan")

@@ -23,8 +23,8 @@ _CELLS_AT_ONCE = 1 << 22
 def follow_links(loads: FabricLoads, intervals: Intervals) -> tuple[LinkUse, ...]:
     """Return the use of the most loaded link directions over time, the busiest first.
 
-    A rank's bytes to a group of peers in an interval are divided among the links in the proportions of the whole run,
-    and are spread evenly over the interval. A link direction's bytes sum to its load along the forwarding tables.
+    A rank's bytes to a group of peers in an interval are spread evenly over the interval. The links share these bytes
+    as in the whole run. A link direction's bytes sum to its load along the forwarding tables.
 
     Args:
         loads: loads of one job with known ranks.
@@ -80,8 +80,7 @@ def _bytes_of_rows(
     begin = np.where(is_known, intervals.first_peer, 0).astype(np.int64).clip(0, ranks)
     after = np.where(is_known, intervals.last_peer.astype(np.int64) + 1, ranks).clip(0, ranks)
     on_link = upto[intervals.rank, after] - upto[intervals.rank, begin]
-    # The bytes from a rank to a group of peers on this link are divided over the rank's rows with this group, in
-    # proportion to the rows' bytes.
+    # On this link, rows of one rank and one group of peers share the bytes in proportion to the rows' bytes.
     key = (intervals.rank.astype(np.int64) * (ranks + 1) + begin) * (ranks + 1) + after
     _, group = np.unique(key, return_inverse=True)
     total = np.bincount(group, weights=intervals.bytes.astype(np.float64))[group]
@@ -92,7 +91,7 @@ def _bytes_of_rows(
 
 
 def name_end(loads: FabricLoads, rail: int, link: int, end: int) -> str:
-    """Return the name of a link direction: its sending port, and the node at the other end."""
+    """Return the name of a link direction: sending node and port, then receiving node."""
     fabric = loads.fabric.fabrics[rail]
     node, port = fabric.link_node[link], fabric.link_port[link]
     rail_of = f"rail {rail}: " if len(loads.fabric.fabrics) > 1 else ""

@@ -122,7 +122,7 @@ def _most_common(rates: list[tuple[float, float]]) -> tuple[float, float]:
 
 
 def _check_uplinks(rail: int, fabric: Fabric) -> Iterator[FabricFinding]:
-    """Find switches that have both fewer uplinks and more links to lower levels per uplink than usual on their level.
+    """Find switches with fewer uplinks, and more links down per uplink, than usual on their level.
 
     The usual number comes from `find_usual_count`: the most common number would be wrong if most switches lack a link.
     All links from a leaf to switches count as uplinks, also within a level, as in a torus.
@@ -142,7 +142,7 @@ def _check_uplinks(rail: int, fabric: Fabric) -> Iterator[FabricFinding]:
     yield from _find_few(rail, fabric, leaves, up, down, "leaf switches")
     for above in range(2, int(level.max(initial=0))):
         peers = np.flatnonzero(is_switch & ~is_leaf & (level == above))
-        # Switches without uplinks are core switches, not defects, if they are at least a quarter of the level.
+        # If at least a quarter of a level has no uplinks, these are core switches, not defects.
         if 4 * (up[peers] == 0).sum() >= len(peers):
             peers = peers[up[peers] > 0]
         yield from _find_few(rail, fabric, peers, up, down, f"switches of level {above}")
@@ -162,9 +162,9 @@ def _check_downlinks(rail: int, fabric: Fabric) -> Iterator[FabricFinding]:
 def _find_skipped_ports(fabric: Fabric) -> Iterator[str]:
     """Yield text on port numbers that no switch of a group uses: a common neighbour of these switches may be off.
 
-    The switches of a group use the same port numbers for the same neighbours. Unused numbers are reported on two
-    conditions: the port numbers to each neighbour have the same distances, such as 1, 3 and 2, 4; and the unused
-    numbers can be divided into sets that have these distances too.
+    The switches of a group use the same port numbers for the same neighbours. Unused numbers are reported only if the
+    port numbers to all neighbours have the same distances, such as 1, 3 and 2, 4. The unused numbers must form sets
+    with these distances too.
     """
     level = find_levels(fabric)
     used: dict[int, dict[int, int]] = {}
@@ -194,7 +194,7 @@ def _find_skipped_ports(fabric: Fabric) -> Iterator[str]:
 
 
 def _is_filled(ports: set[int], distances: tuple[int, ...]) -> bool:
-    """Return true if `ports` can be divided into sets; a set is its lowest port number + each of `distances`."""
+    """Return true if `ports` consists of sets; a set is a port number + each of `distances`."""
     left = set(ports)
     while left:
         one_set = {min(left) + distance for distance in distances}

@@ -174,8 +174,7 @@ def _read(files: RailFiles, number: int) -> tuple[Subnet, tuple[str, ...], str |
     """Read a rail; without forwarding tables if they are missing or invalid.
 
     Returns:
-        The rail; sentences on unused files, whose tables belong to other fabrics; and the reason why the rail's tables
-        are invalid, None if they are valid or missing.
+        The rail; sentences on files with tables of other fabrics; the reason why tables are invalid, else None.
     """
     try:
         return read_rail(files, number), (), None
@@ -213,7 +212,7 @@ _BOARD = re.compile(r"/([A-Za-z]{1,9}\d{1,3})(?:/\w{1,9})?(?: \(\.\.\w+\))?$")
 
 
 def describe_directors(fabric: Fabric) -> tuple[str, ...]:
-    """Describe each director switch: its name, its number of chips and boards, and its chips per level."""
+    """Describe each director switch: name, number of chips and boards, and chips per level."""
     chassis = find_chassis(fabric, fabric.node_kind == NodeKind.SWITCH)
     level = find_levels(fabric)
     directors = []
@@ -258,11 +257,11 @@ def check_rails_alike(fabrics: Sequence[Fabric], hosts: Hosts) -> Iterator[Fabri
 
 
 def _check_adapters(fabrics: Sequence[Fabric], hosts: Hosts) -> Iterator[FabricFinding]:
-    """Find hosts with fewer adapters on a rail than on others, and hosts whose adapters on two rails are swapped.
+    """Find hosts that lack adapters on a rail, and hosts with the adapters of two rails swapped.
 
-    A host with fewer adapters is not reported if at least two hosts, and a quarter of all, have the same numbers of
-    adapters on all rails: the fabric was built so. If at least half of all hosts would be reported, none is. To find
-    swaps, hosts with the same names of adapters are compared.
+    If at least two hosts, and a quarter of all, have equal numbers of adapters on each rail, the fabric was built so:
+    these hosts lack no adapter. If at least half of all hosts lack adapters, no host is reported. To find swaps, hosts
+    with the same names of adapters are compared.
     """
     names: list[list[set[str]]] = []
     for fabric, of_node in zip(fabrics, hosts.of_node, strict=True):
@@ -293,7 +292,7 @@ def _check_adapters(fabrics: Sequence[Fabric], hosts: Hosts) -> Iterator[FabricF
 
 
 def _find_swapped(one: Sequence[Set[str]], other: Sequence[Set[str]], hosts: Sequence[int]) -> list[int]:
-    """Return the hosts that have, on each of two rails, an adapter that most of `hosts` have on the other rail.
+    """Return the hosts with an adapter, on each of two rails, that is usually on the other rail.
 
     If at least half of `hosts` have such adapters, the result is empty.
     """

@@ -30,19 +30,19 @@ class FindingKind(Enum):
     CONTRADICTION = _Meaning(
         "contradiction",
         True,
-        "the dump contradicts itself, for example because cables were moved while it was made: make the dump again",
+        "the dump contradicts itself: perhaps cables were moved during the dump. Make the dump again",
     )
     LID_TWICE = _Meaning(
         "lid-twice",
         True,
-        "it is unknown to which port packets with this LID go: make the dump again; if the finding remains, tell the "
+        "packets with this LID go to an unknown port. Make the dump again; if the finding remains, tell the "
         "administrator of the subnet manager",
     )
     NO_TABLES = _Meaning(
         "no-tables",
         True,
         "only links were given, so no route can be followed. Dump the tables with `dump_fts > FILE`, `ibdiagnet -r`, "
-        "or `ibroute LID > FILE` for each switch, or let OpenSM write them (`opensm -D 0x43 --dump_files_dir DIR`). "
+        "or `ibroute LID > FILE` for each switch. OpenSM also writes them: `opensm -D 0x43 --dump_files_dir DIR`. "
         "Then also name this file or its folder",
     )
     TABLELESS = _Meaning(
@@ -54,7 +54,7 @@ class FindingKind(Enum):
     DAMAGED = _Meaning(
         "damaged-dump",
         True,
-        "these lines are damaged or missing and are not used; all other lines are used: make the dump again",
+        "these lines are damaged or missing; ibprof uses all other lines. Make the dump again",
     )
     NO_TABLE = _Meaning(
         "switch-without-table",
@@ -70,19 +70,19 @@ class FindingKind(Enum):
     UNLISTED_LID = _Meaning(
         "unlisted-lid",
         True,
-        "the tables lead to LIDs that no listed port has. The list of links is cut, or was made at another time, or "
-        "ports have an LMC that the given files do not contain: copy OpenSM's guid2lid next to the list of links",
+        "the tables lead to LIDs that no listed port has. The list of links is cut, or was made at another time. If "
+        "ports have an LMC that no given file contains, copy OpenSM's guid2lid next to the list of links",
     )
     NO_LINK = _Meaning(
         "route-without-link",
         True,
-        "tables send packets out of ports without a listed active link: the list is cut, or the link went down after "
-        "the tables were dumped",
+        "tables send packets out of ports without a listed active link. The list is cut, or the link went down after "
+        "the dump of the tables",
     )
     HALF_LINK = _Meaning(
         "half-link",
         True,
-        "only one of the link's two ends is in the list: the file is cut, or a node did not answer",
+        "only one end of the link is in the list: the file is cut, or a node did not answer",
     )
     UNREACHABLE = _Meaning(
         "unreachable-lid",
@@ -114,32 +114,32 @@ class FindingKind(Enum):
     ENDS_DIFFER = _Meaning(
         "ends-differ",
         False,
-        "the two ends of a link have different widths or speeds. The link trained badly, or it changed while the dump "
-        "was made; the lower rate is used",
+        "the two ends of a link have different widths or speeds: the link trained badly, or changed during the dump. "
+        "ibprof uses the lower rate",
     )
     INACTIVE = _Meaning(
         "inactive-link",
         False,
-        "the link is cabled and up, but the subnet manager has not made it active, so it carries no data",
+        "the link is cabled and up, but carries no data: the subnet manager has not made the link active",
     )
     NO_LID = _Meaning(
         "no-lid",
         False,
-        "no packet can be addressed to ports without a LID: the subnet manager has not configured them, or it has not "
-        "run at all. If no port of the fabric has a LID, commands assign synthetic LIDs and model the routes; if "
-        "only some ports have a LID, hosts without a LID are left out",
+        "no packet reaches ports without a LID: the subnet manager has not configured these ports, or has not run. If "
+        "no port of the fabric has a LID, commands assign synthetic LIDs and model the routes. Otherwise hosts "
+        "without a LID are left out",
     )
     SLOW_LINK = _Meaning(
         "slow-link",
         False,
-        "the link is slower than other links between the same levels: its cable is bad or badly plugged in, or its "
-        "adapter is older. Messages on it take longer",
+        "the link is slower than other links between the same levels, so messages on this link take longer. The cable "
+        "is bad or badly plugged in, or the adapter is older",
     )
     SLOW_SWITCH = _Meaning(
         "slow-switch",
         False,
-        "all links of the switch to a level are slower than those of other switches of its level. The switch is of an "
-        "older generation, or is limited by the speed or width set on its ports, wrong cables, or firmware",
+        "all links of the switch to a level are slower than usual. The switch is of an older generation, or wrong "
+        "cables, firmware, or the speed or width set on ports limit the links",
     )
     NARROW_LINK = _Meaning(
         "narrow-link",
@@ -149,25 +149,25 @@ class FindingKind(Enum):
     UNKNOWN_RATE = _Meaning(
         "unknown-rate",
         False,
-        "the dump states no known width or speed of these links: times on these links are unknown, and "
-        "--check does not compare them with other links",
+        "the dump states no known width or speed of these links, so times on these links are unknown. "
+        "--check does not compare these links with others",
     )
     FEW_UPLINKS = _Meaning(
         "few-uplinks",
         False,
-        "the switch has fewer uplinks than others of its level: hosts below it get less bandwidth",
+        "the switch has fewer uplinks than usual for its level, so the hosts below get less bandwidth",
     )
     FEW_LINKS = _Meaning(
         "few-links",
         False,
-        "these switches have fewer links than others of their level, but no switch below them lacks an uplink: the "
-        "network was built so, or the same number of cables is missing from each switch below",
+        "these switches have fewer links than usual for their level, but no switch below lacks an uplink. The network "
+        "was built so, or each switch below lacks the same number of cables",
     )
     RAILS_SWAPPED = _Meaning(
         "rails-swapped",
         False,
-        "other hosts have these adapters on the other rail: cables or descriptions are swapped at these hosts. "
-        "Messages between these hosts and others may have to change rails",
+        "cables or descriptions are swapped at these hosts: most hosts have these adapters on the other rail. "
+        "Messages from and to these hosts may have to change rails",
     )
     UNEVEN_UPLINKS = _Meaning(
         "uneven-uplinks",
@@ -178,48 +178,47 @@ class FindingKind(Enum):
     MISSING_CABLE = _Meaning(
         "missing-cable",
         False,
-        "the regular fabric that fits best has these cables, and other switches of the level have all their cables. "
-        "The missing cables were unplugged, broken or never plugged in, or the fabric was built so",
+        "the best-fitting regular fabric has these cables, and other switches of the level lack no cable. The missing "
+        "cables were unplugged, broken or never plugged in, or the fabric was built so",
     )
     WRONG_CABLE = _Meaning(
         "wrong-cable",
         False,
-        "the regular fabric that fits best has no such cable: the cable is in the wrong switch, or the fabric was "
-        "built so",
+        "the best-fitting regular fabric lacks this cable: an end is in the wrong switch, or the fabric is irregular",
     )
     SKIPPED_PORTS = _Meaning(
         "skipped-ports",
         False,
-        "several switches have no cable at the same port number: a common neighbour is off or was removed, or the "
+        "several switches have no cable at the same port number. A common neighbour is off or was removed, or the "
         "fabric was built so",
     )
     LOOPED_CABLE = _Meaning(
         "looped-cable",
         False,
-        "both ends of the cable are in one switch, so no route uses it: one end is in the wrong switch",
+        "both ends of the cable are in the same switch, so no route uses the cable: an end is in the wrong switch",
     )
     SEPARATE_PARTS = _Meaning(
         "separate-parts",
         False,
-        "no packet can pass from one part to another: cables or switches are missing, or the parts are separate planes "
-        "or subnets",
+        "no packet can pass between the parts. Cables or switches are missing, or the parts are separate planes or "
+        "subnets",
     )
     NAMELESS_HOST = _Meaning(
         "nameless-host",
         False,
         "the adapters' descriptions are empty, shared, or only name a model. GUIDs replace the hosts' names, so "
-        "ibprof may not find the ranks' hosts: restart the service that sets descriptions (rdma-ndd), or name "
+        "ibprof may not find the ranks' hosts. Restart the service that sets descriptions (rdma-ndd), or name "
         "adapters with --node-name-map",
     )
     MISSING_HOST = _Meaning(
         "host-missing-on-rail",
         False,
-        "these hosts have no port on this rail: messages to and from them take other rails",
+        "these hosts lack adapters on this rail: messages to and from these hosts take other rails",
     )
     RAILS_DIFFER = _Meaning(
         "rails-differ",
         False,
-        "a dump may be cut, or the rails are built differently: do not compare their loads",
+        "a dump may be cut, or the rails are built differently: do not compare loads of these rails",
     )
 
 

@@ -61,7 +61,7 @@ def check_tables(rail: int, subnet: Subnet) -> Iterator[FabricFinding]:
 def check_routes(rail: int, subnet: Subnet) -> Iterator[FabricFinding]:
     """Follow the tables from every switch with hosts to every host, and find routes that do not arrive.
 
-    Switches without hosts are not checked: in a fat-tree, spines have no routes to other spines.
+    Routes from switches without hosts are not checked: in a fat-tree, spines have no routes to other spines.
     """
     fabric = subnet.fabric
     network = subnet.routes.network
@@ -117,7 +117,7 @@ def _find_overlaps(fabric: Fabric) -> tuple[str, ...]:
 
 
 def name_nodes(fabric: Fabric, nodes: npt.NDArray[np.integer]) -> tuple[str, ...]:
-    """Return the name of each node, with its GUID if several nodes of the fabric have this name."""
+    """Return the name of each node, with the GUID if the name is not unique in the fabric."""
     names = [fabric.node_name[node] for node in nodes.tolist()]
     alone = {name for name in names if fabric.node_name.count(name) == 1}
     return tuple(

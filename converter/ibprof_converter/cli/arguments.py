@@ -18,13 +18,13 @@ FIGURE_SUFFIXES = (".png", ".svg", ".pdf")
 
 
 def call_with_options(function: Callable[..., T], arguments: argparse.Namespace, **others: Any) -> T:
-    """Call `function`; parameters that are not in `others` get the parsed argument of the same name."""
+    """Call `function` with `others`; all other parameters get the parsed argument of the same name."""
     names = signature(function).parameters.keys() - others.keys()
     return function(**{name: getattr(arguments, name) for name in names}, **others)
 
 
 def type_of(read: Callable[[str], T]) -> Callable[[str], T]:
-    """Return `read` as a `type` for argparse: its UsageError becomes an error message that names the argument.
+    """Return `read` as a `type` for argparse: the message of a UsageError then names the argument.
 
     Args:
         read: parser that raises UsageError.

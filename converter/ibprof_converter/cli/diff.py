@@ -118,9 +118,9 @@ def _parse_threshold(text: str) -> FailCondition:
 
 def _parser() -> argparse.ArgumentParser:
     description = (
-        "Compare two runs by operation, region, size of messages, pair of ranks and, on a fabric, link; the largest "
-        "changes come first. Runs with different numbers of ranks are compared by share of their bytes. Status 1 when "
-        "a threshold is crossed."
+        "Compare two runs by operation, region, size of messages, pair of ranks and, on a fabric, link. The largest "
+        "changes come first. Runs with different numbers of ranks are compared by share of the run's bytes. Status 1 "
+        "when a threshold is crossed."
     )
     parser = make_parser(
         NAME,

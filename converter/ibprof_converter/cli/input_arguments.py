@@ -36,7 +36,7 @@ def refuse_options(arguments: argparse.Namespace, names: Iterable[str], why: str
     """Raise an error if the user typed an option that does not apply.
 
     Args:
-        arguments: the parsed arguments; an option that was not typed is None, False or empty.
+        arguments: the parsed arguments; options that were not typed are None, False or empty.
         names: names of the arguments that do not apply.
         why: the reason, for the message.
 
@@ -64,8 +64,8 @@ def add_input_arguments(parser: argparse.ArgumentParser, fabric_needed: bool) ->
         "inputs",
         nargs="+",
         metavar="LST... TRAFFIC...",
-        help="LST: the fabric, as dumps of ibdiagnet, OpenSM or infiniband-diags, their folders, or the name of a "
-        "synthetic fabric; one LST for each rail. TRAFFIC: such as a profile; one for each job on the fabric",
+        help="LST: a dump of ibdiagnet, OpenSM or infiniband-diags, a folder of dumps, or the name of a synthetic "
+        "fabric. Name one LST for each rail. TRAFFIC: such as a profile; one for each job on the fabric",
     )
     add_fabric_arguments(parser)
     add_row_arguments(parser)
@@ -78,7 +78,7 @@ def add_fabric_arguments(parser: argparse.ArgumentParser) -> None:
         nargs="+",
         metavar="FILE",
         default=[],
-        help="forwarding tables, one file for each LST in the same order (default: tables among or next to the LST). "
+        help="forwarding tables, a file for each LST in the same order (default: tables in or next to LST). "
         "Before LST..., end the list with --",
     )
     parser.add_argument(
@@ -90,21 +90,21 @@ def add_fabric_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--node-name-map",
         metavar="FILE",
-        help="names of nodes by GUID, in the format of OFED's tools; a missing FILE is searched in their usual folders "
-        "(default: the map next to LST, if any)",
+        help="names of nodes by GUID, in the format of OFED's tools. If FILE is missing, OFED's usual folders are "
+        "searched for it (default: the map next to LST, if any)",
     )
     parser.add_argument(
         "--placement",
         metavar="HOW",
         action="append",
-        help=f"hosts of the ranks, in place of the recorded hosts: {PLACEMENT_FORMS}; with several jobs, given "
-        "once for each job, in their order",
+        help=f"hosts of the ranks, in place of the recorded hosts: {PLACEMENT_FORMS}. With several jobs: once "
+        "for each job, in the jobs' order",
     )
     parser.add_argument(
         "--host-names",
         metavar="REGEX",
         type=type_of(parse_pattern),
-        help="regular expression for host names in descriptions of adapters; its first group, or else the whole match, "
+        help="regular expression for host names in descriptions of adapters. The first group, or else the whole match, "
         "is the name (default: the first word, without endings such as _hca0 or -mlx5_0)",
     )
     add_interfaces_argument(parser)
@@ -122,14 +122,13 @@ def add_fabric_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--nic",
         choices=NIC_POLICIES,
-        help="adapter that a rank uses in one subnet, if not measured. rank: ranks of a host take adapters in turn; "
+        help="adapter that a rank uses in a subnet, if not measured. rank: ranks of a host take adapters in turn; "
         "near: the nearest; spread: each message uses all; first: the first. Default: as recorded, else rank",
     )
     parser.add_argument(
         "--strict",
         action="store_true",
-        help="fail when any byte cannot be routed, or when forwarding tables lead to switches, LIDs or links that "
-        "LST lacks",
+        help="fail if bytes cannot be routed, or if forwarding tables lead to switches, LIDs or links that LST lacks",
     )
 
 
@@ -138,9 +137,9 @@ def add_interfaces_argument(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--interfaces",
         metavar="WHICH",
-        help=f"adapters that jobs use: {COMPUTE}, {STORAGE}, {ALL_INTERFACES}, names such as mlx5_[0-3],mlx5_9, or "
-        f"those of a partition such as pkey:0x8001 (default: {COMPUTE}, where adapters of hosts differ by name, "
-        "partition, speed or wiring)",
+        help=f"adapters that jobs use: {COMPUTE}, {STORAGE}, {ALL_INTERFACES}, names such as mlx5_[0-3],mlx5_9, or a "
+        f"partition such as pkey:0x8001 (default: {COMPUTE}, if a host's adapters differ by name, partition, speed or "
+        "wiring)",
     )
 
 
@@ -150,7 +149,7 @@ def add_provenance_argument(parser: argparse.ArgumentParser) -> None:
         "--provenance",
         choices=(NAMES, FULL),
         default=NAMES,
-        help="paths in the page. names: file names without folders, for pages that other people get; full: whole paths "
+        help="paths in the page. names: file names without folders, for pages that are shared. full: whole paths "
         f"(default: {NAMES})",
     )
 
@@ -170,8 +169,8 @@ def add_adaptive_argument(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--adaptive",
         action="store_true",
-        help="also report loads for switches that choose among minimal paths: bounds, and an estimate, which decides "
-        "the verdict (default: only if a .far file lists the choices)",
+        help="also report bounds and an estimate of the loads if switches choose among minimal paths. The estimate "
+        "decides the verdict (default: only if a .far file lists the choices)",
     )
 
 
@@ -182,8 +181,8 @@ def add_counters_argument(parser: argparse.ArgumentParser) -> None:
         nargs="+",
         metavar="FILE",
         default=[],
-        help="port counters, to compare with the loads; two files: read before and after the job. Before LST..., end "
-        "the list with --",
+        help="port counters, to compare with the loads; two files: before and after the job. Before LST..., end the "
+        "list with --",
     )
 
 
@@ -193,14 +192,14 @@ def add_attribute_arguments(parser: argparse.ArgumentParser) -> None:
         "--rank-data",
         metavar="FILE",
         type=Path,
-        help="CSV with the column rank and further columns: numbers or words that colour ranks. Columns x, y and z are "
+        help="CSV with the column rank. Further columns are numbers or words that colour ranks. Columns x, y and z are "
         "positions on the problem's grid (default: the grid of MPI_Cart_create)",
     )
     parser.add_argument(
         "--node-data",
         metavar="FILE",
         type=Path,
-        help="CSV with the column host, node (a description) or guid, and further columns: numbers or words, such as a "
+        help="CSV with the column host, node (a description) or guid. Further columns are numbers or words, such as a "
         "role, that colour and select nodes",
     )
 
@@ -279,7 +278,7 @@ def reading_options(arguments: argparse.Namespace, names: tuple[str, ...]) -> Fa
 
 
 def traffic_options(arguments: argparse.Namespace, flows_limit: int | None = None) -> TrafficOptions:
-    """Return the options for reading the traffic on the command line, and for placing it on a fabric."""
+    """Return the options for the traffic on the command line, and for putting this traffic on a fabric."""
     return TrafficOptions(
         names=split_names(arguments.inputs)[1],
         placements=tuple(arguments.placement or ()),

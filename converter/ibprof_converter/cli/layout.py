@@ -151,14 +151,14 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "--check",
         action="store_true",
-        help="without TRAFFIC: check the fabric for gaps in the dumps, routes that lead nowhere, and links and "
-        "switches unlike others of their level; status 5 if routes cannot be trusted",
+        help="without TRAFFIC: find gaps in the dumps, routes that lead nowhere, and unusual links and switches. "
+        "Status 5 if routes cannot be trusted",
     )
     parser.add_argument(
         "--patterns",
         action="store_true",
-        help="without TRAFFIC: compute the throughput of a pair of hosts in common patterns, as a share of the speed "
-        "of their links; the result of bisect is the effective bisection bandwidth",
+        help="without TRAFFIC: compute the throughput of host pairs in common patterns, as a share of the link speed. "
+        "For bisect, this is the effective bisection bandwidth",
     )
     parser.add_argument(
         "--samples",

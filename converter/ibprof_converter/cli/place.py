@@ -51,7 +51,7 @@ examples:
   ibprof-place ibdiagnet.lst profile-6.0.otf2 --for-sbatch next; sbatch $(cat next) job.sh
   ibprof-place ibdiagnet.lst --pattern nccl-ring+pipeline+moe-alltoall:tp=8,pp=4,dp=16,ep=8,hidden=8192 -o placement.csv
 
-The same seed, time and input give the same placement, unless the time limit ends the search, which the output states.
+The same seed, time and input give the same placement, unless the time limit ends the search. The output then says so.
 """
 
 _SHOWN = (
@@ -82,7 +82,7 @@ class PlacementFiles:
         host_a_rank: file with one host per rank, for Slurm and Open MPI.
         mpich_hostfile: file for hydra's option `-f`.
         torchrun: script that starts torchrun on each host.
-        for_sbatch: file for options of Slurm's `sbatch`; a second file with suffix `.hosts` has one host per rank.
+        for_sbatch: file for options of Slurm's `sbatch`; another file, with suffix `.hosts`, has one host per rank.
         cores_per_rank: number of cores of each rank in the rank file.
     """
 
@@ -166,23 +166,21 @@ def open_mpi_hostfile(hosts: Sequence[str]) -> str:
 
 
 def host_per_rank(hosts: Sequence[str]) -> str:
-    """Return the host of each rank, one per line: for SLURM_HOSTFILE, and for Open MPI's `--map-by seq`."""
+    """Return the host of each rank, one per line, for SLURM_HOSTFILE and Open MPI's `--map-by seq`."""
     return "".join(f"{host}\n" for host in hosts)
 
 
 def torchrun_script(hosts: Sequence[str]) -> str:
-    """Return a shell script to run on each host; it starts torchrun with the host's `--node-rank`.
+    """Return a shell script to run on each host, which starts torchrun with the host's `--node-rank`.
 
     Raises:
-        UsageError: hosts have different numbers of ranks, the ranks of a host are not consecutive, or a host's name
-            cannot be in a shell script.
+        UsageError: hosts have unequal numbers of ranks, ranks of a host are not consecutive, or a name is invalid.
     """
     runs = [(host, len(list(same))) for host, same in groupby(hosts)]
     names = [host for host, _ in runs]
     if len(set(names)) < len(names) or len({count for _, count in runs}) > 1:
         raise UsageError(
-            "--torchrun: torchrun needs equal numbers of ranks on all hosts: use --slots N, where N is the number of "
-            "GPUs of a host"
+            "--torchrun: torchrun needs equal numbers of ranks on all hosts: use --slots N for hosts with N GPUs"
         )
     if odd := [name for name in names if not re.fullmatch(r"[\w.-]+", name, re.ASCII)]:
         raise UsageError(f"--torchrun: {quote_found(odd[0])} cannot be the name of a host")
@@ -208,7 +206,7 @@ def sbatch_options(hosts: Sequence[str], order: Path | None, leaves: int) -> str
     Args:
         hosts: host of each rank.
         order: path of a file with the host of each rank.
-        leaves: number of leaf switches that the hosts are on; 0 if unknown.
+        leaves: number of the hosts' leaf switches; 0 if unknown.
 
     Raises:
         UsageError: a host's name cannot be in a node list of Slurm.
@@ -222,7 +220,7 @@ def sbatch_options(hosts: Sequence[str], order: Path | None, leaves: int) -> str
 
 
 def mpich_hosts(hosts: Sequence[str]) -> str:
-    """Return the value of hydra's option `-hosts`, a list of HOST for one rank and HOST:N for N consecutive ranks."""
+    """Return the value of hydra's option `-hosts`: HOST for one rank, HOST:N for N consecutive ranks."""
     runs = [(host, len(list(same))) for host, same in groupby(hosts)]
     return ",".join(host if count == 1 else f"{host}:{count}" for host, count in runs)
 
@@ -289,8 +287,8 @@ def main(argv: Sequence[str] | None) -> None:
 
 def _parser() -> argparse.ArgumentParser:
     description = (
-        "Find a rank placement with less load on the most loaded link, then on the most loaded link between switches; "
-        "compare it with other placements. The search covers all rails; a host takes one rank, or --slots ranks."
+        "Find a rank placement with less load on the most loaded link, then on the most loaded link between switches. "
+        "Compare this placement with others. The search covers all rails. A host takes one rank, or --slots ranks."
     )
     parser = make_parser(NAME, description, _EXAMPLE, shown=_SHOWN, details=TRAFFIC_FORMS)
     add_input_arguments(parser, fabric_needed=True)
@@ -298,15 +296,15 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "--pattern",
         metavar="NAME:SIZES",
-        help="in place of TRAFFIC: one step of a training job, such as nccl-ring+pipeline:tp=8,pp=4,dp=16; "
+        help="in place of TRAFFIC: a step of a training job, such as nccl-ring+pipeline:tp=8,pp=4,dp=16. "
         "--help-all lists names and sizes",
     )
     what = parser.add_argument_group("choice of hosts, and search")
     what.add_argument(
         "--hosts",
         metavar="FILE",
-        help="hosts to choose from: a file with a host on each line, with slots=N or :N, a PBS node file, or a Slurm "
-        "list such as node[01-16]; `own`: the ranks' present hosts (default: all)",
+        help="hosts to choose from: a file with HOST, HOST slots=N or HOST:N on each line, a PBS node file, or a Slurm "
+        "list such as node[01-16]. `own`: the ranks' present hosts (default: all)",
     )
     what.add_argument(
         "--slots",
@@ -317,7 +315,7 @@ def _parser() -> argparse.ArgumentParser:
     what.add_argument(
         "--divide-groups",
         action="store_true",
-        help="let tensor groups of a training job be on several hosts (default: each stays on one host)",
+        help="let a tensor group of a training job use several hosts (default: a group stays on one host)",
     )
     what.add_argument("--seed", metavar="N", type=int, default=1, help="seed of random choices (default: 1)")
     what.add_argument(
@@ -325,8 +323,8 @@ def _parser() -> argparse.ArgumentParser:
         dest="seconds",
         metavar="SECONDS",
         type=float,
-        help="time limit of the search; it also sets the number of tried changes, so two idle cores end earlier "
-        f"(default: {SEARCH_SECONDS:g}; above 1,024 ranks in proportion to their number, up to 60)",
+        help="time limit of the search, which also sets the number of tried changes: two idle cores end earlier "
+        f"(default: {SEARCH_SECONDS:g}; above 1,024 ranks, in proportion to the ranks, up to 60)",
     )
     outputs = parser.add_argument_group("outputs")
     outputs.add_argument("-o", "--output", metavar="FILE", type=Path, help="placement.csv: rank,host")

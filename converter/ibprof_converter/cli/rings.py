@@ -67,8 +67,8 @@ def main(argv: Sequence[str] | None) -> None:
 def _parser() -> argparse.ArgumentParser:
     parser = make_parser(
         NAME,
-        "Follow the rings of NCCL's channels from host to host, and report the leaf switches that they cross. With "
-        "--graph, all hosts are assumed to have the channels in that file.",
+        "Follow the rings of NCCL's channels from host to host, and report the leaf switches that the rings cross. "
+        "With --graph, all hosts are assumed to have the channels in the file.",
         _EXAMPLE,
     )
     parser.add_argument(
@@ -94,7 +94,7 @@ def _parser() -> argparse.ArgumentParser:
         metavar="FILE",
         type=Path,
         help="hosts in the order of ranks: a hostfile, a rank file, a Slurm list, or a script of --torchrun "
-        "(default: the hosts of the logs, else all)",
+        "(default: the hosts in the logs, else all hosts)",
     )
     add_interfaces_argument(parser)
     parser.add_argument(

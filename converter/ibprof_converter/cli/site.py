@@ -79,7 +79,7 @@ def _add_ingest(commands: Subcommands) -> None:
         metavar="PROFILE",
         nargs="+",
         type=Path,
-        help="a profile, a recording, a file of summaries (.jsonl), or a folder with such files at any depth",
+        help="a profile, a recording, a file of summaries (.jsonl), or a folder with these files at any depth",
     )
     for whose, column in (("users", "user"), ("jobs", "name")):
         help_ = f"keep hashes in place of names of {whose}"
@@ -143,7 +143,7 @@ def _add_questions(commands: Subcommands) -> None:
     load = add("load", loads, "--at 2026-11-29T14:30", "load_at", "moment", "link", "top")
     load.add_argument("--at", dest="moment", metavar="TIME", type=type_of(_parse_moment), required=True)
     load.add_argument("--link", metavar="NAME", help="only links of nodes with NAME in their names")
-    waits = "correlation of a job's time in calls with the traffic of other jobs on the job's links"
+    waits = "correlation of a job's time in calls with other jobs' traffic on the same links"
     shared = "jobs that shared a link with a job, and when"
     for name, summary, method in (("shared", shared, "shared_with"), ("waits", waits, "compare_waiting")):
         add(name, summary, "4711", method, "job", "top").add_argument(
@@ -177,7 +177,7 @@ def _add_questions(commands: Subcommands) -> None:
 
 
 def _add_outputs(commands: Subcommands) -> None:
-    summary = "write the web view of a day: its network, with the traffic of the largest jobs"
+    summary = "write the web view of a day, with the traffic of the largest jobs"
     view = _add(commands, "view", summary, "2026-11-29 -o day.html", _view_day)
     view.add_argument("day", metavar="DAY", type=type_of(_parse_day))
     view.add_argument("-o", "--output", metavar="FILE", type=Path, required=True, help="the page")
@@ -205,10 +205,10 @@ def _add_outputs(commands: Subcommands) -> None:
 def _add_upkeep(commands: Subcommands) -> None:
     expire = _add(commands, "expire", "delete old jobs", "--older-than 90d", _expire)
     expire.add_argument("--older-than", metavar="DAYS", type=type_of(_parse_days), required=True, help="such as 90d")
-    summary = "write a store for each user of this machine: it has the user's jobs, and only the user can read it"
+    summary = "write for each user of this machine a store of the user's jobs, which no other user can read"
     share = _add(commands, "share", summary, "/srv/ibprof-users", _share)
     share.add_argument("folder", metavar="DIR", type=Path, help="parent folder of the users' folders")
-    summary = "make a store with a day of synthetic jobs on a fat-tree, and jobs recorded on this machine"
+    summary = "make a store with synthetic jobs on a fat-tree, and jobs recorded on this machine"
     demo = _add(commands, "demo", summary, "/tmp/site", _make_demo, store=False)
     demo.add_argument("folder", metavar="DIR", type=Path, nargs="?", default=Path("ibprof-site-demo"))
     demo.add_argument("--jobs", type=count_in(2, 99_999), default=10_000, help="jobs per day (default: %(default)s)")

@@ -72,8 +72,8 @@ def main(argv: Sequence[str] | None) -> None:
 
 def _parser() -> argparse.ArgumentParser:
     description = (
-        "Write one HTML file that shows the most loaded links, and the ranks and calls that load them. It opens in any "
-        "browser, and makes no network request."
+        "Write one HTML file with the most loaded links, and the ranks and calls that load these links. The file opens "
+        "in any browser, and makes no network request."
     )
     parser = make_parser(NAME, description, _EXAMPLE, shown=_SHOWN, details=f"{TRAFFIC_FORMS}\n{FABRIC_FORMS}")
     add_input_arguments(parser, fabric_needed=True)
@@ -95,7 +95,7 @@ def _parser() -> argparse.ArgumentParser:
         action="append",
         default=[],
         help="placement of the ranks of --compare, given once for each --compare. Without --compare: another placement "
-        "of TRAFFIC (with several jobs, given once for each job, in their order). May be repeated",
+        "of TRAFFIC, given once for each job, in the jobs' order. May be repeated",
     )
     add_counters_argument(parser)
     add_unrouted_argument(parser)

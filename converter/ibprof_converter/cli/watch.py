@@ -53,8 +53,8 @@ class WatchedRun:
     Attributes:
         ended: true if all processes of the run have ended.
         elapsed_s: seconds from the start of the first process until the end of the last process, or until now.
-        ranks_recorded, ranks_finalized, world_size: number of recorded ranks, of ranks that passed MPI_Finalize, and of
-            ranks in MPI_COMM_WORLD.
+        ranks_recorded: number of recorded ranks.
+        ranks_finalized: number of ranks that passed MPI_Finalize.
         calls: sums for each combination of `KEYS`, sorted by time, then by bytes, descending.
         links: the link directions with the longest times at line rate; empty without a fabric.
     """
@@ -128,7 +128,7 @@ def main(argv: Sequence[str] | None) -> None:
 def _look_until_end(
     recording: Path, fabric: RoutedFabric | None, placement: tuple[str, ...], every_s: float
 ) -> Iterator[WatchedRun]:
-    """Yield the state of the run every `every_s` seconds until its end; print a message while there is no recording."""
+    """Yield the state of a run every `every_s` seconds until the run ends. Print a message until a recording exists."""
     said = ""
     while True:
         try:
@@ -149,7 +149,7 @@ def look_at_run(recording: Path, fabric: RoutedFabric | None, placement: tuple[s
     """Return the current state of the newest run in a recording.
 
     Args:
-        recording: folder of the recording, to which processes may still write.
+        recording: folder of the recording; processes may still write to it.
         fabric: fabric for loads of links; None for a state without links.
         placement: rank placement; empty for the recorded placement.
 
@@ -183,7 +183,7 @@ def look_at_run(recording: Path, fabric: RoutedFabric | None, placement: tuple[s
 
 
 def _runs_on(run: Profile, rank: Rank) -> bool:
-    """Return true if a rank's process may still be running; on another host, only its recorded end is known."""
+    """Return true if a rank's process may still be running. On another host, this is true until its recorded end."""
     if rank.stop_ns is not None:
         return False
     if run.hosts[rank.host].name != socket.gethostname():
@@ -238,8 +238,8 @@ def _name_direction(spot: Hotspot) -> str:
 def _parser() -> argparse.ArgumentParser:
     parser = make_parser(
         NAME,
-        "Show the recording of a running job until the job ends: bytes and time by region and line, and with a fabric "
-        "the most loaded links so far.",
+        "Show the recording of a running job until the job ends: bytes and time by region and line. With a fabric, "
+        "also show the most loaded links so far.",
         _EXAMPLE,
     )
     parser.add_argument(

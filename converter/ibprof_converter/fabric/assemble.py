@@ -34,15 +34,14 @@ _PORTS_ASSUMED = 254
 
 
 class DuplicateLidError(InconsistentError):
-    """A LID belongs to more than one port, so packets with this LID have several possible destinations."""
+    """A LID belongs to more than one port."""
 
 
 def assemble(listing: Listing) -> Fabric:
     """Return the Fabric with every node, port and link once, sorted by GUID.
 
-    Inactive links, and nodes without active links, carry no traffic; they are left out with a warning. If no port has a
-    LID (a plan, or a subnet before its manager ran), ports get synthetic LIDs and all links count as active. All links
-    also count as active if no link is active.
+    Inactive links, and nodes without active links, are left out with a warning. If no port has a LID, as in a plan, all
+    ports get synthetic LIDs and all links count as active. All links also count as active if no link is active.
 
     Raises:
         InputError: no link is valid.

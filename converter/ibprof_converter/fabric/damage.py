@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Collect the lines of a dump that are not used, and describe which links or routes are lost.
 
-People copy dumps from terminals, cut them, and mix them with messages of tools. The readers of dumps use the valid
-lines, and note all other lines here as damage. Every output mentions the damage, and `--check` reports it as findings.
+Dumps may be copied from terminals, cut, or mixed with messages of tools. The readers use the valid lines, and note all
+other lines as damage. Every output mentions the damage, and `--check` reports it as findings.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class Damage:
         kind: the kind of loss.
         what: description of the loss, with numbers.
         lines: line numbers, from 1; empty for missing lines.
-        node_guid: NODE GUID of the switch or adapter that the lines describe; None if unknown.
+        node_guid: NODE GUID of the described switch or adapter; None if unknown.
         file: name of the damaged file, if several files describe one fabric; otherwise empty.
     """
 
@@ -61,14 +61,14 @@ class Damage:
         return self.describe(0)
 
     def describe(self, more: int) -> str:
-        """Return text on the damage: lines, file, GUID, and the number of other places with equal damage (`more`)."""
+        """Return text on the damage: lines, file, GUID, and `more`: the number of other places with equal damage."""
         of = f"{self.node_guid:#018x}: " if self.node_guid is not None else ""
         places = ", ".join(filter(None, (self.place, f"and {more} more alike" if more else "")))
         return f"{of}{self.what}{f' ({places})' if places else ''}"
 
 
 def describe_damages(damages: Sequence[Damage]) -> Iterator[str]:
-    """Yield a sentence for each kind and description of damage, with the first place and the number of other places."""
+    """Yield a sentence on all places with equal damage: the first place, and the number of other places."""
     alike: dict[tuple[DamageKind, str], list[Damage]] = {}
     for damage in damages:
         alike.setdefault((damage.kind, damage.what), []).append(damage)
@@ -90,7 +90,7 @@ class DamageLog:
     _first: InputError | None = None
 
     def skip(self, line: int, text: bytes, expected: str, node_guid: int | None = None) -> None:
-        """Note a line that does not belong to the format; it may be the tool's message that a node did not answer."""
+        """Note a line in another format, such as the tool's message that a node did not answer."""
         if _TOOL_MESSAGE.search(text) and not _PROGRESS.match(text):
             self._silent.setdefault(node_guid, []).append((line, text))
         else:
@@ -98,7 +98,7 @@ class DamageLog:
         self._keep_first(line, expected, text)
 
     def join(self, line: int) -> None:
-        """Note a line that was joined to the line before: a terminal or a mail had broken one line into several."""
+        """Note a line that was joined to the line before, because a terminal or a mail had broken the line."""
         self._wrapped.append(line)
 
     def lose(self, line: int, error: InputError, node_guid: int | None = None) -> None:

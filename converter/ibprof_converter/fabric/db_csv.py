@@ -8,7 +8,7 @@
 
 Newer versions add columns, so columns are identified by name. The sections NODES, PORTS and LINKS describe the fabric.
 
-Source: public excerpts and parsers of such files; no dump of a real fabric was available for testing.
+Source: public excerpts and parsers of such files. No dump of a real fabric was available for testing.
 """
 
 from __future__ import annotations
@@ -78,8 +78,7 @@ def read_section(path: str | PathLike[str], data: bytes, name: str, log: DamageL
         log: the log for unusable rows; None: the first unusable row is an error.
 
     Raises:
-        InputError: `log` is None, and a row is unusable: it has more or fewer fields than the header, or the section's
-            end is missing.
+        InputError: without `log`, a row has more or fewer fields than the header, or the section has no end.
     """
     for start in re.finditer(rb"^START_" + name.encode() + rb"\s*$", data, re.MULTILINE):
         first = data.count(b"\n", 0, start.start()) + 1
@@ -160,7 +159,7 @@ def _losing(log: DamageLog, record: Record) -> Iterator[None]:
 def _read_link(
     record: Record, nodes: Mapping[int, Record], ports: Mapping[tuple[int, int], Record]
 ) -> tuple[LinkRow, LinkRow]:
-    """Return two rows of a link, one for each end, since width and speed of the ends can differ."""
+    """Return a row for each end of a link, because width and speed of the ends can differ."""
     ends = []
     for number in "12":
         key = record.number(f"NodeGuid{number}", 1 << 64), record.number(f"PortNum{number}", 256)

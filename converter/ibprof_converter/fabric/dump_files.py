@@ -30,8 +30,7 @@ EXPANDED_LIMIT = 700_000_000
 """Largest size of a decompressed dump in bytes. The tables of 11,664 hosts have 576 MB; reading them needs 1 GB."""
 
 EXPANSION = 400
-"""A dump above `_SMALL` bytes may expand to at most this multiple of its compressed size. Compressed tables of regular
-fabrics expand 130 times."""
+"""Largest ratio of decompressed to compressed size, for dumps above `_SMALL` bytes; tables of regular fabrics: 130."""
 
 _SMALL = 1 << 26
 
@@ -89,8 +88,8 @@ def read_dump(path: str | PathLike[str]) -> bytes:
     The result is bytes, since node descriptions can be invalid UTF-8.
 
     Raises:
-        InputError: the file cannot be read, is damaged, binary, empty, or larger than `LIMIT`; or a compressed file
-            expands to more than `EXPANDED_LIMIT` bytes or `EXPANSION` times its size.
+        InputError: the file cannot be read, is damaged, binary or empty, or exceeds `LIMIT`, `EXPANDED_LIMIT` or
+            `EXPANSION`.
     """
     try:
         with _find_packed(path).open("rb") as raw, unpack_dump(raw) as text:
@@ -128,7 +127,7 @@ def _plain_lines(data: bytes) -> bytes:
     if _UTF16.match(data):
         data = data.decode("utf-16", "replace").encode("utf-8", "replace")
     data = data.removeprefix(_BYTE_ORDER_MARK)
-    # The search for one byte is ten times as fast as the search for two, so it comes first.
+    # Search for one byte first: this is ten times as fast as a search for two bytes.
     while b"\r" in data and b"\r\n" in data:
         data = data.replace(b"\r\n", b"\n")
     if b"\r" in data and b"\n" not in data[:_HEAD]:
@@ -242,7 +241,7 @@ def _describe(error: Exception) -> str:
 
 @dataclass(frozen=True, slots=True)
 class DumpFormat(Generic[Parsed]):
-    """A format of dumps: its name in messages, its test of a file's first bytes, and its parser."""
+    """A format of dumps: name in messages, test of a file's first bytes, and parser."""
 
     name: str
     recognise: Callable[[bytes], bool]
@@ -281,7 +280,7 @@ def _virtual_devices() -> frozenset[str]:
 
 
 def list_files(folder: Path) -> Iterator[tuple[Path, int]]:
-    """Yield the regular files of a folder with their sizes, sorted by name; none for an unreadable folder."""
+    """Yield the regular files of a folder, sorted by name, with sizes; nothing for an unreadable folder."""
     for path in list_entries(folder):
         with suppress(OSError):
             status = path.stat()

@@ -46,10 +46,10 @@ class InterfaceChoice:
     Attributes:
         choice: `compute`, `storage`, or names that the user typed.
         is_default: true if the user did not choose.
-        by: the evidence: `name`, `partition`, `speed`, `wiring`, or several of these joined by `and`.
-        adapters, left_out: number of chosen adapters, and of left-out adapters.
-        left_out_names: text with the names of the left-out adapters, without host names, and with the number of hosts
-            whose adapters are all left out.
+        by: the evidence: `name`, `partition`, `speed`, `wiring`, or several joined by `and`.
+        adapters, left_out: numbers of chosen and of left-out adapters.
+        left_out_names: text with the names of left-out adapters (without host names), and the number of hosts without
+            chosen adapters.
     """
 
     choice: str
@@ -74,8 +74,7 @@ class Partitions:
     Attributes:
         names: P_Key without the bit of full members -> name of the partition. If the P_Key is unknown, the key is a
             negative number.
-        of_node: node -> P_Key -> true if a port of the node is a full member of this partition, false if its ports are
-            limited members.
+        of_node: node -> P_Key -> true if a port of the node is a full member, false if all ports are limited members.
     """
 
     names: Mapping[int, str]
@@ -84,7 +83,7 @@ class Partitions:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Fabric:
-    """One subnet: nodes sorted by NODE GUID, links sorted by (node, port) of their first end.
+    """One subnet: nodes sorted by NODE GUID, links sorted by (node, port) of the first end.
 
     Attributes:
         name: name of the fabric's file, for messages.
@@ -102,7 +101,7 @@ class Fabric:
         port_lmc: int32 [p], LMC. The port has the LIDs lid .. lid + 2**lmc - 1.
         warnings: sentences on anomalies of the file.
         link_lanes: uint8 [link], width, 0 where unknown.
-        link_half: bool [link], true for a link listed from one end only, in a format that lists links from both ends.
+        link_half: bool [link], true if the link is listed from one end, in a format that lists links from both ends.
         inactive: descriptions of links that are left out because they are not active.
         link_unequal: bool [link], true if the two ends have different widths or speeds; the lower rate is used.
         unequal: descriptions of the links with unequal ends, with both rates.
@@ -110,10 +109,10 @@ class Fabric:
         origin: the kind of the fabric's list of links.
         left_out: description and reason of each adapter that is left out.
         synthetic_lids: true if no port had a LID, so all LIDs of the fabric are synthetic.
-        plane_of: the file that lists all planes, if this fabric is one plane of several in a file; else empty.
+        plane_of: the file with all planes, if this fabric is a plane; else empty.
         assumed_speeds: the reason why speeds are assumed; empty if the file has speeds.
         node_ports: uint8 [node], number of ports of each switch or adapter, 0 if unknown.
-        lmc_known: true if the LMCs are known; if not, they are 0 until `infer_lmc` has read the tables.
+        lmc_known: true if the LMCs are known; if not, all LMCs are 0 until `infer_lmc` has read the tables.
         is_left_out: bool [node], true for adapters that `interfaces` leaves out.
         interfaces: the choice of interfaces; None if all adapters are used.
         partitions: partitions of the ports; None if unknown.

@@ -24,7 +24,7 @@ class FabricPart:
 
     Attributes:
         switches, adapters: the part's nodes, ascending. An adapter with cables to several parts is in all these parts.
-        text: names of the part's switches, and number of its adapters.
+        text: names of the switches, and number of adapters.
     """
 
     switches: npt.NDArray[np.intp]

@@ -10,8 +10,8 @@ r"""Parse the output of `ibnetdiscover`: a stanza for each node, so each link is
     Ca	1 "H-0002c90300fa0000"		# "q01 HCA-1"
     [1](2c90300fa0001) 	"S-0002c90200f00010"[1]		# lid 1 lmc 0 "leaf 1" lid 4 4xQDR
 
-A description may contain an unescaped quote, so it ends where the fixed words after it begin. The format lacks the
-state of a link. A link with an end that has no LID yet carries no data.
+A description may contain unescaped quotes; the fixed words after the description show its end. The format lacks the
+state of a link. A link carries no data until both ends have LIDs.
 """
 
 from __future__ import annotations
@@ -242,8 +242,8 @@ def _make_whole(lines: list[bytes], blanks: Sequence[bytes]) -> tuple[int, bytes
     """Return the number of lines that continue the first line, and the joined line.
 
     Args:
-        lines: the first line, and the lines after it.
-        blanks: possible texts at a line break, the most likely text at the beginning.
+        lines: the first line and the following lines.
+        blanks: possible texts at a line break, the most likely first.
     """
     is_whole = _find_form(*lines[:2]) if len(lines) > 1 else None
     if is_whole is None:
@@ -259,7 +259,7 @@ def _make_whole(lines: list[bytes], blanks: Sequence[bytes]) -> tuple[int, bytes
 
 
 def _find_form(line: bytes, rest: bytes) -> Callable[[bytes], bool] | None:
-    """Return the function that recognises a whole line, if `line` may begin the line of a port or switch; else None."""
+    """Return the test for a whole line, if `line` may be only the beginning of a port's or switch's line; else None."""
     if _IS_LINE.match(rest):
         return None
     is_whole = _is_port if _IS_PORT.match(line) else _is_switch if _IS_HEAD.match(line) else None
@@ -359,8 +359,7 @@ def _describe(node: _Node, port: _Port) -> End:
 def _describe_peer(peer: _Node | None, port: _Port) -> End:
     """Return the other end of the link in a port's line.
 
-    The data of the other end comes from the line of its port; without this line, from the other node's stanza; without
-    this stanza, from the line of `port`.
+    The data comes from the other port's line, else from the other node's stanza, else from the line of `port`.
     """
     if peer is not None and port.peer_port in peer.links:
         return _describe(peer, peer.links[port.peer_port])

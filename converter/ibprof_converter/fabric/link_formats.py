@@ -42,7 +42,7 @@ from ibprof_converter.fabric.slurm_listing import looks_like_slurm, looks_like_s
 from ibprof_converter.fabric.topograph import looks_like_topograph, parse_topograph
 
 LLDP = DumpFormat("lldpcli's JSON", looks_like_lldp, parse_lldp)
-"""An LLDP file lists the neighbours of one node only, so a fabric is a folder of such files."""
+"""A file lists the neighbours of one node. A fabric is a folder of files."""
 
 LINK_FORMATS: tuple[DumpFormat[Listing], ...] = (
     DumpFormat("ibdiagnet 2's .db_csv", looks_like_db_csv, parse_db_csv),
@@ -61,15 +61,15 @@ LINK_FORMATS: tuple[DumpFormat[Listing], ...] = (
 
 
 _XDR = re.compile(rb"1xXDR|1x XDR|PHY=1x LOG=[A-Z]{3} SPD=200\b|:\s*1x\s*:\s*200\s*:")
-"""Matches the rate of an XDR link with one lane, in all formats except `.db_csv`, which has only codes."""
+"""Matches the rate of an XDR link with one lane. `.db_csv` has codes instead, which do not match."""
 
 _HEAD = 65536
 
 _LOOKED_AT = 200
-"""If a list lacks speeds, at most this number of files in its folder are searched for another list with speeds."""
+"""Largest number of files in a folder that are searched for speeds, if a list lacks speeds."""
 
 _SAME_SUBNET = 0.9
-"""Two lists describe one subnet if they have more than this share of links in common."""
+"""Two lists describe the same subnet if more than this share of links is in both lists."""
 
 
 def read_fabric(
@@ -137,7 +137,7 @@ def _read_listing(path: str | PathLike[str], data: bytes, names_path: str | Path
 
 
 def _read_speeds(fabric: Fabric, path: Path) -> Fabric:
-    """Take the speeds from another list of links in the same folder; without one, warn that speeds are assumed."""
+    """Take the speeds from another list of links in the folder, or else warn that speeds are assumed."""
     known = LINK_FORMATS[: LINK_FORMATS.index(LLDP)]
     others = [each for each, size in islice(list_files(path.parent), _LOOKED_AT) if size and each.name != path.name]
     found = [(known.index(kind), each) for each in others if (kind := find_link_format(peek_dump(each))) in known]
@@ -165,7 +165,7 @@ def _list_ends(fabric: Fabric) -> list[tuple[int, ...]]:
 
 
 def count_planes(path: Path) -> int:
-    """Return the number of planes in a file; 1 for a list without planes, and for a file that lists no links."""
+    """Return the number of planes in a file; 1 for a file without planes or without links."""
     return _count_planes(path, _version_of(path)) if path.is_file() else 1
 
 

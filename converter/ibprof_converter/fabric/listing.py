@@ -41,7 +41,7 @@ class Listing:
         ports: uint8 [row, 2], number of ports of the node, 0 or `PORTS_NOT_GIVEN` if unknown.
         system_guid, node_guid, port_guid: uint64 [row, 2].
         name: int32 [row, 2], index into `names`.
-        lid: int [row, 2], base LID of the port (port 0 of a switch); 0 if it has no LID yet.
+        lid: int [row, 2], base LID of the port, or of a switch's port 0; 0 if there is no LID yet.
         port: int [row, 2], port number.
         active: bool [row], true if the link's logical state is active.
         lanes: uint8 [row], width of the link, 0 if unknown.
@@ -151,7 +151,7 @@ def drop_invalid_rows(listing: Listing) -> Listing:
 
 
 def _switch_of(listing: Listing, row: int) -> int:
-    """Return the NODE GUID of a row's switch; the first end's NODE GUID if the row has two switches or no switch."""
+    """Return the NODE GUID of a row's only switch; for two switches or no switch, of the first end."""
     end = 1 if listing.kind[row, 1] == NodeKind.SWITCH != listing.kind[row, 0] else 0
     return int(listing.node_guid[row, end])
 

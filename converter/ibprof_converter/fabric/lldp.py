@@ -2,9 +2,8 @@
 """Read the links of an Ethernet fabric from LLDP: `lldpcli show neighbors -f json` or `-f json0`, a file for each node.
 
 A file lists the neighbours of one node and is named for the node: `node01.json`. A node without a file is known from
-the files of its neighbours. A node is a switch if a neighbour's file states that the node bridges or routes. If no
-file states this, the node is a switch if one of its neighbours is a host, or if it has more than `_MOST_OF_A_HOST`
-links.
+the files of its neighbours. A node is a switch if a neighbour's file states that the node bridges or routes. Files may
+lack this data. Then a node with a host as neighbour, or with more than `_MOST_OF_A_HOST` links, is a switch.
 
 Ethernet has no LIDs and no forwarding tables. So nodes are numbered in the order of names, and routes are modelled.
 """
@@ -48,7 +47,7 @@ class _Neighbours:
     """Content of a fabric's files.
 
     Attributes:
-        links: sorted pair of interfaces -> number of the entry that lists the link first, and speed in Gb/s.
+        links: sorted pair of interfaces -> number of the link's first entry, and speed in Gb/s.
         bridges: node -> true if the node bridges or routes. Nodes without this data are absent.
     """
 
@@ -129,7 +128,7 @@ def _add(found: _Neighbours, path: str | PathLike[str], data: bytes) -> None:
 
 
 def _simplify(document: Any) -> Any:
-    """Convert the JSON of `-f json0` to the form of `-f json`: names become keys, lists of one item become the item."""
+    """Convert the JSON of `-f json0` to the form of `-f json`, with names as keys and no lists of one item."""
     if not (isinstance(document, dict) and isinstance(document.get("lldp"), list)):
         return document
     found = []
@@ -145,7 +144,7 @@ def _simplify(document: Any) -> Any:
 
 
 def _unwrap(part: Any) -> Any:
-    """Replace each list of one item by the item, and each mapping whose only key is `value` by the value."""
+    """Replace each `[X]` by X, and each `{"value": X}` by X."""
     if isinstance(part, list):
         return _unwrap(part[0]) if len(part) == 1 else [_unwrap(each) for each in part]
     if isinstance(part, dict):
@@ -173,7 +172,7 @@ def _part(path: str | PathLike[str], document: Any, key: str) -> dict[str, Any]:
 
 
 def _name_port(path: str | PathLike[str], port: dict[str, Any]) -> str:
-    """Return the name of a neighbour's interface: its id if this is a name, else its description."""
+    """Return the name of a neighbour's interface: the id if it is a name, else the description."""
     identifier = _part(path, port, "id")
     value = str(identifier.get("value", ""))
     return value if identifier.get("type") in _INTERFACE_NAMES else str(port.get("descr") or value)

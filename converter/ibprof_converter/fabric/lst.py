@@ -119,7 +119,7 @@ def _read_columns(log: DamageLog, data: bytes) -> tuple[dict[str, npt.NDArray[An
 
 
 def _leave_out(log: DamageLog, number: int, line: bytes, expected: str, found: str) -> None:
-    """Note an unusable line: as a lost link if it has a part of a link, else as a stray line."""
+    """Note an unusable line as a lost link if the line has a part of a link, else as a stray line."""
     if re.search(rb"[{}]| (?:PN:|PHY=|LOG=|SPD=)", line):
         switch = _SWITCH.search(line)
         log.lose(number, InputError(log.path, number, expected, found), int(switch[1], 16) if switch else None)

@@ -7,7 +7,7 @@ r"""Parse `ibdiagnet2.net_dump` of ibdiagnet 2: a stanza for each switch, a line
       2 : 2   : DOWN : POLLING : ...
 
 `#` and `N#` are the labels printed on the switch, such as `1/1/1`. A label can differ from InfiniBand's port number
-(`IB#`). The port number of the other end is in the neighbour's stanza, in the line with label `N#`. Adapters have no
+(`IB#`). The neighbour's stanza has the port number of the other end, in the line with label `N#`. Adapters have no
 stanza; their GUIDs are used as NODE GUIDs. The format lacks number of ports, SystemGUID, LMC and routers.
 
 Source: a public excerpt of a dump by ibdiagnet 2.10, and two public parsers. No complete dump was available.
@@ -67,7 +67,7 @@ class _Port:
         active: true if the link's logical state is active.
         lanes: width of the link.
         gbps: data rate in Gb/s, nan if unknown.
-        guid, label, lid, name: the neighbour's GUID, the printed label of its port, its LID and its description.
+        guid, label, lid, name: the neighbour's GUID, printed port label, LID and description.
     """
 
     line: int
@@ -157,7 +157,7 @@ def _read_port(log: DamageLog, number: int, line: bytes, switch: _Switch | None,
 def _miss_ports(switches: Collection[_Switch], log: DamageLog) -> None:
     """Note ports without a line as missing.
 
-    If most switches have such ports, note no port: the tool did not list all ports.
+    If most switches lack lines, note no port: the tool did not list all ports.
     """
     gaps = {}
     for switch in switches:
@@ -171,7 +171,7 @@ def _miss_ports(switches: Collection[_Switch], log: DamageLog) -> None:
 
 
 def _find_rows(switches: Mapping[int, _Switch], log: DamageLog) -> Iterator[LinkRow]:
-    """Yield two rows of each link. An adapter has no stanza, so the switch's line yields both rows of its link."""
+    """Yield two rows of each link. An adapter has no stanza, so the switch's line yields both rows of the link."""
     missing = _find_missing(switches)
     for switch in switches.values():
         for port in switch.ports:
@@ -197,8 +197,8 @@ def _find_rows(switches: Mapping[int, _Switch], log: DamageLog) -> Iterator[Link
 def _find_missing(switches: Mapping[int, _Switch]) -> set[int]:
     """Return the GUIDs of neighbours that are switches without a stanza, as in a cut file.
 
-    A neighbour without a stanza is a switch if it has more ports than an adapter, or several ports with one LID. The
-    exception is an XDR adapter: it has four ports on four switches, with one common LID or four LIDs.
+    A neighbour without a stanza is a switch if a port label is neither 1 nor 2, or if several ports share a LID. An XDR
+    adapter is no switch, although its four ports may share a LID.
     """
     ports: dict[int, list[_Port]] = {}
     for switch in switches.values():

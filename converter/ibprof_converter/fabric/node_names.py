@@ -45,7 +45,7 @@ _SHORTEST_TAIL = 4
 
 
 def host_name(description: str) -> str:
-    """Return the first word of a description such as `host17 HCA-1`: the adapter's host; empty without a word."""
+    """Return the host's name in an adapter's description: the first word of `host17 HCA-1`; may be empty."""
     words = description.split(maxsplit=1)
     return words[0] if words else ""
 
@@ -131,7 +131,7 @@ def read_name_map(path: str | PathLike[str]) -> tuple[dict[int, str], tuple[str,
 
 
 def rename_nodes(listing: Listing, names: Mapping[int, str]) -> Listing:
-    """Return the listing with the names of a map, NODE GUID -> name; other nodes keep their names."""
+    """Return the listing with nodes renamed by a map, NODE GUID -> name."""
     guids, of_end = np.unique(listing.node_guid, return_inverse=True)
     number = np.array([index if guid in names else -1 for index, guid in enumerate(guids.tolist())])
     changed = number[of_end].reshape(listing.name.shape)
@@ -143,7 +143,7 @@ def rename_nodes(listing: Listing, names: Mapping[int, str]) -> Listing:
 
 
 def name_unnamed(listing: Listing) -> Listing:
-    """Return the listing in which each node without a description has its NODE GUID as its name."""
+    """Return the listing with the NODE GUID as name of each node without a description."""
     if "" not in listing.names:
         return listing
     names = listing.node_names(np.ones(listing.name.shape, np.bool_))

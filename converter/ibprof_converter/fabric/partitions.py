@@ -53,7 +53,7 @@ class _Members:
     Attributes:
         names: P_Key -> name of the partition.
         guids, lids: PORT GUID or LID -> partitions of the port.
-        kinds: kind of nodes -> partitions of all these nodes; key None: of all nodes.
+        kinds: kind of nodes, or None for all nodes -> partitions of these nodes.
     """
 
     names: dict[int, str] = field(default_factory=dict)

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Find the planes in a list of links. No cable joins two planes, and all planes have the same adapters.
 
-An XDR adapter has one port on each of four planes, with one common LID or four LIDs, and spreads packets over the
-planes. Each plane becomes a rail, and traffic is spread evenly over these rails.
+An XDR adapter has a port on each of four planes, and spreads packets over the planes. The ports have one common LID or
+four LIDs. Each plane becomes a rail, and traffic is spread evenly over these rails.
 
 A chassis can have a switch on each plane. Links inside the chassis, whose ports ibdiagnet labels `FNM`, join these
 switches, but only management uses these links. An aggregation node is on one plane.
@@ -37,8 +37,8 @@ _SWITCH_OF_CHASSIS = re.compile(r"/U\d+$")
 def number_planes(listing: Listing) -> npt.NDArray[np.int64] | None:
     """Return the plane of each row, int64 [row], -1 for links inside a chassis; None if the list has no planes.
 
-    Planes are sorted by their lowest switch GUID. A list has planes if two conditions are true: its separate parts have
-    adapters in common, by NODE GUID or description; and links are XDR, or several ports of an adapter share a LID.
+    Planes are sorted by their lowest switch GUID. Separate parts of a list are planes if they have adapters in common,
+    by NODE GUID or description. In addition, links must be XDR, or ports of an adapter must share a LID.
     """
     is_switch = listing.kind == NodeKind.SWITCH
     nodes = Groups.by(listing.node_guid)
@@ -62,8 +62,7 @@ def number_planes(listing: Listing) -> npt.NDArray[np.int64] | None:
     for key in (guid, name):
         has = [set(key[ends & (plane == number)].tolist()) for number in range(len(parts))]
         every = set().union(*has)
-        # Two planes have adapters in common. A plane that lacks cables may be in pieces; pieces of one plane have no
-        # adapter in common.
+        # Planes have adapters in common. Pieces of a plane that lacks cables have no adapter in common.
         ranked = sorted(range(len(has)), key=lambda number: -len(has[number]))
         whole = sorted(
             number

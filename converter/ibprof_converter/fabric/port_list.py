@@ -4,9 +4,9 @@ r"""Parse the output of `ibnetdiscover -p`: a line for each port, so two for eac
     CA    32  1 0x0002c90300fa00b1 4x QDR - SW    14  3 0x0002c90200f00028 ( 'q12 HCA-1' - 'leaf 4' )
     SW    14  8 0x0002c90200f00028 4x SDR                                    'leaf 4'
 
-The GUIDs are PORT GUIDs. The PORT GUID of a switch is also its NODE GUID. The NODE GUID of an adapter is assumed to be
-PORT GUID minus port number. The assumption is right for many adapters; with it, the ports of an adapter get one NODE
-GUID. A remark reports the assumption. The format lacks link state, number of ports, SystemGUID and LMC.
+The GUIDs are PORT GUIDs. The PORT GUID of a switch is also the NODE GUID. The NODE GUID of an adapter is assumed to be
+PORT GUID minus port number, as for many adapters. A remark reports the assumption. The format lacks link state, number
+of ports, SystemGUID and LMC.
 """
 
 from __future__ import annotations
@@ -86,7 +86,7 @@ def parse_port_list(path: str | PathLike[str], data: bytes) -> Listing:
 
 
 def _leave_out(log: DamageLog, number: int, line: bytes) -> None:
-    """Note an unusable line: as a lost link if it has a part of a port's line, else as a stray line."""
+    """Note an unusable line as a lost link if the line has a part of a port's line, else as a stray line."""
     if _PART.search(line):
         begin = _BEGIN.match(line) if line.lstrip().startswith(b"SW") else None
         error = InputError(log.path, number, _FORM, quote_found(line))
@@ -96,7 +96,7 @@ def _leave_out(log: DamageLog, number: int, line: bytes) -> None:
 
 
 def _split_names(text: bytes, names: set[bytes]) -> tuple[str, str]:
-    """Split a text at `' - '` into two descriptions; of several `' - '`, prefer one between known descriptions."""
+    """Split a text at `' - '` into two descriptions, if possible between known descriptions."""
     cuts = [at for at in range(len(text)) if text.startswith(_BETWEEN_NAMES, at)]
     pairs = [(text[:at], text[at + len(_BETWEEN_NAMES) :]) for at in cuts] or [(text, b"")]
     best = max(pairs, key=lambda pair: (pair[0] in names) + (pair[1] in names))

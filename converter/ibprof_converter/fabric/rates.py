@@ -46,10 +46,10 @@ _BY_CODE = (
     (16, {1: "FDR10", 2: "EDR20"}),
     (0, {1: "2.5", 2: "5", 4: "10"}),
 )
-"""Bytes of ibdiagnet 2's LinkSpeedActv, those with fast speeds first: index of the lowest bit, and code -> speed.
+"""Bytes of ibdiagnet 2's LinkSpeedActv, fast speeds first: index of the lowest bit, and code -> speed.
 
-The lowest byte is LinkSpeedActive, the second LinkSpeedExtActive (FDR to XDR), the third has speeds of Mellanox, the
-fourth is the second extension (XDR). Several bytes can be set: 2052 is NDR, with QDR in the lowest byte.
+From the lowest byte: LinkSpeedActive, LinkSpeedExtActive (FDR to XDR), speeds of Mellanox, and the second extension
+(XDR). Several bytes can be set: 2052 is NDR, with QDR in the lowest byte.
 """
 
 _LANES_BY_CODE = {1: 1, 2: 4, 4: 8, 8: 12, 16: 2}

@@ -6,7 +6,7 @@ r"""Parse Slurm's topology: `topology.conf`, the output of `scontrol show topolo
     SwitchName=spine Level=1 LinkSpeed=1 Nodes=node[01-64] Switches=leaf[1-2]
     BlockName=block1 BlockIndex=0 Nodes=node[01-18] BlockSize=18
 
-`topology.yaml` has the same data; the topology with `cluster_default: true` is used, else the first tree or blocks:
+`topology.yaml` has the same data. ibprof reads the topology with `cluster_default: true`, else the first topology:
 
     - topology: default
       cluster_default: true
@@ -17,11 +17,10 @@ r"""Parse Slurm's topology: `topology.conf`, the output of `scontrol show topolo
           - switch: leaf1
             nodes: node[01-32]
 
-The output of `scontrol show topoconf` lists all kinds in each topology; all kinds except one are empty (`block: {}`).
+`scontrol show topoconf` prints all kinds for each topology. Unused kinds are empty (`block: {}`).
 
-Any user of a cluster can read these files, which name switches and hosts only. A line with both Switches and Nodes
-comes from `scontrol`; its Nodes are the hosts of all switches below. A block counts as a switch; an assumed switch
-joins all blocks.
+Any user of a cluster can read these files, which name only switches and hosts. In a line with Switches and Nodes, from
+`scontrol`, Nodes are the hosts of all switches below. A block counts as a switch. An assumed switch joins all blocks.
 
 Hosts' links are assumed to have `HOST_GBPS`. All uplinks of a switch are assumed to have one speed. The uplinks
 together are as fast as the links of all hosts below the switch, so no link is oversubscribed.
@@ -72,8 +71,8 @@ _FIRST_GUID = 0x5000 << 48
 def describe_assumptions(found: str) -> str:
     """Return a sentence on the data that a list of names lacks and ibprof assumes."""
     return (
-        f"{found} has only levels, switches and hosts; speeds are assumed: {HOST_GBPS:g} Gb/s for a host's link, and "
-        "a switch's uplinks together are as fast as the links of all hosts below. A listed switch may stand for "
+        f"{found} has only levels, switches and hosts; speeds are assumed: {HOST_GBPS:g} Gb/s for a host's link. "
+        "A switch's uplinks together are as fast as the links of all hosts below. A listed switch may stand for "
         "several switches"
     )
 
@@ -206,7 +205,7 @@ def list_assumed(
             path, None, "switches with hosts", f"{count_of(len(is_switch), 'switch')}, no hosts"
         )
     lid = {name: number for number, name in enumerate([*hosts, *dict.fromkeys(switches)], 1)}
-    further = len(lid)  # the last LID: a host at several switches needs one more LID for each further port
+    further = len(lid)  # the last LID; each further port of a host at several switches gets a new LID
     if len(lid) > LAST_UNICAST_LID:
         raise InputError(path, None, f"at most {LAST_UNICAST_LID} hosts and switches", str(len(lid)))
     gbps = _assume_speeds(links, is_switch)
@@ -266,8 +265,7 @@ def _assume_speeds(links: Sequence[NamedLink], is_switch: set[str]) -> list[floa
     found = []
     for link in links:
         pair = frozenset((link.switch, link.other))
-        # A link between two switches of one level is as fast as the links of all hosts below one switch together; the
-        # switch with more hosts decides.
+        # A link between switches of one level is as fast as all hosts' links below the switch with more hosts.
         hosts = 1.0 if link.other not in is_switch else share.get(pair) or max(behind[name] for name in pair) or 1.0
         found.append(HOST_GBPS * hosts)
     return found
@@ -317,7 +315,7 @@ class _YamlMapping:
         self.line = node.start_mark.line + 1
 
     def find(self, key: str) -> Node | None:
-        """Return the value of a key; None if the key is missing or its value is empty."""
+        """Return the value of a key; None if the key is missing or the value is empty."""
         value = self._values.get(key)
         return value if value is not None and value.value and value.tag != _YAML_NULL else None
 
@@ -327,7 +325,7 @@ class _YamlMapping:
         return value.value if value is not None and isinstance(value.value, str) else ""
 
     def rows(self, key: str) -> list[_YamlMapping]:
-        """Return the mappings in the list of a key; raise an error with the line if the value is not a list."""
+        """Return the mappings in the list of a key; raise an InputError if the value is not a list."""
         from yaml import SequenceNode  # noqa: PLC0415  (slow to import)
 
         value = self._values.get(key)
