@@ -46,7 +46,7 @@ class InputError(IbprofError):
     """A file is invalid.
 
     Args:
-        line: line number, from 1; None for the whole file, or a file without lines.
+        line: line number, from 1; None for a whole file.
         expected: expected content of the line.
         found: content of the line.
     """
@@ -71,7 +71,7 @@ class InconsistentError(IbprofError):
 
 
 def need_lab(*modules: str) -> None:
-    """Check that modules of the extra `lab` are installed, so that a command ends before its work, not after.
+    """Check that modules of the extra `lab` are installed. Call this before a command's work.
 
     Raises:
         MissingToolError: a module is not installed.
@@ -86,7 +86,7 @@ def need_lab(*modules: str) -> None:
 
 
 def find_missing_extra(error: Exception) -> MissingToolError | None:
-    """Return a `MissingToolError` if `error` is a missing module of the extra `lab`; None for other errors."""
+    """Return a `MissingToolError` for a missing module of the extra `lab`; None for other errors."""
     package = (error.name or "").partition(".")[0] if isinstance(error, ModuleNotFoundError) else ""
     return MissingToolError(_INSTALL_LAB.format(package)) if package in _LAB else None
 
@@ -100,7 +100,7 @@ def quote_found(text: str | bytes, limit: int = 60) -> str:
 
 
 def with_plain_errors(function: Callable[P, R]) -> Callable[P, R]:
-    """Let a function of the Python API raise its errors without their causes, and without the frames of inner calls.
+    """Raise a function's errors without causes and inner frames (for the Python API).
 
     An error of the operating system becomes an `InputError` with the name of the file. A missing module of the extra
     `lab` becomes a `MissingToolError`.

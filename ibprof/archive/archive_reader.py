@@ -63,7 +63,7 @@ _LOWER_BOUNDS = np.array([otf2_names.lower_bound(size_bin) for size_bin in range
 
 
 def read_trace(path: Path) -> tuple[Profile, int | None]:
-    """Return a profile without its samples, and the number of samples that the archive states; None if it states none.
+    """Return a profile without samples, and the archive's number of samples; None in archives of 0.1.0.
 
     Args:
         path: path of the archive's anchor.
@@ -158,7 +158,7 @@ def _read_profile(path: Path, otf2: Otf2Library, archive: Any) -> tuple[Profile,
 
 @dataclass(frozen=True, slots=True)
 class ArchiveOrigin:
-    """The run of an archive, identified by the job's name, its command, and (rank, start in ns) of each process."""
+    """The run of an archive: the job's name, the command, and (rank, start in ns) of each process."""
 
     job: str
     command: str
@@ -596,9 +596,9 @@ def _number(definitions: Iterable[tuple[int, Any]]) -> dict[int, Any]:
 def _properties(
     otf2: Otf2Library, texts: dict[int, str], rows: Iterable[_Row], names: dict[int, str] | None = None
 ) -> dict[int, Properties]:
-    """Return the properties of each node, location or call path, by its number.
+    """Return the properties of nodes, locations or call paths, by number.
 
-    A row has the number of the node, location or call path, the number of the property's name, a type and a value.
+    A row has four columns: number of the node, location or call path; number of the property's name; type; value.
     """
     found: dict[int, Properties] = {}
     for owner, name, kind, bits in rows:

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Write a profile as the files of an OTF2 archive.
 
-Each rank's file is closed after the rank is written, so that the number of open files does not grow with the job.
-Events have the times of the recorded run.
+A rank's file is closed before the next file is opened: the number of open files does not grow with the job. Events have
+the times of the recorded run.
 """
 
 from __future__ import annotations
@@ -98,7 +98,7 @@ class _RankColumns:
     """Rows of a profile, indexed by rank, then by region, operation and site.
 
     Args:
-        rows: rows, sorted by rank, region, operation and site, as far as they have these columns.
+        rows: rows, sorted by rank, then by region, operation and site, where these columns exist.
     """
 
     def __init__(self, rows: Counters | RegionTimes | MessageSizes | Transfers | Demands | CallTimes) -> None:
@@ -184,7 +184,7 @@ def _rows_of(ranks: npt.NDArray[np.int32], rank: int) -> range:
 def _write_over_time(
     location: Location, regions: Sequence[str], marks: Iterable[Mark], intervals: Iterable[_Interval]
 ) -> None:
-    """Write marks and intervals in the order of time, each interval at the time of its end."""
+    """Write marks and intervals in the order of time: the time of an interval is its end."""
     moments = deque(intervals)
     for mark in marks:
         while moments and moments[0].end_ns <= mark.time_ns:
@@ -209,7 +209,7 @@ def _write_mark(location: Location, regions: Sequence[str], mark: Mark) -> None:
 
 
 def _write_totals(location: Location, definitions: Definitions, rows: _RowsByRank, rank: int) -> None:
-    """Write the totals of each region, and of the operations in it, at the time of the rank's end."""
+    """Write the totals of each region and of each operation in a region, at the time of the rank's end."""
     times, transfers = rows.times.of_rank(rank), rows.transfers.of_rank(rank)
     counters, sizes, demands = rows.counters.of_rank(rank), rows.sizes.of_rank(rank), rows.demands.of_rank(rank)
     calls = rows.calls.of_rank(rank)
@@ -282,7 +282,7 @@ class Location:
     """Collect the events of one rank; `close` writes them.
 
     Attributes:
-        begin_ns, time_ns: times of the first event and of the last event so far; times of an archive never decrease.
+        begin_ns, time_ns: times of the first event and of the last event so far.
         events: number of written events.
     """
 
@@ -298,7 +298,7 @@ class Location:
         self.events = 0
 
     def advance(self, time_ns: int) -> None:
-        """Advance to a time, unless it has passed: a clock that was set back must not set the archive's time back."""
+        """Advance to a time. Ignore earlier times, of a clock that was set back: archive times never decrease."""
         self.time_ns = max(self.time_ns, time_ns)
 
     def enter_region(self, region: int) -> None:
@@ -389,7 +389,7 @@ class Written(Protocol):
 
 
 class Definitions:
-    """Number the texts, parameters, metrics and call paths of events, and write their definitions at the end."""
+    """Number the texts, parameters, metrics and call paths of events; write the definitions at the end."""
 
     def __init__(self, run: Profile) -> None:
         self._otf2 = load_otf2().lib
@@ -553,7 +553,7 @@ class Definitions:
 
 
 def _callers_of(site: Site) -> _Callers:
-    """Return the functions around a site, innermost first: callers, or functions that contain it after inlining."""
+    """Return the functions around a site, innermost first: callers, else functions that contain it after inlining."""
     return site.callers or site.inlined_in
 
 

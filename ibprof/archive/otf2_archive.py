@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 SUFFIX = ".otf2"
 
 _MAGIC = b"OTF2"
-# An anchor file begins with the kind of the first chunk and the byte order, one byte each.
+# In an anchor file, one byte with the kind of chunk and one byte with the byte order come first.
 _MAGIC_OFFSET = 2
 
 _NAMES_TRIED = 10_000
@@ -136,10 +136,10 @@ def check_replaceable(path: Path) -> None:
 
 
 def claim_path(path: Path, run: Profile) -> Path:
-    """Return a path for a run's archive, which is `path` or, if `path` is taken, the first free `NAME-2.otf2`, ...
+    """Return a path for a run's archive: `path`, or the first free `NAME-2.otf2`, ... if `path` is taken.
 
-    The archive's empty events folder is made, so that no other process takes the same name. An earlier archive of the
-    same run is replaced.
+    Make the archive's empty events folder: then no other process takes the same name. An earlier archive of the same
+    run is replaced.
 
     Raises:
         InputError: none of these names is free, or the folder cannot be written to.
@@ -163,7 +163,7 @@ def claim_path(path: Path, run: Profile) -> Path:
 
 
 def _is_archive_of(path: Path, run: Profile) -> bool:
-    """Return whether an archive is of the same run, with the same job and command, and at least one common process."""
+    """Return whether an archive is of the same run: same job and command, and at least one common process."""
     if not is_archive(path):
         return False
     from ibprof.archive.archive_reader import read_origin  # noqa: PLC0415  (its kernels are slow to load)

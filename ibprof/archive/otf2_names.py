@@ -1,9 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The names of a profile's parts in its OTF2 archive; docs/formats/profile.md explains them.
 
-The name of a property is `ibprof::` plus the name of an attribute in `profile_data`. For an element of a tuple, `.` and
-the element's index follow; for an attribute of an element, `.` and the attribute's name. An attribute with the value
-None is not stored.
+The name of a property is `ibprof::` plus the name of an attribute in `profile_data`. The index of a tuple's element, or
+the name of an inner attribute, follows after `.`. Attributes with the value None are not stored.
 """
 
 from __future__ import annotations
@@ -19,7 +18,7 @@ from typing import Any, TypeVar, Union, get_args, get_origin, get_type_hints
 from ibprof.profile.profile_data import Direction, Kind, Opcode, Source
 
 VERSION = 1
-"""Version of the archive's contents; it increases if older readers would misread new contents."""
+"""Version of the archive's contents. Increase it if older readers would misread new contents."""
 
 VERSION_PROPERTY = "ibprof::version"
 
@@ -83,10 +82,10 @@ Value = int | float | str
 
 
 def to_bits(form: str, value: int | float) -> int:
-    """Return OTF2's union of attribute values, with one member set, as 64 bits.
+    """Return a member of OTF2's union of attribute values as the union's 64 bits.
 
     Args:
-        form: the member's format in `struct`, which is `I` for a string's number, else `Q`, `q` or `d`.
+        form: the member's format in `struct`: `I` (number of a string), `Q`, `q` or `d`.
         value: the member's value.
     """
     bits: int = struct.unpack("=Q", struct.pack(f"={form}", value).ljust(8, b"\0"))[0]
@@ -115,7 +114,7 @@ def parse_counter_member(name: str) -> Tag:
 
 
 def transfer_members(opcode: Opcode) -> tuple[str, str]:
-    """Return the names of the bytes and the number of work requests with an opcode, such as `bytes posted write`."""
+    """Return the names of the bytes and of the number of work requests, such as `bytes posted write`."""
     return f"{TRANSFER_MEMBER} {opcode.name.lower()}", f"messages posted {opcode.name.lower()}"
 
 
@@ -145,12 +144,12 @@ def parse_interval_member(name: str) -> tuple[int, int]:
 
 
 def size_member(direction: Direction, kind: Kind) -> str:
-    """Return the name of a metric that counts messages by size, such as `messages by size sent user`."""
+    """Return the name of a metric of messages by size, such as `messages by size sent user`."""
     return f"{SIZE_MEMBER} {direction.name.lower()} {kind.name.lower()}"
 
 
 def parse_size_member(name: str) -> tuple[Direction, Kind]:
-    """Return the direction and the kind of messages, from the name of a metric that counts messages by size.
+    """Return the direction and the kind of messages, from the name of a metric of messages by size.
 
     Raises:
         LookupError, ValueError: the name is invalid.
@@ -168,7 +167,7 @@ def to_properties(thing: object, leave_out: Sequence[str] = ()) -> Iterator[tupl
     """Yield the attributes of a dataclass as names and values of properties.
 
     Args:
-        thing: object with attributes that are numbers, texts, enumerators, None, other such objects, or tuples.
+        thing: dataclass whose attributes are numbers, texts, enumerators, None, dataclasses, or tuples.
         leave_out: attributes that are stored elsewhere.
     """
     yield from _write(PREFIX, thing, leave_out)
@@ -181,7 +180,7 @@ def from_properties(
 
     Args:
         made: the dataclass.
-        find: function that returns the value of a property, None if it is missing.
+        find: function that returns the value of a property; None for a missing property.
         leave_out: attributes that are stored elsewhere.
 
     Raises:
@@ -202,7 +201,7 @@ def _read_all(
 
 @lru_cache
 def _attributes(made: Any) -> dict[str, tuple[Any, bool]]:
-    """Return the type of each attribute of a dataclass, and whether an earlier version's archive may lack it."""
+    """Return the type of each attribute of a dataclass, and whether old archives may lack the attribute."""
     hints = get_type_hints(made)
     return {
         column.name: (

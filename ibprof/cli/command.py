@@ -199,9 +199,9 @@ def run_command(
     """Run the body of a command, and return its exit status.
 
     Args:
-        name: the command's name as the user typed it, which begins every message.
-        body: function that takes the arguments (None: the process's arguments) and returns a status, or None for 0.
-            The body does not run if the first argument is `--version`.
+        name: the command's name as the user typed it. Every message begins with this name.
+        body: function that takes the arguments (None: the process's arguments) and returns a status, or None for 0. It
+            does not run if the first argument is `--version`.
         argv: the arguments after the command's name.
 
     Returns:
@@ -256,7 +256,7 @@ def _print_version(name: str) -> int:
 
 
 def _replace_closed_streams() -> None:
-    """Replace streams that a shell closed (`>&-`), so that no opened file gets the descriptor of a closed stream."""
+    """Replace streams that a shell closed (`>&-`): otherwise an opened file may get a closed stream's descriptor."""
     for name in ("stdout", "stderr"):
         if getattr(sys, name) is None:
             setattr(sys, name, open(os.devnull, "w", encoding="utf-8"))  # noqa: PTH123, SIM115  (stays open until exit)
@@ -296,7 +296,7 @@ def _forget_stdout() -> None:
 
 
 class _Parser(BaseException):
-    """Raised to end a command before it parses its arguments; commands do not catch it, since it is no `Exception`."""
+    """Ends a command before it parses its arguments. No `Exception`, so that commands do not catch it."""
 
     def __init__(self, parser: argparse.ArgumentParser) -> None:
         super().__init__()
@@ -314,7 +314,7 @@ class _LongHelp(argparse.Action):
 
 
 class CommandParser(argparse.ArgumentParser):
-    """Parser with a short and a long help, and with a hint in the message about an unknown option or choice.
+    """Parser with a short and a long help. Messages about an unknown option or choice contain a hint.
 
     Args:
         shown: options that `--help` shows; empty for all options. `--help-all` shows all options.
@@ -337,7 +337,7 @@ class CommandParser(argparse.ArgumentParser):
             )
 
     def format_help(self) -> str:
-        """Return the help with the options that are used most, and the number of other options."""
+        """Return the help with the usual options, and the number of other options."""
         if not self.shown:
             return super().format_help()
         always = {"-h", "--help-all", *self.shown}

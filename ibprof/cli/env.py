@@ -24,14 +24,14 @@ example:
 
 
 def carry_by_environment(environment: Mapping[str, str], library: Path) -> dict[str, str]:
-    """Return variables that let programs find the library, and let launchers pass ibprof's settings to other hosts.
+    """Return variables for programs, to find the library, and for launchers, to pass settings to other hosts.
 
     Args:
         environment: environment of the user's shell.
     """
     folders = [folder for folder in environment.get(SEARCH_PATH, "").split(":") if folder]
     exports = {SEARCH_PATH: ":".join([str(library.parent), *(one for one in folders if one != str(library.parent))])}
-    # mpirun warns about unset variables in Open MPI's list, so each variable gets a value. ibprof ignores empty values.
+    # mpirun warns about unset variables in Open MPI's list, so set each variable. ibprof ignores empty values.
     exports |= {name: environment.get(name, "") for name in CARRIED if name != SEARCH_PATH}
     settings = intranode_settings(environment) | exact_settings(environment)
     settings |= nccl_settings(environment, library.with_name(NCCL_PROFILER))
@@ -42,7 +42,7 @@ def carry_by_environment(environment: Mapping[str, str], library: Path) -> dict[
 
 
 def with_library(environment: Mapping[str, str], library: Path) -> dict[str, str]:
-    """Return an environment that preloads the library into all programs started in it, also through launchers."""
+    """Return an environment that preloads the library into all programs, also through launchers."""
     preloaded = {**environment, PRELOAD: preload(library, environment.get(PRELOAD, ""))}
     return preloaded | carry_by_environment(preloaded, library)
 

@@ -74,7 +74,7 @@ def _launch(program: Program, launcher: Sequence[str], environment: Mapping[str,
     trial = [sys.executable, collective_calls.__file__, str(program.mpi)]
     if program.mpi is None:
         trial = [str(program.python), collective_calls.__file__]
-    # Allow more ranks than slots: two ranks must start even if the machine has one slot.
+    # Two ranks must start even on a machine with one slot.
     more_ranks_than_slots = {
         "OMPI_MCA_rmaps_base_oversubscribe": "1",
         "PRTE_MCA_rmaps_default_mapping_policy": ":OVERSUBSCRIBE",

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Call collectives of Open MPI, as a separate program: any Python can run this file with the path of an MPI library.
+"""Call collectives of Open MPI, as a separate program: `python collective_calls.py [PATH OF AN MPI LIBRARY]`.
 
 Without a path, mpi4py loads and initialises the MPI library. A preloaded libibprof.so intercepts the calls.
 """
@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 COUNTS = (256, 65536)
-"""Message lengths, in integers: an MPI library selects the algorithm of a collective by message size."""
+"""Message lengths, in integers: an MPI library selects algorithms of collectives by size."""
 
 
 def call_collectives(library: str) -> None:

@@ -66,15 +66,15 @@ _ONE_HOST = (
 _PREFIX = "OPAL_PREFIX"
 
 _LAYER = "translates handles"
-"""Part of the recorder's note on a program that calls its MPI library through another library."""
+"""Part of the recorder's note on a library between the program and the MPI library."""
 
 _OF_THE_TRIAL = "a lone rank"
-"""Beginning of the recorder's notes that are true only because the trial has one process."""
+"""Beginning of notes that are true only because the trial has one process."""
 
 _LIBRARIES = ("libmpi.so.40", "libmpi.so.12", "libmpich.so", "libmpi.so", "libmpi_abi.so")
 """File names of MPI libraries, in the order to try.
 
-Names with a version come first, because a file without a version in its name may be a linker script.
+Names with a version come first: a file without a version may be a linker script.
 """
 
 
@@ -105,7 +105,7 @@ sys.exit(1 if ended else 0)
 
 
 def examine_mpi(program: Program | None, library: Path, environment: Mapping[str, str]) -> Iterator[DoctorFinding]:
-    """Identify the MPI library of a program, or of the launcher on the PATH, and try to record it.
+    """Identify the MPI library of a program, or of the launcher on the PATH, and try to record a process.
 
     Args:
         program: the program to record; None for any program.
@@ -220,7 +220,7 @@ def _describe(names: tuple[str, ...], table: tuple[tuple[str, str], ...]) -> str
 
 
 def _belonging_to(launcher: str | None) -> Path | None:
-    """Return the MPI library of a launcher: among its loaded libraries, or in the lib folders next to it."""
+    """Return the MPI library of a launcher, in the lib folders next to its folder."""
     if launcher is None:
         return None
     path = Path(launcher).resolve()
@@ -233,7 +233,7 @@ def _belonging_to(launcher: str | None) -> Path | None:
 
 
 def _on_search_path(launcher: str | None, environment: Mapping[str, str]) -> Path | None:
-    """Return the first MPI library on the search path of programs under srun, which itself loads no MPI library."""
+    """Return the first MPI library on the search path of programs under srun. Srun itself loads no MPI library."""
     if launcher is None or identify_launcher(launcher) != Launcher.SRUN:
         return None
     searched = f"{environment.get('LD_LIBRARY_PATH', '')}:{environment.get('CRAY_LD_LIBRARY_PATH', '')}"
@@ -261,7 +261,7 @@ class Trial:
 
     Attributes:
         rank: the process's record; None without a recording.
-        mpi: the library's own name and version, empty if unknown.
+        mpi: the library's own name and version; empty if unknown.
         loaded: names of the files mapped into the process.
         said: stderr of the process.
         started: true if MPI was initialised; otherwise the trial shows nothing.

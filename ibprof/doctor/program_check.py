@@ -32,7 +32,7 @@ class Program:
         path: path of the program; None if it is not found.
         interpreter: interpreter of a script.
         libraries: names and paths of the libraries that the program loads.
-        names_mpi: true if the program's file contains the name of an MPI library, which it may load at run time.
+        names_mpi: true if the program's file contains the name of an MPI library, to load at run time.
     """
 
     launcher: Launcher | None
@@ -44,7 +44,7 @@ class Program:
 
     @property
     def mpi(self) -> Path | None:
-        """The MPI library among the loaded libraries, found by its file name, or else by the names of its functions."""
+        """The MPI library among the loaded libraries, found by its file name, else by names of functions."""
         named = (path for name, path in self.libraries.items() if MPI_LIBRARY.match(name))
         return next(named, None) or next(filter(_has_mpi_calls, self.libraries.values()), None)
 
@@ -55,7 +55,7 @@ class Program:
 
     @property
     def python(self) -> Path | None:
-        """Path of the Python interpreter that is the program or runs the program's script; None for other programs."""
+        """Path of the Python interpreter: the program itself, or the script's interpreter; None for other programs."""
         runner = self.interpreter or self.path
         return runner if runner and _PYTHON.match(runner.name) else None
 
@@ -167,8 +167,8 @@ class DoctorFinding:
 
     Attributes:
         about: subject of the check.
-        good: true if this check finds no obstacle to recording.
-        text: the result, with advice if it is not good.
+        good: true if nothing prevents recording.
+        text: the result, with advice if it is bad.
     """
 
     about: str

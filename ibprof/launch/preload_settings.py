@@ -313,10 +313,9 @@ def _split_parts(words: Sequence[str]) -> list[list[str]]:
 
 
 def _take_export(words: Sequence[str]) -> tuple[list[str], str | None]:
-    """Remove --export from srun's options of a part; return the other words, and the value of --export.
+    """Remove --export from srun's options for a part. Return the other words, and the value of --export.
 
-    Words after the program belong to the program. If the program is not found on this machine, all words count as
-    srun's.
+    Words after the program belong to the program. If the program is not found here, all words count as srun's.
     """
     programs = find_program_indices(["srun", *words], lambda word: shutil.which(word) is not None)
     options = words[: programs[0] - 1] if programs else words
@@ -329,7 +328,7 @@ def _take_export(words: Sequence[str]) -> tuple[list[str], str | None]:
 
 
 def _extend_export(asked: str, variables: Mapping[str, str], present: str) -> tuple[list[str], list[str]]:
-    """Return the user's items of --export with the library in LD_PRELOAD, and the names of variables to add.
+    """Return the user's items of --export, with the library in LD_PRELOAD; and the names of variables to add.
 
     Args:
         asked: the user's value of --export.

@@ -15,8 +15,8 @@ EXACT = "exact"
 
 TRANSPORTS = "UCX_TLS"
 SEEN_TRANSPORTS = "rc_verbs,ud_verbs,self,sm"
-"""Transports for UCX_TLS: those that post messages by verbs, and those for messages within a host. UCX's mlx5
-transports bypass verbs."""
+"""Values of UCX_TLS: transports that post messages by verbs, and transports within a host. UCX's mlx5 transports bypass
+verbs."""
 
 
 INTRANODE_VARIABLE = "IBPROF_INTRANODE"
@@ -64,10 +64,10 @@ _LONGEST_NCCL_NAME = 254
 
 
 def nccl_settings(environment: Mapping[str, str], plugin: Path) -> dict[str, str]:
-    """Return the variables that make NCCL and RCCL load ibprof's profiler plug-in, which loads the user's own plug-in.
+    """Return the variables that make NCCL and RCCL load ibprof's profiler plug-in. It loads the user's own plug-in.
 
-    No variables are returned if the user switches profilers off (`none`), if NCCL would cut the plug-in's path, or if
-    the plug-in was not built.
+    No variables are returned if the user switches profilers off (`none`), or if the plug-in has a path that is too long
+    for NCCL, or was not built.
 
     Args:
         plugin: path of libnccl-profiler-ibprof.so.

@@ -86,8 +86,8 @@ def find_lines_library() -> Path:
 def find_otf2_libraries() -> list[str]:
     """Return the paths of OTF2's C library, or names for the dynamic linker, in the order to try.
 
-    In this order: the library in ibprof's own package; the extension module of PyPI's package otf2, which exports the
-    same functions; the names of the system's library.
+    ibprof's own library comes first. The extension module of PyPI's package otf2, which exports the same functions, is
+    next. Names of the system's library are last.
     """
     shipped = Path(str(files("ibprof").joinpath("lib/libibprof_otf2.so")))
     package = find_spec("_otf2")
@@ -112,14 +112,14 @@ def cffi_text(header: Path) -> str:
 
 
 def _find_header(name: str) -> Path:
-    # Without a build, use the header in csrc: tools import modules in a checkout, and modules read headers at import.
+    # Without a build, use the header in csrc: tools of a checkout import modules, which read headers.
     source = Path(__file__).parents[2] / "csrc" / "include" / name
     installed = f"include/{name}"
     return source if source.is_file() and not files("ibprof").joinpath(installed).is_file() else _find(installed)
 
 
 def _find(name: str) -> Path:
-    # A wheel is always unpacked, so its files have paths, which a loader and a compiler need.
+    # A wheel is always unpacked, so its files have paths. A loader and a compiler need paths.
     path = Path(str(files("ibprof").joinpath(name)))
     if not path.is_file():
         raise MissingToolError(f"{path} is missing: this ibprof was not built; install it with `pip install .`")

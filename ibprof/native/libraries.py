@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """The C libraries, called through cffi: ibprof's kernels, and OTF2.
 
-libibprof_kernels.so has the loops that are too slow in Python, such as loops over the events of an archive. The headers
-that `ibprof_kernels.h` includes declare the kernels, and `ibprof_otf2.h` declares OTF2's functions. The build makes a
-module for cffi from these headers (csrc/make_interface.py).
+libibprof_kernels.so has loops that are too slow in Python, such as loops over an archive's events. The headers that
+`ibprof_kernels.h` includes declare the kernels, and `ibprof_otf2.h` declares OTF2's functions. The build makes a module
+for cffi from these headers (csrc/make_interface.py).
 """
 
 from __future__ import annotations
@@ -195,7 +195,7 @@ def read_events(archive: Any, reader: Any, into: Events, count: int, values_coun
     Args:
         archive: OTF2's Reader.
         reader: OTF2's EvtReader of the location.
-        into: destination, which already holds `count` events with `values_count` values.
+        into: destination, which already contains `count` events with `values_count` values.
         count, values_count: number of events and of values in `into`.
 
     Returns:

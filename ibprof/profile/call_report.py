@@ -43,9 +43,9 @@ class CallReport:
     Attributes:
         rows: sums, sorted by time, descending.
         time: time inside MPI calls; None if times were not recorded.
-        efficiencies, waiting: results for the whole run, regardless of the chosen calls; empty without times.
+        efficiencies, waiting: results for the whole run, not only the chosen calls; empty without times.
         notes: sentences on data that was not recorded.
-        functions: site name -> full name of the site's function; empty unless the keys include `site`.
+        functions: name of a site -> full name of the function; empty if `site` is no key.
     """
 
     by: tuple[str, ...]
@@ -152,14 +152,13 @@ class CallSum:
 
     Attributes:
         key: values of the chosen keys, in their order.
-        calls: number of calls; None if times, and thus calls, were not recorded.
-        time_s: time inside the calls, over all ranks and threads, in seconds; None if times were not recorded.
+        calls: number of calls; None without times.
+        time_s: time inside the calls, over all ranks and threads, in seconds; None without times.
         error_s: standard error of `time_s`, in seconds.
         bytes, messages: user data that the calls sent, or fetched from a window.
         slowest_s: time of the slowest rank, in seconds.
         slowest: rank with most time; None without times.
-        spread: standard deviation / mean of the ranks' times; ranks without such calls count with 0 s; None without
-            times.
+        spread: standard deviation / mean of the ranks' times; None without times. Ranks without such calls have 0 s.
         ranks: number of ranks that made such calls.
         wait_s, transfer_s, unsplit_s: parts of `time_s`, in seconds; None without sampled calls.
         split_error_s: standard error of `wait_s` and `transfer_s`, in seconds.
@@ -184,13 +183,13 @@ class CallSum:
 def sum_calls(
     run: Profile, by: Sequence[str], choice: RowChoice | None = None, shares: WaitShares | None = None
 ) -> list[CallSum]:
-    """Return calls, time, bytes and messages, summed by some of `KEYS`, sorted by time, then by bytes, descending.
+    """Return calls, time, bytes and messages, summed by some of `KEYS`, sorted by time and bytes, descending.
 
     Sites with the same name are summed.
 
     Args:
         choice: choice of rows; None for all.
-        shares: waiting and transfer, one row for each row of `run.times`; None without sampled calls.
+        shares: waiting and transfer, a row for each row of `run.times`; None without sampled calls.
 
     Raises:
         UsageError: the profile has no such operation, region or site.

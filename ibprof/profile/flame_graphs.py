@@ -24,7 +24,7 @@ TIME = "time"
 
 
 def write_speedscope(name: str, rows: Sequence[CallSum]) -> str:
-    """Return the text of a speedscope file, with a profile of time and one of bytes; a profile of zeros is left out.
+    """Return the text of a speedscope file: a profile of time and a profile of bytes, except profiles of zeros.
 
     Args:
         name: the run's name.
@@ -59,7 +59,7 @@ def _name(row: CallSum) -> tuple[str, ...]:
 def _sample(
     title: str, unit: str, weighted: Iterable[tuple[CallSum, int]], frames: dict[str, int]
 ) -> dict[str, object]:
-    """Return a profile with one sample for each stack; add the names of frames to `frames`."""
+    """Return a profile with a sample for each stack. Add the names of frames to `frames`."""
     found = [(row, weight) for row, weight in weighted if weight]
     samples = [[frames.setdefault(printable(name), len(frames)) for name in _name(row) if name] for row, _ in found]
     weights = [weight for _, weight in found]
@@ -79,7 +79,7 @@ def write_folded(rows: Iterable[CallSum], by: str) -> str:
 
     Args:
         rows: sums with the keys `STACK`.
-        by: weight of a line, which is `time` in microseconds over all ranks, or `bytes`.
+        by: weight of a line: `time` (microseconds over all ranks) or `bytes`.
     """
     return fold_stacks(
         (

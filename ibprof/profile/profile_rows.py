@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Rows of a profile: joined from parts, sorted in the order of their class, chosen by operation, region and site."""
+"""Join, sort and choose rows of a profile."""
 
 from __future__ import annotations
 
@@ -136,14 +136,14 @@ def _find_order(columns: Columns) -> npt.NDArray[np.intp] | None:
         whole += np.minimum(digits, digits.dtype.type(count - 1))
     if (whole[1:] >= whole[:-1]).all():
         return None
-    # Try an unstable sort first: it is several times as fast. Only equal keys, which are rare, need the stable sort.
+    # Try an unstable sort first, which is several times as fast. Only equal keys, which are rare, need a stable sort.
     order = np.argsort(whole)
     ordered = whole[order]
     return order if (ordered[1:] > ordered[:-1]).all() else np.argsort(whole, kind="stable")
 
 
 def _range(key: npt.NDArray[Any]) -> int:
-    """Return a number above all values of a key; `UNKNOWN_PEER` counts as one more than the highest other value."""
+    """Return a number above all values of a key. `UNKNOWN_PEER` counts as the next value above all others."""
     highest = int(key.max(initial=0))
     if highest == UNKNOWN_PEER:
         highest = int(key.max(initial=0, where=key != UNKNOWN_PEER)) + 1
@@ -238,7 +238,7 @@ ALL_ROWS = RowChoice()
 
 
 def find_operation(run: Profile, text: str) -> int:
-    """Return the index of an operation; its name may be in any case, with or without `MPI_`.
+    """Return the index of an operation. `text` may be in any case, with or without `MPI_`.
 
     Raises:
         UsageError: the profile has no such operation.
@@ -251,10 +251,10 @@ def find_operation(run: Profile, text: str) -> int:
 
 
 def find_name(what: str, name: str, names: Sequence[str], known: Collection[str]) -> int:
-    """Return the index of `name` in `names`; `what` is the noun for error messages.
+    """Return the index of `name` in `names`. `what` is the noun for error messages.
 
     Raises:
-        UsageError: the name is unknown; the message lists the `known` names.
+        UsageError: the name is unknown. The message lists the `known` names.
     """
     if name not in names:
         raise UsageError(f"the profile has no {what} {name!r}; it has {', '.join(sorted(known)) or 'none'}")
@@ -267,13 +267,13 @@ def name_sites(run: Profile) -> tuple[str, ...]:
 
 
 def find_sites(run: Profile, text: str) -> frozenset[int]:
-    """Return the numbers of the sites with a given name, or with a given line and last components of the path.
+    """Return the numbers of the sites with a given name, or with a given end of the path and line.
 
     Several sites can have one line: calls in different objects, or from different callers. The line of a caller selects
     all sites that were called from this line. A name with callers selects one site.
 
     Raises:
-        UsageError: sites were not recorded, no site has this name, or sites in several source files have it.
+        UsageError: sites were not recorded, no site has this name, or several source files have such sites.
     """
     if not run.sites:
         raise UsageError(f"--site {text}: {NO_SITES}")
@@ -299,7 +299,7 @@ def _named_by(text: str, site: Site) -> set[str]:
 
 
 def _names_of(site: Site) -> Iterator[str]:
-    """Yield all texts that identify a site: its name, and the last 1, 2, ... components of its path with the line."""
+    """Yield all texts that identify a site: the name, and the line after the last 1, 2, ... components of the path."""
     yield site.name
     if site.line:
         parts = site.file.split("/")

@@ -118,7 +118,7 @@ def number_keys(key: npt.NDArray[np.integer]) -> tuple[Keys, npt.NDArray[np.intp
         key: int [row].
 
     Returns:
-        The distinct keys, int64, ascending; and for each row the index of its key among them, intp [row].
+        The distinct keys, int64, ascending; and the index of each row's key among the distinct keys, intp [row].
     """
     wide: Keys = key.astype(np.int64, copy=False)
     if not len(wide):

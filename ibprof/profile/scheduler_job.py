@@ -46,7 +46,7 @@ _BY_SYSTEM: Mapping[str, Mapping[str, str]] = {
         "account": "LSB_PROJECT_NAME",
     },
     "cobalt": {"job": "COBALT_JOBID", "partition": "COBALT_QUEUE", "nodes": "COBALT_PARTNAME"},
-    # OAR needs no number of the task: each task of an array is a job with its own identifier.
+    # In OAR, each task of an array is a job: it needs no number.
     "oar": {"job": "OAR_JOB_ID", "user": "OAR_USER", "name": "OAR_JOB_NAME"},
     "flux": {"job": "FLUX_JOB_ID"},
 }
@@ -65,8 +65,8 @@ class SchedulerJob:
 
     Attributes:
         system: slurm, pbs, lsf, cobalt, oar or flux; empty outside a batch system.
-        job: identifier of the job; each task of an array has its own.
-        array_job, array_task: identifiers of the array and of the task in it.
+        job: identifier of the job, or of a task of an array.
+        array_job, array_task: identifiers of the array and of the task.
         step: the job's step in Slurm; empty if the job script started the ranks without srun.
         restarts: number of times that the job was requeued.
         user: the user who runs the job.
@@ -91,7 +91,7 @@ class SchedulerJob:
 
     @property
     def job_label(self) -> str:
-        """Return the job as accounting lists it (`6`; `6_3` for task 3 of an array); empty outside a batch system."""
+        """Return the job's name in accounting (`6`; `6_3` for task 3 of an array); empty outside a batch system."""
         number = self.array_job or self.job
         if self.system == "pbs":  # 1234.server, 1234[5].server
             number = re.split(r"[.\[]", number)[0]
@@ -99,7 +99,7 @@ class SchedulerJob:
 
     @property
     def label(self) -> str:
-        """Return the step as accounting lists it (`6.0`, `6_3.0`); for a job without steps, return the job's label."""
+        """Return the step's name in accounting (`6.0`, `6_3.0`); without steps, the job's label."""
         return f"{self.job_label}.{self.step}" if self.step else self.job_label
 
     @property
@@ -144,7 +144,7 @@ def output_values(variables: Mapping[str, str]) -> dict[str, str]:
 
 
 def expand_output(pattern: str, values: Mapping[str, str]) -> str:
-    """Replace each `%` and its next character by the character's value; without a value, both stay unchanged."""
+    """Replace each `%` and the next character by the character's value. Characters without a value stay unchanged."""
     return re.sub("%(.)", lambda found: values.get(found[1], found[0]), pattern, flags=re.DOTALL)
 
 

@@ -1,9 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Operations with fewer recorded bytes than their calls asked for: comparison of `Demands` with `Counters`.
+"""Operations with fewer recorded bytes than calls asked for: comparison of `Demands` with `Counters`.
 
-The comparison uses the least traffic that any algorithm needs, since a collective may send more. Unaccounted bytes are
-the part of this minimum that was not recorded. Bytes between units are compared: a unit is a rank, or a host if the
-source does not see messages in the host's memory.
+The comparison uses the least traffic that any algorithm needs. Unaccounted bytes are the unrecorded part of this
+minimum. Only bytes between units count: a unit is a rank, or a host if the source does not see messages in memory.
 """
 
 from __future__ import annotations
@@ -25,13 +24,13 @@ PARTNER_GROUP = _CONSTANTS["IBP_PARTNER_GROUP"]
 """Smallest value of `Demands.partner` that identifies a group of ranks."""
 
 PARTNER_FAILED = _CONSTANTS["IBP_PARTNER_FAILED"]
-"""Value of `Demands.partner` for calls that returned an error; larger values are unknown partners."""
+"""Value of `Demands.partner` for calls that returned an error. Larger values are unknown partners."""
 
 _MIXED = "may be counted under the operation of an earlier one"
 """Part of the recorder's note on messages that may be counted under another nonblocking collective."""
 
 UNATTRIBUTED = "UNATTRIBUTED"
-"""Operation of the bytes that MPI sent for unknown calls: these bytes may belong to any call."""
+"""Operation of bytes that may belong to any call."""
 
 
 Indices = npt.NDArray[np.intp]
@@ -49,14 +48,13 @@ _NAMED = 6
 
 @dataclass(frozen=True, slots=True)
 class Unaccounted:
-    """An operation in a region with less recorded traffic than its calls asked for.
+    """An operation in a region with less recorded traffic than calls asked for.
 
     Attributes:
         calls: number of calls of all ranks.
-        least_bytes: bytes that any algorithm must send between ranks, or between hosts if the source sees only traffic
-            between hosts.
+        least_bytes: bytes that any algorithm must send between units (see above).
         seen_bytes: bytes that the source saw.
-        on_host: true if the missing bytes stayed on hosts: the source saw all necessary bytes between hosts.
+        on_host: true if the source saw all necessary bytes between hosts: missing bytes stayed on hosts.
     """
 
     operation: str
@@ -68,7 +66,7 @@ class Unaccounted:
 
 
 def find_unaccounted(run: Profile) -> list[Unaccounted]:
-    """Return the operations with less recorded traffic than their calls asked for, sorted by missing bytes, descending.
+    """Return the operations with less recorded traffic than calls asked for, sorted by missing bytes, descending.
 
     The result is empty if the calls were not compared with counters; `describe_uncompared` returns the reason.
     """
@@ -94,7 +92,7 @@ def find_unaccounted(run: Profile) -> list[Unaccounted]:
 
 
 def describe_uncompared(run: Profile) -> str | None:
-    """Return the reason for not comparing calls with counters; None if they are compared."""
+    """Return the reason for not comparing calls with counters; None if calls are compared."""
     ranks = [rank for rank in run.ranks if rank.rank < run.world_size]
     if len(ranks) < run.world_size:
         return "ranks are missing"
@@ -206,7 +204,7 @@ class _Rows:
 
 
 def find_least(operation: str, demands: Demands, rows: Indices, units: Units) -> int:
-    """Return the minimum of the bytes that calls of one operation send between units (ranks or hosts)."""
+    """Return a lower bound of the bytes that calls of one operation send between units."""
     name = operation.removesuffix("_INIT")
     of_group = _OF_GROUP.get(name) or _OF_GROUP.get(name.removeprefix("I"))
     rank = demands.rank[rows].astype(np.intp)
@@ -232,9 +230,9 @@ def is_nonblocking_collective(operation: str) -> bool:
 
 
 def _least_with_root(rows: _Rows, units: Units, *, is_tree: bool) -> int:
-    """Return the minimum of the bytes that ranks exchange with their roots or peers in other units (ranks or hosts).
+    """Return a lower bound of the bytes that ranks exchange with roots or peers in other units.
 
-    If a tree can combine or forward data (`is_tree`), only the rank with most bytes counts in each unit.
+    If a tree can combine or forward data (`is_tree`), each unit counts its rank with most bytes.
     """
     known = np.flatnonzero(rows.partner < np.uint64(len(units.of_rank)))
     partner = rows.partner[known].astype(np.intp)
@@ -265,13 +263,13 @@ def _least_of_allreduce(unit: Indices, amount: Bytes, members: Indices) -> int:
 
 
 def _least_of_scan(unit: Indices, amount: Bytes, members: Indices) -> int:
-    """Sum the units' largest contributions, but leave out the largest one, since the last rank's unit need not send."""
+    """Sum the units' largest contributions, without the largest: the last rank's unit need not send."""
     largest = _largest(unit, amount)
     return sum_exactly(largest) - int(largest.max()) if len(np.unique(members)) > 1 else 0
 
 
 def _least_of_blocks(_unit: Indices, amount: Bytes, members: Indices) -> int:
-    """Return the bytes of all blocks times (number of units - 1): all other units get a block or contribute to it."""
+    """Return the bytes of all blocks times (number of units - 1): each other unit gets or gives a block."""
     return sum_exactly(amount) * (len(np.unique(members)) - 1)
 
 
@@ -284,7 +282,7 @@ def _least_of_alltoall(unit: Indices, amount: Bytes, members: Indices) -> int:
 def _least_of_vectors(_unit: Indices, amount: Bytes, members: Indices) -> int:
     """Return all bytes if each member is a unit; otherwise 0, because the units that receive them are unknown.
 
-    Return 0 for a single member too: it may send to threads of its process, the ranks of MPICH's MPIX_Threadcomm.
+    Return 0 for a single member too: in MPICH's MPIX_Threadcomm, ranks are threads of one process.
     """
     units = len(np.unique(members))
     return sum_exactly(amount) if units == len(members) and units > 1 else 0
@@ -302,7 +300,7 @@ _OF_GROUP: dict[str, Callable[[Indices, Bytes, Indices], int]] = {
     "ALLTOALLV": _least_of_vectors,
     "ALLTOALLW": _least_of_vectors,
 }
-"""Operation without a root -> function that returns the minimum of the bytes that the operation sends between units.
+"""Operation without a root -> function that returns a lower bound of the bytes between units.
 
 The function's arguments are each row's unit, each row's bytes, and the units of the group's members.
 """
@@ -321,7 +319,7 @@ class _Sum:
 
 
 def describe_unaccounted(run: Profile) -> Iterator[str]:
-    """Yield a sentence for each operation with less recorded traffic than its calls asked for."""
+    """Yield a sentence for each operation with less recorded traffic than calls asked for."""
     between = "ranks" if sees_within_hosts(run) else "hosts"
     loaded = list_other_transports(run)
     for each in _sum_by_operation(find_unaccounted(run)):
@@ -340,7 +338,7 @@ def describe_no_comparison(run: Profile) -> Iterator[str]:
 
 
 def summarize_unaccounted(run: Profile) -> Iterator[str]:
-    """Yield one line about all operations with less recorded traffic than their calls asked for, if there are any."""
+    """Yield at most one line, on all operations with less recorded traffic than calls asked for."""
     sums = _sum_by_operation(find_unaccounted(run))
     if not sums:
         return

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Call sites of MPI: give a site the same number in all processes, and find its function, line and name."""
+"""Call sites of MPI: number sites equally in all processes, and find functions, lines and names."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ class CallSites:
     """The call sites of a file's processes, with their numbers in the profile.
 
     Args:
-        world_rank: rank of each process; processes' sites are numbered in the order of ranks.
-        numbers: numbers of the profile's sites, from 1; this object adds sites.
+        world_rank: rank of each process. Sites are numbered in the order of ranks.
+        numbers: numbers of the profile's sites, from 1. This object adds sites.
     """
 
     def __init__(self, file: RecordingFile, world_rank: npt.NDArray[np.int32], numbers: dict[Site, int]) -> None:
@@ -132,7 +132,7 @@ def resolve_sites(recorded: Sequence[Site], began_ns: int | None = None) -> tupl
     names: dict[Site | Frame, str] = dict(zip([*places, *frames], site_names(locations), strict=True))
 
     def chain(site: Site) -> Iterator[Site]:
-        """Yield `site` with line and name, then the functions that contain it after inlining; all without callers."""
+        """Yield `site` with line and name, then functions that contain it after inlining; all without callers."""
         found = places[site].site
         if found == OTHER_SITES:
             yield found

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Records by origin (region, operation and site): counters, demands, sizes and times.
 
-A peer that is known by its network address is replaced by the rank with this address. Times are ticks of each process's
-clock; the times of some calls are estimated from a random sample.
+Network addresses of peers are replaced by ranks. Times are ticks of each process's clock. Times of short calls are
+estimated from a random sample.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ def read_demands(file: RecordingFile) -> tuple[Records, Owners]:
 
 
 def _redo(file: RecordingFile, what: str, number: str, records: Records, owner: Owners) -> None:
-    """Complete interrupted moves (redo logs) of the records' bytes, and of their member `number`: messages or calls."""
+    """Complete interrupted moves (redo logs) of the bytes of records, and of the member `number`: messages or calls."""
     constants = recording_layout().constants
     logged = np.where(file.processes["redo_kind"] == 0, constants["IBP_SEGMENT_COUNTERS"], file.processes["redo_kind"])
     is_of_kind = logged == constants[f"IBP_SEGMENT_{what.upper()}"]
@@ -119,8 +119,8 @@ def _located(record: np.dtype[np.void], origin: np.dtype[np.void]) -> np.dtype[n
 def find_times(file: RecordingFile, times: Records, owner: Owners) -> Columns:
     """Estimate the time inside the calls of each record, as csrc/preload/counting/times.h describes.
 
-    One call in W is timed, chosen at random, so each timed call represents W (the estimator of Horvitz and Thompson,
-    Journal of the American Statistical Association 47, 1952).
+    A random call in W is timed, and represents W calls. Source: Horvitz and Thompson, Journal of the American
+    Statistical Association 47, 1952.
 
     Args:
         times: `ibp_time`.
@@ -205,7 +205,7 @@ def resolve_peers(
     """Replace addresses by ranks.
 
     Args:
-        peers: uint32 [counter], peers as recorded.
+        peers: uint32 [counter], recorded numbers of peers.
         owner: process of each counter, in the order of the file.
         owners: result of `find_owners`.
 

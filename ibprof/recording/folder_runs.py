@@ -27,10 +27,10 @@ SUFFIX = ".ibprof"
 
 
 START_SPREAD_NS = 600 * 10**9
-"""Largest difference of start times between one run's hosts: MPI_Init on the first host waits for the last host."""
+"""Largest difference of start times between a run's hosts: MPI_Init on the first host waits for the last host."""
 
 _UNRELATED = 1 << 10
-"""Distance in the tree of processes, if two processes have no common ancestor: more than any recorded distance."""
+"""Distance of processes without a common ancestor: more than any recorded distance."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,7 +91,7 @@ def newest_archive(path: Path) -> Path | None:
 
 
 def describe_older_archive(archives: Iterable[Path]) -> Iterator[str]:
-    """Yield a sentence on each path's newest archive: the current run has no archive, so this one is of another run."""
+    """Yield a sentence on each path's newest archive, which is of an earlier run: the current run has no archive."""
     for newest in filter(None, map(newest_archive, archives)):
         written = datetime.fromtimestamp(newest.stat().st_mtime).astimezone().isoformat(" ", "seconds")
         yield f"{newest.name} is of an earlier run: it was written at {written}"
@@ -168,7 +168,7 @@ def _format_time(time_ns: int) -> str:
 
 
 def read_launch(files: Sequence[RecordingFile]) -> dict[str, str]:
-    """Return the texts about the job's start by name, each from the first file that has it."""
+    """Return the texts about the job's start by name. Each text is from the first file with this name."""
     texts: dict[str, str] = {}
     for file in files:
         parts: dict[str, bytes] = {}
@@ -183,7 +183,7 @@ def read_launch(files: Sequence[RecordingFile]) -> dict[str, str]:
 def read_scheduler_job(files: Sequence[RecordingFile]) -> SchedulerJob:
     """Return the batch system's job of a run, from the first file that names a job.
 
-    Rank 0's file should come first: other hosts' files may name the step of a launcher's daemon, or no job after ssh.
+    Rank 0's file should come first: files of other hosts may name a launcher's step, or no job after ssh.
     """
     for file in files:
         texts = read_launch([file])
@@ -200,7 +200,7 @@ class FileGroup:
     Attributes:
         files: files of the run, at least one.
         ranks: ranks in the files.
-        world_sizes: world sizes of the processes; more than one if files contradict each other.
+        world_sizes: world sizes of the processes; several if files contradict each other.
     """
 
     files: list[RecordingFile] = field(default_factory=list)
@@ -224,7 +224,7 @@ class FileGroup:
         same_time = bool(file.run) or file.start_ns - first.start_ns <= START_SPREAD_NS
         if not same_time or not self.ranks.isdisjoint(_ranks(file)):
             return False
-        # Without a name of run or job, files belong together only if they have ranks and equal world sizes.
+        # Without names of run and job, files belong together only if they have ranks and equal world sizes.
         return bool(file.run or file.job) or (bool(self.ranks) and self.world_sizes == _world_sizes(file))
 
     def may_continue(self, other: FileGroup) -> bool:
@@ -275,11 +275,10 @@ def _distance(one: list[tuple[str, str]], other: list[tuple[str, str]]) -> int:
 
 
 def copy_from_node(recording: Path) -> tuple[list[Path], list[Path]]:
-    """Replace a recording's files by copies of their originals on this node's storage, and delete these originals.
+    """Replace a recording's files by the originals on this node's storage, which are deleted.
 
     Returns:
-        The files that are now complete in the recording, and deleted from the node's storage; and the files on the node
-        that processes still write. These are left unchanged.
+        The replaced files, and the files on the node that processes still write. The latter are left unchanged.
 
     Raises:
         InputError: there is no recording.
@@ -317,7 +316,7 @@ def _is_mapped(original: Path) -> bool:
 
 
 def _without_storage(content: bytes) -> bytes:
-    """Return the content of a file without its reference to storage on a node."""
+    """Return the content of a file without the path of the original on a node."""
     record = recording_layout().types["file_header"]
     storage, begin = record.fields["storage"][:2]  # type: ignore[index]
     return content[:begin] + bytes(storage.itemsize) + content[begin + storage.itemsize :]

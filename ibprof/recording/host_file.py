@@ -29,14 +29,14 @@ class RecordingFile:
     """The counters of one host's processes in one run.
 
     Attributes:
-        job: the launcher's name of the job, empty for a single process.
+        job: the launcher's name of the job; empty for a single process.
         run: name that `ibprof run` gave the run; otherwise empty.
-        launch: identifies the launch on the host.
+        launch: identifier of the launch on the host.
         start_ns: start of the host's first process.
-        operations: operation names; counters hold indices into them.
-        cut_short: true if segments are missing: a partial copy, or a full disk.
+        operations: operation names, by index in counters.
+        cut_short: true if segments are missing (partial copy, or full disk).
         full: reason for incomplete recording, a value of `enum ibp_full`.
-        storage: original file on the node's own storage; empty if this file is the original.
+        storage: original file on the node's storage; empty if this file is the original.
         on_node: true if the original exists and was read instead of the copy.
         library: version of the ibprof that wrote the file.
         skipped: unknown kinds of segments, from a newer ibprof; ascending.
@@ -119,11 +119,11 @@ class RecordingFile:
 def locate_records(
     file: RecordingFile, what: str, index: npt.NDArray[np.uint32], owner: Owners, records_owner: Owners
 ) -> Owners:
-    """Return the indices of records among all records of the file, from their indices among a process's records.
+    """Return the indices of records in the file, from indices in each process.
 
     Args:
         what: noun for the records in the error message.
-        index, owner: index of each record in its process, and index of the process.
+        index, owner: index of each record in a process; index of the process.
         records_owner: process of each record in the file.
 
     Raises:
@@ -202,8 +202,8 @@ def _map_file(path: Path) -> tuple[mmap.mmap, bool]:
         if status.st_size > SIZE_LIMIT:
             raise InputError(path, None, f"at most {SIZE_LIMIT:,} bytes", f"{status.st_size:,}")
         with path.open("rb") as file:
-            # Map the file, so that pages are loaded only when they are read. Copy a file with holes: a hole that is
-            # read allocates a page of an in-memory file system, which causes SIGBUS if the file system is full.
+            # Map the file, so that pages are loaded only when they are read. Copy a file with holes: reading a hole on
+            # a full in-memory file system causes SIGBUS.
             if os.lseek(file.fileno(), 0, os.SEEK_HOLE) >= status.st_size:
                 return mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ), True
             file.seek(0)
@@ -215,7 +215,7 @@ def _map_file(path: Path) -> tuple[mmap.mmap, bool]:
 
 
 def _map_storage(copy: np.void) -> tuple[mmap.mmap, bool] | None:
-    """Return the bytes of a copied recording's original, and whether they are memory-mapped; None if it is not here."""
+    """Return the bytes of a copy's original, and whether they are memory-mapped; None without the original."""
     storage = decode_text(copy["storage"])
     if not storage:
         return None
@@ -270,7 +270,7 @@ def _resize(rows: npt.NDArray[np.uint8], record_bytes: int) -> npt.NDArray[np.ui
 
 
 def _find_segments(path: Path, data: npt.NDArray[np.uint8], header: np.void) -> Records:
-    """Return the segments in the order of the file. Data inside a segment may look like a segment; it is skipped."""
+    """Return the segments in the order of the file. Data in a segment that look like a segment are skipped."""
     layout = recording_layout()
     record, page = layout.types["segment"], layout.constants["IBP_PAGE_BYTES"]
     magic = layout.constants["IBP_SEGMENT_MAGIC"]
@@ -278,7 +278,7 @@ def _find_segments(path: Path, data: npt.NDArray[np.uint8], header: np.void) -> 
     magics, sizes = heads["magic"], heads["bytes"]
     starts = []
     page_index = int(header["segments_offset"]) // page
-    # Each segment contains the offset of the next one, so few pages of a large file are read.
+    # A segment's size leads to the next segment, so few pages of a large file are read.
     while page_index < len(heads):
         if magics[page_index] == magic:
             starts.append(page_index)

@@ -27,16 +27,16 @@ def read_intervals(
     counters_owner: npt.NDArray[np.intp],
     owners: dict[bytes, int],
 ) -> list[Columns]:
-    """Read the intervals of a file's processes; processes without snapshots have none.
+    """Read the intervals of a file's processes with snapshots.
 
-    A process's last interval is the difference between the process's counters and last snapshot. The intervals of a
-    process thus sum to its counters, even if the process was killed.
+    A process's last interval is the difference between counters and last snapshot. So intervals sum to the counters,
+    even if the process was killed.
 
     Args:
         world_rank: rank of each process.
-        counters: counters of all processes, with peers as the process numbered them.
+        counters: counters of all processes, with each process's own numbers of peers.
         counters_owner: process of each counter.
-        owners: ranks by address, for processes that know peers by address.
+        owners: ranks by address, for processes that number peers by address.
 
     Returns:
         The columns of `Intervals` for each process with snapshots.
@@ -67,7 +67,7 @@ def read_intervals(
         if (sent[:-1] < 0).any():
             raise InputError(file.path, None, "totals that grow with time", "decreasing totals")
         times = np.concatenate([[process["start_ns"]], own["time_ns"], [process["stop_ns"]]]).astype(np.uint64)
-        # Make times ascending: stop_ns is 0 if the process was killed, or ran while its recording was copied.
+        # Make times ascending: stop_ns is 0 if the process was killed, or still ran when the recording was copied.
         times = np.maximum.accumulate(times)
         used = np.flatnonzero(sent.any(axis=(0, 2)))
         if group_ranks:
@@ -106,7 +106,7 @@ def _ranks_of_groups(groups: npt.NDArray[np.intp], group_ranks: int, world_size:
 def _owners_of_groups(
     file: RecordingFile, process: int, groups: npt.NDArray[np.intp], owners: dict[bytes, int]
 ) -> Peers:
-    """Return the rank of each group of peers, found by the group's address; `UNKNOWN_PEER` if no rank has it."""
+    """Return the rank of each group of peers, from the group's address; `UNKNOWN_PEER` if unknown."""
     constants = recording_layout().constants
     peers = (groups + constants["IBP_PEER_ADDRESS"]).astype(np.uint32)
     peers[groups == _last_group()] = UNKNOWN_PEER
@@ -135,11 +135,10 @@ def _make_rows(rank: int, times: npt.NDArray[np.uint64], sent: Totals, first: Pe
 def read_interval_times(
     file: RecordingFile, world_rank: npt.NDArray[np.int32], times: Records, owner: Owners
 ) -> list[Columns]:
-    """Read the time inside calls of each interval; processes without snapshots or times have none.
+    """Read the time inside calls of each interval, for processes with snapshots and times.
 
-    A process's last interval is the difference between the process's times and last snapshot. The intervals of a
-    process thus sum to its times. A snapshot may contain part of a call that never returned, because of a non-local
-    exit or a kill; this part of a call is in no interval.
+    A process's last interval is the difference between times and last snapshot. So intervals sum to the times. Parts of
+    calls that never returned (after a kill or a non-local exit) are in no interval.
 
     Args:
         world_rank: rank of each process.

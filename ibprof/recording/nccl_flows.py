@@ -13,19 +13,19 @@ from ibprof.recording.recording_reader import number_processes
 from ibprof.text.quantities import format_seconds
 
 LATER = 2.0
-"""A GPU is reported as late if its delay is more than this number times the median delay of all ranks."""
+"""A GPU is late if the delay is more than this multiple of the median delay over ranks."""
 
 LATE_S = 1e-3
-"""A GPU is reported as late only if its delay per operation exceeds the median by more than this, in seconds."""
+"""A GPU is late only if the delay per operation exceeds the median by more than this, in seconds."""
 
 
 @dataclass(frozen=True, slots=True)
 class NcclFlow:
-    """Bytes of a proxy on one channel, and its waiting; a sum over flows has no `peer` and no `channel`.
+    """Bytes and waiting of a proxy on one channel. A sum over flows has no `peer` and no `channel`.
 
     Attributes:
         rank, host: the recording process and its host.
-        communicator: hash of the communicator as 16 hex digits, and its name if it has one.
+        communicator: hash of the communicator as 16 hex digits, and the name, if any.
         ranks: number of ranks of the communicator; 0 if unknown.
         function, algorithm, protocol: names that NCCL uses.
         region: the open region at the time of the call.
@@ -35,7 +35,7 @@ class NcclFlow:
         devices: numbers of devices that NCCL's InfiniBand transport reported, separated by blanks.
         bytes, steps, operations: bytes, number of network transfers, and number of proxy operations.
         gpu_wait_s, peer_wait_s, network_wait_s: operations' waiting time by cause, in seconds.
-        arrival_s: time from the beginning of operations to the first data from the GPU, in seconds.
+        arrival_s: time from the begin of operations to the GPU's first data, in seconds.
     """
 
     rank: int
@@ -140,10 +140,10 @@ def _sum(flows: Sequence[NcclFlow]) -> NcclFlow:
 
 
 def describe_waits(flows: Sequence[NcclFlow]) -> Iterator[str]:
-    """Yield a sentence on each GPU that provides its first data later than others, by communicator and function.
+    """Yield a sentence on each late GPU, by communicator and function.
 
-    In a ring each rank sends its own data first, so the first data shows the GPU's arrival. In a tree a rank sends
-    received data, so only rings are compared.
+    In a ring, each rank first sends data of its GPU: this shows when the GPU is ready. In a tree, a rank sends received
+    data, so only rings are compared.
     """
     late: dict[tuple[str, str], dict[int, float]] = {}
     for each in sum_by_sender([flow for flow in flows if flow.algorithm.upper() == "RING"]):

@@ -18,7 +18,7 @@ from ibprof.profile.row_arrays import Columns
 from ibprof.recording.host_file import RecordingFile, Records, decode_text, locate_records
 
 UNKNOWN_OPERATION = "nccl(unknown)"
-"""Operation of proxies' work for another process's GPU, or for a call that was not seen."""
+"""Operation of proxies' work for a GPU of another process, or for an unseen call."""
 
 _WHOLE_RINGS = ("AllReduce", "AllGather", "ReduceScatter")
 """Functions with rings in which every rank sends and receives.
@@ -45,11 +45,11 @@ class NcclRecords:
         communicators_owner: process of each communicator.
         communicator: index of each task's communicator.
         task: index of each flow's task.
-        tasks_owner, flows_owner: process of each task and of each flow.
+        tasks_owner, flows_owner: process of each task; process of each flow.
         samples: ended samples (`ibp_nccl_sample`) of processes without recorded MPI.
         sample_task: index of each sample's task.
         is_ring: bool [task], true for a ring in which all ranks send and receive.
-        busy_ticks: float64 [task], duration of the proxies' work; in rings only from the GPU's first data on.
+        busy_ticks: float64 [task], duration of the proxies' work; in rings, from the GPU's first data on.
         tick_ns: length of a tick in ns, by process; 0 if unknown.
         is_alone: bool [process], true for a process without recorded MPI.
     """
@@ -81,7 +81,7 @@ class NcclRecords:
         return np.array([members.get(key, UNKNOWN_PEER) for key in keys], np.uint32)
 
     def overlap_ns(self, process: int) -> int:
-        """Return the ns that tasks' times count more than once, because proxies work on several tasks at once."""
+        """Return the ns that tasks' times count repeatedly, because proxies work on several tasks at once."""
         whole = int(self.communicators["busy_ticks"][self.communicators_owner == process].sum())
         mine = self.tasks_owner == process
         each = int(self.tasks["busy_ticks"][mine].sum())
@@ -140,9 +140,9 @@ def _find_rings(tasks: Records) -> npt.NDArray[np.bool_]:
 def _find_busy_ticks(
     tasks: Records, flows: Records, task: npt.NDArray[np.intp], is_ring: npt.NDArray[np.bool_]
 ) -> npt.NDArray[np.float64]:
-    """Return the ticks of proxies' work on each task, without the time until a ring's GPU provided its first data.
+    """Return the ticks of proxies' work on each task; in rings, from the GPU's first data on.
 
-    All channels of a task wait for the GPU at the same time, so the longest wait of a channel is subtracted.
+    All channels of a task wait for the GPU at the same time: subtract the longest wait.
     """
     before = np.zeros(len(tasks), np.uint64)
     np.maximum.at(before, task, np.where((flows["is_send"] != 0) & is_ring[task], flows["arrival_ticks"], 0))
@@ -150,7 +150,7 @@ def _find_busy_ticks(
 
 
 def _find_tick_ns(communicators: Records, owner: npt.NDArray[np.intp], processes: int) -> npt.NDArray[np.float64]:
-    """Return the length of each process's tick, from the communicator with the longest time between clock readings."""
+    """Return each process's length of a tick, from the communicator with the longest time between clock readings."""
     tick_ns, longest = np.zeros(processes), np.zeros(processes)
     for record, process in zip(communicators, owner.tolist(), strict=True):
         ticks = int(record["clock_ticks"][1]) - int(record["clock_ticks"][0])
@@ -165,7 +165,7 @@ def find_members(records: Sequence[NcclRecords], ranks: Sequence[npt.NDArray[np.
 
     Args:
         records: records of each file of one run.
-        ranks: for each file, the number of each of its processes in the profile, int32 [process].
+        ranks: for each file, the numbers of processes in the profile, int32 [process].
     """
     members: Members = {}
     for each, number in zip(records, ranks, strict=True):
@@ -182,8 +182,8 @@ def find_members(records: Sequence[NcclRecords], ranks: Sequence[npt.NDArray[np.
 def find_rings(records: Sequence[NcclRecords], members: Members) -> Rings:
     """Number the ranks that send on each channel of each ring.
 
-    A ring is left out if a receiving rank was not recorded. It is also left out if a rank sends but receives nothing,
-    and the rank that receives its data sends too: the first rank can then end before the second has the data.
+    A ring is left out if a receiving rank was not recorded. It is also left out if a rank A only sends, to a rank that
+    sends too: rank A can then end before the receiver has the data.
     """
     senders: dict[tuple[int, int], dict[int, int]] = {}
     receivers: dict[tuple[int, int], set[int]] = {}
@@ -219,8 +219,8 @@ def read_ring_samples(
 ) -> Columns:
     """Return rows of `CollectiveSamples`. In a ring, a collective starts with the GPU's first data to send.
 
-    In other algorithms, ranks pass on the data of other ranks, so the times when GPUs were ready are unknown. Samples
-    of other algorithms get the operation `unknown`, so that their time is not split into waiting and transfer.
+    In other algorithms, ranks pass on received data, so the times when GPUs were ready are unknown. Samples of other
+    algorithms get the operation `unknown`: their time is not split into waiting and transfer.
 
     Args:
         rings: result of `find_rings`.
@@ -291,7 +291,7 @@ def sum_flows(
     Args:
         members: processes by communicator and rank, of the whole run.
         rank: number of each process.
-        region, operation: index of each task's region and operation in the profile.
+        region, operation: indices of each task's region and operation in the profile.
     """
     flows = records.flows
     keys = np.stack(
@@ -327,7 +327,7 @@ def sum_tasks(
     region: npt.NDArray[np.int32],
     operation: npt.NDArray[np.int32],
 ) -> Columns:
-    """Return rows of `CallTimes`: the number of NCCL's calls, and the time that proxies worked on these calls.
+    """Return rows of `CallTimes`: the number of NCCL's calls, and the time of proxies' work on these calls.
 
     Args:
         records, rank, region, operation: as in `sum_flows`.
@@ -335,7 +335,7 @@ def sum_tasks(
     tasks = records.tasks
     busy_ns = np.rint(records.busy_ticks * records.tick_ns[records.tasks_owner]).astype(np.uint64)
     keys = np.stack([rank[records.tasks_owner].astype(np.int64), region, operation])
-    # Leave out processes with MPI: their time in calls is the time in MPI calls, not the time of proxies.
+    # Leave out processes with MPI: for these, calls are MPI calls.
     used = (tasks["calls"] != 0) & records.is_alone[records.tasks_owner]
     distinct, group = np.unique(keys[:, used], axis=1, return_inverse=True)
     count = distinct.shape[1]

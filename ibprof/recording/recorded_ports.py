@@ -121,7 +121,7 @@ def read_choices(file: RecordingFile) -> list[tuple[AdapterChoice, ...]]:
 
 
 def read_boots(file: RecordingFile) -> list[int]:
-    """Return a hash of the machine's boot for each process of a file; 0 if it was not recorded."""
+    """Return a hash of the machine's boot for each process of a file; 0 where unknown."""
     records, owner = file.records("IBP_SEGMENT_CHOICES")
     boots = [0] * len(file.processes)
     for record, process in zip(records, owner.tolist(), strict=True):
@@ -143,9 +143,9 @@ def read_transfers(
     Args:
         host: the host's index in the profile.
         ranks: ranks of the file's processes.
-        pairs: the profile's numbers of pairs of ports; this function adds pairs.
-        translate_regions: function that returns the profile's numbers of regions, from the processes' own numbers and
-            indices of processes.
+        pairs: the profile's numbers of pairs of ports. This function adds pairs.
+        translate_regions: function that returns the profile's numbers of regions, from numbers in a process and indices
+            of processes.
 
     Returns:
         The columns of `Transfers`.
@@ -160,7 +160,7 @@ def read_transfers(
         raise InputError(file.path, None, f"opcodes below {len(Opcode)}", str(records["opcode"][beyond[0]]))
     keys, amounts = _assign_to_regions(file, records, owner, pair)
     found, sums = _add_up(keys, amounts)
-    # While a process runs, the sums of its regions can be newer than its total: the difference is then negative.
+    # While a process runs, sums of regions can be newer than the total: the difference is then negative.
     sums[(sums >= _NEGATIVE).any(axis=1)] = 0
     kept = sums.any(axis=1) & (found[:, 1] != recording_layout().constants["IBP_REGION_OFF"])
     found, sums = found[kept], sums[kept]
@@ -177,10 +177,10 @@ def read_transfers(
 def _assign_to_regions(
     file: RecordingFile, records: Records, owner: Indices, pair: Indices
 ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.uint64]]:
-    """Assign traffic that no region's record contains to the region that was open when the recording ended.
+    """Assign traffic without a region's record to the region that was open at the end of the recording.
 
     Returns:
-        Rows of process, region, opcode and pair, with bytes and messages. The caller must sum rows with equal keys.
+        Keys (process, region, opcode, pair), and bytes and messages. The caller must sum rows with equal keys.
     """
     whole = records["region"] == recording_layout().constants["IBP_REGION_ALL"]
     open_region = file.processes["transfers_region"][owner]
@@ -189,8 +189,7 @@ def _assign_to_regions(
     def rows(region: npt.NDArray[np.uint32]) -> npt.NDArray[np.int64]:
         return np.stack([owner, region, records["opcode"], pair], axis=1).astype(np.int64)
 
-    # The open region has the total minus the other regions' rows: negated rows are added, because unsigned sums wrap
-    # around.
+    # The open region has the total minus other regions' rows. Unsigned sums wrap around, so negated rows are added.
     keys = np.concatenate([rows(np.where(whole, open_region, records["region"])), rows(open_region)[~whole]])
     return keys, np.concatenate([amounts, np.zeros(2, np.uint64) - amounts[~whole]])
 
@@ -210,7 +209,7 @@ def _number_pairs(
 ) -> Indices:
     """Return the profile's number of the pair of ports in each record of `transfers`."""
     records, pair_owner = file.records("IBP_SEGMENT_PAIRS")
-    # Read each distinct record once: most processes of a host have the same peer ports.
+    # Read each distinct record once: processes of a host mostly have the same peer ports.
     raw, which = np.unique(records.view(f"V{records.dtype.itemsize}"), return_inverse=True)
     different = raw.view(records.dtype)
     common = np.array([pairs.setdefault(_read_pair(record, host), len(pairs)) for record in different], np.intp)
@@ -264,7 +263,7 @@ def read_grids(file: RecordingFile) -> list[tuple[Grid, ...]]:
 
 
 def describe_copy(file: RecordingFile, process: np.void) -> Iterator[str]:
-    """Yield sentences on the place or age of counters on a node's storage; none if the process copied them at its
+    """Yield sentences on the place or age of counters on a node's storage; none if they were copied at the process's
     end."""
     if not file.storage or process["flags"] & recording_layout().constants["IBP_PROCESS_FINALIZED"]:
         return

@@ -19,7 +19,7 @@ SAMPLES = ("IBP_SEGMENT_COLLECTIVE_SAMPLES", "IBP_SEGMENT_MESSAGE_SAMPLES")
 NCCL_SAMPLES = "IBP_SEGMENT_NCCL_SAMPLES"
 
 MOST_SAMPLES = 1 << 20
-"""Approximate limit of collective samples, and of message samples, in a profile; see `SampleChoice.thinning`."""
+"""Approximate limit of collective samples, and of message samples, in a profile."""
 
 _STEP, _FACTOR = np.uint64(0x9E3779B97F4A7C15), np.uint64(0xBF58476D1CE4E5B9)
 """Constants of splitmix64 (Steele, Lea, Flood, 2014)."""
@@ -32,8 +32,8 @@ class SampleChoice:
     """Rule that selects the samples of a run to read.
 
     Attributes:
-        thinning: kind of segment -> k; 1 of 2^k collectives or messages is kept.
-        long_ns: the recording has the samples of all collectives with a length score (`score_ns`) above this.
+        thinning: kind of segment -> k. 1 of 2^k collectives or messages is kept.
+        long_ns: the recording has all collectives with a larger score (`score_ns`).
     """
 
     thinning: Mapping[str, int]
@@ -43,7 +43,7 @@ class SampleChoice:
 def choose_samples(files: Sequence[RecordingFile]) -> SampleChoice:
     """Return the rule that selects up to about `MOST_SAMPLES` samples of each kind.
 
-    Each process recorded all collectives above its own limit, so `long_ns` is the largest limit.
+    Each process recorded all collectives above a limit: `long_ns` is the largest limit.
     """
     counts = {kind: sum(file.count(kind) for file in files) for kind in (*SAMPLES, NCCL_SAMPLES)}
     complete = max((int(file.processes["long_ns"].max(initial=0)) for file in files), default=0)
@@ -66,10 +66,10 @@ def read_samples(
     Args:
         kind: kind of the segments, `IBP_SEGMENT_..._SAMPLES`.
         world_rank: rank of each process.
-        operation: the profile's number of each operation of the file.
-        regions: function that returns the profile's numbers of regions, from the processes' own numbers and indices of
+        operation: the profile's numbers of the file's operations.
+        regions: function that returns the profile's numbers of regions, from numbers in a process and indices of
             processes.
-        sites: function that returns the profile's numbers of sites, from records with a `site`.
+        sites: function that returns the profile's numbers of sites, from records with `site`.
         choice: result of `choose_samples`.
 
     Returns:
@@ -80,7 +80,7 @@ def read_samples(
     """
     records, owner = file.records(kind)
     origins, origins_owner = file.records("IBP_SEGMENT_ORIGINS")
-    # Leave out unused records, which name no communicator, and records without an origin: there was no space for it.
+    # Leave out unused records, which name no communicator, and records without an origin, for lack of space.
     unknown = np.uint32(0xFFFFFFFF)
     known = (records["communicator"] != 0) & (records["origin"] != unknown) & (records["end_origin"] != unknown)
     is_source = _are_sources(records)
@@ -119,11 +119,10 @@ def _are_sources(records: npt.NDArray[np.void]) -> npt.NDArray[np.bool_]:
 
 
 def _find_limits(records: npt.NDArray[np.void], owner: Owners) -> npt.NDArray[np.uint64]:
-    """Return each record's limit: its process kept all timed messages with a higher `score_ns`; 0 if none was
-    dropped."""
+    """Return a limit for each record: the process kept all messages with a larger `score_ns`; 0 if none was dropped."""
     constants = recording_layout().constants
     is_used = records["level"] == constants["IBP_LEVEL_LONG"]
-    # Leave out a record without a communicator: its process was killed while it replaced the record.
+    # Leave out a record without a communicator: the process was killed while replacing this record.
     is_kept = is_used & (records["communicator"] != 0)
     processes = int(owner.max(initial=-1)) + 1
     limits = np.full(processes, np.iinfo(np.uint64).max, np.uint64)
@@ -135,17 +134,17 @@ def _find_limits(records: npt.NDArray[np.void], owner: Owners) -> npt.NDArray[np
 def _find_long(
     records: npt.NDArray[np.void], long_ns: npt.NDArray[np.integer[Any]]
 ) -> tuple[npt.NDArray[np.bool_], npt.NDArray[np.bool_]]:
-    """Return two masks: samples with a `score_ns` above their limit `long_ns`, and samples that the hash chose."""
+    """Return two masks: samples with a `score_ns` above `long_ns`, and samples that the hash chose."""
     if "score_ns" not in (records.dtype.names or ()):
         return np.zeros(len(records), np.bool_), np.ones(len(records), np.bool_)
     is_chosen = records["level"] != recording_layout().constants["IBP_LEVEL_LONG"]
-    # A limit of 0 means that the recording had space for all long samples: none is missing.
+    # A limit of 0 means that no long sample is missing.
     has_all = (long_ns == 0) & (not is_chosen.all())
     return (records["score_ns"] > long_ns) & ((long_ns > 0) | has_all), is_chosen
 
 
 def _is_kept(records: npt.NDArray[np.void], thinning: int) -> npt.NDArray[np.bool_]:
-    """Return a mask of the samples to read; the choice is equal for all ranks of a collective or message."""
+    """Return a mask of the samples to read. All ranks of a collective or message choose equally."""
     if not thinning:
         return np.ones(len(records), np.bool_)
     hashed = np.zeros(len(records), np.uint64)

@@ -115,7 +115,7 @@ def read_recording(path: Path, run: str | None = None) -> Profile:
     """Read one run of a recording.
 
     Args:
-        path: a folder, or one of its files.
+        path: a folder, or a file in it.
         run: name of the run; None for the newest.
 
     Raises:
@@ -130,7 +130,7 @@ def merge_run(path: Path, run: RecordedRun) -> Profile:
     """Read the files of a run.
 
     Args:
-        path: path of the recording, which becomes the name of the profile.
+        path: path of the recording; names the profile.
         run: one of `list_runs`.
 
     Raises:
@@ -235,11 +235,11 @@ class _FilePart:
 
 
 def number_processes(files: Sequence[RecordingFile]) -> tuple[int, list[npt.NDArray[np.int32]]]:
-    """Number the processes of each file: ranks keep their number, processes without MPI follow in the order of start.
+    """Number the processes of each file: ranks, then processes without MPI in the order of start.
 
     Returns:
-        The size of MPI_COMM_WORLD, or the number of processes if no process has a rank; and each process's number. A
-        rank occurs once.
+        The size of MPI_COMM_WORLD, or the number of processes without MPI; and the number of each process. A rank
+        occurs once.
     """
     without_mpi = [file.processes["world_size"] == 0 for file in files]
     size = _check_world(files)
@@ -255,7 +255,7 @@ def number_processes(files: Sequence[RecordingFile]) -> tuple[int, list[npt.NDAr
 
 
 def _count_alone(files: Sequence[RecordingFile]) -> int:
-    """Return the number of processes with MPI if each has an MPI_COMM_WORLD of one rank; else 0."""
+    """Return the number of processes with MPI if all have an MPI_COMM_WORLD of one rank; else 0."""
     sizes = [size for file in files for size in file.processes["world_size"].tolist() if size]
     return len(sizes) if set(sizes) == {1} else 0
 

@@ -24,9 +24,9 @@ class ListedRun:
     Attributes:
         run: the run's files.
         recording: folder or file of the recording; the first of several.
-        world_size: number of ranks of MPI_COMM_WORLD; without MPI the number of processes.
+        world_size: number of ranks of MPI_COMM_WORLD; without MPI, of processes.
         finished: number of processes that reached MPI_Finalize.
-        is_whole: true if all ranks are recorded and finished, and no file is full or cut short.
+        is_whole: true if all ranks are recorded and finished, and all files are complete.
     """
 
     run: RecordedRun
@@ -58,15 +58,15 @@ class ListedRun:
         return StageAccount("record", "ranks", self.world_size, recorded, {"not recorded": missing} if missing else {})
 
     def matches(self, name: str) -> bool:
-        """Return whether a name is the run's name, its launcher's job name, or the batch system's name of its step."""
+        """Return whether a name denotes the run: its own name, the launcher's job name, or the batch system's step."""
         first, job = self.run.files[0], self.scheduler
         raw = f"{job.job}.{job.step}" if job.step else job.job
         return name in {self.run.name, first.run, first.job, job.label, raw} - {""}
 
     def is_of_job(self, name: str) -> bool:
-        """Return whether a name denotes the run's batch job, the job's task in an array, or the whole array."""
+        """Return whether a name denotes the run's batch job: the job, the array's task, or the whole array."""
         job = self.scheduler
-        # A recording of ibprof 0.1.0 has only the launcher's name of the job, which is the step's name under Slurm.
+        # A recording of ibprof 0.1.0 has only the launcher's name of the job: under Slurm, the step's name.
         launcher = self.run.files[0].job.partition(".")[0]
         names = {job.job, job.job_label, job.array_job} if job.system else {launcher}
         return name in names - {""}

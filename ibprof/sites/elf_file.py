@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Parts of an ELF file: its machine and dynamic linker, build ID, symbols, and the link to its debug information."""
+"""Parts of an ELF file: machine, dynamic linker, build ID, symbols, and the link to debug information."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ class ElfFile:
     Attributes:
         machine: architecture and word size.
         dynamic: true if a dynamic linker loads the file.
-        interpreter: the dynamic linker that starts the program; empty for a library and for a static program.
+        interpreter: the dynamic linker that starts the program; empty for libraries and static programs.
         build_id: hex digits; empty if the file has none.
         sections: sections by name.
     """

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The hosts of a job, from the command line of its launcher or the list of a batch system.
+"""The hosts of a job, from the launcher's command line or a batch system's list.
 
 The hosts do not come from MPI, because a host without recorded ranks reports nothing. `expand_hosts` and `join_hosts`
 read and write Slurm's short form of host names, such as `rack[1-2]n[01-03,7],login1`.
@@ -88,8 +88,8 @@ def find_job_hosts(texts: Mapping[str, str], program: str) -> list[str]:
     """Return the hosts of a job; empty if they are unknown.
 
     Args:
-        texts: host lists by variable name, the contents of files that variables name, and the launcher's
-            `COMMAND_LINE` with `ARGUMENT_END` after each argument.
+        texts: by variable name, host lists or the contents of files; and the launcher's `COMMAND_LINE`, with
+            `ARGUMENT_END` after each argument.
         program: the program that the launcher starts.
     """
     for name, reader in _READERS.items():
@@ -107,8 +107,9 @@ def read_command(arguments: Sequence[str], is_program: Callable[[str], bool], fo
 
     Args:
         arguments: the launcher's name and arguments.
-        is_program: function that returns whether a word is the program; the words after it are the program's arguments.
-        folder: folder of host files; None: host files are not read.
+        is_program: function that returns whether a word is the program. The following words are the program's
+            arguments.
+        folder: folder of host files; None to read no host files.
     """
     hosts: list[str] = []
     for name, value, _ in _walk(arguments, is_program):
@@ -120,17 +121,17 @@ def read_command(arguments: Sequence[str], is_program: Callable[[str], bool], fo
 
 
 def find_programs(arguments: Sequence[str], is_program: Callable[[str], bool]) -> list[str]:
-    """Return the programs in a launcher's command line, one per part of the job; see `read_command`."""
+    """Return the programs in a launcher's command line: one for each part of the job."""
     return [arguments[index] for index in find_program_indices(arguments, is_program)]
 
 
 def find_program_indices(arguments: Sequence[str], is_program: Callable[[str], bool]) -> list[int]:
-    """Return the indices of the programs in a launcher's command line, one per part of the job; see `read_command`."""
+    """Return the indices of the programs in a launcher's command line: one for each part of the job."""
     return [index for name, _, index in _walk(arguments, is_program) if name == _PROGRAM]
 
 
 def _walk(arguments: Sequence[str], is_program: Callable[[str], bool]) -> Iterator[tuple[str, str, int]]:
-    """Yield the options that name hosts, with their values, and the programs; each with its index."""
+    """Yield the options that name hosts, with values, and the programs; each with the index."""
     # Take the options' values from the same iterator, so that no value is read as an option or program.
     words = enumerate(arguments[1:], 1)
     for index, word in words:

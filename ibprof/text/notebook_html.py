@@ -17,7 +17,7 @@ from ibprof.text.quantities import printable
 def render_html(shown: object) -> str:
     """Return an object as HTML. Modules register the renderers of their types here.
 
-    A type may name its renderer's module in `renderer_module`, which is imported at the first use.
+    The module that a type names in `renderer_module` is imported at the first use.
     """
     module = getattr(shown, "renderer_module", "")
     if module and module not in sys.modules:
@@ -27,7 +27,7 @@ def render_html(shown: object) -> str:
 
 
 class NotebookView:
-    """Base of types that notebooks show by `render_html`, so that a data type need not import its renderer."""
+    """Base of types that notebooks show by `render_html`. So a data type need not import a renderer."""
 
     __slots__ = ()
     renderer_module: ClassVar[str] = ""

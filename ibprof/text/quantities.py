@@ -29,7 +29,7 @@ def format_seconds(seconds: float) -> str:
 
 
 def format_with_error(seconds: float, error_s: float) -> str:
-    """Return a time and its error in one unit (`12.3 +- 0.4 s`), or `12.3 s` if the error changes no shown digit."""
+    """Return a time and the error in one unit (`12.3 +- 0.4 s`); `12.3 s` if the error changes no shown digit."""
     larger = max(seconds, error_s)
     factor, unit = _unit_of(larger)
     digits = max(0, 2 - math.floor(math.log10(larger * factor))) if larger else 0
@@ -63,7 +63,7 @@ def spell_unit(text: str) -> str:
 
 
 def printable(text: str) -> str:
-    """Return a name from a file on one line, with escapes for characters that control a terminal."""
+    """Return a name of a file on one line, with escapes for characters that control a terminal."""
     return "".join(each if each.isprintable() else each.encode("unicode_escape").decode("ascii") for each in text)
 
 

@@ -35,8 +35,8 @@ class SharedCores:
 
     Attributes:
         cause: the cause, with evidence and advice.
-        lacked_s: time in which ranks were ready but had no core, mean over all ranks, in seconds; None if unknown.
-        is_crowd: true if there are more ranks than cores; false if other programs use the ranks' cores.
+        lacked_s: time in which ranks were ready without a core, mean over ranks, in seconds; None if unknown.
+        is_crowd: true for more ranks than cores; false if other programs use the ranks' cores.
     """
 
     cause: TransferCause
@@ -49,11 +49,11 @@ class SharedCores:
 
 
 def find_shared_cores(run: Profile) -> SharedCores | None:
-    """Return the lack of cores as a cause of slowness, and the time that ranks lacked a core; None if cores suffice."""
+    """Return the lack of cores as a cause, and the time in which ranks lacked a core; None if cores suffice."""
     machines: dict[tuple[bool, int], list[Rank]] = defaultdict(list)
     ranks = [rank for rank in run.ranks if rank.rank < run.world_size]
     for rank in ranks:
-        # Group ranks by boot, not by host: containers have different host names, but share the machine's cores.
+        # Group ranks by boot, not by host: containers with different host names share the machine's cores.
         machines[bool(rank.boot), rank.boot or rank.host].append(rank)
     shares = [_share_without_core(each) for each in machines.values()]
     found = []
@@ -86,7 +86,7 @@ def count_cores(ranks: Iterable[Rank]) -> float:
 
 
 def _find_cores(rank: Rank, name: str = "cores") -> frozenset[int] | None:
-    """Return the cores that a rank may run on, or all cores of its machine (`online`); None if unknown."""
+    """Return the allowed cores of a rank, or all cores of its machine (`name` is `online`); None if unknown."""
     text = next((choice.text for choice in rank.choices if choice.name == name), "")
     cores: set[int] = set()
     for part in filter(None, text.split(",")):
@@ -98,9 +98,9 @@ def _find_cores(rank: Rank, name: str = "cores") -> frozenset[int] | None:
 
 
 def _find_crowd(ranks: Sequence[Rank]) -> tuple[list[Rank], frozenset[int]]:
-    """Return the ranks with the fewest cores per rank, and the cores of these ranks; no ranks if none lacks a core.
+    """Return the ranks with the fewest cores per rank, and these cores; no ranks if all ranks can have a core.
 
-    The search covers the sets of cores that ranks are bound to, and their union.
+    The search covers the sets of cores that ranks are bound to, and the union of these sets.
     """
     bound = {rank.rank: cores for rank in ranks if (cores := _find_cores(rank))}
     tried = {*bound.values(), frozenset().union(*bound.values())}
@@ -120,8 +120,7 @@ def _share_without_core(ranks: Sequence[Rank]) -> float | None:
 def _lacked_s(rank: Rank) -> float:
     """Return the time in which a rank was ready to run without a core, in seconds.
 
-    If the kernel does not count this time, return run time minus CPU time: ranks also use CPU time while they wait in
-    MPI.
+    If the kernel does not count this time, return run time minus CPU time: waiting in MPI also uses CPU time.
     """
     return rank.no_core_ns * 1e-9 if rank.no_core_ns else max(elapsed_s(rank) - rank.cpu_ns * 1e-9, 0.0)
 

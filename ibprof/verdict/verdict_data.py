@@ -92,20 +92,21 @@ class BusiestLink:
     """The most loaded link direction of a fabric under a job, with remedies.
 
     Attributes:
-        busiest: description of the link direction with the largest time, or with most bytes if no time is known.
-        line_rate_s: time of the link direction's bytes at its speed, in seconds; 0 if unknown.
+        busiest: description of the link direction with the largest time; with most bytes if times are unknown.
+        line_rate_s: time of the link direction at line rate, in seconds; 0 if unknown.
         is_host_link: true if no link between switches needs longer.
         loaded_by: description of the ranks, call, line and region with most load; empty if unknown.
         operation, site, region: names in `loaded_by`.
         cause: name of the first cause in docs/causes.md; None without a cause.
         advice: description of the remedy; empty without a cause.
-        first_gain_s: seconds that the first cause's remedy saves on the most loaded link; None without a cause.
+        first_gain_s: seconds that the remedy saves on the most loaded link; None without a cause.
         gain_s: seconds that all remedies together save on the most loaded link; None without a cause.
         routes: a sentence on routes that are not the subnet's own; empty for the subnet's routes.
         by_region: region -> seconds of the region's most loaded link direction; None if unknown.
         on_host_share: share of all bytes that stay within hosts in this placement, 0 to 1.
-        moved: true if ranks are placed on other hosts than in the run: the run's time says nothing about these links.
-        unrouted: sentences on bytes without a route and on hosts left out; empty without losses.
+        moved: true if ranks are placed on other hosts than in the run. The run's time then says nothing about these
+            links.
+        unrouted: sentences on bytes without a route, and on hosts left out; empty without losses.
         unrouted_share: share of all bytes that have no route, from 0 to 1.
     """
 
@@ -138,7 +139,7 @@ class Verdict(NotebookView):
         sentences: the verdict in words.
         run_s: time until the last rank ended, in seconds; None if unknown.
         mpi_s: time inside MPI calls, with MPI_Finalize, mean over ranks, in seconds; None if unknown.
-        wait_s: part of `mpi_s` spent waiting for other ranks, in seconds; an estimate if `transfer_s` is None.
+        wait_s: waiting part of `mpi_s`, in seconds; an estimate if `transfer_s` is None.
         line_rate_s: time of the most loaded link direction at line rate, in seconds; None if unknown.
         gain_s: seconds that the best tested remedy saves on the most loaded link direction; None if unknown.
         evidence: where the time is lost, sorted by time, descending.
@@ -150,7 +151,7 @@ class Verdict(NotebookView):
         split_error_s: standard error of `wait_s` and `transfer_s`, in seconds; None without sampled calls.
         late: ranks that other ranks waited for, sorted by waiting, descending.
         transfer_causes: causes of slow transfer, the surest first.
-        host_pairs: measured rate of large messages and latency of small messages, by pair of hosts.
+        host_pairs: measured rates and latencies by pair of hosts.
         transfer_sites: transfer by call site, sorted by time, descending; empty without sampled calls.
     """
 
@@ -215,7 +216,7 @@ class RegionShare:
 
     Attributes:
         mpi_s: time inside MPI calls, mean over all ranks, in seconds.
-        wait_s: part of `mpi_s` spent waiting for other ranks, in seconds; an estimate without sampled calls.
+        wait_s: waiting part of `mpi_s`, in seconds; an estimate without sampled calls.
         line_rate_s: time of the region's most loaded link direction at line rate, in seconds; None if unknown.
     """
 
