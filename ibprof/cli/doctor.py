@@ -22,10 +22,9 @@ examples:
 def _parser() -> argparse.ArgumentParser:
     parser = make_parser(
         "ibprof doctor",
-        "Check whether a job would be recorded here: which MPI, which transports, where messages are "
-        "recorded and where not, whether CMD can be preloaded, limits, ports, and the output folder. One process is "
-        "recorded as a trial; if CMD uses Open MPI, two ranks also try collectives, with CMD's settings. Exit status "
-        "5: a job would not be recorded.",
+        "Check whether a job would be recorded here: MPI, transports, recorded messages, preloading of CMD, limits, "
+        "ports, and the output folder. One process is recorded as a trial. If CMD uses Open MPI, two ranks also try "
+        "collectives, with CMD's settings. Exit status 5: a job would not be recorded.",
         EXAMPLES,
         usage="ibprof doctor [--json] [-- CMD]",
     )

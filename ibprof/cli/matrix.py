@@ -78,8 +78,8 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "--since-start",
         action="store_true",
-        help="with --region NAME: on each rank, add the bytes of all regions that ended before NAME last ended and "
-        "were not opened again",
+        help="with --region NAME: on each rank, add the bytes of regions that were closed for good when NAME last "
+        "ended",
     )
     parser.add_argument(
         "--kind",

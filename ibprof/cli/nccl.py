@@ -24,8 +24,8 @@ examples:
 def _parser() -> argparse.ArgumentParser:
     parser = make_parser(
         "ibprof nccl",
-        "Print the traffic of NCCL's or RCCL's proxies, and their waiting for the GPU, the receiver and the network. "
-        "The table has a row for each communicator, function, algorithm, protocol and sending rank; the CSV also has "
+        "Print the traffic of NCCL's or RCCL's proxies, and waiting for the GPU, the receiver and the network. "
+        "The table has a row for each communicator, function, algorithm, protocol and sending rank. The CSV also has "
         "channels, peers and receives. Archives (profile.otf2) do not have these data.",
         EXAMPLES,
     )

@@ -187,9 +187,8 @@ def _read(path: Path) -> str:
 
 
 _OPENSHMEM = (
-    "puts, gets and atomics are counted only if they are posted by verbs, and their bytes are known by port, not by "
-    "PE; IBPROF_SOURCE=exact selects transports that post by verbs. MPI calls of the program are recorded as in other "
-    "programs"
+    "puts, gets and atomics are counted only if they are posted by verbs, and by port, not by PE. "
+    "IBPROF_SOURCE=exact selects transports that post by verbs. MPI calls of the program are recorded as usual"
 )
 
 

@@ -59,8 +59,8 @@ _FORTRAN = (
 _NETWORK_UNUSED = "does not send through libfabric"
 _AS_BETWEEN_HOSTS = {"I_MPI_FABRICS": "shm:ofi"}
 _ONE_HOST = (
-    "{}: a job on several hosts is recorded. On this host alone the MPI opens no network, and nothing is recorded "
-    "unless I_MPI_FABRICS=shm:ofi is set; with IBPROF_INTRANODE=1, messages within a host also use the network"
+    "{}: a job on several hosts is recorded. A job on one host opens no network, and is recorded only with "
+    "I_MPI_FABRICS=shm:ofi. With IBPROF_INTRANODE=1, messages within a host also use the network"
 )
 
 _PREFIX = "OPAL_PREFIX"

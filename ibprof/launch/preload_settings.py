@@ -126,8 +126,8 @@ def preload(library: Path, present: str) -> str:
     """
     if re.search("[: ]", str(library)):
         raise InconsistentError(
-            f"{library}: blanks and colons separate the libraries in {PRELOAD}, so every process would warn about "
-            "a part of this path: install ibprof in a folder whose path has no blank and no colon"
+            f"{library}: blanks and colons separate the libraries in {PRELOAD}. "
+            "Install ibprof in a folder whose path has no blank and no colon"
         )
     others = [item for item in re.split("[: ]+", present) if item and item != str(library)]
     return ":".join([str(library), *others])

@@ -252,9 +252,8 @@ def _note_left_out(run: Profile, selection: Selection) -> list[str]:
         for rank, last_ns in zip(times.rank[rows].tolist(), times.last_ns[rows].tolist(), strict=True)
     )
     return [
-        f"{'at least ' if is_least else ''}{left_out} more bytes are left out: they were sent before "
-        f"{selection.region} last ended, in regions that were still open then or opened again later. Such a region has "
-        "one sum for its bytes before and after that moment"
+        f"{'at least ' if is_least else ''}{left_out} more bytes, sent before {selection.region} last ended, are left "
+        "out: their regions were still open, or were opened again later. Such a region has one sum for all its bytes"
     ]
 
 

@@ -21,8 +21,8 @@ NOT_TIMED = "efficiencies need the time inside calls on all ranks: run again wit
 NOT_RECORDED = "efficiencies cover only the {} recorded ranks of {}"
 TOO_LONG = "efficiencies are too low: time inside calls is longer than the run on rank {}"
 OF_THREADS = (
-    "efficiencies of regions are too low on rank {}, because several threads were inside calls at once and the time of "
-    "each thread is counted"
+    "efficiencies of regions are too low on rank {}: several threads were inside calls at once, and each thread's time "
+    "counts"
 )
 NO_SPANS = "efficiencies by region need all marks, and the recording holds only the first marks of each rank"
 

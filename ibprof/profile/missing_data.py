@@ -32,7 +32,7 @@ COLLECT = "collect"
 LEFT_OUT = "Left out: "
 """Beginning of a sentence on a large loss."""
 
-CUT_SHORT = "parts of the recording of this host are missing: it was copied in part, or the disk was full"
+CUT_SHORT = "parts of this host's recording are missing: the copy is incomplete, or the disk was full"
 """The recorder's note on a file with lost segments or pages."""
 
 _IN_TEXT = ("hosts", "ranks", "bytes", "messages", "simulations")
@@ -274,8 +274,8 @@ def _describe_received(run: Profile) -> Iterator[str]:
     sent = is_here & (counters.direction != Direction.RECEIVED) & ~of_arguments
     if amount := sum_exactly(counters.bytes[of_arguments]):
         yield (
-            f"{format_bytes(amount)} of one-sided and partitioned calls were counted only where they were called, "
-            "from the arguments: no receiver's count confirms them"
+            f"{format_bytes(amount)} of one-sided and partitioned calls were counted only from the calls' arguments: "
+            "no receiver's count confirms them"
         )
     received = sum_exactly(counters.bytes[is_here & (counters.direction == Direction.RECEIVED)])
     if (missing := sum_exactly(counters.bytes[sent]) - received) > 0:
@@ -287,8 +287,8 @@ def _describe_ports(run: Profile) -> Iterator[str]:
     if unseen := [rank.rank for rank in run.ranks if rank.queue_pairs_unseen]:
         count = sum(rank.queue_pairs_unseen for rank in run.ranks)
         yield (
-            f"{count} queue pair(s) of rank {format_ranks(unseen)} bypass verbs (by calls of a vendor: mlx5dv, "
-            "mlx4dv, efadv, hnsdv, manadv), so no port includes their bytes; `ibprof run` with "
+            f"{count} queue pair(s) of rank {format_ranks(unseen)} bypass verbs (vendor calls: mlx5dv, "
+            "mlx4dv, efadv, hnsdv, manadv): no port includes their bytes. `ibprof run` with "
             "IBPROF_SOURCE=exact selects transports that are recorded"
         )
     if len(run.transfers.bytes):

@@ -26,7 +26,7 @@ _WHOLE_RINGS = ("AllReduce", "AllGather", "ReduceScatter")
 csrc/nccl/events.c numbers the operations of these functions in one sequence.
 """
 
-LOST = "NCCL: there was no memory for {} operations of proxies; the recording does not have their bytes"
+LOST = "NCCL: the recording lacks the bytes of {} operations of proxies: no memory was left"
 
 Members = dict[tuple[int, int], int]
 """(communicator hash, rank) -> process, or UNKNOWN_PEER if several processes have this rank."""

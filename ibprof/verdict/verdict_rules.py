@@ -64,9 +64,7 @@ NO_RATE = (
     "the network without the job (ib_write_bw, iperf3), and ask the administrator for rate limits and switch counters"
 )
 NO_TIMES = "time in MPI: run again with IBPROF_TIME=1"
-NO_GPU_TIMES = (
-    "how long GPUs wait for NCCL: a trace of the GPUs shows it, and `ibprof nccl` shows what proxies waited for"
-)
+NO_GPU_TIMES = "the GPUs' waiting for NCCL: trace the GPUs; `ibprof nccl` shows the waiting of proxies"
 GPUS_COMPUTE = "GPUs may compute meanwhile."
 NO_SITES = "lines of the program: run again without IBPROF_SITES=0"
 NO_END = "the end of each rank: the run was killed"

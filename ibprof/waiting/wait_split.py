@@ -265,7 +265,7 @@ def explain_unsplit(measured: MeasuredWaiting, operations: Sequence[str]) -> tup
     stay = float(calls.stay_ns[chosen].sum())
     _, unsplit, _ = split_each(calls)
     if operations[operation] in _UNTIMED:
-        reason = "this call returns even if nothing has completed, so a program that repeats it waits between the calls"
+        reason = "this call returns even if nothing has completed: a program that repeats it waits between calls"
     elif operations[operation].startswith("nccl") and float(unsplit[chosen].sum()) >= 0.99 * stay:
         reason = "NCCL's calls are split only for all-reduce, all-gather and reduce-scatter on complete rings"
     elif not stay:

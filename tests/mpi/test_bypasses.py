@@ -56,7 +56,7 @@ def test_an_mpi_in_a_namespace_of_its_own(build: Build, tmp_path: Path) -> None:
     """
     said = run_plugin(find(MPICH_SYSTEM), "namespace", build, tmp_path)
     assert "none called MPI_Init through libibprof.so" in said
-    assert "an MPI opened by dlmopen does not call it" in said
+    assert "An MPI opened by dlmopen does not call it" in said
     assert not (tmp_path / "profile.otf2").exists()
 
 

@@ -134,8 +134,8 @@ def test_what_cannot_be_cut_at_a_mark_is_reported() -> None:
     assert list(matrix.rows()) == [("0", "1", 10, 1)]
     (note,) = matrix.notes
     assert note == (
-        "200 more bytes are left out: they were sent before a.c:1 last ended, in regions that were still open then or "
-        "opened again later. Such a region has one sum for its bytes before and after that moment"
+        "200 more bytes, sent before a.c:1 last ended, are left out: their regions were still open, or were opened "
+        "again later. Such a region has one sum for all its bytes"
     )
 
 

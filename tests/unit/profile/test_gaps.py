@@ -28,8 +28,8 @@ def test_short_calls_of_killed_ranks_are_missing_at_every_level_of_threads(level
             "PSEND_INIT",
             0,
             (
-                "100 B of one-sided and partitioned calls were counted only where they were called, "
-                "from the arguments: no receiver's count confirms them",
+                "100 B of one-sided and partitioned calls were counted only from the calls' arguments: "
+                "no receiver's count confirms them",
             ),
         ),
     ],
