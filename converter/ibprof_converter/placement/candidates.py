@@ -31,15 +31,14 @@ _ROOM = 0.005
 """Optimal placements exceed the lower bound by less than this fraction of their time."""
 
 STOPPED_BY_CLOCK = (
-    "the time limit ended the search early: a larger --time may give a better placement, and the same command may give "
-    "a different one"
+    "the time limit ended the search early: a larger --time may give a better placement, and a repeated search another "
+    "placement"
 )
 """Note on a search that the clock ended; left out if the placement is optimal."""
 
 LIMITS = (
-    "times are bytes over data rate, summed over the whole job along static routes. They ignore the moments at which "
-    "bytes flow, queueing, latency and the traffic of other jobs. Placements with close times may be in another order "
-    "in practice"
+    "times are bytes over data rate, summed over the whole job along static routes. They ignore queueing, latency, "
+    "other jobs and the moments of sending. Placements with close times may be in another order in practice"
 )
 
 ADAPTIVE_LIMITS = (

@@ -339,7 +339,7 @@ def describe_lacking(hosts: Hosts, used: Collection[int]) -> tuple[tuple[str, ..
     notes = (f"some hosts lack adapters that others have ({show_some(known)}): their ranks take other adapters",)
     doubts = (
         f"{count_of(len(unknown), 'host')} with fewer adapters than others ({show_some(unknown)}): names do not show "
-        "which adapters are missing, so the ranks of such a host take its adapters in turn.",
+        "which adapters are missing. The ranks of these hosts take the present adapters in turn.",
     )
     return notes if known else (), doubts if unknown else ()
 

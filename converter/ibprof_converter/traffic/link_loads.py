@@ -35,14 +35,14 @@ STATIC, ESTIMATE = "static", "estimate"
 """Kinds of loads for sorting links and finding causes: by the forwarding tables, or estimated for adaptive routing."""
 
 LABEL = (
-    "with adaptive routing a link has no single load: `shared` is the load if every switch spreads evenly over the "
-    "ports it may choose, `most` if the link carries all flows that can use it. `estimate`, for packets that avoid "
-    "fuller ports, decides the order of links and the causes. Static loads follow the forwarding tables"
+    "with adaptive routing a link has no single load. `shared` assumes that switches spread evenly over the ports they "
+    "may choose. `most` assumes that the link carries all flows that can use it. `estimate` assumes that packets avoid "
+    "fuller ports, and decides the order of links and the causes. Static loads follow the forwarding tables"
 )
 
 MODEL_LABEL = (
-    "routes are not known: `shared` is the load if all shortest paths are used evenly, `most` if a link carries all "
-    "flows that can use it on a shortest path. Other loads follow the modelled routes"
+    "routes are not known. `shared` assumes that all shortest paths are used evenly. `most` assumes that a link "
+    "carries all flows that can use it on a shortest path. Other loads follow the modelled routes"
 )
 
 _TOP = 10

@@ -132,8 +132,8 @@ def _describe_reduction(
         total += sum_exactly(bytes[mine][np.isin(fabric.lid_node[lid[mine]], nodes)])
     if total:
         yield (
-            f"{format_bytes(total)} were sent to aggregation nodes: switches reduce them (SHARP), and the link loads "
-            "lack the bytes that switches send to each other for the reduction"
+            f"{format_bytes(total)} were sent to aggregation nodes: switches reduce them (SHARP). The link loads lack "
+            "the reduction's bytes between switches"
         )
 
 

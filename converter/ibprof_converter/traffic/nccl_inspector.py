@@ -38,8 +38,8 @@ from ibprof_converter.traffic.traffic_data import RANK_LIMIT, RankTraffic
 from ibprof_converter.traffic.training_jobs import ring_bytes, ring_edges, tree_edges
 
 MODELLED = (
-    "modelled: NCCL Inspector does not state which ranks exchange data in collectives, so ibprof assumes rings in the "
-    "order of ranks, or NCCL's trees where the files state trees"
+    "modelled: NCCL Inspector does not state which ranks exchange data in collectives. ibprof assumes NCCL's trees "
+    "where the files state trees, else rings in the order of ranks"
 )
 
 _FORMS = frozenset({"v4.0", "v4.1", "v4.2", "v4.3", "v4.4"})

@@ -62,8 +62,8 @@ _EVIDENT = 0.05
 """Headers and acknowledgements explain counters up to this share above the prediction."""
 
 _REMARK = (
-    "counters include headers, acknowledgements and other traffic, so they are some percent above the user data even "
-    "if the prediction is right"
+    "counters include headers, acknowledgements and other traffic: even if the prediction is right, they are some "
+    "percent above the user data"
 )
 
 

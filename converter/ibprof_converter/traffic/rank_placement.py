@@ -389,8 +389,8 @@ def describe_other_rails(run: Profile, fabric: Fabric) -> str | None:
         if not 0 < part < _WHOLE:
             return None
         return (
-            f"{part:.0%} of the run's bytes took this rail by measurement, but the simulation sends all bytes over it, "
-            "so the simulated time is too long"
+            f"{part:.0%} of the run's bytes took this rail by measurement. The simulation sends all bytes over this "
+            "rail, so the simulated time is too long"
         )
     used = {rank.host for rank in run.ranks}
     lacking = 0
@@ -402,6 +402,6 @@ def describe_other_rails(run: Profile, fabric: Fabric) -> str | None:
         return None
     hosts = "1 host has an active port" if lacking == 1 else f"{lacking} hosts have active ports"
     return (
-        f"{hosts} on other rails; the simulation sends all bytes of the run over this rail, so the simulated time is "
-        "too long if the run used several rails"
+        f"{hosts} on other rails; the simulation sends all bytes of the run over this rail. If the run used several "
+        "rails, the simulated time is too long"
     )

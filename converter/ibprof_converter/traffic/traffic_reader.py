@@ -44,7 +44,7 @@ _SUFFIXES = (".otf2", ".ibprof", ".csv")
 UNKNOWN_PEER_REASON = "peer is no rank of MPI_COMM_WORLD"
 
 LEFT_OUT = (
-    "with --operation or --site, loads of links are only the bytes that ibprof attributes to the chosen calls; work "
+    "with --operation or --site, link loads are only the bytes that ibprof attributes to the chosen calls. Work "
     "requests of unknown ports or calls are left out"
 )
 

@@ -192,8 +192,8 @@ def note_divided(text: str, hosts: Sequence[str]) -> tuple[str, ...]:
     if not divided:
         return ()
     return (
-        f"{divided} of {len(groups)} tensor groups are on several hosts. The most loaded link carries less, but their "
-        "bytes no longer use the fast links between the GPUs of a host: the times do not include this loss",
+        f"{divided} of {len(groups)} tensor groups are on several hosts. The most loaded link carries less. The times "
+        "leave out that these groups lose the fast links between the GPUs of a host",
     )
 
 

@@ -39,7 +39,7 @@ def test_layout_says_first_that_routes_are_modelled(links: str, capsys: pytest.C
     assert layout.main([links, SHIFT]) == 0
     modelled = capsys.readouterr()
     assert modelled.err.splitlines()[0] == f"ibprof-layout: {MODELLED}"
-    assert "`most` if a link carries all flows that can use it on a shortest path" in modelled.err
+    assert "`most` assumes that a link carries all flows that can use it on a shortest path" in modelled.err
     assert layout.main([str(find_sample(SAMPLE, IBDIAGNET)), SHIFT]) == 0
     static = capsys.readouterr()
     assert "modelled:" not in static.err
