@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""docs/api.md has the signature of each public function, its examples run, and `import` loads no heavy libraries."""
+"""docs/api.md has the signature of each public function. Its examples run. `import` loads no heavy libraries."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""docs/architecture.md names each folder of the tree and no others, and the layers that import-linter checks."""
+"""docs/architecture.md names exactly the folders of the tree, and the layers that import-linter checks."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ def test_the_recorders_rooms_are_in_the_order_that_is_checked() -> None:
 
 
 def test_files_that_call_each_other_through_one_header_are_reported(tmp_path: Path) -> None:
-    """A cycle of calls is reported although includes do not show it: two source files include one header."""
+    """Two source files that include one header call each other. The includes do not show this cycle."""
     script = tmp_path / "scripts" / "check-includes.py"
     room = tmp_path / "csrc" / "kernels" / "spread"
     for folder in (script.parent, room):

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Code and pages keep the rules of tests/data/words.yaml: allowed words, openings of sentences, sentence lengths.
 
-Names of functions, variables and files keep these rules too. Some general names of files are forbidden, since they do
-not show what the file contains.
+Names of functions, variables and files keep these rules too. Some general names of files are forbidden, since they say
+nothing about the contents.
 
 To check only one room or page, such as `ibprof/mpi` or `docs/api.md`:
 
@@ -145,7 +145,7 @@ def list_pages() -> list[str]:
 
 
 def cut_to_newest_version(changelog: str) -> str:
-    """Return a changelog up to its newest version, because sections of older versions do not change any more."""
+    """Return a changelog up to its newest version. Older sections do not change any more."""
     return "\n## ".join(changelog.split("\n## ")[:2])
 
 

@@ -345,7 +345,7 @@ def test_help_has_an_example(command: ModuleType, capsys: pytest.CaptureFixture[
 
 def test_level_hosts_name_the_hosts(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     nodes = tmp_path / "nodes.csv"
-    # Only host01 on sw-a counts as a host for levels, so sw-b is one level higher than sw-a.
+    # Only host01 on sw-a counts as a host for levels. So sw-b is a level above sw-a.
     arguments = [TESTBED, "pattern:shift:1", "-o", "/dev/null", "--nodes", str(nodes), "--level-hosts"]
     assert layout.main([*arguments, "^host01 "]) == 0
     with nodes.open() as file:

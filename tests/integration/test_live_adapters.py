@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""OpenSM routes hosts with several adapters in one subnet; loads follow the routes that ibtracert prints."""
+"""OpenSM routes hosts with several adapters in one subnet. Loads follow the routes that ibtracert prints."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def cable(seed: int) -> Cabling:
 
 
 def of_ibtracert(text: str, dump: Dump, amounts: list[int]) -> Counter[Port]:
-    """Add up the bytes that each port sends, from ibtracert's lines, which name an adapter by the GUID of its port."""
+    """Add up the bytes that each port sends, by ibtracert. Its lines name an adapter by the GUID of a port."""
     loads: Counter[Port] = Counter()
     for pair, amount in zip(parse_ibtracert(text), amounts, strict=True):
         sender = dump.at[pair.source_lid][0]

@@ -62,12 +62,12 @@ class Case:
 
 
 CASES = {
-    # A row of 16 ranks has 32 neighbours on other hosts, a block of 4 by 4 has 16.
+    # A row of 16 ranks has 32 neighbours on other hosts. A block of 4 by 4 ranks has 16.
     "halo": Case(lambda: halo(16), 256, 16, 32 * BYTES / RATE, 16 * BYTES / RATE),
     # In the given order, eight hosts of a leaf share its four uplinks. With both ranks of each pair on one host, links
     # carry nothing.
     "pairs": Case(lambda: opposite(64), 64, 2, 4 * BYTES / RATE, 0.0),
-    # In the given order, one host has all eight roots; in the best order, each host has one root and seven other ranks.
+    # In the given order, one host has all eight roots. In the best order, each of eight hosts has one root.
     "gather": Case(lambda: gathers(8, 64), 64, 8, 8 * 56 * BYTES / RATE, 56 * BYTES / RATE),
 }
 

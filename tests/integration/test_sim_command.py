@@ -78,7 +78,7 @@ def test_virtual_lanes_are_reported(tmp_path: Path, capsys: pytest.CaptureFixtur
 
 
 def test_routes_are_those_that_are_asked_for(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Results depend on the routes: the model computes other tables than the engine that routed the fabric."""
+    """Results depend on the routes. The model's tables differ from those of the fabric's routing engine."""
     links = tmp_path / "fabric" / OPENSM
     links.parent.mkdir()
     links.write_bytes(read_sample_bytes("torus2d-5x4", OPENSM))
@@ -139,7 +139,7 @@ def test_messages_that_never_arrive_are_no_result(tmp_path: Path, capsys: pytest
 
 
 def test_a_study_that_varies_something(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Two placements, two intervals and two measured jobs lead to 8 simulations of both jobs and 6 of a job alone."""
+    """Two placements, intervals and measured jobs lead to 8 simulations of two jobs, and 6 of one job."""
     study = write_study(
         tmp_path,
         vary=[
@@ -256,7 +256,7 @@ def test_sizes_of_1_byte_and_1_tb(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("workers", ["1", "2"])
 def test_two_interrupts_end_it_as_one_does(tmp_path: Path, workers: str) -> None:
-    """`timeout -s INT` sends two signals: one to the process, and one to its process group."""
+    """`timeout -s INT` sends a signal to the process, and a signal to the process group."""
     study = write_study(tmp_path, jobs=[{"name": "a", "role": "pairs", "bytes": "1 TB"}], measured="a", seeds=4)
     code = "import sys; from ibprof_lab.cli.sim import main; sys.exit(main(sys.argv[1:]))"
     command = [sys.executable, "-c", code, "run", str(study), "-o", str(tmp_path / "out"), "--workers", workers]

@@ -64,7 +64,7 @@ def test_hostile_names_and_spans_without_jobs_are_valid(tmp_path: Path, capsys: 
     job |= {"bytes": 1, "run_s": 1.0, "hosts": [HOSTILE]}
     job |= dict.fromkeys(("job", "user", "name", "verdict"), HOSTILE)
     lines = tmp_path / "jobs.jsonl"
-    # Two runs of a step have equal labels, so they form one series with the sum of their values.
+    # Two runs of a step have equal labels, so their sum is one series.
     lines.write_text("".join(json.dumps(job | {"key": f"{number:016x}"}) + "\n" for number in range(2)))
     assert main(["ingest", str(lines), "--store", str(tmp_path / "store")]) == 0
     text = metrics(tmp_path / "store", "--at", "2026-03-01T01:00")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`ibprof-topology infer` writes the inferred switches to files that other commands read, and refuses invalid input."""
+"""`ibprof-topology infer` refuses invalid input, and writes inferred switches to files that other commands read."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""OpenSM loads the forwarding tables that `ibprof-routes write` writes, and its dump has the same tables."""
+"""OpenSM loads the forwarding tables of `ibprof-routes write`, and dumps the same tables."""
 
 from __future__ import annotations
 

@@ -51,8 +51,7 @@ def test_point_to_point(mpi: Mpi, build: Build, ranks: int, seed: int, tmp_path:
 
 
 # The monitoring crashes on inter-communicators of two groups of different sizes. To create an inter-communicator, Open
-# MPI 5 sends lists of processes; their length changes from run to run. So ibprof and the monitoring count messages of
-# the same run.
+# MPI 5 sends lists of processes, whose length changes from run to run. So ibprof and the monitoring count the same run.
 @pytest.mark.parametrize("ranks", [4, *(pytest.param(ranks, marks=pytest.mark.full) for ranks in (2, 8))])
 @pytest.mark.parametrize("style", ["blocking", "nonblocking"])
 def test_intercommunicators(mpi: Mpi, build: Build, style: str, ranks: int, tmp_path: Path) -> None:

@@ -185,7 +185,7 @@ def test_lines_of_cpp(name: str, options: tuple[str, ...], build: Build, tmp_pat
 @pytest.mark.parametrize("name", [SYSTEM, MPICH_SYSTEM])
 @pytest.mark.parametrize("callers", ["0", "2"])
 def test_libraries_that_are_closed(name: str, callers: str, build: Build, tmp_path: Path) -> None:
-    """If a library is loaded at the address of a closed one, the lines of both are separate. Reopening adds no site."""
+    """Lines of a library at the address of a closed library are separate sites. Reopening adds no site."""
     mpi = find_mpich_like(name) if name in MPICH_LIKE else find_mpi(name)
     library = ("closed_libraries.c", "-g", "-O2", "-shared", "-fPIC")
     opened = [build(mpi, *library, f"-DCLOSED={number}") for number in (1, 2)]

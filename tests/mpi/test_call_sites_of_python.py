@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The call sites of Python programs are lines of their .py files, whether mpi4py or ctypes makes the call."""
+"""With mpi4py and with ctypes, the call sites of Python programs are lines of their .py files."""
 
 from __future__ import annotations
 

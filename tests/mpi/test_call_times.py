@@ -64,9 +64,9 @@ def test_ranks_come_late(name: str, level: str, build: Build, tmp_path: Path) ->
     assert {key for key in own if key[1] != "TEST"} <= seconds.keys()
     for key, expected in own.items():
         assert seconds[key] <= 1.03 * expected + 0.002, key
-        # The recorded time may be shorter by `SLICE_S`: another process may run between the program's reading of its
-        # clock and the call, or during a call that ibprof does not time from entry to return. In a loop of MPI_Test,
-        # reading the clock takes most of the time, so TEST has no lower bound.
+        # The recorded time may be shorter by `SLICE_S`, if another process runs before the call, or in a call that
+        # ibprof does not time from entry to return. In a loop of MPI_Test, reading the clock takes most of the time, so
+        # TEST has no lower bound.
         if key[1] != "TEST" and expected >= ROUNDS * LATE_S / 2:
             assert seconds[key] >= 0.97 * expected - SLICE_S, key
     waited = {operation for (rank, operation, _), time_s in own.items() if rank and time_s >= ROUNDS * LATE_S / 2}
@@ -118,7 +118,7 @@ def test_messages_that_came_early(name: str, small: int, build: Build, tmp_path:
 
 @pytest.mark.parametrize("name", [SYSTEM, MPICH_SYSTEM])
 def test_rare_copies(name: str, build: Build, tmp_path: Path) -> None:
-    """The times of rare large messages among quick calls are recorded, although MPI copies them outside its progress
+    """Times of rare large messages among quick calls are recorded. MPI copies these messages outside of its progress
     loop."""
     mpi = find_any(name)
     program = build(mpi, "rare_copies.c", "-g", "-O1")
@@ -269,7 +269,7 @@ def test_waiting_for_partitions(name: str, build: Build, tmp_path: Path) -> None
     run = read_recording(tmp_path)
     polls = run.times.operation == run.operations.index("PARRIVED")
     assert int(run.times.calls[polls].sum()) == int(asked)
-    # The program's clock includes its loop and ibprof's work, which take about as long as a call of MPI_Parrived.
+    # The program also times its loop and ibprof's work, which take about as long as MPI_Parrived.
     assert 0.3 * float(seconds) <= int(run.times.time_ns[polls].sum()) * 1e-9 <= float(seconds)
     ready = run.times.operation == run.operations.index("PREADY")
     assert [int(run.times.rank[ready][0]), int(run.times.calls[ready].sum())] == [0, 8]

@@ -89,7 +89,7 @@ def test_open_mpi_next_to_its_monitoring(
 
 @pytest.mark.parametrize("name", mpis.in_every_run(*mpis.MPICH_FROM_PYPI))
 def test_persistent_ones_after_communicators_are_made(name: str, build: Build, tmp_path: Path) -> None:
-    """With the algorithm `nb`, calls that create communicators allocate tags of the parent communicator, so the
+    """With the algorithm `nb`, calls that create communicators allocate tags of the parent communicator. So the
     parent's next requests have later tags."""
     mpi = mpis.find_mpich_like(name)
     nonblocking = {f"MPIR_CVAR_{call}_INTRA_ALGORITHM": "nb" for call in ("ALLREDUCE", "ALLGATHER", "BCAST")}

@@ -26,7 +26,7 @@ SENT = 1500  # bytes that a rank of programs/copied.c sends to the next rank, wi
 
 
 def make_image(folder: Path, programs: Sequence[str | Path], mounts: Sequence[Path]) -> Path:
-    """Make a folder with the programs, the libraries that they need, and empty folders as mount points."""
+    """Make a folder with the programs, their libraries, and empty folders as mount points."""
     for program in programs:
         needed = re.findall(r"(/\S+)", processes.run(["ldd", program], check=True).stdout)
         for name in (str(program), *(each.rstrip(":") for each in needed)):

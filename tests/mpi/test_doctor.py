@@ -38,7 +38,7 @@ def start(folder: Path, *words: str | Path, **extra: str) -> subprocess.Complete
 
 
 def examine(folder: Path, *command: str | Path, **extra: str) -> tuple[int, dict[str, list[Any]]]:
-    """Run `ibprof doctor` in this process; return its status and its findings: subject -> (is good, text)."""
+    """Run `ibprof doctor` in this process; return the status and the findings: subject -> (is good, text)."""
     out, err = io.StringIO(), io.StringIO()
     words = ["--json", *(["--", *map(str, command)] if command else [])]
     around = patch.dict(os.environ, environment(extra), clear=True)

@@ -122,7 +122,7 @@ def test_a_layer_over_mpich(name: str, kind: str, build: Build, tmp_path: Path) 
 
 
 def test_what_is_linked_with_an_unknown_mpi_keeps_its_status(tmp_path: Path) -> None:
-    """A preloaded program that is linked with an unknown MPI keeps its status and output; ibprof prints one line."""
+    """A preloaded program with an unknown MPI keeps its status and output. ibprof prints one line."""
     program = make_mock(tmp_path, "libmpi.so.7")
     environment = mpis.environment({"LD_PRELOAD": str(library()), "IBPROF_OUTPUT": str(tmp_path / "recording")})
     done = processes.run([program, "3"], env=environment)
@@ -130,7 +130,7 @@ def test_what_is_linked_with_an_unknown_mpi_keeps_its_status(tmp_path: Path) -> 
 
 
 def test_the_standard_abi_without_pmpi_names(build: Build, tmp_path: Path) -> None:
-    """The doctor examines MPICH 5's library of the standard ABI after all its PMPI names were changed."""
+    """The doctor examines MPICH 5's library of the standard ABI with changed PMPI names."""
     mpi = find_mpich_like(STANDARD_ABI)
     folder = mpi.folder.parent / "lib"
     shipped = (folder / "libmpi_abi.so.1").read_bytes()

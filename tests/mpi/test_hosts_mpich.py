@@ -104,8 +104,8 @@ def test_a_spawned_job_is_a_run_of_its_own(build: Build, tmp_path: Path) -> None
 def test_messages_within_a_host_between_those_of_the_network(
     hosts: lab.Hosts, build: Build, how: str, tmp_path: Path
 ) -> None:
-    """ibprof cannot see messages within a host. Messages on the network must be counted under their own operation, not
-    under the operation of messages within a host."""
+    """ibprof cannot see messages within a host. Messages on the network must not be counted under the operation of
+    messages within a host."""
     mpi = mpis.find_mpich_like("mpich-5.0.2")
     places = ",".join(hosts.address(host) for host in hosts.names[:2])
     line: list[str | Path] = [mpi.program("mpirun"), "-launcher", "ssh", "-launcher-exec", hosts.agent]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""IBPROF_INTERVAL: each interval has the traffic that was sent in it; intervals add up to the counters exactly."""
+"""IBPROF_INTERVAL: an interval has the traffic sent in the interval. Intervals add up to the counters exactly."""
 
 from __future__ import annotations
 

@@ -17,7 +17,7 @@ from ibprof_testing.mpi.patterns import Pairs, all_the_same
 BYTES = 96_000
 RANKS = [5, *(pytest.param(ranks, marks=pytest.mark.full) for ranks in (2, 8))]
 
-# A call, and the number of an algorithm of Open MPI's `coll/tuned` that sends one message for each pair of the pattern.
+# Call, number of its algorithm in Open MPI's `coll/tuned`, and pattern. The algorithm sends one message for each pair.
 FORCED: list[tuple[str, int, Callable[[int], Pairs]]] = [
     ("Bcast", 1, patterns.from_root),
     ("Bcast", 3, patterns.chain),
@@ -66,7 +66,7 @@ def test_recursive_doubling(mpi: Mpi, build: Build, ranks: int, tmp_path: Path) 
 
 @pytest.mark.parametrize("ranks", RANKS)
 def test_ring(mpi: Mpi, build: Build, ranks: int, tmp_path: Path) -> None:
-    """In an all-gather on a ring, each block goes over all links of the ring except one."""
+    """In an all-gather on a ring, a block takes all links of the ring but one."""
     command: list[str | Path] = [build(mpi, "collectives.c"), "blocking", "Allgather", str(BYTES)]
     sent = record_alone(mpi, ranks, command, tmp_path, "ALLGATHER", tuned("Allgather", 4))
     assert sent == all_the_same(patterns.ring(ranks), BYTES, ranks - 1)

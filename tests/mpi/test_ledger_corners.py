@@ -41,7 +41,7 @@ def is_quick(name: str, program: str, style: str) -> bool:
 
 
 def count_ranks(mpi: Mpi) -> int:
-    """Return `RANKS`; for MPICH 4.0 another odd number, because its waiting ranks neither sleep nor yield cores."""
+    """Return `RANKS`, or fewer for MPICH 4.0, whose waiting ranks neither sleep nor yield cores."""
     return 3 if mpi.name == mpis.MPICH_SYSTEM else RANKS
 
 
@@ -114,7 +114,7 @@ IN_MEMORY = {f"coll_han_{call}_low_module": 1 for call in ("bcast", "reduce", "a
 def test_collectives_by_levels_of_hosts(system_mpi: Mpi, build: Build, tmp_path: Path) -> None:
     """coll/han sends within hosts and between hosts. With coll/sm, ibprof reports the bytes within hosts as missing.
 
-    coll/han crashes if collectives.c makes all its calls, even without ibprof.
+    Even without ibprof, coll/han crashes if collectives.c makes all its calls.
     """
     folders = [str(Path(sys.executable).parent), str(system_mpi.folder), os.environ["PATH"]]
     around = mpis.environment({"PATH": ":".join(folders)})

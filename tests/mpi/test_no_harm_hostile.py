@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""If somebody shortens or replaces recordings during a job, the job goes on, and its further counts are kept.
+"""If somebody shortens or replaces recordings during a job, the job goes on. Further counts are kept.
 
 For files that somebody creates under a guessed name, see csrc/tests/test_hostile_files.c.
 """

@@ -62,7 +62,7 @@ def test_each_by_itself(name: str, mode: str, unruly: Build, tmp_path: Path) -> 
 
 @pytest.mark.parametrize(("name", "how"), families_by_turns(ENDS))
 def test_ends(name: str, how: str, unruly: Build, tmp_path: Path) -> None:
-    """The program has one rank, because a launcher reports the ends of several ranks in random order."""
+    """Only one rank: a launcher reports the ends of several ranks in random order."""
     mpi = find_any(name)
     check_no_harm(mpi, 1, [unruly(mpi), "names", f"end:{how}"], tmp_path)
 

@@ -18,7 +18,7 @@ pytestmark = pytest.mark.full
 
 MODES = ("handlers", "descriptors", "forks", "shells", "spawns", "threads", "regions", "names", "limits")
 COMMON = "log_path={log}:handle_segv=0:handle_sigbus=0"
-# The program, MPI and the allocator are not tested, so their leaks and locks are ignored.
+# Leaks and locks of the program, MPI and the allocator are not tested.
 OPTIONS = {
     "ASAN_OPTIONS": COMMON + ":detect_leaks=0:allow_user_segv_handler=1",
     "UBSAN_OPTIONS": COMMON + ":print_stacktrace=1",

@@ -131,7 +131,7 @@ def test_another_user_while_running(system_mpi: Mpi, build: Build, tmp_path: Pat
     require_root("to become another user")
     tmp_path.chmod(0o755)
     command: list[str | Path] = [build(system_mpi, "unruly.c", "-pthread"), "user", "names", "regions"]
-    # As another user, Open MPI could not remove its shared memory, and would print this at any time.
+    # As another user, Open MPI could not remove its shared memory, and would report this at any time.
     without_files = {"OMPI_MCA_btl": "tcp,self"}
     done = check_no_harm(system_mpi, RANKS, command, tmp_path / "profile.ibprof", variables=without_files)
     (line,) = ibprof_lines(done.stderr)

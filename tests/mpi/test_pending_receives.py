@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A pending receive keeps its operation and communicator, even if the communicator is freed or reused meanwhile."""
+"""A pending receive keeps its operation and communicator, even if the communicator is freed or reused."""
 
 from __future__ import annotations
 

@@ -61,7 +61,7 @@ def find_messages(run: Profile) -> dict[Envelope, dict[Side, int]]:
 
 
 def check_causes(run: Profile) -> Counter[str]:
-    """Check that no message was received before it was sent; return how many matched messages each operation sent."""
+    """Check that no message was received before its send. Return each operation's number of matched messages."""
     samples, operations = run.message_samples, Counter[str]()
     for ends in find_messages(run).values():
         if {Side.SENDER, Side.RECEIVER} <= ends.keys():

@@ -75,7 +75,7 @@ class Jobs:
         return [facts[name] for name in SAME]
 
     def account(self, job: str) -> list[list[str]]:
-        """Wait for the end of a job and its steps; return name, state and exit statuses of each from sacct."""
+        """Wait for the end of a job and its steps; return name, state and exit statuses from sacct."""
         columns = "--format=JobID,State,ExitCode,DerivedExitCode"
         until = time.monotonic() + WAIT_S
         while True:
@@ -191,7 +191,7 @@ def test_requeued(accounted: Jobs) -> None:
     found = list_found([accounted.folder / "profile.ibprof"], _refuse)
     runs = [(run.scheduler.restarts, run.is_whole) for run in found if run.scheduler.job == job]
     assert runs == [("", False), ("1", True)]
-    # The first run's profile is made only if Slurm leaves enough time before it kills the script.
+    # The first run has a profile only if Slurm leaves enough time before it kills the script.
     made = {path.stem: load_profile(path).scheduler.restarts for path in accounted.folder.glob(f"profile-{job}.*.otf2")}
     assert made in ({f"profile-{job}.0": "1"}, {f"profile-{job}.0": "", f"profile-{job}.0-2": "1"})
 

@@ -30,8 +30,8 @@ PLANTED = {
 }
 
 
-# With MPICH, ibprof may miss messages within a host; with Intel MPI, it misses them. Waiting ranks of both MPIs occupy
-# their cores, so benchmarks/verdicts.py tests cases with two busy ranks, on otherwise idle cores.
+# With MPICH, ibprof may miss messages within a host; with Intel MPI, it misses them. Waiting ranks of these MPIs occupy
+# their cores. benchmarks/verdicts.py tests cases with two busy ranks, on otherwise idle cores.
 RESTS = [plant for plant, kind in PLANTED.items() if kind in (VerdictKind.NOT_MPI, VerdictKind.WAITING)]
 CASES = [
     *((mpis.SYSTEM, plant) for plant in PLANTED),

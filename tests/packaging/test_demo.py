@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`ibprof demo` writes all files that it names, and its numbers equal the bytes that its program sends."""
+"""`ibprof demo` writes all files that it names. Its numbers equal the bytes that the program sends."""
 
 from __future__ import annotations
 

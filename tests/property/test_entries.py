@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The kernel and its numpy reference read the same from dumps of tables, whole or damaged."""
+"""The kernel and the numpy reference read the same from whole and damaged dumps of tables."""
 
 from __future__ import annotations
 

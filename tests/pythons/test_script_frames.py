@@ -2,7 +2,7 @@
 """ibprof finds the line of a .py file that calls a C function. Python itself gives the expected frames.
 
 Real interpreters run `programs/cases.py`. A function of an extension module releases the interpreter's lock, as mpi4py
-does, and finds its caller by ibprof's code. Then the function asks Python for the same frames.
+does. The function finds its caller by ibprof's code, then asks Python for the same frames.
 """
 
 from __future__ import annotations

@@ -25,7 +25,7 @@ def browser() -> Iterator[Browser]:
 
 @pytest.fixture(scope="module")
 def module_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return a folder for files that several tests of a module open, so that their page is written once."""
+    """Return a folder for a module's files. A page that several tests open is written once."""
     return tmp_path_factory.mktemp("module")
 
 

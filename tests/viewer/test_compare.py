@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Two runs in one view: the loads of both equal links.csv, their difference is exact, and selections apply to both."""
+"""Two runs in one view: loads equal links.csv, differences are exact, and selections apply to both runs."""
 
 from __future__ import annotations
 
@@ -375,7 +375,7 @@ def test_what_cannot_be_compared_is_refused(matrix: str, tmp_path: Path, capsys:
 def test_several_jobs_have_one_time_line(open_view: Open, tmp_path: Path) -> None:
     jobs = [write_timed_profile(tmp_path / name) for name in ("one", "two")]
     opened = open_view([TESTBED, *jobs], address="#panel=time")
-    # In each job, rank 0 sends 1000 bytes in the first half, and rank 2 sends 500 bytes in the second half.
+    # In each job, rank 0 sends 1000 bytes in the first half, rank 2 sends 500 bytes in the second half.
     spans = opened.page.locator("#spans td").all_inner_texts()
     assert spans[0] == f"{2 * 1000 / 12:.3g} B"
     assert spans[-1] == f"{2 * 500 / 12:.3g} B"

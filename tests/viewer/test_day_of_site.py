@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`ibprof-site`'s page of a day shows its jobs' loads at any time of the day, and jobs' names as text."""
+"""The page of a day by `ibprof-site` shows the jobs' loads at any time of the day, and jobs' names as text."""
 
 from __future__ import annotations
 

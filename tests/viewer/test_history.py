@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The browser's Back and Forward: selections, filters and tabs are entries of its history; drags and zooms are not."""
+"""Selections, filters and tabs are entries of the browser's history, for Back and Forward. Drags and zooms are not."""
 
 from __future__ import annotations
 

@@ -29,7 +29,7 @@ _FOUND = """() => ibprof.lit().map(end => {
     const at = part => ibprof.find(fromX + part * (toX - fromX), fromY + part * (toY - fromY)).end;
     return [0.5, 0.8, 0.95].some(part => at(part) === end);
 })"""
-"""JavaScript: return whether the page finds each link direction with traffic at one or more of three points on it."""
+"""JavaScript: return whether each link direction with traffic is found at a point: three points are tried."""
 
 
 @pytest.mark.parametrize("fabric", [TREE, "torus:4x4:2", "dragonfly:4,2,2", str(FABRICS / "hypercube-4")])
@@ -164,7 +164,7 @@ def test_pictures_are_saved_as_png_and_svg(open_view: Open, tmp_path: Path, matr
     root = ET.fromstring(Path(svg.value.path()).read_text())
     name = "{http://www.w3.org/2000/svg}"
     lines = [path.get("d", "").count("M") for path in root.iter(f"{name}path") if path.get("fill") == "none"]
-    # The three most loaded links are drawn a second time, on top; both halves of each have a rim.
+    # The three most loaded links are drawn a second time, on top. Each half of these links has a rim.
     assert sum(lines) == 2 * len(opened.rows) + 3 * 2 * 2
     texts = [text.text or "" for text in root.iter(f"{name}text")]
     assert any("Modelled: link loads are sums" in text for text in texts)

@@ -32,7 +32,7 @@ MODULES = ("loop", "ext4", "quota_v2")
 
 @pytest.fixture(scope="module", params=[FAMILIES[:1], pytest.param(FAMILIES[1:], marks=pytest.mark.full)], ids=" ".join)
 def names(request: pytest.FixtureRequest) -> Sequence[str]:
-    """Return the MPIs of one guest. The emulated guest is slow, so the short form of the tests has only one MPI."""
+    """Return the MPIs of one guest. Emulation is slow, so the short form of the tests has only one MPI."""
     return tuple(request.param)
 
 

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """ibprof's recording of real verbs agrees with the posted work requests, and with the wires' counters.
 
-All cases run in one guest (ibprof_testing.guest). A test program notes the bytes that it posts, and the recording must
-have exactly these bytes. For MPI programs, the recorded bytes are between the payload and the wires' own counters.
-These include headers and acknowledgements.
+All cases run in one guest (ibprof_testing.guest). The recording must have exactly the bytes that a test program posts.
+For MPI programs, the recorded bytes are between the payload and the wires' own counters. These counters include headers
+and acknowledgements.
 """
 
 from __future__ import annotations
@@ -191,7 +191,7 @@ def test_a_message_over_two_rails_is_split_as_the_library_split_it(guest: Path) 
 def test_which_rails_a_library_uses_is_seen_in_two_commands(
     guest: Path, name: str, shares: tuple[float, float]
 ) -> None:
-    """One version of an MPI divides messages over both rails, another version uses one rail (thesis, section 4.4.2)."""
+    """An MPI's version divides messages over the rails, another version uses one rail (thesis, section 4.4.2)."""
     sent = sent_by_rail(guest / f"{name}.ibprof")
     assert sum(sent.values()) == pytest.approx(6_000_000, rel=0.01)
     for rail in (0, 1):
@@ -199,7 +199,7 @@ def test_which_rails_a_library_uses_is_seen_in_two_commands(
 
 
 def sent_in_one_subnet(run: Profile) -> dict[str, int]:
-    """Return the bytes that each of the subnet's four ports sent to other ports, including reads by those ports."""
+    """Return the bytes from each of the subnet's four ports to other ports, including fetched bytes."""
     sent = dict.fromkeys(ONE_SUBNET, 0)
     device_of = {gid: device for device, gid in ONE_SUBNET.items()}
     for (device, remote, opcode), (amount, _) in recorded(run).items():

@@ -14,15 +14,14 @@ export interface Page extends Run {
   readonly compared: ComparedRun | null;
   /**
    * Change the state and update everything that shows it. Members that `part` lacks keep their values; a member given
-   * as `undefined` is cleared. A repeated change, such as by a key that is held down, replaces the last entry of the
-   * browser's history.
+   * as `undefined` is cleared. A repeated change, such as by a held key, replaces the last entry of the history.
    */
   choose(part: State, isRepeated?: boolean): void;
 }
 
 /** A list or matrix in a tab. New panels are listed in `panels/tabs.ts`. */
 export interface Panel {
-  /** The panel's name in the page's URL; the id of its element is `panel-` + name. */
+  /** The panel's name in the page's URL. The element has the id `panel-` + name. */
   readonly name: string;
   readonly title: string;
   readonly element: HTMLElement;

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A comment at each call names the operation and the bytes that the line sends on both ranks together.
+"""A comment at each call names the operation, and the sum of bytes that the line sends on two ranks.
 
 Calls are in decorators, generators, comprehensions, lambdas, a thread, and text that is compiled at run time.
 """

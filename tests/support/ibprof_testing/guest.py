@@ -44,15 +44,15 @@ _PROCESSORS = 1
 _KERNEL_LINE = " ".join(
     (
         *("console=ttyS0", "quiet", "panic=-1", "mitigations=off", "random.trust_cpu=on", "rdinit=/init"),
-        # On a busy machine an interpreted timer is so late that the kernel considers it broken and panics.
+        # On a busy machine, an interpreted timer is so late that the kernel panics.
         "no_timer_check",
-        # Less work for qemu: the kernel does not clear every page that it allocates, and does not compare clocks.
+        # Less work for qemu: the kernel does not clear allocated pages, and does not compare clocks.
         *("init_on_alloc=0", "tsc=reliable"),
     )
 )
 _SHARE_OPTIONS = "trans=virtio,version=9p2000.L,msize=512000"
 
-# Process 1 loads modules, mounts an overlay in memory over this machine's files, and makes the overlay its root.
+# Process 1 loads modules, and makes its root an overlay in memory over this machine's files.
 _INIT = f"""#!/bin/busybox sh
 export PATH=/bin
 busybox mount -t proc proc /proc
@@ -69,7 +69,7 @@ for folder in proc sys dev; do busybox mount -o move /$folder /root/$folder; don
 exec busybox switch_root /root /bin/bash "$(busybox cat /where)/guest/setup"
 """
 
-# The two wires. One kernel owns both ends of each wire, and by default it delivers packets to itself without a wire.
+# The two wires. One kernel owns all ends of the wires. By default, it delivers packets to itself without a wire.
 _SETUP = """
 export PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin
 here=$1
@@ -128,8 +128,8 @@ def run_in_guest(command: Sequence[str], folder: Path, seconds: float = 600, mod
 
     Args:
         command: the command and its arguments.
-        folder: working folder of the command, and the only folder that it can write to. If `folder` contains a folder
-            `share`, the command can mount it a second time, with other options, by the 9P tag `share`.
+        folder: working folder of the command, and its only writable folder. The command can mount the folder `share`
+            in `folder`, if any, a second time with other options, by the 9P tag `share`.
         seconds: time limit of the guest.
         modules: additional kernel modules that the command needs.
 

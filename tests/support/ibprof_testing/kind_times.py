@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Plugin of pytest: print the time that each kind of test took, if IBPROF_TEST_TIMES is set.
 
-IBPROF_TEST_TIMES is the path of a file with the times of other commands of `make test`, written by scripts/timed.sh.
+scripts/timed.sh writes the times of other commands of `make test` to the file IBPROF_TEST_TIMES.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ def pytest_collection_finish(session: pytest.Session) -> None:
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestReport, pytest.TestReport]:
-    """Add the processor time of a test's phase to its report; pytest-xdist passes it on to the main process."""
+    """Add the processor time of a test's phase to the phase's report, which pytest-xdist passes on."""
     report = yield
     now = count_core_seconds()
     report.user_properties.append(("core_s", now - item.config.stash[_LAST]))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A view or diff compares jobs with the same jobs in other placements, or with other traffic."""
+"""A view or diff compares jobs with other placements of these jobs, or with other traffic."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ JOBS = TrafficOptions(("a", "b"), ("packed", "spread"))
         # The compared run is the same job with another placement instead of its own.
         (OWN, (), ("x", "y"), [(("a",), ("x",), False), (("a",), ("y",), False)]),
         (JOBS, (), ("x", "y"), [(("a", "b"), ("x", "y"), False)]),
-        # Compared traffic gets the placement of the view's own job; with several own jobs, it gets none.
+        # Compared traffic gets the placement of the view's own job, or no placement if there are several own jobs.
         (OWN, ("c", "d"), (), [(("c",), ("packed",), True), (("d",), ("packed",), True)]),
         (JOBS, ("c",), (), [(("c",), (), True)]),
         (OWN, ("c", "d"), ("x", "y"), [(("c",), ("x",), False), (("d",), ("y",), False)]),

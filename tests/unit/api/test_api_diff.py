@@ -106,7 +106,7 @@ def test_two_runs_have_no_three_placements(runs: Runs, dual_rail: RoutedFabric) 
 
 
 def test_what_one_run_lacks_is_said_of_it(tmp_path: Path, dual_rail: RoutedFabric) -> None:
-    """Run B has records of two of three ranks, and one of the two ranks is on an unknown host: the note names B."""
+    """Run B lacks the records of one rank, and another rank is on an unknown host. The note names B."""
     ranks, hosts = [make_rank(rank, rank) for rank in range(3)], [make_host(f"t2a00000{each}") for each in (1, 2, 3)]
     counts = [Count(0, 1, 5000), Count(2, 0, 100)]
     whole = make_profile(counts, ranks, hosts)

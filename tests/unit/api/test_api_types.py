@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`mypy --strict` accepts a user's script that uses the Python API, and reports wrong names and arguments in it."""
+"""`mypy --strict` accepts right uses of the Python API, and reports wrong names and arguments."""
 
 from __future__ import annotations
 

@@ -376,7 +376,7 @@ def test_top_switches_that_differ_by_design_are_no_finding() -> None:
     lost = [link for link, pair in enumerate(pairs) if top in pair and pair in pairs[:link]]
     ports = np.where(np.arange(full.nodes) == top, 20, 40).astype(np.uint8)
     assert not list(check_cabling(0, replace(without_links(full, np.array(lost)), node_ports=ports)))
-    # Two separate trees in one list: eight leaves below three switches, and two leaves below one switch.
+    # Two separate trees in one list: three switches join eight leaves, one switch joins two leaves.
     cables = [(each, 8 + top) for each in range(8) for top in range(3)] + [(each, 13) for each in (11, 12) * 3]
     two = build_fabric([*range(8), *range(8), 11, 12], cables)
     assert [each.kind.value.name for each in check_cabling(0, two)] == ["separate-parts"]

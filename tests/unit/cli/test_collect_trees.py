@@ -28,7 +28,7 @@ def record(folder: Path, start: int, whole: bool = True, **variables: str) -> No
 
 @pytest.fixture
 def tree(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Return a folder with a job of two steps, a task of a job array with killed ranks, and a run outside a job."""
+    """Return a folder with a job of two steps, a killed task of a job array, and a run outside a job."""
     monkeypatch.chdir(tmp_path)
     record(tmp_path / "a" / "profile.ibprof", 10, SLURM_JOB_ID="6", SLURM_STEP_ID="0", SLURM_JOB_USER="ann")
     record(tmp_path / "a" / "profile.ibprof", 20, SLURM_JOB_ID="6", SLURM_STEP_ID="1", SLURM_JOB_USER="ann")

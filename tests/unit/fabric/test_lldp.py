@@ -50,7 +50,7 @@ def write(path: Path, entries: list[tuple[str, dict[str, Any]]]) -> None:
 
 
 def write_all(folder: Path) -> None:
-    """Write the files of three hosts and two leaves; hosts have a port on each leaf, leaves two cables to a spine."""
+    """Write the files of three hosts and two leaves. A host has a port on each leaf, a leaf two cables to a spine."""
     folder.mkdir()
     for place, leaf in enumerate(LEAVES, 1):
         entries = [(f"swp{n}", neighbour(host, f"ens{place}", False, by_mac=True)) for n, host in enumerate(HOSTS, 1)]
@@ -102,7 +102,7 @@ def test_one_end_of_a_link_is_enough(left_out: str, tmp_path: Path) -> None:
 
 
 def test_loads_are_on_equal_cost_paths(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """A leaf's two cables to the spine have equal shares of its bytes; the upper bound for each cable is all bytes.
+    """The leaf's two cables to the spine have equal shares of the bytes. The upper bound for a cable is all bytes.
 
     Hosts send from their first ports.
     """

@@ -248,7 +248,7 @@ def test_a_fabric_without_lids_gets_synthetic_ones(tmp_path: Path) -> None:
 
 
 def test_a_list_made_of_ufms_links_is_read(tmp_path: Path) -> None:
-    """UFM's list lacks numbers of ports, vendors, LIDs and speeds, so a list made from it has 0 and ? instead."""
+    """UFM's links have no numbers of ports, vendors, LIDs and speeds, so the list has 0 and ? instead."""
     line = re.sub("(Ports|VenID|DevID|Rev|LID):[0-9A-F]+", r"\1:0", LINE).replace("SPD=10", "SPD=?")
     fabric = read(tmp_path, line)
     assert fabric.node_name == read(tmp_path, LINE).node_name

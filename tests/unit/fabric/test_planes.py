@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The four planes of XDR in one list: each plane is a rail, and each adapter spreads its traffic over all planes."""
+"""The four planes of XDR in one list. Each plane is a rail. An adapter spreads its traffic over all planes."""
 
 from __future__ import annotations
 

@@ -138,7 +138,7 @@ def test_the_order_of_lines_has_no_influence(tmp_path: Path) -> None:
 
 
 def cut_ends(line: bytes) -> list[bytes]:
-    """Cut a line into its two ends; in reverse order, the ends are a valid line too."""
+    """Cut a line into its two ends. In reverse order, the ends are a valid line too."""
     first, rest = line.split(b"} {", 1)
     second, tail = rest.split(b"} PHY", 1)
     return [first + b"} PHY" + tail, b"{" + second + b"}"]
@@ -186,7 +186,7 @@ def test_switches_that_the_dump_lacks_are_counted() -> None:
 
 
 def test_all_to_all_makes_the_known_number_of_traversals() -> None:
-    """A byte passes 1 switch to 17 hosts (same leaf), 3 switches to 306 hosts (same pod), and 5 to 972 other hosts."""
+    """A byte to one of 17 hosts passes 1 switch, to 306 hosts of the pod 3 switches, to 972 other hosts 5 switches."""
     subnet = load_sample("xgft3-1296", IBDIAGNET)
     loads = all_to_all(subnet)
     traversals = int(loads.bytes[subnet.fabric.node_kind[subnet.fabric.link_node] == NodeKind.SWITCH].sum())

@@ -164,7 +164,7 @@ def read(folder: Path, text: str) -> Fabric:
 
 
 def links_of(fabric: Fabric) -> dict[tuple[str, str], float]:
-    """Return (names of a link's ends) -> speed; a switch is before a host, other names are sorted."""
+    """Return (names of a link's ends) -> speed. A switch is before a host, other names are sorted."""
     found = {}
     for (a, b), gbps in zip(fabric.link_node.tolist(), fabric.link_gbps.tolist(), strict=True):
         ends = sorted((a, b), key=lambda node: (fabric.node_kind[node] != NodeKind.SWITCH, fabric.node_name[node]))
@@ -281,7 +281,7 @@ def test_bad_files_are_refused(text: str, message: str, tmp_path: Path) -> None:
 
 
 def test_loads_on_it_are_those_of_the_tree(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Each host sends 1,000 bytes to each other host, so the bytes into a leaf are the same for all routes."""
+    """In an all-to-all, the bytes into a leaf are the same for all routes."""
     (tmp_path / "topology.conf").write_text(CONF)
     assert layout.main([str(tmp_path / "topology.conf"), "pattern:all-to-all:1000"]) == 0
     shown = capsys.readouterr()

@@ -38,7 +38,7 @@ def test_bisections_by_hand(shape: str, crossing: int, gbps: float) -> None:
 
 
 def test_sparse_traffic_over_half_of_a_ring() -> None:
-    """On a torus of 8 x 2 switches, four hosts of one half send to four hosts of the other half, over four cables."""
+    """Four cables join the halves of a torus of 8 x 2 switches. Four hosts of a half send to the other half."""
     rails = make_rails("torus:8x2:1")
     source, destination = np.array([0, 2, 4, 6]), np.array([8, 10, 12, 14])
     case = situation(rails, (source, destination))

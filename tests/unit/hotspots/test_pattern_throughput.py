@@ -51,7 +51,7 @@ def test_two_hosts_for_each_link_up_halve_it() -> None:
 
 @pytest.mark.parametrize("sample", ["testbed44", "oversub-faulty", "quirks-small"])
 def test_bisections_are_those_of_a_count_along_traced_routes(sample: str) -> None:
-    """As in ORCS, a pair gets 1/n of the bandwidth if its most shared link has n pairs; the result is the mean."""
+    """As in ORCS, a pair gets 1/n of the bandwidth if its most shared link has n pairs. The result is the mean."""
     subnet = load_sample(sample, IBDIAGNET)
     fabric = subnet.fabric
     lid = find_hosts([fabric]).ends[:, 0].tolist()

@@ -84,7 +84,7 @@ def test_pairs_that_exchange_are_put_on_one_host() -> None:
 
 
 def test_roots_of_gathers_are_put_on_different_hosts() -> None:
-    """All ranks send to the 8 ranks of the first host: this host receives from the other 120 ranks."""
+    """All ranks send to the 8 ranks of the first host, which receives from 120 ranks of other hosts."""
     source, root = np.divmod(np.arange(128 * 8), 8)
     problem = problem_of(make_demand(source, root, np.array(10**6), 128), 8)
     packed = problem.score(packed_slots(problem.slots, 128)).bottleneck_seconds
@@ -95,7 +95,7 @@ def test_roots_of_gathers_are_put_on_different_hosts() -> None:
 
 
 def test_a_halo_numbered_at_random_is_as_good_as_from_a_partitioner() -> None:
-    """The search must reach 0.32 ms on the busiest link, as it does from SharedMap's partition."""
+    """The search reaches the 0.32 ms on the busiest link that it reaches from SharedMap's partition."""
     problem = problem_of(shuffled_halo((8, 4, 4), 1), 1, "xgft:2:16,8:1,8")
     assert place(problem, 4.0).max_seconds <= 0.32e-3 * (1 + 1e-9)
 
@@ -123,7 +123,7 @@ def test_division_finds_cliques_and_fills_parts_exactly() -> None:
 
 @pytest.mark.parametrize("seed", range(3))
 def test_two_grids_joined_by_few_edges_are_cut_there(seed: int) -> None:
-    """The least cut is known: the single edge between a grid of 9 x 10 and a grid of 9 x 11."""
+    """The least cut is the single edge between a grid of 9 x 10 and a grid of 9 x 11."""
     number = np.random.default_rng(seed).permutation(189)
     pairs = [(row * 21 + column, row * 21 + column + 21) for row in range(8) for column in range(21)]
     pairs += [(row * 21 + column, row * 21 + column + 1) for row in range(9) for column in range(20) if column != 9]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Slots of hosts use the host's adapters in one subnet in turn; lists of free hosts are matched with the fabric."""
+"""Slots use a host's adapters in one subnet in turn. Lists of free hosts are matched with the fabric."""
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ def test_loads_are_those_of_a_tracer_of_its_own(seed: int, dump: Dump) -> None:
 
 @pytest.mark.parametrize(("seed", "together"), [(0, 1), (1, 1), (2, 1), (3, 2), (4, 2)])
 def test_the_kernel_keeps_the_numbering_of_ranks(seed: int, together: int) -> None:
-    """After each step, the energy is right for the placement, and a host's ranks are on its first slots in order."""
+    """After each step, the energy is that of the placement. A host's ranks are on its first slots, in order."""
     sizes = {"gpu1": 8, "gpu2": 3, "gpu3": 9, "storage1": 2} if together == 1 else {"gpu1": 8, "gpu2": 4, "gpu3": 10}
     problem = problem_on(samplesort(14, seed), sizes)
     problem = PlacementProblem(problem.neighbours, hold_together(problem.slots, together), problem.paths)
@@ -123,7 +123,7 @@ def test_no_placement_is_below_the_bound_and_the_best_of_all_is_found(seed: int)
     assert bounds.max_seconds <= min(score.max_seconds for score in scores) * (1 + 1e-12)
     for known in {score.bottleneck_seconds for score in scores}:
         assert find_bounds(problem, known).bottleneck_seconds <= best.bottleneck_seconds * (1 + 1e-12)
-    # With few hosts, energies differ by powers of ten: a search stays in a local minimum unless it restarts.
+    # With few hosts, energies differ by powers of ten, so a search without restarts stays in a local minimum.
     found = search(problem, [random_slots(slots, 5, 0)], seed=1, seconds=0.5)
     assert found.score.bottleneck_seconds == pytest.approx(best.bottleneck_seconds)
     assert found.score.max_seconds == pytest.approx(best.max_seconds)

@@ -35,7 +35,7 @@ print(os.waitstatus_to_exitcode(status), used.ru_maxrss)
 
 
 def traced(subnet: Subnet, source: int, destination: int) -> list[int] | None:
-    """Return the link directions on the path of one packet; None if the packet does not arrive."""
+    """Return the link directions on a packet's path; None if the packet does not arrive."""
     path = trace(subnet.routes.network, source, destination)
     if not path.reason.arrives:
         return None
@@ -43,7 +43,7 @@ def traced(subnet: Subnet, source: int, destination: int) -> list[int] | None:
 
 
 def check_paths(subnets: Sequence[Subnet], lid: npt.NDArray[np.int32]) -> None:
-    """Compare random pairs' paths, with their lengths and first and last switch links, with paths of single packets."""
+    """Compare paths of random pairs, their lengths, and their first and last switch links with paths of packets."""
     paths = find_switch_paths(subnets, lid)
     draw = np.random.default_rng(1)
     first_rail = [next(rail for rail, other in enumerate(subnets) if other is subnet) for subnet in subnets]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A profile's matrix contains each byte once, at its sender and its receiver; selected bytes are exact or refused."""
+"""A profile's matrix contains each byte once, by sender and receiver. Selected bytes are exact or refused."""
 
 from __future__ import annotations
 
@@ -123,7 +123,7 @@ def test_since_the_start_named_regions_count_that_were_left_before() -> None:
 
 
 def test_what_cannot_be_cut_at_a_mark_is_reported() -> None:
-    """A region that is open when another region closes has one sum for the bytes before and after this moment."""
+    """Region `goes on` is open when region `a.c:1` closes. It has one sum for the bytes before and after."""
     run = make_profile(
         [Count(0, 1, 10, region=1), Count(0, 1, 500, region=2)],
         ranks=[make_rank(0), make_rank(1)],
@@ -153,7 +153,7 @@ def test_since_the_start_a_region_that_was_opened_again_does_not_count(again: Ma
     assert list(matrix.rows()) == [("0", "1", 10, 1)]
     assert [note.split(" more")[0] for note in matrix.notes] == ["200"]
     assert rows(run, region="a.c:2", since_start=True) == [("0", "1", 510, 2)] or again == MarkKind.BEGIN
-    # Without marks of the last visits, the bytes before the last end are at least those before the last mark.
+    # The last visits have no marks. So at least the bytes before the last mark precede the last end.
     one = np.ones(2, np.uint64)
     last_ns = np.array([500, 600], np.uint64)
     times = RegionTimes(np.zeros(2, np.int32), np.array([1, 2], np.int32), one, one, one, last_ns)

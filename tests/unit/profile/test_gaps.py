@@ -38,6 +38,6 @@ def test_bytes_that_receivers_did_not_count(operation: str, received: int, said:
     counts = [Count(0, 1, 100), *([Count(1, 0, received, direction=Direction.RECEIVED)] if received else [])]
     ranks = [make_rank(rank, has_demands=True) for rank in range(2)]
     assert tuple(describe_gaps(make_profile(counts, ranks, operations=(operation,)))) == said
-    # NCCL itself receives its bytes, so no note says that MPI calls did not receive them.
+    # NCCL itself receives its bytes. So no note reports that MPI calls did not receive these bytes.
     counts.append(Count(0, 1, 1000, source=Source.NCCL))
     assert tuple(describe_gaps(make_profile(counts, ranks, operations=(operation,)))) == said

@@ -42,7 +42,7 @@ from ibprof_testing.samples.profiles import (
     make_transfers,
 )
 
-# Two hosts with two adapters each; both subnets have the same LIDs and the same prefix.
+# Two hosts with two adapters each. Two subnets have the same LIDs and the same prefix.
 HOSTS = [
     make_host(name, make_port(lid, guid, device="mlx5_0"), make_port(lid, guid + 1, device="mlx5_1"))
     for name, lid, guid in (("a", 5, 0xA0), ("b", 6, 0xB0))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The picture at the top of a report's page shows the used part of the fabric, with links numbered as in the list."""
+"""The picture in a report's page shows the used part of the fabric. Links have the numbers of the list."""
 
 from __future__ import annotations
 

@@ -54,7 +54,7 @@ def test_fifteen_lines_of_eighty_columns(
 
 
 def test_what_most_bytes_of_a_link_have_in_common_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """The report names a pair, host or call that most bytes of a link have in common, and none of 56 equal pairs."""
+    """The report names the pair, host or call of most bytes of a link. It names none of 56 equal pairs."""
 
     def lines(rows: str) -> list[str]:
         (tmp_path / "matrix.csv").write_text("src,dst,bytes,messages\n" + rows)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""ibprof's paths equal those that ibtracert printed on the same subnet, hop by hop and port by port."""
+"""ibprof's paths equal the paths that ibtracert printed on the same subnet, in each hop and port."""
 
 from __future__ import annotations
 

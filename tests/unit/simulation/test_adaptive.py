@@ -43,7 +43,7 @@ def bytes_up(simulation: Simulation) -> list[int]:
 
 @pytest.mark.parametrize(("adaptive", "links"), [(False, 1), (True, 4)])
 def test_packets_go_where_there_is_room(adaptive: bool, links: int) -> None:
-    """Four hosts send to four other hosts: bad tables use one of four links, adaptive routing uses all four."""
+    """Four hosts send to four other hosts. Bad tables use one of four links, adaptive routing all four links."""
     network = make(TREE)
     make_bad_tables(network)
     clients = [Client(host, 0, [Step(host + 4, 1 << 20)]) for host in range(4)]
@@ -87,7 +87,7 @@ def test_all_other_ports_are_taken_before_an_occupied_one(ports: int) -> None:
 
 
 def test_the_packets_of_a_message_stay_together() -> None:
-    """With one choice per message, all packets of a message take one port, and the messages together use all ports."""
+    """With one choice for a message, all its packets take one port. Several messages use all ports."""
     network, size = make(TREE, message_step_bytes=4096), 1 << 18
     simulation = Simulation(network, [Job("one", limit=1)], [Client(0, 0, [Step(7, size)])], adaptive=True)
     simulation.run()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The cells of a study have the expected keys, estimated times and order, and a lock on their folder."""
+"""The cells of a study have the expected keys, estimated times and order. A lock protects their folder."""
 
 from __future__ import annotations
 

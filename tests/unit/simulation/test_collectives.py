@@ -94,7 +94,7 @@ def test_an_all_to_all_joins_every_pair(ranks: int) -> None:
 def test_the_engine_keeps_to_the_order(role: Role, ranks: int) -> None:
     """Two rounds end.
 
-    A message begins after the messages that it awaits have arrived; a round begins after the previous round.
+    A message begins when all awaited messages have arrived. A round begins after the previous round.
     """
     network = index_network(read_subnet("xgft:2:4,4:1,4@100"), Hardware())
     workload = Workload("job", role, 3000, interval_ns=2000, jitter=0)
@@ -130,7 +130,7 @@ def test_the_engine_keeps_to_the_order(role: Role, ranks: int) -> None:
 @pytest.mark.parametrize("jitter", [0, 0.5])
 @pytest.mark.parametrize("seed", [1, 2, 3])
 def test_the_ranks_of_a_broadcast_do_not_lag_behind_each_other(seed: int, jitter: float) -> None:
-    """With and without jitter, an operation takes as long as its deepest branch; the root waits for no messages."""
+    """With and without jitter, an operation takes as long as its deepest branch. The root waits for no messages."""
     network = index_network(read_subnet("xgft:1:8:1@100"), Hardware())
     workload = Workload("job", Role.BROADCAST, 10_000, interval_ns=500_000, jitter=jitter)
     jobs, clients = make_clients(

@@ -21,7 +21,7 @@ from ibprof_testing.samples.fabrics import find_sample
 from ibprof_testing.samples.simulated_jobs import KIB, SMALL, io, latency_of, mpi
 
 SWITCHES = (24 * 3 + 7 * 1) / 31
-"""Mean number of switches between a server and its 31 clients, 7 of them on the server's leaf."""
+"""Mean number of switches between a server and 31 clients; 7 clients are on the server's leaf."""
 
 
 def test_the_threshold_lies_where_the_servers_are_full(capsys: pytest.CaptureFixture[str]) -> None:
@@ -126,7 +126,7 @@ def test_a_threshold_is_as_sure_as_what_was_measured() -> None:
 
 
 def test_few_slow_clients_hide_no_threshold() -> None:
-    """Slow clients send few messages, so the mean over messages hides congestion; the mean over clients shows it."""
+    """Slow clients send few messages. So the mean over clients shows congestion, the mean over messages hides it."""
 
     def simulate(cells: Sequence[Cell]) -> dict[str, Outcome]:
         found = closed_network(cells)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The packet engine agrees with exact latencies, queueing theory, link loads of other code, and known deadlocks."""
+"""The packet engine agrees with exact latencies, queueing theory, reference loads of links, and known deadlocks."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def test_a_message_is_pipelined(packets: int) -> None:
 
 
 def test_a_host_pauses_between_packets() -> None:
-    """4 MiB are 1,024 packets with 1,023 pauses of 10 ns between them, as one message or as 1,024 messages."""
+    """4 MiB are 1,024 packets with 1,023 pauses of 10 ns. They are one message, or 1,024 messages."""
     network = make(TREE, replace(EXACT, switch_ns=100, wire_ns=10, nic_gap_ns=10, tick_ns=0.02))
     to = network.hosts - 1
     hops, sending = count_hops(network, 0, to), 4096 * 8 / 100
@@ -99,7 +99,7 @@ def test_slow_links_take_their_time() -> None:
 
 @pytest.mark.parametrize(("fastest", "gbps"), [("100", "56.25"), ("400", "56"), ("56", "2.5"), ("100", "25")])
 def test_a_packet_takes_whole_ticks_of_which_the_last_has_begun(fastest: str, gbps: str) -> None:
-    """A packet takes a whole number of ticks, rounded up; a tick is the time of 64 bits on the fastest link."""
+    """A packet takes whole ticks, rounded up. A tick is the time of 64 bits on the fastest link."""
     subnet = read_subnet("xgft:1:2:1@100")
     subnet = replace(subnet, fabric=replace(subnet.fabric, link_gbps=np.array([float(fastest), float(gbps)])))
     network = index_network(subnet, Hardware(switch_ns=0))
@@ -231,7 +231,7 @@ def test_the_same_seed_gives_the_same() -> None:
 
 
 def test_rounds_of_a_collective_wait_for_each_other() -> None:
-    """Recursive doubling: in round k, a client sends to its partner, and waits for the partner's message."""
+    """Recursive doubling: in each round, a client sends to a partner and waits for the partner's message."""
     network = make(TREE)
     rounds = 4
     clients = [

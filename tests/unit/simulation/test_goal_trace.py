@@ -65,13 +65,13 @@ def test_a_job_takes_its_computation_and_its_messages(tmp_path: Path, hosts: tup
 
 
 def test_what_does_not_wait_runs_on(tmp_path: Path) -> None:
-    """Rank 0 computes while its message and the answer travel: the job takes the longer of the two times."""
+    """Rank 0 computes while its message and the answer travel. The job takes the longer of these times."""
     text = PING_PONG.replace("l4 requires l3\n", "l4 requires l2\n").replace("l4: calc 500", "l4: calc 50000")
     assert simulate(tmp_path, text, (0, 4)).operation_mean == pytest.approx(51000, abs=10)
 
 
 def test_ranks_that_send_first_or_receive_first_do_not_block(tmp_path: Path) -> None:
-    """Operations without a dependency may be in any order in the file: no order blocks both ranks."""
+    """Operations without a dependency may be in any order in the file. No order blocks the ranks."""
     text = "num_ranks 2\n"
     for rank in (0, 1):
         text += f"rank {rank} {{\nr: recv 4096b from {1 - rank} tag 1\ns: send 4096b to {1 - rank} tag 1\n}}\n"
@@ -92,7 +92,7 @@ def test_messages_of_a_tag_arrive_in_order(tmp_path: Path) -> None:
 
 
 def test_a_neighbour_makes_the_job_longer(tmp_path: Path) -> None:
-    """A study file simulates the job alone and next to I/O on the same links; the duration of the job is reported."""
+    """A study simulates the job alone and next to I/O on the same links, and reports the job's duration."""
     (tmp_path / "trace.goal").write_text(PING_PONG.replace("4096b", "1048576b"))
     (tmp_path / "study.yaml").write_text("""\
 fabric: xgft:2:4,4:1,1@100
@@ -150,7 +150,7 @@ SENDING = MIB * 8 / 100
 
 @pytest.mark.parametrize(("size", "order"), [(MIB, "c irequires s"), (32768, "c requires s")])
 def test_a_rank_waits_for_a_message_only_where_an_operation_requires_it(tmp_path: Path, size: int, order: str) -> None:
-    """Both ranks compute for 50 us while they exchange messages; neither waits for a message before it computes."""
+    """Each rank computes for 50 us during the exchange of messages. No computation waits for a message."""
     body = "s: send {0}b to {1}\nr: recv {0}b from {1}\nc: calc 50000\nw: calc 0\n{2}\nw requires r\nw requires c\n"
     text = "num_ranks 2\n" + "".join(f"rank {rank} {{\n{body.format(size, 1 - rank, order)}}}\n" for rank in (0, 1))
     expected = max(50_000, size * 8 / 100 + FAR)
@@ -179,7 +179,7 @@ w requires r
 
 
 def make_binomial(size: int) -> str:
-    """Return a broadcast to 8 ranks by blocking sends, where a rank first sends to its largest subtree."""
+    """Return a broadcast to 8 ranks by blocking sends. A rank sends to its largest subtree first."""
     sends = {0: (4, 2, 1), 4: (6, 5), 2: (3,), 6: (7,)}
     text = "num_ranks 8\n"
     for rank in range(8):

@@ -74,7 +74,7 @@ def test_pairs_are_pairs_and_clients_begin_at_different_servers(network: Simulat
 
 
 def test_all_to_all_ends(network: SimulatedNetwork) -> None:
-    """Each client waits for the messages of its round, so a wrong schedule would never end."""
+    """Clients wait for the messages of their round, so a wrong schedule would never end."""
     workload = Workload("a2a", Role.ALL_TO_ALL, 3000, share=0.25, limit=2 * 31)
     random = np.random.default_rng(1)
     assigned = assign_hosts(network, [workload], 0, ServerPlacement.RANDOM, JobPlacement.RANDOM_NODE, random)
@@ -106,7 +106,7 @@ def test_what_cannot_be(network: SimulatedNetwork, workloads: list[Workload], se
 
 
 def test_isolation_shows() -> None:
-    """Jobs on whole leaf switches do not slow each other on this fabric; jobs on random hosts do."""
+    """On this fabric, jobs on random hosts slow each other, jobs on whole leaf switches do not."""
     tree = index_network(read_subnet("xgft:3:8,8,4:1,8,2:1,1,4@100"), Hardware())
 
     def mean(workloads: list[Workload], placement: JobPlacement) -> float:

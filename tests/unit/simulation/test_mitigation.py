@@ -140,7 +140,7 @@ def test_links_of_jobs_that_end(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.parametrize("interval", [10 * US, 10 * MS, 10_000 * MS])
 def test_links_of_jobs_that_send_seldom(interval: float) -> None:
-    """A job's links are on its clients' paths to all peers; a link is busy for the time of MPI's bytes at line rate."""
+    """A job's links are on its clients' paths to all peers. A link is busy for the time at line rate of MPI's bytes."""
     cell = Cell(SMALL, (io(64 * KIB, interval), mpi(interval=interval)), (IO, MPI), MPI, 1)
     links, shared = find_shared_links(cell)
     simulation = set_up(cell).simulation
@@ -164,7 +164,7 @@ def test_advice_where_adaptive_routes_can_deadlock(capsys: pytest.CaptureFixture
 def test_a_job_that_sends_nothing_over_a_network_needs_no_longer_measurement(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """The run has two hosts with two ranks each, and messages only between ranks of one host."""
+    """The run has two hosts with two ranks each. Messages are only within hosts."""
     hosts = [make_host(name) for name in ("a", "b")]
     ranks = [make_rank(rank, rank // 2) for rank in range(4)]
     run = make_profile([Count(0, 1, 5000, messages=5), Count(2, 3, 5000, messages=5)], ranks, hosts)

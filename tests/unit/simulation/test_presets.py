@@ -22,7 +22,7 @@ from ibprof_testing.samples.simulated_jobs import KIB, MACHINE, MIB, SMALL, io, 
 
 @pytest.fixture(scope="module")
 def every_study(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return a folder with the results of all presets, in their quick form on a small machine."""
+    """Return a folder with the results of the presets' quick forms on a small machine."""
     folder = tmp_path_factory.mktemp("studies")
     with without_drawing():
         for name in ("interference", "placement", "scaling", "throttle"):
@@ -31,7 +31,7 @@ def every_study(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_the_reduced_survey_shows_every_shape(every_study: Path) -> None:
-    """Section 5.4, 4 clients a server: the threshold N S/(n B) - S/B is 1.0 ms for 4 MiB, 0.13 ms for 512 KiB."""
+    """In section 5.4, with 4 clients a server, the threshold is 1.0 ms for 4 MiB, and 0.13 ms for 512 KiB."""
     means = read_means([every_study / "interference" / "means.csv"])
 
     def find(column: str, measured: str, io_pattern: tuple[int, float], mpi_pattern: tuple[int, float] | None) -> float:

@@ -35,7 +35,7 @@ def measure_throughput(
 def test_a_closed_network_keeps_to_its_bounds(size: int, interval_ns: float, count: int) -> None:
     """N / (N D + Z) <= X <= min(N / (D + Z), 1 / Dmax).
 
-    X is the throughput of N clients, D the time of a lone message, Dmax its time on the last link, Z the interval.
+    X is the throughput of N clients, Z the interval. D is the time of a lone message, Dmax its time on the last link.
 
     Source: P. J. Denning and J. P. Buzen, "The operational analysis of queueing network models", ACM Computing Surveys
     10(3), 1978, asymptotic bounds.

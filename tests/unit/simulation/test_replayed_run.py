@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Predicted times of a recorded run equal calculations by hand: on other hosts, with other tables, next to a job."""
+"""Predicted times of a recorded run, on other hosts, with other tables or next to a job, equal calculations by hand."""
 
 from __future__ import annotations
 
@@ -106,14 +106,14 @@ def test_a_run_of_other_hosts_is_refused(tmp_path: Path, capsys: pytest.CaptureF
 
 
 def on_one_host(ranks: int) -> Profile:
-    """Return a run with a ring of ranks on one host; in the simulation, each rank gets a sampled host."""
+    """Return a run with a ring of ranks on one host. In the simulation, each rank gets a sampled host."""
     sent = [(rank, (rank + 1) % ranks, 500_000, 3) for rank in range(ranks)]
     run = make_timed_run(sent, [[0, 0, 0, 5, 10, 10, 10, 8, 0]] * ranks, ["elsewhere"] * ranks)
     return replace(run, hosts=run.hosts[:1], ranks=tuple(replace(each, host=0) for each in run.ranks))
 
 
 def test_a_job_may_take_the_whole_fabric(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """A recorded job gets as many hosts as it needs, here all 16, whatever share of the hosts other jobs get."""
+    """A recorded job gets as many hosts as it needs: all 16."""
     found = predict(tmp_path, capsys, on_one_host(16), "--to-fabric", "xgft:1:16:1@0.1")
     assert found["predicted_s"]["waits_early"] == pytest.approx(COMPUTING + SENDING, rel=0.05)
 

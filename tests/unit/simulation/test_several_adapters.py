@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Simulations on hosts with several adapters in one subnet: each adapter is simulated as a host."""
+"""If hosts have several adapters in one subnet, each adapter is simulated as a host."""
 
 from __future__ import annotations
 

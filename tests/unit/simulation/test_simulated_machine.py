@@ -116,7 +116,7 @@ def test_what_is_drawn_is_drawn_of_the_other_hosts(servers: ServerPlacement, job
 
 
 def test_jobs_without_a_share_have_what_named_ones_leave(tmp_path: Path) -> None:
-    """A job without named hosts gets the remaining hosts, at most the share that it would have without named hosts."""
+    """A job without named hosts gets the remaining hosts, up to its share."""
     few, many = (
         read_study(write_study(tmp_path, WRITES, {**PAIRS, "hosts": hosts}, servers=2)).cells[0].workloads
         for hosts in ("host[01-04]", "host[01-20]")
@@ -304,7 +304,7 @@ def test_shares_with_hosts_that_leave_less(tmp_path: Path) -> None:
 
 
 def test_a_key_is_of_the_hosts(tmp_path: Path) -> None:
-    """A key depends on the named hosts, even of jobs that only occupy hosts: other jobs get samples of the rest."""
+    """A key depends on the named hosts of all jobs, since jobs without named hosts get the remaining hosts."""
     study = write_study(tmp_path, WRITES, PAIRS, servers=8)
     plain = read_study(study).cells[0]
     keys = {plain.key}

@@ -22,7 +22,7 @@ from ibprof_testing.samples.fabrics import read_subnet
 from ibprof_testing.samples.simulated_jobs import KIB, SMALL, US, io, mpi
 
 FINE = Hardware(gbps=100.0, tick_ns=0.0001)
-"""Ticks are so short that they rarely have two events: the order of two events in a tick is undefined."""
+"""Short ticks rarely have two events, whose order would be undefined."""
 
 
 def make(name: str = "xgft:2:8,8:1,8@100", nic_gap_ns: float = 0.0) -> SimulatedNetwork:

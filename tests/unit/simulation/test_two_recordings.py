@@ -53,7 +53,7 @@ def test_the_advice_for_two_jobs_that_share_an_uplink_holds_on_the_hosts_that_it
 
 
 def test_a_quick_answer_that_is_not_sure_is_none(capsys: pytest.CaptureFixture[str]) -> None:
-    """With one sample of hosts, ibprof advises only a gain that exceeds its 95% interval within this sample."""
+    """With one sample of hosts, an advised gain exceeds the 95% interval of this sample."""
     line = ["advise", *ONE_SPINE, "--servers", "2", "--mpi", "4KiB@50us", "--io", "64KiB", "--seeds", "2", "--json"]
     assert main(line) == 0
     found = json.loads(capsys.readouterr().out)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Each test that is listed as running alone exists and runs last; all tests in virtual machines are in one group."""
+"""Each test that is listed as running alone exists and runs last. Tests in virtual machines form one group."""
 
 from __future__ import annotations
 

@@ -43,7 +43,7 @@ def find(results: tuple[BlockedRates, ...], made: Made) -> dict[frozenset[str], 
 
 
 def test_a_hidden_link_between_two_ends_of_a_line_is_found() -> None:
-    """The switches are in a row, with trunks as fast as hosts' links; only the two end switches have a second path."""
+    """The switches are in a row, and trunks are as fast as hosts' links. A hidden link joins the end switches."""
     made = with_rates(line(16), 10.0, 10.0)
     topology = infer_made(made)
     add_link(made, "s0", "s3", 10.0)

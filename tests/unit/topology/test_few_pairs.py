@@ -14,7 +14,7 @@ from ibprof_lab.topology.infer.pair_delays import PairDelays
 from ibprof_testing.samples.topologies import SHAPES, Matrix, disturb, tree
 
 SECONDS_OF_A_ROUND = (11 + 1.5) * 1e-3 + 3e-4
-"""Time of a round by default: 11 batches of 1 ms, the search for their length (1.5 ms), and a barrier."""
+"""Time of a round by default: 11 batches of 1 ms, the search for the batch length (1.5 ms), and a barrier."""
 
 
 def search(true: Matrix, seed: int) -> tuple[Matrix, list[list[tuple[int, int]]], PairSearch]:
@@ -52,7 +52,7 @@ def test_few_pairs_show_the_tree_of_all_pairs(shape: str, noise: float, hosts: i
     measured, rounds, _ = search(true, 1)
     found = infer_quickly(measured)
     assert splits(infer_quickly(true)) == made.splits()
-    # With errors, one host may be on a wrong switch, if the result says that this host's switch is in doubt.
+    # With errors, one host may be on a wrong switch, if the result reports that its switch is in doubt.
     unsure = {int(host) for doubt in found.topology.unknown for host in re.findall(r"another switch: n(\d+)", doubt)}
     assert len(unsure) <= (1 if noise else 0)
     assert {split - unsure for split in splits(found)} == {split - unsure for split in made.splits()}

@@ -114,8 +114,8 @@ class TestPaper:
         )
         comparison = compare_with_reference(found, read_reference("plan.dot"), None).comparison
         assert comparison.kind == REGULAR
-        # Of the plan's four links, one has the probability 0.75 (the larger value of its two arcs), one has 1, and two
-        # have 0. n1 - n3 is no link of the plan.
+        # The plan's four links have the probabilities 0.75 (the larger value of two arcs), 1, 0 and 0. n1 - n3 is no
+        # link of the plan.
         assert comparison.similarity == pytest.approx(1.75 / 4)
         assert comparison.missing == (("n1", "n4"), ("n3", "n4"))
         assert comparison.extra == (("n1", "n3"),)
@@ -137,7 +137,7 @@ class TestPaper:
         assert joined[2].tolist() == [3, 7, 0]
 
     def test_formula_4_spreads_inversely_to_speed_and_takes_the_mean(self) -> None:
-        # Two paths: links 0 (10 Gb/s) and 1 (20 Gb/s) carry data for 3 s; link 1 alone carries data for 5 s.
+        # Links 0 (10 Gb/s) and 1 (20 Gb/s) carry data of path one for 3 s. Link 1 carries data of path two for 5 s.
         paths = ReferencePaths(np.array([0, 2, 3]), np.array([0, 1, 1]))
         times = spread_delays(paths, np.array([3.0, 5.0]), np.array([10.0, 20.0, 40.0]), 2_500_000_000)
         assert times.seconds[:2].tolist() == [2.0, (1.0 + 5.0) / 2]

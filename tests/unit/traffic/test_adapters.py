@@ -252,11 +252,11 @@ def test_a_recorded_run_has_the_ports_that_it_had(dump: Dump) -> None:
 
 
 DEVICES = ("mlx5_10", "mlx5_2", "mlx5_3", "mlx5_7")
-"""Devices of both hosts of the run, in sysfs's order; the last two are near other cores than the first two."""
+"""Devices of each host, in sysfs's order. The last two devices are near other cores than the first two."""
 
 
 def recorded(choices: list[tuple[AdapterChoice, ...]], **of_ports: str) -> Profile:
-    """Make a run of eight ranks on two hosts, where rank i of a host sends to rank i of the other host."""
+    """Make a run of eight ranks on two hosts. Rank i of a host sends to rank i of the other host."""
     near = {"mlx5_10": "0-3", "mlx5_2": "0-3", "mlx5_3": "4-7", "mlx5_7": "4-7"}
     hosts = [
         make_host(

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""With measured rails, each byte is on the rail that carried it, no byte is lost, and modelled bytes are labelled."""
+"""With measured rails, each byte is on the rail that carried the byte. Modelled bytes are labelled."""
 
 from __future__ import annotations
 

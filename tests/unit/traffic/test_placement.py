@@ -30,7 +30,7 @@ def place(demand: RankTraffic, rule: str | None = None, policy: str | None = Non
 
 
 def pair_on(*hosts: str, **changes: Any) -> Profile:
-    """Return a run of two ranks, on one host or two, where the first rank sends 10 bytes to the second."""
+    """Return a run of two ranks, on one host or two. The first rank sends 10 bytes to the second rank."""
     ranks = [make_rank(rank, host=rank % len(hosts)) for rank in range(2)]
     return make_profile([Count(0, 1, 10)], ranks, [make_host(name) for name in hosts], **changes)
 

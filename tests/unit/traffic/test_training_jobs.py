@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A training job sends the bytes of its collectives, which the test executes step by step in Megatron's groups."""
+"""A training job sends the bytes of its collectives. The tests execute them step by step, in Megatron's groups."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def test_rings_of_hosts_enter_and_leave_at_each_rank() -> None:
     [[[0]], [[0, 1, 2]], *([[n, n + 100][:each] for n in range(c)] for c, each in product((2, 3, 13, 14), (1, 2)))],
 )
 def test_trees_reduce_and_broadcast_every_byte(hosts: list[list[int]]) -> None:
-    """Each tree joins all ranks in both directions, and the trees' bytes add up to the call's bytes."""
+    """Each tree joins all ranks in both directions. The bytes of the trees add up to the call's bytes."""
     ranks = [rank for own in hosts for rank in own]
     shares = 0
     for sources, destinations, size in tree_edges(hosts, 1001):
@@ -148,7 +148,7 @@ def test_gradients_are_all_parameters() -> None:
 
 @pytest.mark.parametrize("sizes", ["tp=2,pp=4,dp=2,ep=2", "pp=3,dp=2,ep=2,experts=6", "tp=2,dp=4,ep=8,etp=1"])
 def test_gradients_of_stages_and_experts_are_all_parameters(sizes: str) -> None:
-    """Each parameter is reduced once; the ring of its d replicas sends 2(d - 1) times the parameter's bytes."""
+    """Each parameter is reduced once. A ring of d replicas sends 2(d - 1) times the parameter's bytes."""
     job = read_job(f"pattern:nccl-ring:{sizes},{SMALL}")
     dense = 8 * (4 * 16**2 + 13 * 16) + (10 + 6) * 16
     experts = 8 * 8 * 16**2 * job.expert_count

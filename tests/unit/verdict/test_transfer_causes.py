@@ -246,7 +246,7 @@ def test_counters_that_were_reset_or_not_read_again_say_nothing() -> None:
 
 
 def test_other_traffic_is_what_the_job_did_not_send_or_receive() -> None:
-    # Each of a host's 2 ranks sends 300 MB to the other host, 600 MB together.
+    # A host sends 600 MB to the other host: 300 MB for each of two ranks.
     own, header = 2 * EACH, 20 * MB
     quiet = make_interface(hardware=grow(tx_bytes=own + header, rx_bytes=own + header))
     assert find(make_run([([], [quiet])] * 2, {"eth0": EACH})) == []

@@ -68,7 +68,7 @@ def test_little_time_in_mpi() -> None:
 
 
 def test_waiting_for_a_rank_that_computes_longer() -> None:
-    """Rank 1 is outside MPI for 10 s, rank 0 for 2 s: rank 0 waits in its collective."""
+    """Rank 1 is outside MPI for 10 s, rank 0 for 2 s. So rank 0 waits in a collective."""
     verdict = judge_run(make_run([(0, 8), (0, 0.0)], BULK))
     assert verdict.kind is VerdictKind.WAITING
     assert verdict.wait_s == pytest.approx(4)
@@ -106,7 +106,7 @@ def test_a_remedy_that_is_not_worth_it() -> None:
 
 @pytest.mark.parametrize(("gain_s", "is_worth_it"), [(0.06, False), (0.2, True)])
 def test_a_run_elsewhere_does_not_show_what_a_remedy_is_worth(gain_s: float, is_worth_it: bool) -> None:
-    """The demo ran on one host, and the report places its ranks on a captured fabric."""
+    """The demo runs on one host, but its report places the ranks on a captured fabric."""
     busiest = link(3.1, cause="placement", advice="place the ranks", gain_s=gain_s)
     run = make_run([(1, 5), (1, 5)], BULK)
     assert judge_run(run, busiest).is_worth_it is is_worth_it
@@ -144,7 +144,7 @@ def test_time_of_files_is_neither_waiting_nor_on_the_host() -> None:
 
 @pytest.mark.parametrize("times", [5, 10])
 def test_traffic_of_other_jobs_is_not_taken_for_waiting(times: int) -> None:
-    """The ranks are equal. Messages take a multiple of the time that their link needs, since other jobs slow them."""
+    """The ranks are equal. Since other jobs slow messages, these take a multiple of their links' time."""
     run = make_run([(1, 5.0)] * 8, [Count(rank, rank ^ 1, 10**6, 10) for rank in range(8)])
     verdict = judge_run(run, link(5 / times))
     assert verdict.kind is VerdictKind.UNKNOWN, verdict.text
@@ -235,7 +235,7 @@ GROUP = PARTNER_GROUP | 4 << 40 | 1
 def test_what_calls_asked_for_takes_the_place_of_messages_not_seen(
     asked: list[tuple[int, int, int]], hosts: tuple[int, ...], kind: VerdictKind
 ) -> None:
-    """Equal ranks are in MPI for 9.9 s of 10 s: this is waiting, unless the bytes of the calls explain the time."""
+    """Equal ranks are in MPI for 9.9 s of 10 s. They wait, unless the bytes of the calls explain the time."""
     run = make_run([(0, 9.9)] * 4, [], hosts=hosts)
     ranks = tuple(replace(rank, source=Source.UCX, sees_host=False, has_demands=True) for rank in run.ranks)
     rows = [(rank, *each) for rank in range(4) for each in asked]
@@ -273,7 +273,7 @@ def test_ranks_wait_at_the_end_for_one_that_ends_late() -> None:
 
 
 def test_where_ranks_wait_for_one_that_is_late() -> None:
-    """Rank 2 is outside MPI for 9.5 s, the other ranks for 2 s: they wait for rank 2 in messages."""
+    """Rank 2 is outside MPI for 9.5 s, other ranks for 2 s. So other ranks wait for rank 2 in messages."""
     run = make_run([(1, 8), (1, 8), (1, 0.5), (1, 8)], BULK)
     verdict = judge_run(run, link(0.1))
     assert verdict.kind is VerdictKind.WAITING, verdict.text
@@ -283,7 +283,7 @@ def test_where_ranks_wait_for_one_that_is_late() -> None:
 
 
 def test_ranks_that_wait_in_three_places_alike() -> None:
-    """Ranks wait for rank 3 in a collective, a message and a write; none of the three has most of the waiting."""
+    """Ranks wait for rank 3 in collectives, messages and writes. None of these has most of the waiting."""
     run = make_run([(0, 8), (1, 8), (2, 8), (1, 0.5)], BULK)
     text = judge_run(run, link(0.1)).text
     assert "most of it for rank 3, which spends most time outside of MPI" in text

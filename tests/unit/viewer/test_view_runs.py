@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""All runs of a view use the same indices of names and ranks; intervals of several jobs form one list."""
+"""All runs of a view share the indices of names and ranks. Intervals of several jobs form one list."""
 
 from __future__ import annotations
 

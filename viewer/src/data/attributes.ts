@@ -14,7 +14,7 @@ export interface Attribute {
 
 export interface RankGrid {
   title: string;
-  /** x, y and z of each rank, one rank after the other; -1 for ranks without a position. */
+  /** x, y and z of rank 0, of rank 1, ...; -1 for ranks without a position. */
   position: NumberArray;
   /** The number of positions along x, y and z. */
   extents: [number, number, number];

@@ -8,7 +8,7 @@ export interface LinkValue {
   name: string;
   /** `s`, `Gb/s`, or empty. */
   unit: string;
-  /** The value of each link direction; NaN if it is unknown, or if the link does not lead in this direction. */
+  /** The value of each link direction; NaN if the value is unknown, or if the link lacks this direction. */
   value: NumberArray;
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Loads that a selection of the flows puts on link directions, and the shares of ranks, operations and others.
+// Loads of link directions by selected flows, and shares of ranks, operations and other keys.
 
 import { SELECTION, type Selection } from "../state";
 import { Amounts } from "./amounts";
@@ -98,7 +98,7 @@ export class LoadTable {
     return { first: shares, count: used, total: amounts.total() };
   }
 
-  /** Number the keys of the flows on a link direction; null without flows, or if an array of all keys is faster. */
+  /** Number the keys of the flows on a link direction. Return null without flows or with few possible keys. */
   private compress(end: number, key: FlowKey): { of: ArrayLike<number>; keys: number[] } | null {
     if (key.count < FEW_KEYS || !this.router) return null;
     const keys: number[] = [];

@@ -56,7 +56,7 @@ export class Router {
     return { offset, end: ends.subarray(0, used) };
   }
 
-  /** Write the route between two addresses to `path`; return its number of hops, 0 without a route or without links. */
+  /** Write the route between two addresses to `path`. Return the number of hops, 0 without a route or links. */
   private walk(source: number, destination: number): number {
     const { flows, path, endAt } = this;
     const { endNode, nodeKind, nodes } = this.model;

@@ -15,7 +15,7 @@ export interface CellRegions {
   order: number[];
 }
 
-/** A grid with a row for each rank, or for several consecutive ranks, and a column for each bin of equal length. */
+/** A grid with a row for one rank or several consecutive ranks, and a column for each bin of equal length. */
 export class TimeGrid {
   readonly rows: number;
   readonly ranksInRow: number;

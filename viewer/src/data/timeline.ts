@@ -107,7 +107,7 @@ export class Timeline {
     return parts;
   }
 
-  /** Return the index of (rank, peer's group); negative if the rank's job has no intervals or no such group. */
+  /** Return the index of (rank, peer's group); negative if the rank's job lacks intervals or this group. */
   private cell(rank: number, peer: number): number {
     const grouping = this.grouping.get(this.jobOf[rank]);
     if (!grouping || peer < grouping.firstRank) return -1;

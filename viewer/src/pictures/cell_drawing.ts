@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The network as rows of cells, one for each link direction, for fabrics with too many links to draw as lines.
+// The network as rows of cells, for fabrics with too many links to draw as lines. Each link direction has a cell.
 
 import type { Model } from "../data/model";
 import { CellLayout, NAME_HEIGHT } from "./cell_layout";

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The layout of the picture of cells: blocks for each level, a column for each switch, a cell for each link direction.
+// The layout of the picture of cells. Levels have blocks, switches columns, link directions cells.
 
 import type { Model } from "../data/model";
 import { railLetter } from "../text/names";

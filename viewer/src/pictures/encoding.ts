@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The visual encoding of a state: the link directions that are drawn, and their colours.
+// The visual encoding of a state: drawn link directions and colours.
 
 import type { Amounts } from "../data/amounts";
 import { formatValue, type LinkValue } from "../data/link_values";
@@ -83,7 +83,7 @@ export function encodeLoads(
   };
 }
 
-/** Return the property by which links are coloured: the selected one or, without traffic, the first; null for loads. */
+/** Return the selected property that colours links; null for loads. The default without traffic is the first one. */
 export function findValue(model: Model, { value }: State): LinkValue | null {
   return model.linkValues[value ?? (model.header.about === undefined ? -1 : 0)] ?? null;
 }

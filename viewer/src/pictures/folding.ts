@@ -12,8 +12,9 @@ const MOST_KEPT = 2 / 3;
 /** Gap between hosts of different leaf switches, and between switches, in columns. */
 const LEAF_GAP = 0.5;
 const SWITCH_GAP = 0.35;
-/** Width of a stub / width of its columns; width of a switch next to a stub, in columns. */
+/** Width of a stub / width of its columns. */
 export const STUB_WIDTH = 0.4;
+/** Width of a switch next to a stub, in columns. */
 const NODE_WIDTH = 0.8;
 
 /** A box that replaces the idle nodes of a group in one row. */
@@ -25,7 +26,7 @@ export interface Stub {
   isSwitch: boolean;
   /** Width of the stub, in columns. */
   columns: number;
-  /** Number of hosts and switches of the whole group; adapters count as hosts if they have separate columns. */
+  /** Numbers of hosts and switches of the whole group. Adapters with separate columns count as hosts. */
   hosts: number;
   switches: number;
   noun: "host" | "adapter";
@@ -79,7 +80,7 @@ export function foldIdle(model: Model, used: Uint8Array, open: readonly number[]
   const hosted = new Map(
     groups.map((nodes) => [nodes[0], nodes.some((node) => tree.column[node] >= 0) ? nodes : null]),
   );
-  // Stubs of a group with hosts are centred on the hosts' columns; all other switches are spread over their rows.
+  // Stubs of a group with hosts are centred on the hosts' columns. Other switches are spread over their rows.
   const rows = new Map<number, Map<number, number[][]>>();
   const enter = (nodes: number[]): void => {
     const [node] = nodes;
@@ -157,7 +158,7 @@ function makeRailStub({ nodes, nodeRail, nodeLevel }: Model, rail: number): Stub
   return { group: own[0], nodes: own, isSwitch: true, columns, hosts: 0, switches: own.length, noun: "host", label };
 }
 
-/** Return y of each node; all rows of a rail without traffic are moved to its row next to the hosts. */
+/** Return y of each node. The row next to the hosts replaces all rows of a rail without traffic. */
 function flattenRails({ nodeY }: Model, stubs: readonly Stub[]): ArrayLike<number> {
   const y = Float64Array.from(nodeY);
   for (const { nodes } of stubs) {

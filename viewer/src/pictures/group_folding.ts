@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Folding of a dragonfly: groups without traffic become stubs, and the other groups become larger arcs of a smaller
-// ring.
+// Folding of a dragonfly: groups without traffic become stubs. Groups in use become larger arcs of a smaller ring.
 
 import type { Model } from "../data/model";
 import type { Folding, Stub } from "./folding";
@@ -21,7 +20,7 @@ interface Ring {
   stretch: number;
 }
 
-/** Return the folding of the ring; null without a ring, if no idle group is left to fold, or if no group is in use. */
+/** Return the folding of the ring; null without a ring, without groups in use, or without idle groups to fold. */
 export function foldIdleGroups(model: Model, used: Uint8Array, open: readonly number[]): Folding | null {
   if (!model.nodeGroup) return null;
   const owner = findSwitches(model);
@@ -129,7 +128,7 @@ function findRing(model: Model): Ring {
   return { groups: groups.sort((one, other) => one.middle - other.middle).map(({ group }) => group), stretch };
 }
 
-/** Return the groups around the ring, with adjacent idle groups joined; the first one is in use, the last one idle. */
+/** Return the groups around the ring, with adjacent idle groups joined: a used group first, an idle group last. */
 function split(isIdle: readonly boolean[]): number[][] {
   const count = isIdle.length;
   const first = Math.max(

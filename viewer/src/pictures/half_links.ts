@@ -36,7 +36,7 @@ export class HalfLinks {
     return this.points.drawn?.[end >> 1] !== 0;
   }
 
-  /** Return the nearest drawn half link within `reach` of a point, if possible a coloured one. */
+  /** Return the nearest drawn half link within `reach` of a point; coloured half links come first. */
   find(encoding: Encoding, atX: number, atY: number, reach: number): number | undefined {
     const { endNode, links } = this.model;
     const { x, y, middleX, middleY } = this.points;
@@ -86,7 +86,7 @@ export class HalfLinks {
     context.setLineDash([]);
   }
 
-  /** Return the half links to draw for a route: also the other half of links to a stub, and no links inside a stub. */
+  /** Return the half links to draw for a route: whole links to a stub, and no links inside a stub. */
   private reachStubs(ends: readonly number[]): number[] {
     const { x, y } = this.points;
     return ends.flatMap((end) => {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Groups of nodes without traffic that a picture with levels can show as one stub: hosts of a leaf switch, leaf
-// switches with their hosts, pods, and adjacent switches of a level.
+// Groups of nodes without traffic. A picture with levels can show each group as a stub: hosts of a leaf switch, leaf
+// switches with their hosts, a pod, or adjacent switches of a level.
 
 import type { Model } from "../data/model";
 

@@ -33,7 +33,7 @@ export class Labels {
     this.take([x - across, y - up, x + across, y + up]);
   }
 
-  /** Return the x of the centre of a name after moving it into the picture by at most half its width. */
+  /** Return the centre's x of a name, moved into the picture by at most half the name's width. */
   fit(text: string, x: number): number {
     const half = halfWidth(text);
     const inside = Math.min(Math.max(x, this.left + half), this.width - half);
@@ -59,7 +59,7 @@ export class Labels {
   }
 }
 
-/** Write a name, centred at a point, on a background that covers the lines behind it. */
+/** Write a name, centred at a point, on a background that covers lines. */
 export function paintLabel(
   context: DrawingContext,
   { ground, text: colour }: Theme,

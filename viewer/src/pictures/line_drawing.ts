@@ -18,8 +18,9 @@ import type { ViewTransform } from "./view_transform";
 /** Line width * square root of the number of lines. */
 const TOTAL_WIDTH = 26;
 const THINNEST = 0.6;
-/** Width of the most emphasised line if there is only one; sum of the widths of such lines if there are many. */
+/** Largest width of a line. */
 const THICKEST = 7;
+/** Sum of the widths of many lines with the largest emphasis. */
 const EMPHASIS = 150;
 const MOST_ARROWS = 1500;
 const ARROW = 5;
@@ -28,7 +29,7 @@ const APART = 14;
 /** Half the side of the square around a node that names leave free; largest number of names without levels. */
 const NODE = 5;
 const MOST_NAMES = 300;
-/** Half the width and height of a stub with its label, which no name covers in a picture without levels. */
+/** Half the width and height of a stub with its label. In a picture without levels, no name covers this area. */
 const STUB_WIDTH = 45;
 const STUB_HEIGHT = 26;
 /** The size of the largest node. */
@@ -65,7 +66,7 @@ export class LineDrawing implements Drawing {
     return this.halfLinks.extentOf(end);
   }
 
-  /** Return the node at a point, else the nearest half link, if possible one with traffic. */
+  /** Return the node at a point, else the nearest half link; half links with traffic come first. */
   find(encoding: Encoding, x: number, y: number, reach: number): Hit {
     const { model, layout } = this;
     let nearest = reach;
@@ -217,7 +218,7 @@ export class LineDrawing implements Drawing {
     });
   }
 
-  /** Call `visit` for each shown node at most `margin` pixels outside the picture, with its position in pixels. */
+  /** Call `visit` with the position in pixels of each shown node within `margin` pixels of the picture. */
   private visitNodes(
     encoding: Encoding,
     view: ViewTransform,

@@ -140,7 +140,7 @@ const MOST_LETTERS = 2;
 /** Smallest length of a level's name that leaves no space for the word "level", in letters. */
 const LONG = 3;
 
-/** Name each row by its level, and if there are several rails, by the letters of its rails. */
+/** Name each row by its level, and by its rails' letters if there are several rails. */
 function nameRows(model: Model, y: Float64Array): { y: number; name: string }[] {
   const { rails } = model.header;
   const letters = new Map<number, Map<number, Set<string>>>();

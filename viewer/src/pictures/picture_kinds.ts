@@ -19,7 +19,7 @@ import { SpaceDrawing } from "./space_drawing";
 /** With more links than this, lines hide each other. */
 const MOST_LINES = 10000;
 
-/** A kind of picture. `make` is called only for a kind that is shown, since it takes long for a large fabric. */
+/** A kind of picture. `make` takes long for a large fabric, so it is called only for shown kinds. */
 interface PictureKind {
   name: string;
   title: string;
@@ -91,7 +91,7 @@ export class PictureKinds {
   }
 }
 
-/** Return a function for the colour of a node: by the selected attribute, else by its job; null if it has neither. */
+/** Return a function for the colour of a node: by the selected attribute, else by its job; null without a value. */
 function makeNodeColouring(
   runs: readonly Run[],
   compared: () => ComparedRun | null,

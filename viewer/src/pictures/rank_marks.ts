@@ -8,8 +8,9 @@ import { colouringEnd, type Encoding, HIDDEN, IDLE } from "./encoding";
 import type { HalfLinks } from "./half_links";
 import type { ViewTransform } from "./view_transform";
 
-/** Radius of a number's disc, and half the side of the square around it that names leave free. */
+/** Radius of a number's disc. */
 const RADIUS = 8;
+/** Half the side of a square around a number, which no name covers. */
 export const MARK_SIZE = RADIUS + 1.5;
 const SIDES = 24;
 /** Positions of a number on its link direction, from 0 (the node) to 1, tried in this order. */

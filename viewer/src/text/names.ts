@@ -134,7 +134,7 @@ export function hasSeveral(names: string[]): boolean {
   return names.some((name) => name !== "*");
 }
 
-/** Return the prefix of a name with the rail's number, as in reports; empty if there is only one rail. */
+/** Return the prefix of names with the rail's number, as in reports; empty for a single rail. */
 export function railPrefix(model: Model, rail: number): string {
   return model.header.rails.length > 1 ? `rail ${rail}: ` : "";
 }

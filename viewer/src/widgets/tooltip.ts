@@ -11,7 +11,7 @@ export class Tooltip {
     this.element.hidden = true;
   }
 
-  /** Show lines of text near a point of a picture, away from `avoid`; `origin` is where the picture is on the page. */
+  /** Show lines of text near a point of a picture, away from `avoid`. `origin` is the picture's place on the page. */
   show(lines: string[], point: [number, number], avoid: Box, picture: Size, origin: [number, number]): void {
     const { element: tooltip } = this;
     tooltip.replaceChildren(...lines.map((line) => element("p", line)));

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Measure a cluster of network namespaces, infer its network from the delays, and compare it with the built network.
+"""Measure delays in a cluster of network namespaces, infer the network, and compare it with the built network.
 
 Run this module as root, in a checkout, with the Python in which ibprof is installed:
 
@@ -72,7 +72,7 @@ class Cluster:
         chosen: dict[str, str | int] = {"pml": "ob1", "btl": "tcp,self", "mpi_yield_when_idle": 1, **parameters}
         line = [self.mpirun, "-n", str(len(self.hosts.names)), *self.hosts.over_tcp(1, **chosen), "--bind-to", "none"]
         first = self.hosts.names[0]
-        # Use a high priority, because delays by other processes would look like an effect of the network.
+        # High priority: delays by other processes would look like effects of the network.
         words = [*line, "nice", "-n", "-15", *command]
         return _check(self.hosts.run(first, words, self.environment, self.folder, timeout))
 
@@ -124,7 +124,7 @@ def _check(done: subprocess.CompletedProcess[str]) -> str:
 
 
 def find_splits(document: dict[str, Any], first: str) -> set[frozenset[str]]:
-    """Return, for each edge of an inferred tree, the hosts that it separates from the first host.
+    """Return the hosts beyond each edge of an inferred tree, seen from the host `first`.
 
     Edges with fewer than two hosts on a side are left out.
     """

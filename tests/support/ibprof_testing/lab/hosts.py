@@ -90,7 +90,7 @@ class Hosts:
         return self.folder / "agent"
 
     def over_tcp(self, slots: int = 1, **parameters: object) -> list[str]:
-        """Return options of Open MPI's mpirun: it places ranks in the hosts' order, and uses the hosts' network.
+        """Return options of Open MPI's mpirun: ranks are in the hosts' order, and use the hosts' network.
 
         Args:
             slots: ranks on each host.

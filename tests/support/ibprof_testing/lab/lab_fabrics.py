@@ -75,7 +75,7 @@ def find_cable(fabric: Fabric, one: str, other: str) -> int:
 
 
 def crowd(rail: LabRail, spine: str) -> LabRail:
-    """Return a two-level tree with poor tables: all traffic that leaves a leaf switch uses one spine."""
+    """Return a two-level tree with poor tables: all traffic between leaf switches uses one spine."""
     fabric, tables = rail.fabric, rail.tables
     ports = tables.port.copy()
     names = [name.split()[0] for name in fabric.node_name]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Make the fabric of `ibprof demo`: a two-level fat-tree, simulated by ibsim and routed by a real OpenSM.
+"""Make the fabric of `ibprof demo`: a two-level fat-tree that ibsim simulates and a real OpenSM routes.
 
     python -m ibprof_testing.lab.make_demo_fabric converter/ibprof_converter/data/demo-fabric
 

@@ -26,7 +26,7 @@ PROGRAMS = Path(__file__).parents[3] / "mpi" / "programs"
 MPIRUN = "/usr/bin/mpirun"
 RECORDED = {"IBPROF_TIME": "1", "IBPROF_SITES": "1"}
 NICE = "-10"
-"""Priority of jobs: high, because delays by other processes would look like an effect of the network."""
+"""Priority of jobs: high, since delays by other processes would look like effects of the network."""
 
 MESSAGE_HEADER = 40
 """Bytes that Open MPI adds to a message: 8 by the TCP transport, the rest by the matching layer."""

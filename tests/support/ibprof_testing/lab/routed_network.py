@@ -247,7 +247,7 @@ def _address(fabric: Fabric, rail: int, host: int) -> str:
 def _routes(rail: RoutedRail, number: int, switch: int) -> list[str]:
     """Return a switch's table as routes.
 
-    The routes leave out entries for ports without a cable, so that the kernel drops packets to their destinations.
+    Destinations of ports without a cable have no route, so the kernel drops packets to them.
     """
     fabric, tables = rail.fabric, rail.tables
     (row,) = np.flatnonzero(tables.switch_guid == fabric.node_guid[switch]).tolist()

@@ -42,7 +42,7 @@ class Target:
 
     @property
     def label(self) -> str:
-        """Return the name of the MPI and layer, as the page and the tests show it."""
+        """Return the name of the MPI and layer for the page and the tests."""
         return f"{TITLES[self.name]}, {self.layer}"
 
 

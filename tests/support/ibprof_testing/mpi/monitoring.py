@@ -18,7 +18,7 @@ from ibprof_testing.mpi.mpis import Mpi, run_mpi
 LINE = re.compile(r"^[EI]\s+(\d+)\s+(\d+)\s+(\d+) bytes\s+(\d+) msgs sent", re.MULTILINE)
 ONE_FILE_A_RANK = 3
 
-# Number and size of the probe messages that libibprof.so sends to its own rank before it begins to count.
+# Number and size of the probe messages. libibprof.so sends them to its own rank before it counts.
 PROBES, PROBE_BYTES = 2, 7
 
 

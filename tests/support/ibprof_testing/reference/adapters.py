@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Compute the loads of hosts with several adapters in one subnet, without any code of ibprof.
 
-This module reads dumps into dictionaries of ports, and follows the path of one packet at a time.
+Dumps are read into dictionaries of ports. Each packet's path is followed separately.
 """
 
 from __future__ import annotations

@@ -147,7 +147,7 @@ def _flow_down(
     groups: int,
     loads: npt.NDArray[np.uint64],
 ) -> None:
-    """Move bytes along the trees to the roots, and add them to each link direction on their path.
+    """Move bytes along the trees to the roots. Add the bytes to each link direction on the path.
 
     Args:
         trees: in-trees, on which all flows reach their destinations.
@@ -155,7 +155,7 @@ def _flow_down(
         place: [flow], the place where the flow enters the tree.
         group, bytes: [flow], the flow's group and its bytes.
         groups: number of groups.
-        loads: uint64 [link direction * groups + group], to which the bytes are added.
+        loads: uint64 [link direction * groups + group]; the bytes are added here.
     """
     wanted = tree * groups + group
     used = np.zeros(trees.next.shape[1] * groups, np.bool_)

@@ -82,7 +82,7 @@ def build(folder: Path, *options: str, source: str = "exchange.c") -> Path:
 
 
 def calls_of(program: Path) -> list[int]:
-    """Return the address of the last byte of each call of `sink`, as objdump shows it."""
+    """Return the address of the last byte of each call of `sink`, by objdump."""
     lines = run("objdump", "-d", "--no-show-raw-insn", program).splitlines()
     calls = [place for place, line in enumerate(lines) if re.search(r"\t(call|bl)\b.*<sink>", line)]
     return [int(lines[place + 1].split(":")[0], 16) - 1 for place in calls]

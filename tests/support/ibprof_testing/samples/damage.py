@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Fabrics and runs with one damage: an item that is removed, doubled, slowed, zeroed or split.
+"""Fabrics and runs with one damaged item: removed, doubled, slowed, zeroed or split.
 
 The output must name the damage, or equal the output for the undamaged input. Any other output is a silent loss.
 """
@@ -203,7 +203,7 @@ class DamagedFabric:
         kind: the damage, in words.
         names: words; the output must contain at least one of them.
         listed: the fabric.
-        renamed: changed description of a node -> its correct description, for outputs that are otherwise unchanged.
+        renamed: changed description of a node -> correct description. Only this text may change in an output.
     """
 
     kind: str
@@ -519,7 +519,7 @@ def _damage_whole(right: ListedFabric) -> Iterator[DamagedFabric]:
         def crosses(link: ListedLink, inside: set[int] = inside) -> bool:
             return is_trunk(right, link) and (link.a.node in inside) != (link.b.node in inside)
 
-        # Both parts need leaves: if one part is only a spine without cables, no traffic is lost.
+        # Each part needs leaves. If a part is only a spine without cables, no traffic is lost.
         if leaves & inside and leaves - inside:
             split = _with(right, lambda link: None if crosses(link) else link)
             yield DamagedFabric("fabric split", everywhere, split)
@@ -627,8 +627,7 @@ def _without_name(answer: Answer, odd: str, name: str) -> Answer:
 def judge_answer(right: Answer, found: Answer, damage: DamagedFabric | DamagedRun) -> str:
     """Classify an output as NAMED, UNCHANGED or SILENT.
 
-    NAMED: new lines contain one of `damage.names`; and the head reports missing hosts, and lost bytes above 1%, if
-    there are any.
+    NAMED: new lines contain one of `damage.names`. The head reports missing hosts, and lost bytes above 1%, if any.
     """
     for odd, name in damage.renamed.items():
         right, found = _without_name(right, name, name), _without_name(found, odd, name)

@@ -153,7 +153,7 @@ Outcome = tuple[str, str, str]
 
 
 def tabulate(outcomes: Iterable[Outcome]) -> Iterator[str]:
-    """Yield the lines of the table in the documentation: one row for each kind, and one row for four planes."""
+    """Yield the lines of the documentation's table: a row for each kind, and a row for four planes."""
     table: Counter[tuple[str, str]] = Counter()
     for subject, kind, how in outcomes:
         row = f"all of these kinds on {PLANES}" if subject == PLANES else kind

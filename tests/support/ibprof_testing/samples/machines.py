@@ -35,7 +35,7 @@ class Machine:
 
     @property
     def alone(self) -> npt.NDArray[np.bool_]:
-        """Return which pairs of threads form a group of two; only the delay of such a pair shows its group."""
+        """Return which pairs of threads form a group of two. Only one delay shows such a group."""
         pairs = np.zeros(self.delays.shape, bool)
         for one, other in (sorted(group) for group in self.groups if len(group) == 2):
             pairs[one, other] = pairs[other, one] = True
@@ -46,9 +46,9 @@ def nested(*levels: tuple[int | tuple[int, ...], Range], hops: Range = (0.0, 0.0
     """Return a function that draws a machine of nested levels, such as sockets, clusters, and threads of a core.
 
     Args:
-        levels: levels from the outermost to the threads of a core. For each level: the number of its parts in a part of
-            the level above (or several numbers to draw from), and the range of the delay between these parts, ns.
-        hops: range of the additional delay for each hop on the grid of cores of an outermost part, ns.
+        levels: levels from the outermost to the threads of a core. For each level: the number (or possible numbers) of
+            parts in a part of the level above, and the range of the delay between these parts, ns.
+        hops: range of the additional delay of a hop on a grid of cores, ns. Each outermost part has a grid.
     """
 
     def make(draw: Source) -> Machine:

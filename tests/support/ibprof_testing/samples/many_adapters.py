@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Synthetic fabrics like in GPU clusters: hosts with eight adapters in one subnet, each at a separate leaf switch."""
+"""Fabrics like in GPU clusters: hosts with eight adapters in one subnet, each adapter at a separate leaf switch."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ HOSTS = 4
 ADAPTERS = 8
 
 DEVICES = (10, 2, 3, 4, 6, 7, 8, 9)
-"""Number in the name of the adapter at each leaf. mlx5_10 has the first GUIDs and LIDs, but is the last by number."""
+"""Number of the adapter at each leaf. mlx5_10 has the first GUIDs and LIDs, but the last number."""
 
 OTHERS = {4: "storage1 mlx5_0", 3: "Mellanox Technologies Aggregation Node"}
-"""Leaf -> adapter at its fifth port: the adapter of a host with one adapter, or an adapter that has no host."""
+"""Leaf -> adapter at its fifth port: the only adapter of a host, or an adapter without a host."""
 
 
 def make_fabric() -> tuple[Fabric, ForwardingTables]:

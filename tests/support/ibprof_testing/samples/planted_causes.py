@@ -23,7 +23,7 @@ Generator = np.random.Generator
 NOTHING = "nothing"
 
 FULL = ("xgft:2:8,8:1,8", "tree:4,3", "xgft:2:6,9:1,3:1,2", "xgft:2:12,6:1,12")
-"""Shapes without oversubscription: the uplinks of a leaf switch are as fast as its hosts' links."""
+"""Shapes without oversubscription: a leaf switch's uplinks are together as fast as its links to hosts."""
 
 TAPERED = ("xgft:2:16,8:1,8", "xgft:3:8,4,4:1,4,4", "xgft:2:12,6:1,2:1,2")
 """Shapes with oversubscription: a leaf switch has two or three hosts for each uplink."""

@@ -51,8 +51,8 @@ class Plant:
         pairs: pairs of ranks that send `size` bytes, in messages of `message` bytes.
         hosts: hosts with `each` ranks; empty for all hosts.
         rails: number of rails; `policy` assigns bytes to rails.
-        fault: function that returns the first rail after it planted a fault there.
-        mpi_s: function from the time of the most loaded link at line rate to a time in MPI; both in s.
+        fault: function that plants a fault on the first rail and returns this rail.
+        mpi_s: function from the most loaded link's time at line rate to a time in MPI, in s.
         inside: function from the number of ranks to each rank's time in MPI, as a fraction of the result of `mpi_s`.
         share: the result of `mpi_s` as a fraction of the run's time.
         operation: operation of the calls.

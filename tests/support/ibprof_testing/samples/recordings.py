@@ -82,7 +82,7 @@ def make_recording(
     """Write the file of one host.
 
     Args:
-        gap_pages: number of empty pages before each segment, as a killed process can leave them.
+        gap_pages: number of empty pages before each segment. A killed process can leave such pages.
         header_fields: changed fields of the file's header, for example to damage it.
     """
     ffi = header()

@@ -203,7 +203,7 @@ def shuffled_halo(*sides: int, seed: int = 1) -> Callable[[int], Pairs]:
 
 
 def scattered(groups: int) -> Callable[[int], Pairs]:
-    """Return pairs within groups that are scattered over all leaf switches, although one leaf switch would suffice."""
+    """Return pairs within groups. Each group is scattered over all leaf switches, but would fit on one leaf switch."""
 
     def pairs(hosts: int) -> Pairs:
         found = [all_to_all(np.arange(first, hosts, groups)) for first in range(groups)]

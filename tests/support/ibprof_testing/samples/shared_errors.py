@@ -27,8 +27,8 @@ class Sample:
 def processor(seed: int) -> Sample:
     """Return delays between the hardware threads of synthetic processors with sockets, complexes, cores and threads.
 
-    The delay of a level is the delay of the level above, divided by 1.7 to 4.5. Within a level, delays differ by 3 to
-    30% with the distance of cores on a grid, and also from core to core. Clocks round the delays.
+    The delay of a level is the delay of the level above, divided by 1.7 to 4.5. Within a level, delays differ from core
+    to core, and by 3 to 30% with the distance of cores on a grid. Clocks round the delays.
     """
     draw = np.random.default_rng(seed)
     sockets, complexes = int(draw.choice([1, 1, 2, 2, 4])), int(draw.choice([1, 1, 2, 4, 8]))
@@ -90,7 +90,7 @@ RAILS: dict[str, Callable[[Matrix, Matrix, int, np.random.Generator], Matrix]] =
 
 
 def over_two_rails(seed: int, is_costly: bool, how: str, ratio: float) -> Sample:
-    """Return delays of pairs on two rails; delays on one rail are `ratio` times as long. `how` is a key of `RAILS`."""
+    """Return delays on two rails. Delays of the second rail are `ratio` times as long. `how` is a key of `RAILS`."""
     made, delays = cluster(seed, is_costly)
     one, other = np.indices(delays.shape)
     a, b = np.minimum(one, other), np.maximum(one, other)

@@ -45,7 +45,7 @@ Spoil = Callable[[bytes], bytes]
 
 @dataclass(frozen=True, slots=True)
 class Dumps:
-    """Files of a fabric (name -> contents; the first file lists the links), and the descriptions of its nodes."""
+    """Files of a fabric (name -> contents), and descriptions of its nodes. The first file lists the links."""
 
     files: Mapping[str, bytes]
     nodes: tuple[str, ...]

@@ -14,7 +14,7 @@ from ibprof_testing.samples.profiles import Count, make_host, make_profile, make
 
 
 def write_timed_profile(folder: Path) -> str:
-    """Write a profile of one second: rank 0 sends in the first half, and rank 2 in the second half."""
+    """Write a profile of one second. Rank 0 sends in the first half, rank 2 in the second half."""
     hosts = [make_host(name) for name in ("host01", "host21", "host41")]
     run = make_profile(
         [Count(0, 1, 1000), Count(2, 1, 500)], [make_rank(rank, rank) for rank in range(3)], hosts, ("main",), ("SEND",)

@@ -106,7 +106,7 @@ def three_levels(hosts: int) -> Made:
 
 
 def director(hosts: int) -> Made:
-    """Return hosts on edge switches, linked to the line cards of one big switch; links inside this switch are short."""
+    """Return hosts on edge switches, linked to the line cards of a big switch with short links inside."""
     return tree(*{16: (2, 2, 4), 64: (4, 4, 4), 256: (8, 4, 8)}[hosts], link_us=(0.4, 1.0, 1.0))
 
 

@@ -54,7 +54,7 @@ def true_clock(rank: int, times: np.ndarray) -> np.ndarray:
 
 
 def score(trace: Trace) -> np.ndarray:
-    """Return each collective's score, ns: its duration or the time since the previous start, whichever is longer."""
+    """Return each collective's score, ns: the maximum of its duration and the time since the previous start."""
     rows, calls = trace.instances, trace.calls[trace.instances["call"]]
     late = np.diff(rows["start"], prepend=rows["start"][:1])
     scores: np.ndarray = np.maximum(calls["exit"] - calls["enter"], late)
@@ -216,7 +216,7 @@ def _messages(
         )
     others.sort(key=lambda row: -row["score"])
     kept = others[:longest]
-    # If no message is sampled for its score, the limit is infinite, so no message is long.
+    # If no message is sampled by score, the limit is infinite: no message is long.
     limit = kept[-1]["score"] - 1 if kept else math.inf
     return [{**row, "is_long": row["score"] > limit} for row in (*found, *kept)]
 

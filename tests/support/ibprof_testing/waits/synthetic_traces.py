@@ -57,7 +57,7 @@ class SyntheticRun:
         self._number += 1
 
     def exchange(self, size: int, nanoseconds: int) -> None:
-        """Let all ranks exchange messages with both neighbours on a ring, by Irecv, Isend and Waitall."""
+        """Let each rank of a ring exchange messages with its two neighbours, by Irecv, Isend and Waitall."""
         ranks = len(self._now)
         starts = []
         for rank in range(ranks):

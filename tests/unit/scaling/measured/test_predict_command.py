@@ -32,7 +32,7 @@ def seconds_of(ranks: int) -> tuple[float, float]:
 
 
 def make_run(ranks: int, waiting: float = 0.0) -> Profile:
-    """Return a run of ten all-to-alls and ten messages to the next rank; rank 0 waits for the others."""
+    """Return a run of ten all-to-alls and ten messages to the next rank. Rank 0 waits."""
     block, part = SIZE // ranks**2, SIZE // ranks // 8
     computing, exchange = seconds_of(ranks)
     inside = [10 * exchange + waiting * (rank == 0) for rank in range(ranks)]
@@ -147,7 +147,7 @@ def test_delays_of_another_unit(capsys: pytest.CaptureFixture[str], tmp_path: Pa
 
 
 def test_tables_slow_what_leaves_a_leaf_switch(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
-    """The runs on one leaf switch share no links; on 16 hosts, transfer in an all-to-all takes 1.6 times as long."""
+    """Runs on one leaf switch share no links. On 16 hosts, transfer in an all-to-all takes 1.6 times as long."""
     line = [*write_inputs(tmp_path, (2, 3, 4)), "--processes", "16", "--json"]
     assert main(line) == 0
     plain = json.loads(capsys.readouterr().out)["curve"][0]["operations"]

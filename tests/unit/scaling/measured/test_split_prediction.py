@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`ibprof-scaling predict PROFILE...`: it finds the laws of a run's parts; times of other runs lie in its interval."""
+"""`ibprof-scaling predict PROFILE...` finds the laws of a run's parts. Its interval contains times of other runs."""
 
 from __future__ import annotations
 
