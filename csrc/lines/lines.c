@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Find the source lines of addresses in a file. The debug information is read by libbacktrace. The search of
- * libbacktrace is not used: it misses inlined functions if ranges of functions at the same level overlap, and it does
- * not report the folder of a relative path. */
+ * libbacktrace is not used. It misses inlined functions if ranges of one level overlap, and it does not report the
+ * folder of a relative path. */
 #include "dwarf.c"
 
-/* Open the common debug file (dwz -m). elf.c prepends a folder to the path of this file, even if the path is absolute:
- * remove the folder. */
+/* Open the common debug file (dwz -m). Remove the folder that elf.c prepends even to an absolute path. */
 static int open_common_file(const char *path, backtrace_error_callback failed, void *data, int *is_missing)
 {
     const char *absolute = strstr(path, "//");

@@ -14,8 +14,8 @@
 #include <sys/mman.h>
 
 #define PAIRS (1 << 16)
-/* Types of events to which later events may refer as their parent, even after the parent has stopped. Therefore the
- * pairs (chain.h) of such events are reused only when all pairs are used, oldest first. */
+/* Types of events that may become parents of later events even after they have stopped. Therefore the pairs (chain.h)
+ * of such events are reused only when all pairs are used, oldest first. */
 #define LASTING (IBP_NCCL_GROUP | IBP_NCCL_COLL | IBP_NCCL_P2P | ~0xffULL)
 
 static struct {
@@ -54,9 +54,8 @@ static bool is_this(const void *symbol)
     return dladdr(&chain, &own) && dladdr(symbol, &other) && own.dli_fbase == other.dli_fbase;
 }
 
-/* Find the plug-in's interface with NCCL's version. If the plug-in lacks it, find its interface with the newest older
- * version from 4 on. Since version 4, the first members of events are equal in all versions, so a plug-in for an older
- * version can read newer events. */
+/* Find the plug-in's interface of NCCL's version, or else of the newest older version from 4 on. Since version 4,
+ * events begin with the same members in all versions, so older plug-ins can read newer events. */
 static void find_profiler(void *library, unsigned version)
 {
     const unsigned oldest = version < 4 ? version : 4;
@@ -172,8 +171,7 @@ void ibp_nccl_chain_stop(struct ibp_nccl_pair *pair)
     void *const next = pair->next;
     const bool is_passing = pair->is_taken;
 
-    /* A pair in `lasting` keeps the handle of its stopped event, because later events may have this event as their
-     * parent. */
+    /* A pair in `lasting` keeps the handle of its stopped event, because it may be the parent of later events. */
     if (is_passing) pair->next = NULL;
     if (next) chain.profiler->stop(next);
     if (is_passing) __atomic_clear(&pair->is_taken, __ATOMIC_RELEASE);

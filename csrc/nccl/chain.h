@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The ibprof developers
  *
- * The next profiler plug-in. NCCL loads only one plug-in. To use another plug-in too, the user names it in
- * IBPROF_NCCL_NEXT, in the format of NCCL_PROFILER_PLUGIN. ibprof loads this next plug-in, and passes on the events
- * that it requests, with the handles that the next plug-in returned.
+ * The next profiler plug-in. NCCL loads only one plug-in. To use a next plug-in too, the user names it in
+ * IBPROF_NCCL_NEXT, in the format of NCCL_PROFILER_PLUGIN. ibprof loads the next plug-in, and passes on the requested
+ * events, with the handles that the next plug-in returned.
  */
 #ifndef IBPROF_NCCL_CHAIN_H
 #define IBPROF_NCCL_CHAIN_H

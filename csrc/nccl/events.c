@@ -600,8 +600,8 @@ static struct ibp_nccl_flow *find_flow(uint64_t key, bool may_make)
     }
 }
 
-/* Return the flow of an operation, created if needed; NULL if there is no space. The key of a flow consists of the
- * task's number (from 1; bits 40 and higher), the peer (31 bits), the channel and the direction. */
+/* Return the flow of an operation, created if needed; NULL if there is no space. The key of a flow: the task's number
+ * (from 1; bits 40 and higher), the peer (31 bits), the channel and the direction. */
 static struct ibp_nccl_flow *enter_flow(const struct task *task, const struct ibp_nccl_operation_facts *facts)
 {
     const uint64_t peer = facts->peer < 0 ? 0x7fffffff : (uint64_t)facts->peer;

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The ibprof developers
  *
- * Recording of NCCL's work, for all versions of its profiler interface: communicators, tasks (collectives, sends,
- * receives), proxy operations, and their steps.
+ * Recording of NCCL's communicators, tasks (collectives, sends, receives), proxy operations and steps, for all versions
+ * of the profiler interface.
  *
  * Communicators, tasks and flows are records in the recording. Each step is added to these records at once, so nothing
- * is lost if the job is killed. Communicators, tasks and flows are never freed, so their handles remain valid, in
- * whatever order NCCL starts and stops events. Only operations are freed; they come from a pool of fixed size.
+ * is lost if the job is killed. Communicators, tasks and flows are never freed, so their handles remain valid in any
+ * order of starts and stops. Only operations are freed; they come from a pool of fixed size.
  */
 #ifndef IBPROF_NCCL_EVENTS_H
 #define IBPROF_NCCL_EVENTS_H

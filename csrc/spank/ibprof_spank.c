@@ -158,8 +158,8 @@ int slurm_spank_user_init(spank_t spank, int count, char **arguments)
     if (*job.operations) (void)spank_setenv(spank, "IBPROF", job.operations, 1);
     if (!site.output) return ESPANK_SUCCESS;
     (void)spank_setenv(spank, "IBPROF_OUTPUT", site.output, 0); /* the user's value has priority */
-    /* `ibprof run` compares both variables: if they are equal, IBPROF_OUTPUT is not the user's choice, and `ibprof run`
-     * replaces it. */
+    /* `ibprof run` replaces IBPROF_OUTPUT if both variables are equal, because then IBPROF_OUTPUT is not the user's
+     * choice. */
     (void)spank_setenv(spank, "IBPROF_SITE_OUTPUT", site.output, 1);
     return ESPANK_SUCCESS;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The ibprof developers
  *
- * Shared by tests of the sources in MPICH: a test without an MPI library records calls and messages, and reads the
+ * Shared by tests of the sources in MPICH. Without an MPI library, a test records calls and messages, and reads the
  * counted bytes. A process has one recording, so each test runs in a separate process.
  */
 #ifndef IBPROF_TESTS_MPICH_FIXTURE_H

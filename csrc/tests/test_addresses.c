@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The ibprof developers
  *
- * Peers by address: each has one number and one record, which shows the owner of the address.
+ * Peers by address. Each address has one number and one record, which shows its owner.
  */
 #include "check.h"
 #include "counting/addresses.h"

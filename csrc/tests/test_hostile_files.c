@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The ibprof developers
  *
- * Other users can guess names of recordings. If a file exists under the guessed name, before or during a run, it stays
- * unchanged, no process waits for it, and the recording gets another name.
+ * Other users can guess names of recordings. A file under the guessed name stays unchanged, and no process waits for
+ * it. The recording gets another name.
  */
 #include "check.h"
 #include "counting/count.h"

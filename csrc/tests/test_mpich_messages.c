@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The ibprof developers
  *
- * MPICH's messages by context and tag, without an MPI: the operation of each counted message, and the rejection of a
- * source that sees a message that was not sent.
+ * MPICH's messages by context and tag, without an MPI. Tested: the operation of each counted message, and the rejection
+ * of a source that sees an unsent message.
  */
 #include "counting/requests.h"
 #include "libmpi/communicators.h"

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The ibprof developers
  *
- * The packet engine on small networks, with the engine's assertions (bytes are conserved, buffers do not overflow, time
- * does not go back) and the sanitizers.
+ * The packet engine on small networks, with the sanitizers. The engine's assertions check that bytes are conserved,
+ * buffers do not overflow, and time does not go back.
  */
 #include "check.h"
 #include "ibprof_kernels.h"

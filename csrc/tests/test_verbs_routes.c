@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The ibprof developers
  *
- * The ports between which work requests are recorded, on a mock provider: connected queue pairs, datagrams, alternate
- * paths, mlx5's dynamic connections, and posts outside of verbs.
+ * The recorded ports of work requests, on a mock provider: connected queue pairs, datagrams, alternate paths, mlx5's
+ * dynamic connections, and posts outside of verbs.
  */
 #include "check.h"
 #include "mock_vendors.h"

@@ -22,8 +22,7 @@ void verbs_begin(void);
 /* Check that no bytes were lost, and end the recording. Return the program's exit status. */
 int verbs_end(void);
 
-/* Return the recorded bytes, and the recorded messages, for a remote LID (0: all) and an opcode, in a region, as a
- * reader computes them. */
+/* Return the recorded bytes and messages of a remote LID (0: all), opcode and region, as a reader computes them. */
 struct amount recorded(uint32_t remote_lid, int opcode, int region);
 
 void check_amount(int line, struct amount found, uint64_t bytes, uint64_t messages);

@@ -2,7 +2,7 @@
  * Copyright The ibprof developers
  *
  * Lists of N parameters (PARAMETERS_N) and N arguments (ARGUMENTS_N) of a wrapped call. All arguments are integers or
- * pointers. In Linux calling conventions, each of them needs one register or one slot of the stack.
+ * pointers. In Linux calling conventions, an argument needs one register or one slot of the stack.
  */
 #ifndef IBPROF_CALLS_ARGUMENTS_H
 #define IBPROF_CALLS_ARGUMENTS_H

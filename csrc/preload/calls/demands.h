@@ -20,8 +20,8 @@ struct ibp_demand_places {
     int8_t items, type, root;
 };
 
-/* For each operation: which arguments determine the bytes of a call (enum ibp_demand_shape), and their positions, from
- * 0. */
+/* For each operation: positions, from 0, of the arguments that determine the bytes of a call (enum
+ * ibp_demand_shape). */
 static const struct ibp_demand_places ibp_demand_places[IBP_OPERATIONS + 1] = {
 #define IBP_DEMAND_OF(name, nonblocking, shape, items, type, root)                                                     \
     [IBP_OPERATION_##name] = {IBP_DEMAND_##shape, items, type, root},                                                  \

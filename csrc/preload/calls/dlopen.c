@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The ibprof developers
  *
- * Some programs open an MPI library or libibverbs with dlopen, and find its functions with dlsym: for example ctypes
- * and Julia for MPI, and NCCL for verbs. ibprof hooks dlsym. If dlsym finds a function that ibprof wraps, the hook
- * returns ibprof's wrapper.
+ * Some programs open an MPI library or libibverbs with dlopen, and find its functions with dlsym. Examples are ctypes,
+ * Julia and NCCL. ibprof hooks dlsym. If dlsym finds a function that ibprof wraps, the hook returns ibprof's wrapper.
  *
  * ibprof forgets the call sites of closed libraries, because the dynamic linker may map a new library at the same
  * addresses.
@@ -106,8 +105,8 @@ static void *look_up_version(void *library, const char *name, const char *versio
     return prefer_own(name, real.versioned_lookup(library, name, version));
 }
 
-/* Return whether ibprof must handle a lookup. ibprof does not handle RTLD_DEFAULT and RTLD_NEXT: their result depends
- * on the caller, and they find ibprof's wrappers anyway. */
+/* Return whether ibprof must handle a lookup. RTLD_DEFAULT and RTLD_NEXT find ibprof's wrappers anyway, and their
+ * results depend on the caller. */
 static bool is_answered(void *library, const char *name)
 {
     return library != RTLD_DEFAULT && library != RTLD_NEXT && name && is_watched(name);
@@ -178,8 +177,8 @@ static void *open_nothing(const char *path, int flags)
     return NULL;
 }
 
-/* Before the program opens an MPI library, libibverbs, or a library with RTLD_DEEPBIND: redirect dlsym in all loaded
- * objects, because any of them may look up functions of the library. */
+/* Redirect dlsym in all loaded objects before the program opens an MPI library, libibverbs, or a library with
+ * RTLD_DEEPBIND. Any object may look up functions of the library. */
 __attribute__((used)) static ibp_open_function *choose_open(const char *path, int flags)
 {
     ibp_open_function *open = ibp_loader_open();

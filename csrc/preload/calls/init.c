@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The ibprof developers
  *
- * Wrappers of MPI_Init, MPI_Finalize and MPI_Pcontrol. ibprof does nothing before MPI is initialised, because
- * libibprof.so is also loaded into mpirun, shells and all other programs that the user starts.
+ * Wrappers of MPI_Init, MPI_Finalize and MPI_Pcontrol. ibprof does nothing before MPI is initialised, because mpirun,
+ * shells and all other programs of the user also load libibprof.so.
  */
 #include "platform/system.h"
 #include "calls/lifecycle.h"
@@ -31,8 +31,8 @@ static void leave_world(void)
         ibp_process_note_missing("sessions were open when MPI_Finalize was called: their later messages are missing\n");
 }
 
-/* Return whether MPI_Finalize deletes ibprof's attribute. Return false if sessions are open, because MPICH then deletes
- * attributes when the last session ends, and a program may never end this session. */
+/* Return whether MPI_Finalize deletes ibprof's attribute. If sessions are open, MPICH deletes attributes only when the
+ * last session ends, which may never happen. */
 static bool stops_in_finalize(void)
 {
     return has_last_attribute && __atomic_load_n(&ibp_lifecycle.sessions, __ATOMIC_RELAXED) <= 0;

@@ -2,9 +2,9 @@
  * Copyright The ibprof developers
  *
  * Wrappers of MPI-4's functions with 64-bit counts, MPI_..._c. Many MPI libraries lack these functions. Programs such
- * as mpi4py refer to them by weak symbols, and use other functions if the symbols are missing. Therefore ibprof must
- * not export wrappers with these names. Instead, ibprof redirects calls that the dynamic linker has bound to the MPI
- * library's functions.
+ * as mpi4py refer to the functions by weak symbols, and use other functions if the symbols are missing. Therefore
+ * ibprof must not export wrappers with these names. Instead, ibprof redirects calls that the dynamic linker has bound
+ * to the MPI library's functions.
  */
 #ifndef IBPROF_CALLS_LARGE_CALLS_H
 #define IBPROF_CALLS_LARGE_CALLS_H

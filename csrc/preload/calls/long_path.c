@@ -93,9 +93,8 @@ static void name_function(unsigned operation, unsigned form, char name[static FU
     if (form == IBP_FORM_LARGE) ibp_text_append(name, FUNCTION_NAME, "_c");
 }
 
-/* Find the next function of a wrapper and store it in next[0]. In a wrapper with IBP_HAS_CHOICES, next[1] is the chosen
- * function: store the next function there too, unless ibp_choose has already set it. Return NULL if the MPI library
- * lacks the function. */
+/* Find the next function of a wrapper and store it in next[0]. In a wrapper with IBP_HAS_CHOICES, store the next
+ * function in next[1] too, unless ibp_choose has set next[1]. Return NULL if the MPI library lacks the function. */
 static __attribute__((noinline)) void *set_next(unsigned wrapper, void **next)
 {
     void *before = __atomic_load_n(&next[0], __ATOMIC_RELAXED), *found;
@@ -177,8 +176,8 @@ static void keep_request(const struct call_in_progress *making, const struct ibp
         is_demand ? ibp_ledger_describe(call) : (struct ibp_demanded){0}, is_demand);
 }
 
-/* Return whether the counts of a nonblocking call are 0. MPI_Gather and MPI_Scatter have two counts, which must both be
- * 0: at the root, a program may set only one of them. */
+/* Return whether the counts of a nonblocking call are 0. For MPI_Gather and MPI_Scatter, check the counts of sent and
+ * received items, because the root may set only one. */
 static bool moves_nothing(const struct call_in_progress *making, const struct ibp_demanding *call)
 {
     const bool is_leaf = call->shape == IBP_DEMAND_LEAF;
@@ -192,8 +191,8 @@ static bool moves_nothing(const struct call_in_progress *making, const struct ib
 /* Passed in place of the peer: the source then does not compare the call's arguments with the message. */
 #define NOT_COMPARED (-1)
 
-/* Pass the arguments of a send to the source, which compares them with the message that it sees. Calls with 64-bit
- * counts are not compared. */
+/* Let the source compare the arguments of a send with the message that the source sees. Calls with 64-bit counts are
+ * not compared. */
 static void expect(const struct call_in_progress *making)
 {
     const bool is_large = making->form == IBP_FORM_LARGE;
@@ -257,8 +256,8 @@ static struct ibp_called called_as(const struct call_in_progress *making, struct
     };
 }
 
-/* Make an outermost call the current call of this thread, and call the next function. Enter the call in the ledger:
- * before the next function is called if ibp_ledger_add_known can do this, otherwise after the function has returned. */
+/* Make an outermost call the current call of this thread, and call the next function. Enter the call in the ledger, if
+ * possible by ibp_ledger_add_known before the next function is called, otherwise after its return. */
 static __attribute__((noinline)) int enter_and_call(const struct call_in_progress *making)
 {
     struct ibp_call *const of_operation = call_of(making);
@@ -300,8 +299,8 @@ static __attribute__((noinline)) int enter_and_call(const struct call_in_progres
 
 /* -- calls that are only passed on --------------------------------------------------------------------------------- */
 
-/* With several threads in MPI: if a call is neither sampled nor timed, let the next equal calls of its site take a fast
- * path (counting/repeats.h). */
+/* With several threads in MPI: after a call without sample and timing, let equal calls of the site take a fast path
+ * (counting/repeats.h). */
 static void let_repeat(const struct call_in_progress *making, struct ibp_call *call,
                        const struct ibp_sampled_message *message, uint64_t generation)
 {
@@ -349,8 +348,8 @@ static bool is_part_of_wrapped(unsigned operation)
     return IBP_UNLIKELY(is_wrapped[operation]) && ibp_stack_end < ibp_timed_frame();
 }
 
-/* Pass a call on without ibp_enter. This sets only the context of the call; with several threads in MPI, it sets only
- * ibp_current_call.call. */
+/* Pass a call on without ibp_enter. Set only the context of the call, or ibp_current_call.call with several threads in
+ * MPI. */
 static __attribute__((noinline)) int pass_on(const struct call_in_progress *making)
 {
     struct ibp_call *const call = call_of(making);

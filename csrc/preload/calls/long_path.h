@@ -23,8 +23,8 @@ enum ibp_form { IBP_FORM_MPI, IBP_FORM_PMPI, IBP_FORM_LARGE, IBP_FORM_MPIX, IBP_
  * IBP_MISSING_CALL if MPI does not have the function. */
 int ibp_long_path(unsigned wrapper, void *next, const long *arguments, const void *caller);
 
-/* Functions between a wrapper and the next function, which belongs to the MPI library or to another tool. A wrapper of
- * a send or of a timed call calls one of these functions, or the next function directly. */
+/* Functions between a wrapper and the next function (of the MPI library or another tool). Wrappers of sends and timed
+ * calls call one of these functions, or the next function directly. */
 struct ibp_choices {
     /* Used while times are recorded. `whole`: for a call that another tool wraps too. The call is timed from entry to
      * return, so that ibprof recognises calls of the tool's wrapper as parts of the call. `timed`: for all other

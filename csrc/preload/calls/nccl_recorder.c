@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The ibprof developers
  *
- * The functions of ibprof_nccl.h, for the profiler plug-in of NCCL. MPI calls may be recorded at the same time. NCCL's
- * records need no common lock with MPI's records, because they are in separate segments of the recording.
+ * The functions of ibprof_nccl.h, for the profiler plug-in of NCCL. MPI calls may be recorded at the same time. A
+ * common lock is not needed, because NCCL's records are in separate segments.
  */
 #include "platform/system.h"
 #include "calls/lifecycle.h"

@@ -13,8 +13,8 @@
 #include <stdbool.h>
 #include <string.h>
 
-/* PLACE: index of the word of a jmp_buf in which glibc and musl store the stack pointer; 0 if unknown. glibc stores the
- * stack pointer XORed with a secret, and rotated left by ROTATED bits. */
+/* PLACE: index of a jmp_buf's word with the stack pointer in glibc and musl; 0 if unknown. glibc XORs the stack pointer
+ * with a secret, and rotates it left by ROTATED bits. */
 #if defined(__x86_64__)
 enum { PLACE = 6, ROTATED = 17 };
 #elif defined(__aarch64__)
@@ -54,8 +54,8 @@ static __attribute__((noinline)) bool is_secret_right(void)
 }
 
 /* Return whether a jump leaves a frame. A jump between inner frames, for example in a reduction function, does not
- * leave the frame. The stack of a signal handler may have higher addresses than the frame. In this case, the jump
- * leaves the frame if its target is lower in memory than the jump, but higher than the frame. */
+ * leave the frame. The stack of a signal handler may have higher addresses than the frame. A jump from this stack
+ * leaves the frame if its target is between the frame and the jump. */
 static bool leaves(uintptr_t frame, uintptr_t from, uintptr_t to)
 {
     return to > frame && (from < frame || to < from);

@@ -33,8 +33,8 @@ static void enter_start(struct ibp_call *call, ibp_handle communicator)
     if (takes_tag) ibp_source->before_tag();
 }
 
-/* Start the first requests of an array: all requests before the first one that the table of requests contains. Return
- * the number of started requests. Used if the source has no function `start`. */
+/* Start all requests of an array before the first request in the table of requests. Return their number. Used if the
+ * source has no function `start`. */
 static size_t start_unknown(ibp_start_function *start_all, size_t count, void **requests, int *result)
 {
     struct ibp_request known;
@@ -49,7 +49,7 @@ static size_t start_unknown(ibp_start_function *start_all, size_t count, void **
 }
 
 /* Start one request alone: with Open MPI, a partitioned request or a persistent collective; with other MPIs, any
- * request in the table of requests. The messages count for the call that created the request; this call is set as the
+ * request in the table of requests. The messages count for the call that created the request, so this call becomes the
  * current call. */
 static int start_alone(ibp_start_function *start_all, void **request)
 {
@@ -198,9 +198,9 @@ CANCEL(PMPI_Cancel)
 REQUEST_FREE(MPI_Request_free)
 REQUEST_FREE(PMPI_Request_free)
 
-/* ibprof counts the bytes of all partitions when the send starts, because it does not see which messages contain them.
- * A partitioned receive is not entered in the table of requests: for it, Open MPI posts another request, which receives
- * a description of the partitions. */
+/* ibprof does not see which messages contain partitions, so it counts all their bytes when the send starts. A
+ * partitioned receive is not entered in the table of requests, because Open MPI posts another request, which receives a
+ * description of the partitions. */
 #define PARTITIONED_INIT(exported, of_operation, buffer_type, is_send)                                                 \
     IBP_DEFINE(exported, buffer_type buffer, int partitions, int64_t count, ibp_handle datatype, int peer, int tag,    \
                ibp_handle communicator, ibp_handle info, void **request)                                               \

@@ -146,8 +146,8 @@ static bool is_wanted(unsigned operation)
     return ibp_counting && ibp_operation_wanted[operation];
 }
 
-/* Return the size class of a message: 0 for a small message (counting/times.h), otherwise the class of the number of
- * items, in powers of 16. The datatype is the argument after the count. */
+/* Return the size class of a message: 0 for a small message (counting/times.h), otherwise by the number of items in
+ * powers of 16. The datatype is the argument after the count. */
 static unsigned size_class(int place_of_count, const long *arguments)
 {
     const ibp_handle type = place_of_count < 0 ? 0 : IBP_HANDLE(arguments[place_of_count + 1]);
@@ -491,8 +491,8 @@ void ibp_message_start(struct ibp_open_request *entry, struct ibp_call *call)
     const uintptr_t request = entry->request;
     struct ibp_numbered numbered;
 
-    /* Partitioned receives, whose tags are below IBP_ANY here, need not wait in the list, because receives with
-     * wildcards never match partitioned messages. */
+    /* Partitioned receives (tags below IBP_ANY here) need not wait: receives with wildcards never match partitioned
+     * messages. */
     if (entry->role == IBP_OPEN_RECEIVE && entry->tag >= IBP_ANY && ibp_receive_waits(&posted)) {
         entry->known = (struct ibp_instance_known){.bytes = bytes, .origin = ibp_call_origin_record(call)};
         ibp_message_post(&entry->known, request, ibp_clock_monotonic_ns());

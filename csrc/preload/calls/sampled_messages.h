@@ -60,8 +60,7 @@ void ibp_status_read(const void *statuses, uint32_t index, int *source, int *tag
 /* Return whether the status with an index belongs to a cancelled message. */
 bool ibp_status_is_cancelled(const void *statuses, uint32_t index);
 
-/* Return `request`, or 0 if it is MPI_REQUEST_NULL or the shared request that MPICH and Open MPI return from every call
- * that completes at once. */
+/* Return `request`; 0 for MPI_REQUEST_NULL, and for the shared request that calls return if they complete at once. */
 uintptr_t ibp_own_request(uintptr_t request);
 
 /* Return the index of the record that describes the origin (operation, region and site) of the bytes that a call sends.

@@ -5,8 +5,8 @@
  * before ibprof, and programs that define MPI functions themselves call PMPI_X. If wrappers are nested, the outermost
  * wrapper sets the operation.
  *
- * Most calls take the short path: one thread at a time may be in MPI, this thread is in no other MPI call, and the call
- * needs no other work. Each wrapper has a copy of the short path; the wrappers share all other code.
+ * Most calls take the short path, which requires one thread at a time in MPI, no outer MPI call, and no other work.
+ * Each wrapper has a copy of the short path; the wrappers share all other code.
  */
 #include "platform/system.h"
 #include "calls/arguments.h"
@@ -102,8 +102,8 @@ static inline bool is_short(unsigned operation, enum ibp_call_kind kind)
 
 /* -- calls with a choice of functions (struct ibp_choices) --------------------------------------------------------- */
 
-/* Return whether the MPI call needs no sample. While samples are taken, set `envelope` to the envelope of the message
- * that a send or receive posts: the caller of this function must subtract 1 from its `messages.left`. */
+/* Return whether the MPI call needs no sample. While samples are taken, set `envelope` to the envelope of the posted
+ * message. The caller must subtract 1 from the envelope's `messages.left`. */
 static inline __attribute__((always_inline)) bool is_unsampled(unsigned operation, long peer, long tag,
                                                                long communicator, struct ibp_envelope **envelope)
 {
@@ -140,8 +140,8 @@ static inline __attribute__((always_inline)) bool is_unsampled(unsigned operatio
     return *envelope;
 }
 
-/* Grant repetitions of a call (counting/repeats.h), if this call and the previous call of the site post messages with
- * the same envelope, or both post no message. */
+/* Grant repetitions of a call (counting/repeats.h), if the site's previous call has the same envelope, or both calls
+ * post no message. */
 static __attribute__((noinline)) void repeat(const void *address, struct ibp_call *call, bool is_message, long type,
                                              long peer, long tag, long communicator, struct ibp_envelope *envelope)
 {

@@ -86,7 +86,7 @@ const void *ibp_binding_caller(void)
 
 bool ibp_is_mpi_binding(const char *path)
 {
-    /* libmpiP.so is not in the list, because it is a tool: a tool's calls count as calls of the program. */
+    /* The tool libmpiP.so is not in the list, because a tool's calls count as calls of the program. */
     static const char *const names[] = {"libmpi.so", "libmpi_", "libmpich", "libmpicxx", "libmpif", "libmpigf"};
     const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
 

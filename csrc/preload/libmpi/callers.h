@@ -16,8 +16,7 @@ bool ibp_is_mpi_binding(const char *path);
 /* Redirect the calls of bindings in all loaded programs and libraries (idempotent). */
 void ibp_bindings_hook(void);
 
-/* Return the return address of this thread's last call of a binding, and forget it; NULL if the call did not go through
- * a stub. */
+/* Return and forget the return address of this thread's last call of a binding; NULL if the call bypassed the stubs. */
 const void *ibp_binding_caller(void);
 
 #endif

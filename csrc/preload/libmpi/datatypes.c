@@ -12,9 +12,8 @@ size_t ibp_datatype_size_offset;
 
 #define SEARCHED_BYTES 128
 
-/* Return the offset at which all objects in `names` contain the size of their datatype; 0 if no offset fits, or if
- * several offsets fit. Some datatypes in `names` are pairs of a value and an index. Pairs have gaps, so their extent
- * differs from their size, and the search cannot take the extent for the size. */
+/* Return the offset of the size in all datatype objects in `names`; 0 if no offset or several offsets fit. Some of
+ * these datatypes are pairs of a value and an index, whose gaps make the extent differ from the size. */
 static size_t find_size_offset(void)
 {
     static const char *const names[] = {"ompi_mpi_byte",     "ompi_mpi_short",     "ompi_mpi_int",

@@ -31,8 +31,8 @@ static inline uint64_t ibp_datatype_size_there(ibp_handle datatype)
 
 bool ibp_datatype_is_predefined(ibp_handle datatype);
 
-/* Return whether a datatype of Open MPI is predefined: its handle is an address in the library's data, or, after a copy
- * relocation, in the program's data. */
+/* Return whether a datatype of Open MPI is predefined. Its handle is then an address in the data of the library or,
+ * after a copy relocation, of the program. */
 static inline bool ibp_datatype_is_object(ibp_handle datatype)
 {
     return IBP_LIKELY(ibp_is_within(ibp_mpi.library.data, (uintptr_t)datatype)) ||
@@ -46,8 +46,8 @@ static inline bool ibp_datatype_is_elementary(ibp_handle argument)
     return ibp_datatype_is_predefined(IBP_HANDLE(argument));
 }
 
-/* Return the bytes of `count` items of a datatype; 0 for a null handle. All other handles must be valid, so callers
- * must not pass arguments that MPI ignores, such as the datatype of a buffer MPI_IN_PLACE. */
+/* Return the bytes of `count` items of a datatype; 0 for a null handle. All other handles must be valid. Do not pass
+ * arguments that MPI ignores, such as the datatype of MPI_IN_PLACE. */
 uint64_t ibp_mpi_bytes_of_other(uint64_t count, ibp_handle datatype);
 
 static inline uint64_t ibp_mpi_bytes(uint64_t count, ibp_handle datatype)

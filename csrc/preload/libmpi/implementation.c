@@ -147,8 +147,7 @@ bool ibp_implementation_find(struct ibp_implementation *found)
 
 static bool is_openmpi(const struct ibp_implementation *library)
 {
-    /* Libraries that translate handles for programs built with Open MPI define Open MPI's objects too, but not its
-     * internal functions. */
+    /* Libraries that translate Open MPI's handles define Open MPI's objects too, but not the internal functions. */
     static const char *const own[] = {"ompi_mpi_comm_world", "ompi_mpi_init", "ompi_mpi_finalize"};
 
     return defines_all(library, own, COUNT(own));

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The ibprof developers
  *
- * Find the loaded libraries that define MPI, and the ABI of each library. While a library's ABI is unknown, ibprof
- * passes no handle to the library, because a handle of another MPI may crash it.
+ * Find the loaded libraries that define MPI, and the ABI of each library. ibprof passes no handle to a library of
+ * unknown ABI, because a handle of another MPI may crash the library.
  */
 #ifndef IBPROF_LIBMPI_IMPLEMENTATION_H
 #define IBPROF_LIBMPI_IMPLEMENTATION_H
@@ -44,8 +44,8 @@ bool ibp_implementation_find(struct ibp_implementation *found);
  * known ABI is found. */
 bool ibp_implementation_find_behind(const struct ibp_implementation *front, struct ibp_implementation *found);
 
-/* Return the ABI of a library; IBP_ABI_NONE if unknown. ibprof infers the ABI from symbols that only an implementation
- * of MPI defines, and from the result of MPI_Abi_get_version or, without this function, the library's name. */
+/* Return the ABI of a library; IBP_ABI_NONE if unknown. ibprof infers the ABI from symbols that only one implementation
+ * of MPI defines, and from MPI_Abi_get_version. Without this function, ibprof uses the library's name. */
 enum ibp_abi ibp_implementation_abi(const struct ibp_implementation *library);
 
 /* Write the first line of the text that MPI_Get_library_version returns; an empty text if the library lacks the
@@ -55,8 +55,7 @@ void ibp_implementation_version(const struct ibp_implementation *library, char *
 /* Return the address of a symbol; NULL if the library does not define it, even if a dependency does. */
 void *ibp_implementation_symbol(const struct ibp_implementation *library, const char *name);
 
-/* Return the library's function with a PMPI name; if the library lacks it, the function with the MPI name. Return NULL
- * if the library defines neither. */
+/* Return the library's function with a PMPI name, or else with the MPI name. Return NULL if the library lacks both. */
 void *ibp_implementation_function(const struct ibp_implementation *library, const char *name);
 
 #endif

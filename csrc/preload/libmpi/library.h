@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The ibprof developers
  *
- * The MPI library of this process. ibprof finds the library at run time, is not linked to it and does not include
- * mpi.h. Handles are pointers in the ABIs of Open MPI and of MPI 5, and integers in MPICH's ABI. An ibp_handle has
- * space for any handle.
+ * The MPI library of this process. ibprof finds the library at run time, without linking and without mpi.h. Handles are
+ * pointers in the ABIs of Open MPI and of MPI 5, and integers in MPICH's ABI. An ibp_handle has space for any handle.
  */
 #ifndef IBPROF_LIBMPI_LIBRARY_H
 #define IBPROF_LIBMPI_LIBRARY_H
@@ -20,8 +19,8 @@ struct ibp_mpi {
     /* If the ABI is unknown (IBP_ABI_NONE), ibprof passes no handle to the library. */
     enum ibp_abi abi;
     struct ibp_implementation library;
-    /* True if the program calls another library, which translates the program's handles and calls `library`. ibprof
-     * then ignores handles in the arguments of the program's calls. */
+    /* True if the program calls `library` through another library, which translates handles. ibprof then ignores the
+     * handles in arguments. */
     bool is_behind_layer;
     ibp_handle world;
     ibp_handle self;
@@ -74,8 +73,8 @@ int ibp_mpi_open(char *why, size_t why_bytes);
 /* Free the objects that ibp_mpi_open created, before the last session ends. */
 void ibp_mpi_close(void);
 
-/* Return the MPI function that the program would call without ibprof: a function of another tool or of the MPI library;
- * NULL if neither defines it. */
+/* Return the MPI function that the program would call without ibprof, from another tool or the MPI library; NULL if
+ * both lack it. */
 void *ibp_mpi_next(const char *name);
 
 /* Return whether another tool wraps an MPI function. If so, ibp_mpi_next returns the tool's function. */
@@ -91,7 +90,7 @@ void *ibp_mpi_own_function(const char *name);
 /* Return the value of MPI_TAG_UB; 0 if it is unknown, as in Open MPI's ABI. */
 unsigned ibp_mpi_largest_tag(void);
 
-/* Find a function in the libraries that the MPI library is linked to; return NULL if none of them defines the
+/* Find a function in the libraries that the MPI library is linked to. Return NULL if no library defines the
  * function. */
 void *ibp_mpi_dependency(const char *name);
 

@@ -8,8 +8,8 @@
 
 #include <stdint.h>
 
-/* Return the Unix time in nanoseconds. The Unix clock is read only once: if NTP or an administrator changes the Unix
- * clock later, differences of times in this process stay correct. */
+/* Return the Unix time in nanoseconds. The Unix clock is read only once, so later changes of the clock (NTP,
+ * administrator) do not affect differences of times. */
 uint64_t ibp_clock_ns(void);
 
 /* Convert a time of the monotonic clock to Unix time; both are in nanoseconds. */

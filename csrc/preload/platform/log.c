@@ -44,8 +44,8 @@ static bool is_stderr_still_open(void)
            now.st_ino == stderr_at_start.st_ino;
 }
 
-/* Write to stderr with SIGPIPE and SIGXFSZ blocked, because they would end the program if stderr is a pipe without a
- * reader, or a file at its size limit. */
+/* Write to stderr. Block SIGPIPE (pipe without a reader) and SIGXFSZ (file at its size limit), which would end the
+ * program. */
 static void write_quietly(const char *line, size_t bytes)
 {
     static const int deadly[] = {SIGPIPE, SIGXFSZ};

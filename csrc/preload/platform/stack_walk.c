@@ -31,8 +31,8 @@ enum step {
 /* The memory range of the stack on which this thread last walked. */
 static IBP_THREAD_LOCAL struct ibp_mapped_range stack;
 
-/* Return whether the address `least` is readable. If it is outside of `stack`, search the mapped memory: at the
- * thread's first walk, on the stack of a signal handler, or after the stack has grown. */
+/* Return whether the address `least` is readable. An address outside of `stack` (first walk of a thread, stack of a
+ * signal handler, grown stack) is searched in the mapped memory. */
 static bool enter_stack(uintptr_t least)
 {
     return least - stack.begin < stack.end - stack.begin || ibp_mapped_range_find(least, &stack);
@@ -336,8 +336,8 @@ static __attribute__((noinline)) enum step step_anew(struct frame *frame, uintpt
 /* Go to the caller. */
 static enum step step(struct frame *frame)
 {
-    /* After a call, look up the step of the byte before the return address: if the call is the last instruction of its
-     * function, the return address belongs to the next function. */
+    /* After a call, look up the byte before the return address, because the return address may belong to the next
+     * function. */
     const uintptr_t instruction = frame->registers[IBP_REGISTER_RETURN] - !frame->is_exact;
     enum step how = step_as_before(frame, instruction);
 

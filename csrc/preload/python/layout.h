@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The ibprof developers
  *
- * Offsets, in bytes, of the members of CPython's objects and frames that ibprof reads, for each version of CPython.
- * Since 3.13, CPython has a table of these offsets for tools: `_Py_DebugOffsets`, at the start of `_PyRuntime`.
+ * For each version of CPython: offsets in bytes of the members of objects and frames that ibprof reads. Since 3.13,
+ * CPython has a table of these offsets for tools: `_Py_DebugOffsets`, at the start of `_PyRuntime`.
  */
 #ifndef IBPROF_PYTHON_LAYOUT_H
 #define IBPROF_PYTHON_LAYOUT_H

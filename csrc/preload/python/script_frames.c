@@ -33,8 +33,8 @@ static uint64_t hash_table(const char *table, int64_t bytes)
 }
 
 /* Return a number that distinguishes a code object from an earlier code object at the same address. Since 3.12, code
- * objects contain this number. Before 3.12, ibprof computes it from the addresses of the object's strings, and from the
- * length, the last bytes and a hash of the line table. */
+ * objects contain this number. Before 3.12, ibprof computes the number from the addresses of the object's strings and
+ * from the line table. */
 static inline uint64_t generation(const struct ibp_python_layout *layout, const char *code)
 {
     const char *table;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The ibprof developers
  *
- * Disk space is allocated before it is mapped: if the file system is full, a write to a hole of a mapped file causes
- * SIGBUS. The file never grows beyond the limit of file sizes, because a larger file would cause SIGXFSZ. The file is
- * opened again each time it grows: the program may close all descriptors and reuse the number of ibprof's descriptor.
+ * Disk space is allocated before it is mapped, because a write to a hole of a mapped file causes SIGBUS on a full file
+ * system. The file never grows beyond the limit of file sizes, because a larger file would cause SIGXFSZ. The file is
+ * opened again each time it grows, because the program may close ibprof's descriptor and reuse its number.
  */
 #include "platform/system.h"
 #include "recording/file.h"
@@ -106,8 +106,8 @@ static int make_copy(const struct ibp_recording_file *recording, struct ibp_file
     return error;
 }
 
-/* Create the file under a temporary name, and link it to its final name when it is complete, so that no process sees a
- * partial file. Return 0 or an errno; EEXIST if another process of the host has created the file first. */
+/* Create the file under a temporary name, and link the complete file to its final name. So no process sees a partial
+ * file. Return 0 or an errno; EEXIST if another process of the host has created the file first. */
 static int make_file(struct ibp_recording_file *recording, const struct ibp_file_header *identity)
 {
     char unfinished[PATH_MAX + 32];
@@ -209,7 +209,7 @@ static int open_in(struct ibp_recording_file *recording, const char *folder, con
     return error;
 }
 
-/* Open the file on the storage of the node: try one folder after the other, until the file can be opened. */
+/* Open the file on the storage of the node: try folders in order until the file can be opened. */
 static int open_on_node(struct ibp_recording_file *recording, const struct ibp_file_header *identity)
 {
     char folder[PATH_MAX];

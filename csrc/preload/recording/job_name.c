@@ -77,8 +77,8 @@ static bool name_by_slurm(struct name job)
 
 typedef bool name_function(struct name job);
 
-/* If no ancestor is a known launcher, or if the launcher's function finds no name, these functions are tried in this
- * order. For example, a rank in a container does not see its ancestors. */
+/* Functions to try in this order if no ancestor is a known launcher, or if the launcher's function finds no name. For
+ * example, a rank in a container does not see its ancestors. */
 static name_function *const all_names[] = {name_by_jsm,  name_by_pmix,       name_by_pals,
                                            name_by_flux, name_by_mpirun_rsh, name_by_slurm};
 
@@ -179,8 +179,7 @@ static void describe_unnamed(struct name launch, struct ibp_ancestor *process, b
     ibp_text_append(launch.text, launch.bytes, ibp_environment("TORCHELASTIC_RESTART_COUNT"));
 }
 
-/* If a launch has a name, identify the launch by the address of its PMIx server on this host or, without a server, by
- * the name. */
+/* Identify a launch with a name by the address of its PMIx server on this host. Without a server, use the name. */
 static void describe_named(struct name launch, const char *job)
 {
     static const char *const server_addresses[] = {"PMIX_SERVER_URI41", "PMIX_SERVER_URI4", "PMIX_SERVER_URI3",

@@ -13,10 +13,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Write the name of the job to `job`. The name is equal in all processes of one MPI_COMM_WORLD on all hosts, and
- * differs from the names of all other jobs; it is empty if the launcher gives no name. Write the identifier of the
- * launch to `launch`. The identifier is equal in all processes of the launch on this host, and differs from the
- * identifiers of all other launches. */
+/* Write the name of the job to `job`. The name is unique, and equal in all processes of one MPI_COMM_WORLD on all
+ * hosts. It is empty if the launcher gives no name. Write the identifier of the launch to `launch`. The identifier is
+ * unique, and equal in all processes of the launch on this host. */
 void ibp_job_identify(char *job, size_t job_bytes, char *launch, size_t launch_bytes);
 
 /* Return the rank that the launcher gave this process, as text; empty if no known variable contains a rank. */

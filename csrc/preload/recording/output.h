@@ -17,8 +17,7 @@ void ibp_output_identify(struct ibp_file_header *identity);
  * IBPROF_OUTPUT may contain. Return 0 or an errno. */
 int ibp_output_make_folder(const char *output, const struct ibp_file_header *identity, char *folder, size_t bytes);
 
-/* Write the stem of the file's name. The stem is equal in all processes of a launch on a host, and differs from the
- * stems of all other launches. */
+/* Write the stem of the file's name. The stem is unique to a launch, and equal in all its processes on a host. */
 void ibp_output_stem(const struct ibp_file_header *identity, char *stem, size_t bytes);
 
 #endif

@@ -205,8 +205,8 @@ static int copy_segments(void)
 
     file = ibp_file_reopen_copy(&recording.file);
     if (file < 0) return errno ? errno : ENOENT;
-    /* The record of the process is copied first and last, so the destination shows whether the process was killed while
-     * it was copying. */
+    /* Copy the record of the process first and last. The copy shows whether the process was killed while it was
+     * copying. */
     process->copy_begun_ns = ibp_clock_ns();
     error = copy_segment(file, recording.all[0]);
     for (unsigned i = 1; i < recording.segments && !error; i++) {

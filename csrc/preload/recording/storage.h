@@ -3,8 +3,9 @@
  *
  * Choice of a file system from which a recording can safely be mapped.
  *
- * On a network file system, the server can revoke a mapped page, which ends the program (SIGBUS), and a write may take
- * long. Therefore ibprof maps a file on the storage of the node, and copies it to the network file system at intervals.
+ * On a network file system, a write may take long. The server can also revoke a mapped page, which ends the program
+ * (SIGBUS). Therefore ibprof maps a file on the storage of the node, and copies it to the network file system at
+ * intervals.
  */
 #ifndef IBPROF_RECORDING_STORAGE_H
 #define IBPROF_RECORDING_STORAGE_H

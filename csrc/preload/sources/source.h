@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The ibprof developers
  *
- * A source: the code of ibprof that sees the messages to each peer and their bytes, in an MPI library or in a library
- * below it.
+ * A source: code of ibprof that sees messages and their bytes, in an MPI library or in a library below MPI.
  *
  * A source attaches after MPI is initialised. To verify its hooks, the source sends a message to this process. The
  * source detaches if the hooks do not show this message correctly (see also ibp_source_unproved). So a wrong assumption
@@ -25,8 +24,8 @@ struct ibp_source_operations {
     enum ibp_source source;
     const char *name;
 
-    /* True if the source cannot see which call sent a message (MPI_Send, MPI_Ssend, ...), so the wrappers of sending
-     * calls must set the current call. */
+    /* True if the source cannot see which call sent a message (MPI_Send, MPI_Ssend, ...). The wrappers of sending calls
+     * must then set the current call. */
     bool labels_sends;
 
     /* True if the source knows peers by network address, not by rank (counting/addresses.h). */
@@ -58,9 +57,9 @@ struct ibp_source_operations {
      * starts. */
     bool (*starts_take_tags)(void);
 
-    /* Start one or more requests at the beginning of an array of persistent requests, by one call of `start`. Set
-     * `result` to the result of `start`, and return the number of started requests; 0 if the first request is a
-     * partitioned message or a collective. The pointer is NULL if `labels_sends` is set. */
+    /* Call `start` once for one or more requests at the beginning of an array of persistent requests. Set `result` to
+     * the result of `start`, and return the number of started requests. Return 0 if the first request is a partitioned
+     * message or a collective. The pointer is NULL if `labels_sends` is set. */
     size_t (*start)(ibp_start_function *start, size_t count, void **requests, int *result);
 
     /* Called after a call has created a communicator, window or file from a communicator; may be NULL. */
@@ -83,8 +82,8 @@ extern IBP_INTERNAL const struct ibp_source_operations ibp_no_source;
 /* The attached source; NULL while nothing is recorded. */
 extern const struct ibp_source_operations *ibp_source;
 
-/* The source is not verified yet, because the test message that this process sent to itself bypassed it. ibprof
- * therefore compares the first messages to other processes with the arguments of the calls that send them. */
+/* The source is not verified yet, because the test message of this process to itself bypassed the source. ibprof
+ * therefore compares the first messages to other processes with the arguments of sending calls. */
 extern IBP_INTERNAL bool ibp_source_unproved;
 
 /* Why ibprof does not see the messages of this rank; empty if ibprof sees the messages. */

@@ -9,7 +9,7 @@
 
 /* The lowest 3 bits of a context distinguish uses of one communicator (mpir_contextid.h of MPICH 3.4 to 5.0). The next
  * bit marks a local context, for messages within the local group of an intercommunicator. Messages between the two
- * groups have another context. The remote group chose this context, so its upper bits may differ from the local
+ * groups have another context. The remote group chose this context, so the upper bits may differ from the local
  * context. */
 #define PREFIX_SHIFT 3
 #define LOCAL_CONTEXT 8

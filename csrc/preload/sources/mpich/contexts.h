@@ -12,8 +12,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Store which communicator a context belongs to. Do nothing if the context has a communicator already, if the
- * communicator has a context of the same kind already, or if `communicator` is 0. */
+/* Store which communicator a context belongs to. Do nothing if the context has a communicator, if the communicator has
+ * a context of this kind, or if `communicator` is 0. */
 void ibp_mpich_enter_context(uint32_t context, ibp_handle communicator);
 
 /* Return the communicator of a context; 0 if the communicator is unknown. */
@@ -25,8 +25,8 @@ bool ibp_mpich_is_local(uint32_t context);
 /* Return whether a communicator's context is known. `is_local`: the context for messages within the local group. */
 bool ibp_mpich_has_context(ibp_handle communicator, bool is_local);
 
-/* Return the number of the `ibp_call` that sent a message with this context and tag on a freed communicator;
- * IBP_OPERATION_NONE if there is no such call. */
+/* Return the number of the `ibp_call` of a message with this context and tag on a freed communicator;
+ * IBP_OPERATION_NONE if unknown. */
 unsigned ibp_mpich_call_of_freed(uint32_t context, uint32_t tag);
 
 /* As ibp_mpich_call_of_freed, but guess the call among calls on freed communicators whose context is unknown. */

@@ -23,13 +23,12 @@ static uint32_t first_counted_tag = 287;
 #define LOWEST_MARKED_TAG 0x80000
 
 static bool numbers_were_wrong;
-/* True after a message of a call that creates a communicator had a tag below LOWEST_MARKED_TAG: this MPI allocates tags
- * for such calls. */
+/* True if this MPI allocates tags for calls that create communicators: a message of such a call had a tag below
+ * LOWEST_MARKED_TAG. */
 static bool makers_take_tags;
 
 static bool has_taken_tags;
-/* Number of the last `ibp_call` of MPI_Comm_idup or a similar function; IBP_OPERATION_NONE before the first such
- * call. */
+/* Number of the last `ibp_call` of MPI_Comm_idup or a similar function; initially IBP_OPERATION_NONE. */
 static unsigned duplicating_call = IBP_OPERATION_NONE;
 
 bool ibp_mpich_has_taken_tags(void)
@@ -135,7 +134,7 @@ void ibp_mpich_before_tag(void)
 }
 
 /* Return whether a call failed because of invalid arguments, before MPICH allocated a tag. The lowest 7 bits of MPICH's
- * error codes are the error class, and MPI_ERR_ARG (12) is the last class for invalid arguments. If a call fails with
+ * error codes are the error class. MPI_ERR_ARG (12) is the last class for invalid arguments. If a call fails with
  * another error, MPICH has allocated a tag. */
 static bool is_of_arguments(int error)
 {
@@ -159,9 +158,8 @@ void ibp_mpich_after_tag(int error)
     ibp_unlock();
 }
 
-/* In Intel MPI 2021, a call that creates a communicator, window or file from an intracommunicator allocates one tag,
- * but sends no message with this tag. The exception is MPI_Comm_create_group: ibprof does not call this function after
- * it. */
+/* In Intel MPI 2021, the creation of a communicator, window or file from an intracommunicator allocates one tag, but no
+ * message has this tag. The exception is MPI_Comm_create_group, after which ibprof does not call this function. */
 void ibp_mpich_made_object(ibp_handle parent)
 {
     struct ibp_communicator *communicator;
@@ -201,7 +199,7 @@ static unsigned operation_of(unsigned call)
 }
 
 /* Return whether a context may belong to a communicator. Return false if the communicator has a context of this kind
- * already, or if it has one rank and therefore sends no messages. */
+ * already, or only one rank and therefore no messages. */
 static bool may_have(const struct ibp_communicator *communicator, uint32_t context)
 {
     const bool is_local = ibp_mpich_is_local(context);
@@ -270,8 +268,8 @@ static bool is_between_groups(void)
     return communicator && communicator->is_between;
 }
 
-/* Return whether MPICH implements the current blocking collective by the nonblocking collective and a wait: for
- * neighbourhood collectives always, for other collectives if an environment variable requests it. */
+/* Return whether MPICH implements the current blocking collective by the nonblocking collective and a wait. MPICH
+ * always does so for neighbourhood collectives, and for other collectives if an environment variable requests it. */
 static bool is_made_of_nonblocking(void)
 {
     const unsigned operation = ibp_current_call.operation;
@@ -300,8 +298,8 @@ static bool is_next_tag(const struct ibp_communicator *communicator, uint32_t ta
 }
 
 /* Return whether a message with an unknown context may belong to a nonblocking collective that MPICH calls inside the
- * current blocking call. The first message with a tag is from this call: the call sends before it waits, and pending
- * calls can send messages with the same tag only during the wait. */
+ * current blocking call. The first message with a tag is from the current call, because the call sends before it waits.
+ * Pending calls can send messages with the same tag only during the wait. */
 static bool is_of_current_blocking(uint32_t tag)
 {
     const struct ibp_communicator *communicator;
@@ -311,16 +309,17 @@ static bool is_of_current_blocking(uint32_t tag)
     return communicator && is_next_tag(communicator, tag) && !(makes_communicator() && communicator->is_between);
 }
 
-/* Return whether a message with a counted tag belongs to the current blocking collective. It does if MPICH implements
- * this collective by a nonblocking collective, or if the program has made no nonblocking call on the communicator. */
+/* Return whether a message with a counted tag belongs to the current blocking collective. The message belongs to it if
+ * MPICH implements the collective by a nonblocking collective, or if the program has made no nonblocking call on the
+ * communicator. */
 static bool is_of_blocking_collective(const struct ibp_communicator *communicator)
 {
     return is_blocking_collective() && communicator->handle == ibp_current_communicator() &&
            (is_made_of_nonblocking() || !communicator->only_started);
 }
 
-/* A message has shown that MPICH allocated tags for the current call, although this is a blocking collective, or
- * creates a communicator. Correct the number of allocated tags, and return the number of the current `ibp_call`. */
+/* A message has shown that MPICH allocates tags for the current call, a blocking collective or the creation of a
+ * communicator. Correct the number of allocated tags, and return the number of the current `ibp_call`. */
 static unsigned blocking_call(struct ibp_communicator *communicator, uint32_t tag)
 {
     makers_take_tags |= makes_communicator() && tag < LOWEST_MARKED_TAG;

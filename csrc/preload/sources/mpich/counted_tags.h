@@ -2,7 +2,7 @@
  * Copyright The ibprof developers
  *
  * Counted tags: tags of calls whose messages may be sent after the call has returned. For each of these calls, MPICH
- * allocates the next tag of the communicator, so the tag of a message identifies the call.
+ * allocates the next tag of the communicator. So the tag of a message identifies the call.
  */
 #ifndef IBPROF_SOURCES_MPICH_COUNTED_TAGS_H
 #define IBPROF_SOURCES_MPICH_COUNTED_TAGS_H
@@ -23,9 +23,9 @@ static inline unsigned ibp_mpich_starting(unsigned operation)
 /* Return the number of the `ibp_call` that sent a collective's message with a counted tag. The lock must be held. */
 unsigned ibp_mpich_counted_call(uint32_t context, uint32_t tag);
 
-/* For a collective's message without a counted tag, return the number of the `ibp_call` of MPI_Comm_idup that sends the
- * message; IBP_OPERATION_NONE if the present call sends the message. MPI_Comm_idup ends with blocking collectives,
- * which MPICH may execute in any later call. The lock must be held. */
+/* Return the number of the `ibp_call` of MPI_Comm_idup that sends a collective's message without a counted tag;
+ * IBP_OPERATION_NONE if the present call sends the message. MPI_Comm_idup ends with blocking collectives, which MPICH
+ * may execute in any later call. The lock must be held. */
 unsigned ibp_mpich_committing_call(uint32_t context);
 
 /* Return whether a message has shown that ibprof counted the tags of a communicator wrongly. */

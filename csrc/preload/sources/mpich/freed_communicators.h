@@ -2,8 +2,8 @@
  * Copyright The ibprof developers
  *
  * Communicators that the program freed while nonblocking collectives on them were pending. The pending collectives
- * still send messages. MPICH may reuse the communicator's handle at once, but reuses its context only after the
- * collectives have ended. All functions require the lock.
+ * still send messages. MPICH may reuse the communicator's handle at once, but the context only after the collectives
+ * have ended. All functions require the lock.
  */
 #ifndef IBPROF_SOURCES_MPICH_FREED_COMMUNICATORS_H
 #define IBPROF_SOURCES_MPICH_FREED_COMMUNICATORS_H
@@ -16,8 +16,8 @@
  * unknown. */
 void ibp_mpich_keep_freed(uint64_t key, struct ibp_communicator *communicator);
 
-/* Return the number of the `ibp_call` with this tag on a freed communicator with this key; IBP_OPERATION_NONE if there
- * is no such call. */
+/* Return the number of the `ibp_call` with this tag on a freed communicator with this key; IBP_OPERATION_NONE if
+ * unknown. */
 unsigned ibp_mpich_freed_call(uint64_t key, uint32_t tag);
 
 /* As ibp_mpich_freed_call, but guess the call among freed communicators whose context is unknown. Return

@@ -93,7 +93,7 @@ static int hook_fabric(void *attributes, struct ibp_fi_fabric **fabric, void *co
 }
 
 /* Intel MPI finds libfabric's functions by dlsym. For names other than fi_fabric, the hooks make a tail call of the
- * real dlsym, because its result may depend on the caller. */
+ * real dlsym, whose result may depend on the caller. */
 static void *found_fabric(void *function)
 {
     if (!function) return NULL;

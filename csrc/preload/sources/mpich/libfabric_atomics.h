@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The ibprof developers
  *
- * Atomic operations on a peer's memory through libfabric. ibprof counts the bytes of atomic operations only outside of
- * MPI's one-sided calls, because it counts one-sided calls from their arguments. If MPI announces the data of a
- * rendezvous (ibp_fi_announces), ibprof counts no atomic operations.
+ * Atomic operations on a peer's memory through libfabric. ibprof counts their bytes only outside of MPI's one-sided
+ * calls, which ibprof counts from the arguments. If MPI announces the data of a rendezvous (ibp_fi_announces), ibprof
+ * counts no atomic operations.
  */
 #ifndef IBPROF_SOURCES_MPICH_LIBFABRIC_ATOMICS_H
 #define IBPROF_SOURCES_MPICH_LIBFABRIC_ATOMICS_H

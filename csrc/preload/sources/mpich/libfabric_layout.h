@@ -24,8 +24,8 @@ struct ibp_fi_protocol_bits {
     /* `announced`: an announcement of data that follow later. `announced_packed`: an announcement of data that the
      * sender must pack. `announced` and `announced_packed` are 0 if ibprof does not know the rendezvous of this MPI. */
     uint64_t announced, announced_packed;
-    /* The first part of a message whose other data the receiver reads from the sender's memory; 0 if this MPI has no
-     * such messages. */
+    /* The first part of a message; the receiver reads the rest from the sender's memory. 0 if this MPI has no such
+     * messages. */
     uint64_t huge;
     /* A reply of the receiver. */
     uint64_t reply;

@@ -2,7 +2,7 @@
  * Copyright The ibprof developers
  *
  * Reads and writes of a peer's memory through libfabric, for one-sided calls and for data of a rendezvous. If MPI
- * announces the data of a rendezvous, ibprof counts no reads and writes, because it counts the announcements.
+ * announces the data of a rendezvous, ibprof counts the announcements instead of reads and writes.
  */
 #ifndef IBPROF_SOURCES_MPICH_LIBFABRIC_MEMORY_H
 #define IBPROF_SOURCES_MPICH_LIBFABRIC_MEMORY_H

@@ -25,7 +25,7 @@ void ibp_fi_pend(struct ibp_fi_announcement announcement)
 }
 
 /* Return the lowest index, at least `from`, of an announcement to a peer with this context; pending_count if there is
- * no such announcement. */
+ * none. */
 static unsigned find(uint32_t peer, uint32_t context, unsigned from)
 {
     while (from < pending_count && (pending[from].peer != peer || pending[from].context != context)) from++;

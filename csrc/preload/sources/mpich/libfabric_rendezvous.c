@@ -6,8 +6,8 @@
  * before data in several messages, or after the sender has written the data by RDMA. A longer header contains the size,
  * and keys of the memory that the receiver reads.
  *
- * A receiver also sends longer headers, with keys of the memory that the sender writes. ibprof distinguishes a sender's
- * header by the access to the memory: peers may read it, but not write it.
+ * A receiver also sends longer headers, with keys of the memory that the sender writes. ibprof recognises a sender's
+ * header by memory that peers may only read.
  */
 #include "platform/system.h"
 #include "sources/mpich/libfabric_rendezvous.h"
@@ -21,8 +21,8 @@
 
 #include <string.h>
 
-/* The upper half of an announcement's remote CQ data is the size of the announced data. It is 0 if the provider sends
- * fewer than 8 bytes of remote CQ data, or if the size does not fit into 32 bits. */
+/* The upper half of an announcement's remote CQ data is the size of the announced data. 0: the size exceeds 32 bits, or
+ * the provider sends fewer than 8 bytes of remote CQ data. */
 #define SIZE_SHIFT 32
 
 /* The bit of a context that marks collectives. An announcement may have this bit; later messages of its rendezvous lack
@@ -118,8 +118,8 @@ static void count_data(struct ibp_fi_tagged message, uint32_t peer)
     settle_and_unlock(peer, context, message.bytes);
 }
 
-/* The message contains only the first part of the data: set its size to the size of the memory that this process has
- * just registered. */
+/* The message contains only the first part of the data. Set its size to the size of the memory that was just
+ * registered. */
 static void complete_huge(struct ibp_fi_tagged *message)
 {
     const size_t whole = ibp_fi_registered_for_reads();

@@ -2,9 +2,9 @@
  * Copyright The ibprof developers
  *
  * Tagged messages of a rendezvous. The protocol bits (libfabric_layout.h) mark a message as announcement, reply or
- * data. In MPICH 4.3 and later, a rendezvous begins with an announcement: an empty message with the program's tag,
- * which MPICH sends inside the program's send call. After the receiver's reply, the data follow in any later call: in
- * tagged messages, by writes of the sender, or by reads of the receiver. The bytes count for the call that sends the
+ * data. In MPICH 4.3 and later, a rendezvous begins with an announcement. An announcement is an empty message with the
+ * program's tag, sent inside the program's send call. After the receiver's reply, the data follow in any later call, by
+ * tagged messages, writes of the sender, or reads of the receiver. The bytes count for the call that sends the
  * announcement (docs/decisions/0024-announced-messages.md).
  */
 #ifndef IBPROF_SOURCES_MPICH_LIBFABRIC_RENDEZVOUS_H

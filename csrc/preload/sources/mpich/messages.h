@@ -3,8 +3,7 @@
  *
  * Messages of MPICH and of MPIs derived from MPICH: Intel MPI, and (untested) MVAPICH and Cray MPICH. The tag on the
  * network contains MPI's tag and the context, a number that identifies the communicator. Collectives have separate
- * contexts. If a call's messages may be sent after the call has returned, MPICH allocates the next tag of the
- * communicator for the call.
+ * contexts.
  */
 #ifndef IBPROF_SOURCES_MPICH_MESSAGES_H
 #define IBPROF_SOURCES_MPICH_MESSAGES_H
@@ -39,9 +38,9 @@ void ibp_mpich_count_for(unsigned call, uint32_t peer, uint64_t bytes);
 void ibp_mpich_count_active_message(uint32_t peer, uint64_t bytes);
 void ibp_mpich_count_own(uint32_t peer, uint64_t bytes);
 
-/* Count bytes that this process writes to a peer's memory or reads from it, outside of one-sided calls. After the
- * program has used windows or partitioned requests, count the bytes as control messages, because ibprof counts the user
- * data of these calls from the calls' arguments. */
+/* Count bytes that this process writes to or reads from a peer's memory, outside of one-sided calls. After the program
+ * has used windows or partitioned requests, count the bytes as control messages: user data are then counted from the
+ * calls' arguments. */
 void ibp_mpich_count_moved(enum ibp_direction direction, uint32_t peer, uint64_t bytes);
 
 /* The members of struct ibp_source_operations that are equal in both sources for MPICH. */

@@ -4,7 +4,7 @@
  * Received bytes in Open MPI. Only a completed request shows how many bytes were received, and from which rank.
  *
  * When a request completes, Open MPI calls the request's callback (`req_complete_cb`), which ibprof sets. A message
- * from this process to itself shows the offsets of this field and of the status, and a second message tests them
+ * from this process to itself shows the offsets of this field and of the status. A second message tests the offsets
  * (completion_probe.h). If the test fails, ibprof records no received bytes, and adds a note to the recording. See
  * docs/decisions/0004.
  */
@@ -27,8 +27,8 @@
 /* A function that Open MPI calls when a request completes; it must return 0. */
 typedef int ibp_openmpi_complete_function(void *request);
 
-/* The part of a request that all components of Open MPI have in common: the status and the members after it
- * (ompi_request_t of 4.0 to 5.0). */
+/* The common part of requests of all Open MPI components: the status and the following members (ompi_request_t of 4.0
+ * to 5.0). */
 struct ibp_openmpi_request {
     struct ibp_openmpi_status status;
     void *volatile complete;
@@ -68,8 +68,8 @@ extern IBP_INTERNAL ibp_openmpi_release_function *ibp_openmpi_release;
 
 void ibp_openmpi_count_watched(const struct ibp_openmpi_status *status, uint64_t watch);
 
-/* Count the received bytes of a request for the operation and communicator of a watch: now if the request is complete,
- * otherwise when it completes. */
+/* Count the received bytes of a request for the operation and communicator of a watch, as soon as the request is
+ * complete. */
 void ibp_openmpi_request_watch(void *request, uint64_t watch);
 
 /* As ibp_openmpi_request_watch, for a persistent request that is about to be started. No other thread may use the
@@ -90,8 +90,8 @@ static inline void ibp_openmpi_count_received(const struct ibp_openmpi_status *s
         ibp_openmpi_count_other(status, context);
 }
 
-/* Count the received bytes of a request in a context: now if the request is complete, otherwise when it completes.
- * Return 0, so that the caller can make a tail call. */
+/* Count the received bytes of a request in a context, as soon as the request is complete. Return 0, so that the caller
+ * can make a tail call. */
 static inline int ibp_openmpi_request_expect(void *request, struct ibp_context *context)
 {
     struct ibp_openmpi_request *part = ibp_openmpi_request_of(request);
@@ -104,8 +104,7 @@ static inline int ibp_openmpi_request_expect(void *request, struct ibp_context *
     return 0;
 }
 
-/* Prepare a persistent request that is about to be started: its received bytes are counted in a context when it
- * completes. */
+/* Before a persistent request is started: have its received bytes counted in a context when it completes. */
 static inline void ibp_openmpi_request_expect_next(void *request, struct ibp_context *context)
 {
     struct ibp_openmpi_request *part = ibp_openmpi_request_of(request);

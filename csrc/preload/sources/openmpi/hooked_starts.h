@@ -13,8 +13,8 @@
 
 #include <stdbool.h>
 
-/* The function that replaces the start function in requests (ibp_openmpi_start_own); NULL if ibprof hooks no requests,
- * because their layout is unknown. */
+/* The function that replaces the start function in requests (ibp_openmpi_start_own); NULL if the layout of requests is
+ * unknown. */
 extern IBP_INTERNAL ibp_openmpi_start_function *ibp_openmpi_own_start;
 
 /* Replace the start function of a request, if the request has the start function of Open MPI's table. Return whether

@@ -57,8 +57,7 @@ static const struct ibp_openmpi_hook hooks[] = {
     HOOK(del_comm, hook_del_comm),
 };
 
-/* Three sets of hooks. ibprof installs one set, so that no hook must test whether to check the clock or take the
- * lock. */
+/* Three sets of hooks: plain, with checks of the clock, and for several threads. ibprof installs one set. */
 static const struct ibp_openmpi_hook send_hooks[] = {
     HOOK(send, ibp_openmpi_hook_send),
     HOOK(isend, ibp_openmpi_hook_isend),

@@ -24,8 +24,8 @@ static bool is_started_by_user(const struct ibp_openmpi_message *message)
     return !ibp_current_call.operation && message->kind == IBP_KIND_USER;
 }
 
-/* For a large message, or a message of a derived datatype, set ibp_times_large_requests, because MPI_Start copies large
- * messages outside of the progress loop. */
+/* Set ibp_times_large_requests for a large message or a derived datatype, because MPI_Start copies large messages
+ * outside of the progress loop. */
 static void note_large(size_t count, ibp_handle datatype)
 {
     if (count >= IBP_TIMES_LARGE || !ibp_datatype_is_object(datatype)) ibp_times_large_requests = true;

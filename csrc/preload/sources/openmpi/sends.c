@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The ibprof developers
  *
- * Hooks for sends. The hooks have three paths, from fast to slow: for a message to the peer of the last message, for
- * another message whose counter exists, and for a message that must be classified.
+ * Hooks for sends, with three paths, from fast to slow: for the last message's peer, for an existing counter, and for a
+ * message that must be classified.
  */
 #include "platform/system.h"
 #include "sources/openmpi/sends.h"

@@ -101,8 +101,8 @@ static __attribute__((noinline)) void count_any(void *address, unsigned within, 
 /* -- starting ------------------------------------------------------------------------------------------------------ */
 
 /* If Open MPI still uses a request, MPI_Start replaces it with a new request. Hook the new request, and add it to the
- * table of requests. Do not remove the entry and the hook of the former request, because another thread may already
- * have entered a new request at the same address. */
+ * table of requests. Keep the entry and the hook of the former request: another thread may have entered a new request
+ * at its address. */
 static __attribute__((noinline)) void follow(struct ibp_request before, void *request)
 {
     if (!before.role) return;
@@ -171,8 +171,7 @@ int ibp_openmpi_start_own(size_t count, void **requests)
     size_t i;
     int result;
 
-    /* The fast path requires that one thread at a time may be in MPI, that this thread is in no other call, and that
-     * counting is on. */
+    /* The fast path requires one thread at a time in MPI, no other call of this thread, and enabled counting. */
     if (IBP_UNLIKELY(!ibp_get_here()->is_outside) || IBP_UNLIKELY(ibp_periodic_in_messages))
         return start_each(count, requests, IBP_OPERATION_NONE);
     if (IBP_UNLIKELY(count > AT_ONCE)) return start_in_parts(count, requests);

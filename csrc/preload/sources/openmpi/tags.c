@@ -10,9 +10,9 @@
 #include "platform/log.h"
 
 /* Internal tags of Open MPI are negative. Blocking collectives and neighbourhood collectives have fixed tags. The fixed
- * tags of neighbourhood collectives are below all counted tags (coll_tags.h of 4.1 and 5.0). If a call's messages may
- * be sent after the call has returned, Open MPI allocates the next tag of the communicator for the call. These counted
- * tags decrease from the first counted tag. */
+ * tags of neighbourhood collectives are below all counted tags (coll_tags.h of 4.1 and 5.0). Open MPI allocates a
+ * counted tag for each call whose messages may be sent after its return. Counted tags decrease from the first counted
+ * tag. */
 #define FIRST_COUNTED_TAG_OF_4 (-27)
 int ibp_openmpi_first_counted_tag;
 
@@ -58,9 +58,9 @@ void ibp_openmpi_after_tag(int error)
 }
 
 /* Nonblocking collectives on an intercommunicator also send messages within each group. These messages have tags of the
- * intercommunicator, but use the local communicator of the group, whose handle only the intercommunicator contains
- * (c_local_comm). Find the intercommunicator of a local communicator, and return the call with the tag on the
- * intercommunicator. */
+ * intercommunicator, but use the local communicator of the group. Only the intercommunicator contains the handle of
+ * this communicator (c_local_comm). Find the intercommunicator of a local communicator, and return the call with the
+ * tag on the intercommunicator. */
 static unsigned call_of_both_groups(ibp_handle local, int tag)
 {
     enum { SEARCHED = 40 }; /* the object has 44 words in 4.1, 48 in 5.0; c_local_comm is word 33 or 35 */
@@ -94,8 +94,7 @@ unsigned ibp_openmpi_tagged_call(struct ibp_communicator *communicator, int tag)
     /* ibprof knows no call of the application with this tag. First possible cause: the program starts a persistent
      * collective that was created long ago. Second cause: MPI_Comm_idup duplicates a communicator. Third cause: Open
      * MPI uses nonblocking collectives inside a call, on the call's communicator (as in coll/adapt) or on another
-     * communicator. If another library translates the program's handles (`is_behind_layer`), the communicator of the
-     * call is unknown, so it is not compared. */
+     * communicator. With `is_behind_layer`, the communicator of the call is unknown and not compared. */
     if (ibp_current_call.starts_request && ibp_current_call.operation)
         operation = ibp_current_call.operation;
     else if (communicator->is_duplicated)
@@ -115,8 +114,8 @@ unsigned ibp_openmpi_tagged_call(struct ibp_communicator *communicator, int tag)
     return call;
 }
 
-/* The next tag is the only number in the object of MPI_COMM_SELF that decreases by 1 with each of two nonblocking
- * barriers. These barriers send no messages. */
+/* Two nonblocking barriers on MPI_COMM_SELF each decrease the next tag by 1. No other number in the object does so. The
+ * barriers send no messages. */
 bool ibp_openmpi_tags_probe(void)
 {
     enum { SEARCHED = 128, BARRIERS = 2 };

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The ibprof developers
  *
- * The structs and constants of libibverbs (IBVERBS_1.1 and later) that ibprof reads or changes. This file declares the
- * structs and constants, so that libibprof.so needs neither the headers nor the library. csrc/tests/test_verbs_abi.c
- * compares every offset with the real headers.
+ * The structs and constants of libibverbs (IBVERBS_1.1 and later) that ibprof reads or changes. With these
+ * declarations, libibprof.so needs neither the headers nor the library. csrc/tests/test_verbs_abi.c compares every
+ * offset with the real headers.
  */
 #ifndef IBPROF_SOURCES_VERBS_ABI_H
 #define IBPROF_SOURCES_VERBS_ABI_H

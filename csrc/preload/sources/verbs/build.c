@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The ibprof developers
  *
- * Usually, a program makes four calls for each work request. ibprof sums the requests that a thread builds, and counts
- * them when the provider has accepted them. The hooks end with tail calls of the provider's functions.
+ * Usually, a program makes four calls for each work request. ibprof sums the requests that a thread builds. The sums
+ * are counted when the provider has accepted the requests. The hooks end with tail calls of the provider's functions.
  */
 #include "platform/system.h"
 #include "sources/verbs/build.h"
@@ -87,7 +87,7 @@ static void copy_build(struct ibp_verbs_build *to, const struct ibp_verbs_build 
 }
 
 /* Before this thread builds on another queue pair: keep the unfinished requests in the route of their queue pair. Drop
- * the requests if this queue pair no longer exists; count them as accepted if memory is exhausted. */
+ * the requests if their queue pair no longer exists; count them as accepted if memory is exhausted. */
 static void park(void)
 {
     struct ibp_route *route = building.queue_pair;
@@ -260,7 +260,7 @@ static void hook_set_sge_list(QP, size_t count, const struct ibp_verbs_sge *piec
 }
 
 /* The functions of mlx5's dynamic connections, where each request has an address handle. The arguments of these
- * functions do not show the queue pair, so the hooks use the queue pair on which this thread builds at present. */
+ * functions do not show the queue pair, so the hooks use the queue pair on which this thread builds. */
 static struct ibp_mlx5_builders mlx5;
 
 static void set_dc_route(const void *address_handle)

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The ibprof developers
  *
- * Hooks of the functions of libibverbs that a program calls before it posts: they open devices, create and connect
- * queue pairs, and create address handles.
+ * Hooks of the functions of libibverbs that open devices, create and connect queue pairs, and create address handles.
  */
 #include "platform/system.h"
 #include "sources/verbs/exports.h"

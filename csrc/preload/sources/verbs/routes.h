@@ -37,15 +37,14 @@ struct ibp_route {
     /* The owner's records by opcode; NULL before the first post with the opcode. */
     uint64_t *own[IBP_OPCODES];
     const struct ibp_verbs_provider *provider;
-    /* Requests on this queue pair that a thread had not completed when it started requests on another queue pair
-     * (build.c). Usually NULL. */
+    /* Unfinished requests of a thread that went on to build on another queue pair (build.c). Usually NULL. */
     struct ibp_verbs_build *parked;
     /* Index of the pair of ports (counting/transfers.h); IBP_NO_PAIR before the first post. */
     uint32_t pair;
-    /* True if the destination of each request is in its address handle, because the queue pair sends datagrams. */
+    /* True if the queue pair sends datagrams. The address handle of each request then contains the destination. */
     bool datagram;
-    /* True if the queue pair is counted as unseen: the program may post to it without verbs, and has not posted to it
-     * through verbs so far. */
+    /* True if the queue pair counts as unseen: it permits posts without verbs, and has no posts through verbs so
+     * far. */
     bool direct;
 
     uint64_t *shared[IBP_OPCODES];

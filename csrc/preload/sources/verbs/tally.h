@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The ibprof developers
  *
- * A tally: the sums, for each route and opcode, of work requests that the provider has not accepted or refused yet.
+ * A tally: for each route and opcode, sums of the work requests that the provider has neither accepted nor refused yet.
  */
 #ifndef IBPROF_SOURCES_VERBS_TALLY_H
 #define IBPROF_SOURCES_VERBS_TALLY_H

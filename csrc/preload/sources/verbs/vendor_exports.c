@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The ibprof developers
  *
- * Hooks of functions of EFA's, HNS's, MANA's and mlx4's libraries: they create a queue pair, or permit posts to a queue
- * pair without verbs. ibprof cannot see posts without verbs. A queue pair that permits these posts is counted as unseen
- * until the program posts to it through verbs.
+ * Hooks of functions of the libraries of EFA, HNS, MANA and mlx4 that create a queue pair, or permit posts without
+ * verbs. ibprof cannot see such posts. A queue pair that permits them counts as unseen until its first post through
+ * verbs.
  */
 #include "platform/system.h"
 #include "sources/verbs/exports.h"
