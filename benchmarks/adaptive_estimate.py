@@ -7,7 +7,7 @@
 Fabrics: fat-trees of two and three levels, whole and with 12% of the cables between switches missing, and a dragonfly.
 Traffic: shifts, permutations, an all-to-all among a quarter of the hosts, random flows of several sizes, and flows from
 all hosts to an eighth of the hosts. All flows begin together. The program prints the errors of each case and of all
-cases, and the errors of an estimate that divides traffic evenly among the shortest routes.
+cases. It also prints the errors of an estimate that divides traffic evenly among the shortest routes.
 """
 
 from __future__ import annotations
@@ -45,14 +45,13 @@ Flow = tuple[int, int, float]
 
 @dataclass(frozen=True, slots=True)
 class Errors:
-    """Errors of the estimate in one case: for the largest load, and for the bytes on each link between switches.
+    """Errors of the estimate in one case: of the largest load, and of loads of links between switches.
 
     Attributes:
         name: fabric and traffic.
         bottleneck: (estimate - simulation) / simulation, for the largest load of any link direction.
         shared_bottleneck: as `bottleneck`, for an estimate with even shares.
-        moved: fraction of the bytes on links between switches that the estimate puts on another link direction than the
-            simulation.
+        moved: fraction of bytes between switches for which estimate and simulation differ in the link direction.
         shared_moved: as `moved`, for an estimate with even shares.
         noise: as `moved`, for two simulations with different seeds.
     """
@@ -100,7 +99,7 @@ def patterns(hosts: int, seed: int) -> Iterator[tuple[str, list[Flow]]]:
 
 
 def compare(name: str, subnet: Subnet, flows: list[Flow]) -> Errors | None:
-    """Simulate flows with two seeds, and return the errors of the estimate against the mean of both simulations.
+    """Simulate flows with two seeds. Return the errors of the estimate against the mean of both simulations.
 
     Return None if packets deadlock: shortest paths around missing cables can lead down and up again.
     """

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Try all cases of damaged fabrics and recordings, check ibprof's answers, and write the table of docs/damage.md.
 
-Run it where ibprof is installed, from a checkout:  python benchmarks/damage.py -o FOLDER [--page docs/damage.md]
+Run it from a checkout, with ibprof installed:  python benchmarks/damage.py -o FOLDER [--page docs/damage.md]
 
-FOLDER keeps each outcome, so a stopped run continues where it ended. After a change of ibprof, use a new folder.
+FOLDER keeps each outcome: a stopped run continues. After a change of ibprof, use a new folder.
 """
 
 from __future__ import annotations

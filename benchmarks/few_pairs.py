@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Count the pairs and rounds that `ibprof-latency measure --few-pairs` measures, and check the inferred tree.
 
-Run it where ibprof is installed, from a checkout:
+Run it from a checkout, with ibprof installed:
 
     python benchmarks/few_pairs.py [--seeds 6]
 """
@@ -19,10 +19,10 @@ from ibprof_lab.topology.infer.pair_delays import PairDelays
 from ibprof_testing.samples.topologies import SHAPES, Made, Matrix, disturb, tree
 
 SECONDS_OF_A_DIRECTION, SECONDS_OF_A_BARRIER = (11 + 1.5) * 1e-3, 3e-4
-"""Estimated seconds for one direction of a pair, and for the barrier after a round, as in `ibprof-latency measure`.
+"""Estimated seconds in `ibprof-latency measure` for a direction of a pair, and for the barrier after a round.
 
-A direction has 11 batches of 1 ms; before them, the search for the batch length takes 1.5 ms. Without `--few-pairs`,
-each pair is measured in both directions; with `--few-pairs`, in one direction.
+A direction has 11 batches of 1 ms, after 1.5 ms to find the batch length. Without `--few-pairs`, pairs are measured in
+both directions; with `--few-pairs`, in one direction.
 """
 
 CASES = {

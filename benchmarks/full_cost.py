@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """Measure a sample of a study's `--full` simulations, stratified by estimated time; estimate the time of all.
 
-Run it where ibprof is installed. FOLDER keeps finished simulations, so that the program can be stopped and continued:
+Run it where ibprof is installed. FOLDER keeps finished simulations, so a stopped program can continue:
 
     python benchmarks/full_cost.py -o FOLDER [--seed N] [--workers N]
 
-Seconds are processor time. A stratum's time is its estimated time, times the sample's ratio of measured to estimated
-seconds: a ratio estimator (W. G. Cochran, Sampling Techniques, 1977, chapter 6). The estimator's standard error follows
-from the deviations from this ratio, with the correction for a finite number of simulations.
+Seconds are processor time. A stratum's time is the estimated time, times (measured / estimated seconds) of the sample:
+a ratio estimator (W. G. Cochran, Sampling Techniques, 1977, chapter 6). The estimator's standard error follows from the
+deviations from this ratio, with the correction for a finite number of simulations.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from ibprof_lab.simulation.study.sweep import keep_results, open_pool, run_cells
 
 STUDY = "interference"
 STRATA = ((0.0, 5.0, 8), (5.0, 20.0, 8), (20.0, 60.0, 5), (60.0, 150.0, 4), (150.0, float("inf"), 3))
-"""Lower and upper limit of a stratum's estimated seconds, and the number of simulations to measure in it."""
+"""Lower and upper limit of a stratum's estimated seconds, and the number of simulations to measure."""
 
 
 def main() -> None:

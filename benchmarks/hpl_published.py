@@ -4,19 +4,19 @@
 python benchmarks/hpl_published.py
 
 The program prints two tables. The first has a row for each system. `data/hpl_published.csv` has R_peak, R_max and N_max
-of the TOP500 lists, the number of nodes, and the data rate of one link of a node. Each node counts as one process. The
-makers of the systems published the data rates; the column `source` names a publication of R_max. Unpublished values are
+of the TOP500 lists, the number of nodes, and the data rate of a node's link. Each node counts as one process. The
+systems' makers published the data rates. The column `source` names a publication of R_max. Unpublished values are
 assumed: a grid as square as possible, blocks of 192, a latency of 2 us, and 80% to 97% of the peak in matrix products.
-A run's duration is 2/3 N_max^3 / R_max; the operators of these systems also published durations.
+A run's duration is 2/3 N_max^3 / R_max. The systems' operators also published durations.
 
 The second table is for processes that share a node: predictions with and without the terms for sharing.
 `data/hpl_shared.csv` has published grids, sizes and performance: of HPL's authors (both versions of the page
 netlib.org/benchmark/hpl/results.html), and of clusters of Raspberry Pis (github.com/geerlingguy/turing-pi-2-cluster,
 issue 1, and top500-benchmark, issue 33; github.com/deater/performance_results, results/pi-cluster2). It also has the
 nominal rates of two Ethernets, of the PCI bus of Myrinet's adapter, of QsNet with MPI (netlib.org/utk/papers/advanced-
-computers/qsnet.html), and of the memory buses. The rate of matrix products is chosen so that the model meets one result
-of each system; the other results test the model. Memory is assumed to reach half of the bus rate; the factor 1/2 was
-chosen after seeing these results. Latencies are assumed.
+computers/qsnet.html), and of the memory buses. The rate of matrix products is fitted to one result of each system.
+Other results test the model. Memory is assumed to reach half of the bus rate: this factor was chosen after seeing these
+results. Latencies are assumed.
 """
 
 from __future__ import annotations

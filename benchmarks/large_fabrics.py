@@ -3,12 +3,11 @@
 
 python benchmarks/large_fabrics.py [--only all|job|clusters|rails|bombs] [--dumps FOLDER] [--hosts N] [--commit COMMIT]
 
-The fabrics are synthetic: one with 46,656 hosts, each with 6 random peers, and one with 11,664 hosts for a job of 512
-ranks whose bottleneck is the network. `--dumps` adds the same job on the fabric in a folder of dumps, which are read
-without a cache of tables. `clusters` has two fabrics of GPU hosts, with 4,096 and 32,768 adapters. `rails` compares
-this version with an older one on 8 rails of 4 planes each, in lists of links and forwarding tables that both versions
-can read. Half of the hosts exchange all-to-all in groups of 8; the other half form rings on each rail. The exit status
-is 1 if time or memory exceeds its limit.
+The fabrics are synthetic. `all` has 46,656 hosts, each with 6 random peers. `job` has 11,664 hosts and a job of 512
+ranks whose bottleneck is the network. `--dumps` adds the same job on a folder of dumps, read without a cache of tables.
+`clusters` has two fabrics of GPU hosts, with 4,096 and 32,768 adapters. `rails` compares this version with an older
+version, on 8 rails of 4 planes. In `clusters` and `rails`, half of the hosts exchange all-to-all in groups of 8, and
+the other half form rings on each rail. The exit status is 1 if time or memory exceeds a limit.
 """
 
 from __future__ import annotations
@@ -50,7 +49,7 @@ EXPERTS = 8
 COMMIT = "0ba4adf2"
 RATIO = 0.5
 UNCOMPARED = {"coverage", "verdict", "reproduce"}
-"""Parts of a report that are not compared, because they contain names of files, or differ between versions."""
+"""Parts of a report that differ between versions, or contain names of files: these are not compared."""
 
 ROOT = Path(__file__).parents[1]
 DEMO = Path(ibprof_converter.__file__).parent / "data" / "demo-fabric" / "opensm-subnet.lst"
@@ -63,7 +62,7 @@ def measure(
     variables: dict[str, str] | None = None,
     output: str = "",
 ) -> tuple[float, float]:
-    """Run `python -m ibprof`, and print its times and largest resident memory.
+    """Run `python -m ibprof`, and print times and largest resident memory.
 
     Args:
         folder: working folder.
@@ -99,8 +98,8 @@ def list_flows(hosts: int, across: bool) -> npt.NDArray[np.int64]:
 
     Args:
         hosts: number of hosts with `RAILS` adapters.
-        across: true if a rank of the all-to-all sends to the destination host's adapters on all rails. If false, a rank
-            passes its bytes within the host to the rank on the destination's rail, as NCCL's PXN does.
+        across: true if ranks of the all-to-all send to adapters on all rails of the destination host. If false, bytes
+            change the rail within the source host, as with NCCL's PXN.
     """
     half = hosts // 2 // EXPERTS * EXPERTS
     host, rail, step, other = np.meshgrid(
@@ -120,7 +119,7 @@ def write_flows(path: Path, head: str, *columns: npt.NDArray[np.int64]) -> None:
 
 
 def measure_clusters(folder: Path) -> bool:
-    """Make reports on GPU hosts whose rails form one subnet; return whether time and memory are within their limits."""
+    """Make reports on GPU hosts whose rails form one subnet. Return whether time and memory are within limits."""
     fits = True
     for name, hosts in CLUSTERS.items():
         source, rail, destination, other, amount = list_flows(hosts, across=True)
@@ -169,8 +168,8 @@ def is_within(old: object, new: object) -> bool:
 
 
 def write_rail(folder: Path, hosts: int, rail: int) -> str:
-    """Write a rail's planes as one list of links and one file of tables, as the dumps of an XDR subnet; return the
-    list's name.
+    """Write a rail's planes as the dumps of an XDR subnet: one list of links, one file of tables. Return the list's
+    name.
     """
     name = f"rail{rail + 1}.lst"
     with (folder / name).open("w") as links, (folder / f"rail{rail + 1}.fdbs").open("wb") as tables:
@@ -213,7 +212,7 @@ def write_job(path: Path) -> None:
 
 
 def write_bombs(folder: Path) -> None:
-    """Write small compressed files that expand to 3 GB: one letter repeated, and blank lines after a table's header."""
+    """Write two small compressed files that expand to 3 GB: one letter, and blank lines after a table's header."""
     head = {"letters.lst.xz": b"", "lines.fdbs.xz": b"osm: Switch 0x0002c90200f00000\nLID : Port : Hops : Optimal\n"}
     for name, begin in head.items():
         part = (b"\n" if begin else b"a") * (1 << 24)

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Measure the time of `ibprof-layout` and its stages, on a fat-tree of 1,296 hosts with all-to-all traffic.
 
-Run it where ibprof is installed, from a checkout:  python benchmarks/layout.py [--runs N] [--crossings]
+Run it from a checkout, with ibprof installed:  python benchmarks/layout.py [--runs N] [--crossings]
 """
 
 from __future__ import annotations

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Measure CPU time and memory of this and an older `ibprof-layout` on 11,664 hosts; tables are in the cache.
+"""Measure CPU time and memory of this and an older `ibprof-layout` on 11,664 hosts, with tables in the cache.
 
 python benchmarks/layout_from_cache.py [--runs N] [--commit COMMIT] [--traffic TRAFFIC]
 
 The fat-tree is generated, and written in the format of OpenSM's dumps. The installed version and the older version run
-in turn, and must write the same links.csv. The older version runs from its sources, with the kernels built from them.
-The exit status is 1 if the ratio of CPU times, or the memory, exceeds its limit.
+in turn, and must write the same links.csv. The older version runs from sources, with kernels built from these. The exit
+status is 1 if the ratio of CPU times or the memory is above a limit.
 """
 
 from __future__ import annotations
@@ -82,7 +82,7 @@ def write_dumps(folder: Path) -> None:
 
 
 def build_kernels(tree: Path) -> None:
-    """Build the kernels of a tree, so that its packages can be imported from their sources."""
+    """Build the kernels of a tree. Then packages can be imported from the tree's sources."""
     run(["cmake", "-S", tree, "-B", tree / "build", "-DCMAKE_BUILD_TYPE=Release"], tree)
     run(["cmake", "--build", tree / "build", "--target", "ibprof_kernels"], tree)
     lib = tree / "ibprof/lib"

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Measure time and memory of each command that infers a fabric from the delays of many hosts, or uses this fabric.
+"""Measure time and memory of commands that infer a fabric from delays of many hosts, and of commands that use it.
 
-Run it where ibprof is installed, from a checkout; 10,000 hosts take 2 GB in the folder:
+Run it from a checkout, with ibprof installed. 10,000 hosts take 2 GB in the folder:
 
     python benchmarks/many_hosts.py [--hosts 10000] [--folder DIR]
 

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Measure time and memory of merging the samples of many ranks, compared with recordings without samples.
 
-Run it from a checkout where ibprof is installed; 4,096 ranks take 1 GB in the folder:
+Run it from a checkout, with ibprof installed. 4,096 ranks take 1 GB in the folder:
 
     python benchmarks/many_samples.py [--ranks 4096] [--per-host 64] [--folder DIR]
 

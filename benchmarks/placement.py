@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Compare placements by `ibprof-place`, SharedMap, KaHIP, METIS and Scotch on 20 cases; show the times of the searches.
+"""Compare placements and search times of `ibprof-place`, SharedMap, KaHIP, METIS and Scotch on 20 cases.
 
-Run it where ibprof and its extra `partitioners` are installed, with Debian's `scotch`, from a checkout:
+Run it from a checkout, with ibprof, its extra `partitioners` and Debian's `scotch` installed:
     python benchmarks/placement.py [--only NAME] [--time SECONDS]
 """
 

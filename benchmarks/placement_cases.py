@@ -22,7 +22,7 @@ class PlacementCase:
     """One case.
 
     Attributes:
-        name: name of the program, and the number of ranks.
+        name: the program and the number of ranks.
         demand: function that returns the program's traffic.
         each: number of ranks on a host.
         fabric: a synthetic fat-tree with tapered uplinks.

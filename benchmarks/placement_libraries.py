@@ -17,7 +17,7 @@ Integers = npt.NDArray[np.int64]
 
 
 class RankGraph:
-    """A graph of ranks; entries first[rank] to first[rank + 1] - 1 are a rank's neighbours (`other`) and weights.
+    """A graph of ranks. Entries first[rank] to first[rank + 1] - 1 are a rank's neighbours (`other`) and weights.
 
     Weights are integers, proportional to bytes.
     """

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Measure the time and stress of computing an inferred topology's positions in space, in the modes `fast` and `paper`.
 
-Run it where ibprof is installed, from a checkout:
+Run it from a checkout, with ibprof installed:
 
     python benchmarks/positions.py [--case NAME ...] [--mode fast|paper ...] [--gamma G]
 """

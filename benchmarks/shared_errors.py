@@ -1,14 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Measure how often `ibprof-topology infer` recovers a topology from delays with errors that are not independent.
+"""Measure how often `ibprof-topology infer` recovers a topology from delays with dependent errors.
 
-Run it where ibprof is installed, from a checkout:
+Run it from a checkout, with ibprof installed:
 
     python benchmarks/shared_errors.py [--seeds 12] [--machines [--effects NAME,...]] [--matrices DIR]
 
-DIR has measured matrices, as CSVs with the lower triangle of the delays in ns, and structure.json with the groups of
-hosts of each CSV ({"name.csv": {"cores": N, "groups": [[0, 1], ...]}}). For comparison, average linkage is tried with
-the thresholds 1.1, 1.25 and 1.5: a cluster counts as a switch if the next larger cluster that contains it is at
-least this many times as high in the dendrogram.
+DIR has measured matrices as CSVs: the lower triangle of the delays in ns. Its structure.json has the groups of hosts of
+each CSV ({"name.csv": {"cores": N, "groups": [[0, 1], ...]}}). For comparison, average linkage is tried with the
+thresholds 1.1, 1.25 and 1.5. A cluster counts as a switch if the parent cluster's height in the dendrogram is at least
+threshold times as large.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ def find_splits(inferred: Inference) -> Splits:
 
 
 def link_average(delays: Matrix, threshold: float) -> Splits:
-    """Return the splits by average linkage: the clusters whose parent is at least `threshold` times as high as they."""
+    """Return the splits by average linkage: clusters whose parent is at least `threshold` times as high."""
     hosts = len(delays)
     filled = np.where(np.isnan(delays), np.nanmedian(delays), delays)
     links = average(squareform(filled, checks=False))

@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """Measure the speed of the packet simulation, on growing fat-trees and in the settings of the comparison with CODES.
 
-Run it where ibprof is installed, from a checkout:
+Run it from a checkout, with ibprof installed:
 
     python benchmarks/simulation.py [--hops N] [--hosts N] [--baseline LIBRARY]
 
-The result is the engine's processor time per packet-hop, on one core. For each simulated slice of 50 µs, the shortest
-time of all runs counts. With --baseline (libibprof_kernels.so of another build with the same interface), each
-simulation runs with both libraries in turn, and results must be equal in all bits.
+The result is the engine's processor time per packet-hop, on one core. Each simulated slice of 50 µs counts with the
+shortest time of all runs. --baseline names libibprof_kernels.so of another build with the same interface. Then each
+simulation runs with both libraries in turn, and all bits of results must be equal.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ GROWTH = {
     11664: "xgft:3:18,18,36:1,18,18@100",
 }
 JOBS = (Workload("io", Role.IO, 4 << 20), Workload("mpi", Role.PAIRS, 4096, interval_ns=500e3))
-"""A checkpoint and an MPI job, each on half of the hosts; one host in 18 is a server."""
+"""A checkpoint and an MPI job, each on half of the hosts. One host in 18 is a server."""
 
 SLICE_NS = 50e3
 

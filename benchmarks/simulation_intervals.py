@@ -2,11 +2,11 @@
 """Test the mean of a measurement that stops early: its bias, and the coverage of its 95% interval.
 
 Run it where ibprof is installed:  python benchmarks/simulation_intervals.py [--seeds N]
-Each seed samples hosts, partners and starts, and is also measured for a long time. A row of the table is a setting and
-a warm-up. The first columns show how many seeds have a mean, and how far these means deviate from the seed's long
-measurement: on average, and at most. The next columns show the percentage of seeds whose interval contains the mean of
-all long measurements, and the mean half-width of the intervals: first for intervals from batches in time, then from
-clients. The last columns show the same numbers for groups of five seeds, with Student's t.
+Each seed samples hosts, partners and starts, and has an additional long measurement. A row of the table is a setting
+and a warm-up. The first columns show the number of seeds with a mean, and the mean and largest deviation from the
+seed's long measurement. The next columns are for intervals from batches in time, then for intervals from clients. They
+show the percentage of intervals that contain the mean of all long measurements, and the mean half-width. The last
+columns show the same numbers for groups of five seeds, with Student's t.
 """
 
 from __future__ import annotations

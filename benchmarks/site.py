@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Measure the ingest and the questions of `ibprof-site`, and compare them with SQLite and Polars on the same rows.
+"""Measure the ingest and the questions of `ibprof-site`, compared with SQLite and Polars on the same rows.
 
     python benchmarks/site.py --days 10               # 100,000 jobs
     python benchmarks/site.py --days 100 --folder /scratch    # 1 million jobs of 100 links
 
 Jobs are synthetic (`ibprof-site demo`). `ibprof-site ingest` reads files with a line of JSON for each job, as jobs
-write them. SQLite gets rows that ibprof has parsed, so that SQLite's time does not include parsing. Every question runs
-in a new process; the largest memory of this process is printed. The engines' answers must be equal, except to the
-question `load`.
+write them. SQLite gets parsed rows, so SQLite's time does not include parsing. Every question runs in a new process.
+The program prints the largest memory of this process. The engines' answers must be equal, except to the question
+`load`.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ STATEMENTS = read_statements(Path(__file__).parent / "data" / "site.sql")
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """The answer to a question: its rows, the time, and the largest memory of the process."""
+    """The answer to a question: rows, times, and the largest memory of the process."""
 
     wall_s: float
     cpu_s: float
@@ -215,7 +215,7 @@ def insert_day(folder: Path, number: int, jobs: int) -> Spent:
 
 
 def largest_memory_gb() -> float:
-    # Do not use getrusage: it also counts the parent's memory, from before this program was loaded.
+    # Do not use getrusage, which also counts the parent's memory, from before this program was loaded.
     status = Path("/proc/self/status").read_text().splitlines()
     return next(int(line.split()[1]) for line in status if line.startswith("VmHWM")) / 2**20
 

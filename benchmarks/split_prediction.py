@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Compare run times that `ibprof-scaling predict` predicts from profiles with runs on other numbers of ranks.
+"""Compare run times, predicted by `ibprof-scaling predict` from profiles, with runs on other numbers of ranks.
 
 python benchmarks/split_prediction.py -o FOLDER [--kinds KIND,...]    (as root, for real-time priority)
 
 The benchmark records the programs of `tests/mpi/programs/scaling_kinds.c` on 1 to 16 ranks, with strong and weak
-scaling, twice each. From runs on some numbers of ranks, the benchmark predicts the runs on other numbers, up to 4 times
-the largest. Existing profiles are read, not recorded again. Ranks sleep instead of computing, and between polls of MPI,
-so that 16 ranks share two processors without delay. Real-time priority prevents delays by other work of the machine.
-The benchmark prints how many of the held-out runs are inside the 95% interval, and how often no formula fits.
+scaling, twice each. From some of these runs, the benchmark predicts the other (held-out) runs, up to 4 times the
+largest number of ranks. Existing profiles are read, not recorded again. Ranks sleep instead of computing, and between
+polls of MPI: 16 ranks share two processors without delay. Real-time priority prevents delays by other work of the
+machine. The benchmark prints the number of held-out runs inside the 95% interval, and the number of failed fits.
 """
 
 from __future__ import annotations

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Measure the time to sum traffic over routes: kernels, reading tables, whole command. Compare with Debian's `ibdmchk`.
 
-Run it where ibprof is installed, from a checkout:  python benchmarks/spread.py [--runs N] [--large] [--plot FILE.svg]
+Run it from a checkout, with ibprof installed:  python benchmarks/spread.py [--runs N] [--large] [--plot FILE.svg]
 
-The fabric of 1,296 hosts is captured (tests/data/fabrics). The fabric of 11,664 hosts is generated, and written in the
-format of OpenSM's dumps: 1,620 forwarding tables with a line for each LID, also for unreachable LIDs.
+The fabric of 1,296 hosts is captured (tests/data/fabrics). The fabric of 11,664 hosts is generated, and written as
+OpenSM's dumps: 1,620 forwarding tables with a line for each LID.
 """
 
 from __future__ import annotations
@@ -179,7 +179,7 @@ def time_command(name: str, lst: Path) -> None:
 
 
 def time_reading(subnet: Subnet, folder: Path, runs: int) -> None:
-    """Measure the time of reading a dump of half a gigabyte, of reading it again from the cache, and of the command."""
+    """Measure the time of reading a dump of half a gigabyte, without and with a cache, and of the command."""
     lst, fdbs = folder / "opensm-subnet.lst", folder / "opensm.fdbs"
     write_lst(subnet, lst)
     write_fdbs(subnet, fdbs)
@@ -234,7 +234,7 @@ Cost = tuple[int, int, int, float]
 
 
 def measure_costs(runs: int) -> dict[str, list[Cost]]:
-    """Measure one thread on fabrics of growing size; each host sends to some random peers, or to all peers."""
+    """Measure one thread on fabrics of growing size. Each host sends to some random peers, or to all hosts."""
     costs: dict[str, list[Cost]] = {"all-to-all, a matrix": [], f"{SPARSE_PEERS} random peers a host, flows": []}
     dense, sparse = costs.values()
     for name in SIZES:

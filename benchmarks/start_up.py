@@ -3,9 +3,8 @@
 
 python benchmarks/start_up.py [--demo FOLDER] [--runs N]
 
-FOLDER is the result of `ibprof demo`. If FOLDER does not exist, the demo runs first. Commands run in turn, so that
-other work of the machine affects them equally. The table shows medians. The exit status is 1 if a ratio is above its
-limit.
+FOLDER is the result of `ibprof demo`. If FOLDER does not exist, the demo runs first. Commands run in turn: other work
+of the machine affects them equally. The table shows medians. The exit status is 1 if a ratio is above a limit.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Measure how often `ibprof-topology infer` and both published methods recover a topology, and the time that they take.
+"""Measure how often `ibprof-topology infer` and two published methods recover a topology, and the time.
 
-Run it where ibprof is installed, from a checkout:
+Run it from a checkout, with ibprof installed:
 
     python benchmarks/topology.py recovery [--hosts 16,64,256] [--seeds 30] [--shapes line] [--methods ibprof,bufe]
         [--log FILE] [--patience 10]
@@ -40,7 +40,7 @@ Draw = tuple[str, int, str, float, int]
 """Shape, hosts, method, noise, seed."""
 
 Outcome = tuple[bool, float, bool]
-"""True if the whole topology was recovered, F1 score of its parts, and true if the search gave up."""
+"""Whether the whole topology was recovered, F1 score of the parts, and whether the search gave up."""
 
 Infer = Callable[[Matrix], InferredTopology]
 
@@ -73,7 +73,7 @@ def find_parts(topology: InferredTopology) -> tuple[set[object], set[object]]:
 
 
 def judge(topology: InferredTopology, made: Made) -> tuple[bool, float]:
-    """Return whether the topology has exactly the true parts, and the F1 score of its parts."""
+    """Return whether the topology has exactly the true parts, and the F1 score of the parts."""
     splits, links = find_parts(topology)
     found, wanted = (links, set(made.edges())) if made.is_direct else (splits, set(made.splits()))
     exact = found == wanted and (made.is_direct or len(topology.edge) == topology.vertices - 1)
@@ -91,7 +91,7 @@ def show_recovery(
         for name in methods:
             cells = []
             for noise in DIRECT_NOISES if made.is_direct else NOISES:
-                # If the noise is 0, all samples have the same matrix, so one sample is enough.
+                # Without noise, all samples have the same matrix: one is enough.
                 results: list[Outcome] = []
                 for seed in range(seeds if noise else 1):
                     key = (shape, hosts, name, noise, seed)

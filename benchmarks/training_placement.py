@@ -1,18 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
 """Compare placements of training jobs by `ibprof-place` with the block order of topograph and the tree order of Slurm.
 
-All three programs place a job on the same free hosts, and the same code computes their loads. A real slurmctld, with
-topology/tree and the fabric's topology.conf, chooses hosts for its job. Ranks are placed on these hosts in the order of
-the hosts' names, as by srun's block distribution (tried with Slurm 22.05, which ignores SwitchAsNodeRank of 23.02). In
-these fabrics, the order of names is the order of leaf switches.
+All three programs place a job on the same free hosts, and the same code computes the loads. A real slurmctld, with
+topology/tree and the fabric's topology.conf, chooses Slurm's hosts. Ranks are placed on these hosts in the order of
+names, as by srun's block distribution (tried with Slurm 22.05). In these fabrics, the order of names is the order of
+leaf switches.
 
-Slurm 22.05 has no topology/block, so this program computes the block order. Blocks are the hosts of a leaf switch, as
-topograph lists them: blocks in the order of the tree, hosts in the order of their names (NVIDIA/topograph, at e2b62507,
-pkg/translate/topology.go), block sizes doubled from the smallest (block.go, `getBlockSizes`). The job gets the smallest
-group of blocks with enough free hosts; of groups of equal size, the group with the fewest free hosts. Within the group,
-the job gets whole blocks as far as possible (Slurm's topology.conf, topology/block).
+Slurm 22.05 has no topology/block, so this program computes the block order. A block has the hosts of a leaf switch.
+Blocks are in the order of the tree, and hosts in the order of names (NVIDIA/topograph, at e2b62507,
+pkg/translate/topology.go). Block sizes double from the smallest (block.go, `getBlockSizes`). The job gets the smallest
+group of blocks with enough free hosts. Of groups of equal size, the job gets the group with the fewest free hosts. In
+the group, the job gets whole blocks where possible (Slurm's topology.conf, topology/block).
 
-Run it as root where ibprof is installed, with Debian's slurmctld, slurmd, slurm-client and munge, from a checkout:
+Run it as root from a checkout, with ibprof and Debian's slurmctld, slurmd, slurm-client and munge installed:
     python benchmarks/training_placement.py [--only NAME] [--time SECONDS] [--divide-groups]
 """
 
@@ -72,7 +72,7 @@ FREE = {"shared": 0.7, "empty": 1.0}
 """Fraction of the hosts that are free; free hosts are chosen at random."""
 
 _ALIKE = 1.01
-"""If (time of the most loaded link) / (time of the most loaded host link) is below this, no order of hosts helps."""
+"""No order of hosts helps if (time of the most loaded link) / (time of the most loaded host link) is below this."""
 
 
 def main() -> None:
@@ -136,7 +136,7 @@ class Case:
 
 @dataclass(frozen=True, slots=True)
 class Compared:
-    """Result of a case: time of the most loaded link, divided by the shorter time with topograph's or Slurm's order.
+    """Result of a case: time of the most loaded link / the shorter time of topograph's and Slurm's order.
 
     Attributes:
         free: key of `FREE`.
@@ -156,9 +156,9 @@ class Compared:
 def least_of_whole(problem: PlacementProblem, job: TrainingJob, block: SlotOfRank) -> float:
     """Return a lower bound of the time (s) of the most loaded host link, if each tensor group is on one host.
 
-    A host with one group sends the bytes that leave the group, whatever the order. If hosts have two groups, the bound
-    assumes the best partner for each group: these two groups send the fewest bytes to other hosts. At best, a host's
-    adapters send equal bytes.
+    A host with one group sends the bytes that leave the group, in any order. For hosts with two groups, the bound gives
+    each group its best partner: the pair sends the fewest bytes to other hosts. At best, a host's adapters send equal
+    bytes.
 
     Args:
         problem: the ranks to place.

@@ -3,10 +3,10 @@
 
 python benchmarks/verdicts.py -o FOLDER [--seed N] [WORD ...]
 
-Real programs run on this machine with every MPI that is installed, some of them on a slow network, which needs root.
-Other runs are synthetic profiles on synthetic fabrics. The correct kind of the verdict is drawn together with the run.
-The program prints a table with a row for each run, and how many verdicts of each kind are correct. With WORDs, only
-runs whose names contain a WORD are made. benchmarks/lab/verdicts.py has real runs on networks.
+Real programs run on this machine with every installed MPI. Some run on a slow network, which needs root. Other runs are
+synthetic profiles on synthetic fabrics. The correct kind of verdict is drawn with the run. The program prints a table
+with a row for each run, and how many verdicts of each kind are correct. With WORDs, only runs whose names contain a
+WORD are made. benchmarks/lab/verdicts.py has real runs on networks.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ REPEATED = 2
 
 @dataclass(frozen=True, slots=True)
 class Drawn:
-    """A run: its name, correct kind and cause, and a function that takes a folder for files and returns the verdict."""
+    """A run: name, correct kind and cause, and a function from a folder for files to the verdict."""
 
     kind: VerdictKind
     name: str
@@ -80,7 +80,7 @@ class Real:
     Attributes:
         kind: kind of the correct verdict.
         program: program of planted.c.
-        ranks, milliseconds, bytes, rounds: minimum and maximum of the drawn value.
+        ranks, milliseconds, bytes, rounds: minimum and maximum of a random value.
         mbit: possible rates of the only network device, in Mb/s; empty if ranks use shared memory.
     """
 
@@ -94,7 +94,7 @@ class Real:
 
 
 REAL = (
-    # Let ranks sleep for long, so that late wake-ups, by other work of the machine, matter little.
+    # Let ranks sleep for long: then late wake-ups matter little.
     Real(NOT_MPI, "alone", (2, 8), (200, 400), (8, 1 << 18), (3, 6)),
     Real(WAITING, "one", (3, 8), (10, 50)),
     Real(WAITING, "any", (3, 8), (10, 50), rounds=(24, 64)),
@@ -190,7 +190,7 @@ def at_least(seconds: float, times: float = 0.0) -> Callable[[float], float]:
 
 
 def late_at(late: int) -> Callable[[int], Sequence[float]]:
-    """Return `Plant.inside` for one late rank: each rank's time in MPI as a fraction of `mpi_s`, small for `late`."""
+    """Return `Plant.inside` for one late rank: ranks' times in MPI as fractions of `mpi_s`, small for `late`."""
     return lambda ranks: [0.02 if rank == late else 1.0 for rank in range(ranks)]
 
 

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Measure the times of `ibprof-view`'s page in a browser without a GPU; compare with plotly's WebGL scatter and SVG.
 
-Run it where ibprof and playwright are installed, from a checkout; chromium and npm must be there:
+Run it from a checkout, with ibprof, playwright, chromium and npm installed:
 
     python benchmarks/view.py [--runs N] [--size LINKS] [--others [svg plotly]] [--files FOLDER] [--json]
 
-Each figure is from its best run, because other work on the machine only makes runs slower.
+Each figure is from the best run: other work on the machine only makes runs slower.
 """
 
 from __future__ import annotations
@@ -223,7 +223,7 @@ def in_space(folder: Path, fabric: str) -> tuple[str, str]:
 
 
 def fetch_plotly(folder: Path) -> str:
-    """Return plotly's bundle; if it is not in the folder, fetch it from the npm registry."""
+    """Return plotly's bundle. If the folder lacks it, fetch it from the npm registry."""
     if not any(folder.rglob("plotly.min.js")):
         subprocess.run(["npm", "install", "--silent", "--no-audit", "--prefix", str(folder), PLOTLY], check=True)
     return next(folder.rglob("plotly.min.js")).read_text()
@@ -249,7 +249,7 @@ def open_page(browser: Browser, file: Path, address: str = "") -> Page:
 
 
 def measure(browser: Browser, file: Path, runs: int, others: bool) -> tuple[dict[str, float], str]:
-    """Return the figures of one size (times in ms), and the halves of links, which plotly and SVG also draw."""
+    """Return the figures of one size (times in ms), and the halves of links for plotly and SVG."""
     page = open_page(browser, file, "#picture=cells")
     found = {"links": page.evaluate("ibprof.loads().length"), "cells": min(page.evaluate(REDRAW, runs))}
     page.close()

@@ -4,10 +4,9 @@
 python benchmarks/waits.py -o FOLDER [--mpi NAME] [WORD ...]
 
 Each program with a planted wait (`ibprof_testing.waits.traced_runs`) runs under the tracer and ibprof at once. The
-benchmark prints a row for each program. A row has the fractions of MPI time that ibprof and the tracer count as
-waiting, ibprof's unsplit fraction, the largest difference between both waiting times of an operation, and the verdict.
-Programs with a link rate run in a network namespace, which needs root. With WORDs, only programs whose titles contain a
-WORD run.
+benchmark prints a row for each program. A row has the fraction of waiting in MPI time by ibprof and by the tracer,
+ibprof's unsplit fraction, the largest difference of an operation's waiting times, and the verdict. Programs with a link
+rate run in a network namespace, which needs root. With WORDs, only programs whose titles contain a WORD run.
 """
 
 from __future__ import annotations
@@ -32,7 +31,7 @@ MOST_OFF = 0.05
 
 
 def compare(mpi: mpis.Mpi, plant: WaitPlant, folder: Path, programs: Path) -> tuple[str, bool]:
-    """Run a program; return its row, and whether both waiting times of each operation differ by at most `MOST_OFF`."""
+    """Run a program. Return a row, and whether waiting times of operations differ by at most `MOST_OFF`."""
     folder.mkdir()
     traces = run_traced(mpi, plant, folder, programs, folder / "recording", {"IBPROF_TIME": "1", "IBPROF_SITES": "1"})
     truth = split_by_operation(traces)

@@ -3,8 +3,8 @@
 
 python benchmarks/lab/advice.py -o FOLDER [CASE ...]       (as root)
 
-The program prints a table with a row for each planted case: the communication time before and after the change (medians
-of several runs), and the times at line rate that the report predicts.
+The program prints a row for each planted case: communication times before and after the change (medians of several
+runs), and the report's predicted times at line rate.
 """
 
 from __future__ import annotations
@@ -45,10 +45,9 @@ class AdviceCase:
     """A job on a network.
 
     Attributes:
-        planted: planted causes; empty if no cause is planted. A report is right if the first cause that it names is
-            planted.
+        planted: planted causes. A report is right if its first cause is planted.
         setting: network and placement of the job.
-        healthy: as `setting`, but with rails that have no planted cause.
+        healthy: as `setting`, but on rails without a planted cause.
         words: arguments of the program: pattern, bytes, rounds.
         options: the report's options.
     """
@@ -162,9 +161,9 @@ def try_case(name: str, case: AdviceCase, program: Path, folder: Path, repeats: 
 
 
 def judge(found: dict[str, Any]) -> str:
-    """Return "yes" if the report names a planted cause, and at least half of the predicted gain came true.
+    """Return "yes" if the report names a planted cause, and at least half of the predicted gain was measured.
 
-    For a case without a planted cause, return "yes" if the report names no cause, and no change saves more than 10%.
+    Without a planted cause, return "yes" if the report names no cause, and no change saves more than 10%.
     """
     if found["after_s"] is None:
         return "no"

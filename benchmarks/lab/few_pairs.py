@@ -4,8 +4,7 @@
 python benchmarks/lab/few_pairs.py [--leaves 4,4,4,4] -o FOLDER    (as root)
 
 --leaves lists the number of hosts of each leaf switch. One cable joins each leaf switch with the spine. `ibprof-latency
-measure` measures all pairs, then `--few-pairs` measures the pairs that it selects. The program prints a row for each
-measurement.
+measure` measures all pairs, then with `--few-pairs`, selected pairs. The program prints a row for each measurement.
 """
 
 from __future__ import annotations
@@ -28,7 +27,7 @@ KINDS = {"all pairs": (), "few pairs": ("--few-pairs",)}
 
 
 def plan_cluster(leaves: list[int]) -> Plan:
-    """Return the plan of a cluster with hosts on leaf switches, and one spine above the leaf switches."""
+    """Return the plan of a cluster: hosts on leaf switches, leaf switches on one spine."""
     names = {f"leaf{number}": count for number, count in enumerate(leaves, 1)}
     return make_plan(names, [Cable(name, "spine", 300, 400) for name in names])
 

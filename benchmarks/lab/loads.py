@@ -3,9 +3,8 @@
 
 python benchmarks/lab/loads.py -o FOLDER [CASE ...]       (as root)
 
-The program prints a row for each job: the range of deviations over all link directions, the job's time, the time at
-line rate, and the packet simulator's time. A deviation compares an interface's counter with the load, headers included,
-that `ibprof-layout` predicts.
+The program prints a row for each job: range of deviations over link directions, measured time, time at line rate, and
+simulated time. A deviation compares an interface's counter with the load that `ibprof-layout` predicts, with headers.
 """
 
 from __future__ import annotations
@@ -33,7 +32,7 @@ SHUFFLED = tuple(np.random.default_rng(3).permutation(np.array(HOSTS)).tolist())
 
 
 class LoadCase(NamedTuple):
-    """A job: cables of its rails, host of each rank, and the program's arguments (pattern, bytes, rounds)."""
+    """A job: rail, host of each rank, and arguments of the program (pattern, bytes, rounds)."""
 
     rail: LabRail
     ranks_on: tuple[str, ...]
@@ -61,8 +60,8 @@ def cases() -> dict[str, LoadCase]:
 def replay(dumps: Sequence[Path], run: LabRun, ranks_on: Sequence[str]) -> float | None:
     """Return the time at which the last message arrives in the packet simulator's replay; None if no message arrives.
 
-    In the replay, all ranks send equally many messages, because a rank with fewer messages repeats its part of the run.
-    So only the time of the ranks with most messages counts.
+    In the replay, all ranks send equally many messages: a rank with few messages repeats the run. So only the time of
+    the ranks with most messages counts.
     """
     folder = run.profile.parent
     profile = load_profile(run.profile)

@@ -3,10 +3,10 @@
 
 python benchmarks/lab/replay.py -o FOLDER [JOB ...]       (as root)
 
-The program records a job on two leaf switches. `ibprof-sim replay` predicts the job's time in several settings: on the
-same hosts, spread over all leaf switches, with poor forwarding tables, and next to another job. After the predictions,
-the job runs in each setting. The program prints a table with a row for each setting. Ranks sleep instead of computing,
-because all ranks share the processors of one machine.
+The program records a job on two leaf switches. `ibprof-sim replay` predicts the job's time in several settings: same
+hosts, hosts on all leaf switches, poor forwarding tables, and next to another job. Then the job runs in each setting.
+The program prints a table with a row for each setting. Ranks sleep instead of computing, because all ranks share the
+processors of one machine.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ SHORT, LONG = ("5", "50"), ("60", "50")
 
 
 class Setting(NamedTuple):
-    """A setting: forwarding tables, the job's hosts, whether the other job runs, and options of `ibprof-sim replay`."""
+    """A setting: forwarding tables, hosts of the job, presence of another job, and options of `ibprof-sim replay`."""
 
     name: str
     tables: str

@@ -3,9 +3,9 @@
 
 python benchmarks/lab/scaling.py -o FOLDER [--only KIND]    (as root)
 
-The benchmark measures delays, records a program on few ranks, predicts its time on more ranks, and runs it on more
-ranks. Ranks sleep instead of computing, because all ranks share the processors of one machine. The benchmark prints a
-table with a row for each prediction.
+The benchmark measures delays, records a program on few ranks, predicts the time on more ranks, and measures this time.
+Ranks sleep instead of computing, because all ranks share the processors of one machine. The benchmark prints a table
+with a row for each prediction.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ def places(ranks: int) -> tuple[str, ...]:
 
 
 def measure_delays(network: RoutedNetwork, folder: Path) -> Path:
-    """Measure delays between four hosts on two leaf switches, one pair at a time; return the file's path."""
+    """Measure delays between four hosts on two leaf switches, one pair at a time. Return the file's path."""
     hosts = [HOSTS[0], HOSTS[1], HOSTS[4], HOSTS[5]]
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "hosts").write_text("".join(f"{host}\n" for host in hosts))

@@ -3,8 +3,8 @@
 
 python benchmarks/lab/verdicts.py -o FOLDER [--seed N] [WORD ...]       (as root)
 
-The program prints a table with a row for each run, and how many verdicts of each kind are correct. With WORDs, only
-runs whose names contain a WORD are made. --seed replaces the fixed runs by random runs.
+The program prints a row for each run, and the number of correct verdicts of each kind. With WORDs, only runs whose
+names contain a WORD are made. --seed replaces the fixed runs by random runs.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ class VerdictRun:
         network: name of the network, a key of `networks`.
         words: the program and its arguments.
         ranks_on: host of each rank.
-        causes: the verdict must have one of these causes; empty if any cause is allowed.
+        causes: allowed causes; empty to allow all causes.
         variables: environment variables.
         with_fabric: whether the report gets the fabric.
         mpi: name of an MPI in `MPIS`.
@@ -94,7 +94,7 @@ def runs() -> Iterator[VerdictRun]:
 
 
 def runs_without_the_network() -> Iterator[VerdictRun]:
-    """Yield runs that spend their time elsewhere than on links, and runs with too little data for a verdict."""
+    """Yield runs whose time does not depend on links, and runs with too little data for a verdict."""
     twice = HOSTS + HOSTS
     spread = HOSTS[::4] + HOSTS[1::4]
     for count in (2, 4, 8, 16):
@@ -166,7 +166,7 @@ def runs_by_links() -> Iterator[VerdictRun]:
 
 
 def runs_of_mpich() -> Iterator[VerdictRun]:
-    """Yield runs with MPICH, with few ranks, because MPICH's waiting ranks do not yield their cores."""
+    """Yield runs with MPICH and few ranks: MPICH's waiting ranks do not yield cores."""
     for words in (("alltoall", "60000", "1"), ("samplesort", "60000", "1")):
         yield VerdictRun("switch-links", "crowded spine", ("lab_patterns", *words), HOSTS, ("routing",), mpi=MPICH)
     yield VerdictRun("not-mpi", "full", ("verdicts", "alone", "1.5"), HOSTS[:4], mpi=MPICH)
@@ -280,8 +280,7 @@ def main(argv: Sequence[str] | None = None) -> int:
                         output / f"run{number}",
                         mpirun=str(installed[run.mpi].program("mpirun")),
                         hydra=installed[run.mpi] if run.mpi == MPICH else None,
-                        # If only two ranks run, each has its own processor, and must not yield it to other work of the
-                        # machine.
+                        # Two ranks have a processor each, and must not yield to other work of the machine.
                         parameters={"mpi_yield_when_idle": int(len(run.ranks_on) > 2)},
                         timeout=120,
                         variables={**installed[run.mpi].variables, **run.variables},

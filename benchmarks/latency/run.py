@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Measure the time that Python adds to a delay of `ibprof-latency measure`, compared with a loop in C.
 
-Run it where ibprof and an MPI are installed, on an otherwise idle machine:  python benchmarks/latency/run.py
+Run it on an idle machine, with ibprof and an MPI installed: python benchmarks/latency/run.py
 """
 
 from __future__ import annotations

@@ -4,9 +4,9 @@
 
     benchmarks/nccl/cost.py [EXAMPLE]
 
-EXAMPLE is the folder of an example profiler of NCCL, such as ext-profiler/example of 2.28.9: its sources are compiled
-and measured in the same run. A plug-in that does nothing is measured too. No GPU and no network are used. Rounds of the
-plug-ins alternate; the smallest CPU time of each plug-in counts.
+EXAMPLE is the folder of an example profiler of NCCL, such as ext-profiler/example of 2.28.9. It is compiled, and
+measured in the same run. A plug-in that does nothing is measured too. No GPU and no network are used. Rounds of the
+plug-ins alternate. The smallest CPU time of each plug-in counts.
 """
 
 from __future__ import annotations
@@ -34,14 +34,13 @@ def main() -> None:
         plugins = {"does nothing": idle, "ibprof": find_nccl_profiler()}
         if sys.argv[1:]:
             example, sources = folder / "libexample.so", Path(sys.argv[1])
-            # Events of version 5 contain CUDA streams, so the sources need this type; they call no function of CUDA.
+            # Events of version 5 contain CUDA streams, so the sources need this type, but no function of CUDA.
             (folder / "cuda_runtime.h").write_text("typedef struct CUstream_st *cudaStream_t;\n")
             options = ["-O2", "-fPIC", "-shared", f"-I{sources}", f"-I{sources / 'nccl'}", f"-I{folder}", "-lpthread"]
             subprocess.run(["c++", *sorted(sources.glob("*.cc")), *options, "-o", example], check=True)
             plugins["NCCL's example"] = example
         environment = {**os.environ, "IBPROF_OUTPUT": str(folder / "recording"), "NCCL_PROFILE_EVENT_MASK": "4095"}
-        # Limit the pools: in the example of 2.28.9, an event of a collective takes 755 MB, and the default pool has 8
-        # events.
+        # Limit the pools: in 2.28.9, a collective's event takes 755 MB, and the default pool has 8 events.
         environment |= {f"NCCL_PROFILE_{pool}_POOL_SIZE": "2" for pool in ("GROUP_API", "COLL_API", "P2P")}
         environment["NCCL_PROFILE_COLL_POOL_SIZE"] = "4"
         least: dict[str, tuple[int, int]] = {}

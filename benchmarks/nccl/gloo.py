@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Run PyTorch's Gloo on four hosts of network namespaces, by `ibprof run -- torchrun`, and count its bytes.
+"""Run PyTorch's Gloo on four hosts (network namespaces), by `ibprof run -- torchrun`, and count the bytes.
 
-Each host prints the bytes that its interface sent during all-reduces and steps of DistributedDataParallel, divided by
-the bytes of a ring algorithm, 2 (n-1) / n of the data. Gloo and UCC are not recorded, as ibprof states.
+Each host prints the interface's sent bytes / the bytes of a ring algorithm, which are 2 (n-1) / n of the data. It
+prints this for all-reduces and for steps of DistributedDataParallel. Gloo and UCC are not recorded, as ibprof states.
 
-Run it as root from a checkout where ibprof is installed, with the torchrun of any PyTorch, such as its CPU wheel:
+Run it as root from a checkout, with ibprof installed, and with the torchrun of any PyTorch:
     python benchmarks/nccl/gloo.py venv/bin/torchrun
 """
 

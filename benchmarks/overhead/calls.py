@@ -16,14 +16,13 @@ CALLS = ("PingPong", "Window", "Barrier", "Bcast", "Gather", "Scatter", "Allgath
 SIZES = {"8 B": 8, "1 KiB": 1 << 10, "8 KiB": 1 << 13, "64 KiB": 1 << 16, "1 MiB": 1 << 20, "8 MiB": 1 << 23}
 BATCHES = 30
 
-# Goals: the lower end of the interval of a ratio must not exceed GOAL_SMALL below 1 KiB, and GOAL_LARGE from 1 KiB on.
+# The lower end of a ratio's interval must not exceed GOAL_SMALL, or from LARGE bytes on, GOAL_LARGE.
 GOAL_SMALL, GOAL_LARGE, LARGE = 1.05, 1.02, 1 << 10
 
 # Cells with an interval wider than WIDTH are measured again, MORE_ROUNDS rounds at a time.
 WIDTH, MORE_ROUNDS = 0.02, 10
 
-# Runs that count instructions: number of batches in each run; number of calls in a batch of a short, and of a long run.
-# Each run begins with one more batch as a warm-up.
+# To count instructions: batches of a run (one more is the warm-up); calls of a batch, in short and in long runs.
 BATCHES_COUNTED, CALLS_COUNTED = 10, (100, 1000)
 
 Cells = dict[str, float]
@@ -36,7 +35,7 @@ def time_calls(
     """Time all calls once in each round and variant. Cells with a wide interval get more rounds.
 
     Args:
-        keep: a file of earlier rounds, to which the new rounds are added.
+        keep: a file of earlier rounds. New rounds are added to this file.
         most_rounds: maximum number of rounds of a cell, including earlier rounds.
     """
     program = bench.build("calls")
@@ -143,7 +142,7 @@ def show_calls(measured: dict[str, list[Cells]], sizes: Sequence[int]) -> bool:
 
 
 def count_instructions(bench: Bench, call: str, size: int) -> float:
-    """Return how many instructions of the library callgrind counts for one call, as the mean of two ranks.
+    """Return the library's instructions for one call, counted by callgrind, mean of two ranks.
 
     The difference between a long and a short run cancels the fixed cost of a run. An error of about 10,000 instructions
     remains, because the search for libraries differs between runs.

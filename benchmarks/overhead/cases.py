@@ -31,7 +31,7 @@ GOALS = {
 }
 TIMED_ALONE = ("TwoThreads",)
 
-# Limit of the ratio of the time with ibprof to the time without ibprof, for cases on one communicator.
+# Largest allowed (time with ibprof) / (time without ibprof), for cases on one communicator.
 RATIO_GOAL, WITH_RATIO_GOAL = 1.10, ("World", "Self", "Dup", "Split", "TwoCommunicators")
 
 MESSAGES_COUNTED = 10_000

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Measure the time that IBPROF_INTERVAL adds to a message, and that recording adds to the end of a large job.
+"""Measure the time that IBPROF_INTERVAL adds to a message, and the time that recording adds to a large job's end.
 
 Runs with and without ibprof alternate. The program prints Markdown. The exit status is 1 if recording adds more than
 the goal to the end of a job. Run it from a checkout on an idle machine, with a library that was built or installed:
@@ -44,7 +44,7 @@ def show_interval(bench: Bench, rounds: int) -> None:
 
 
 def build_ends(bench: Bench) -> Path:
-    """Build ends.c as a program and as a library; together they measure the time of MPI_Finalize outside of MPI."""
+    """Build ends.c as a program and as a library. Both measure the time of MPI_Finalize outside of MPI."""
     library: Path = bench.folder / "libends.so"
     program: Path = bench.folder / "ends"
     compiler = [str(bench.mpi / "mpicc"), "-O2", str(HERE / "ends.c")]
@@ -55,11 +55,11 @@ def build_ends(bench: Bench) -> Path:
 
 
 def show_end(bench: Bench, rounds: int, ranks: int) -> bool:
-    """Show the processor time that ranks spend at MPI_Finalize outside of MPI; return whether the goal is met.
+    """Show the processor time of ranks at MPI_Finalize outside of MPI. Return whether the goal is met.
 
-    The time of a job is the sum of its ranks' times, divided by the number of cores that the ranks use. The last line
-    shows the median rank's wall time from MPI_Finalize to the end of the process: without ibprof, with ibprof, and the
-    median difference with its interval. With more ranks than cores, other ranks run during most of this time.
+    The time of a job is the sum of the ranks' times, divided by the number of used cores. The last line shows the
+    median rank's wall time from MPI_Finalize to the end of the process, without and with ibprof. It also shows the
+    median difference and an interval. With more ranks than cores, other ranks run during most of this time.
     """
     program = build_ends(bench)
 

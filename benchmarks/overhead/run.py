@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """Measure the cost of recording: time per message and call, instructions, memory, whole programs, end of a job.
 
-Each figure compares alternating runs with and without ibprof, so that other work on the machine affects both. It prints
-Markdown. Run it where ibprof is installed, from a checkout, on an idle machine:
+Runs with and without ibprof alternate, so that other work on the machine affects both. The program prints Markdown. Run
+it from a checkout on an idle machine, with ibprof installed:
 
     python benchmarks/overhead/run.py [PART ...] [--mpi FOLDER_OF_MPIRUN] [--suffix .mpich] [--rounds N] [--quick]
 
-Parts: self-send, cases, calls, instructions, footprint, transform, imb. By default, all parts run, but imb only with
---imb. The exit status is 1 if a goal is missed.
+Parts: self-send, cases, calls, instructions, footprint, transform, imb. By default, all parts run; imb needs --imb. The
+exit status is 1 if a goal is missed.
 """
 
 from __future__ import annotations

@@ -2,10 +2,10 @@
 """Compare ibprof's timing of calls, and the cost of timing, with mpiP and with a timer of every call.
 
 Without PROGRAM, the output is the cost of a message (self-send of 8 bytes) with each variant, in alternating runs. With
-PROGRAM, ibprof and the other timer measure the program's time in MPI in the same run; the output is by operation (with
---callers 1, by call site). The timer of every call reads the clock inside of ibprof's wrappers, so this timer measures
-the time inside MPI. mpiP is preloaded before libibprof.so, so mpiP's time includes ibprof's work. The last column is
-the difference between the timers per call, in ns. Run it where ibprof is installed:
+PROGRAM, both timers measure the program's time in MPI in the same run. The output is by operation; with --callers 1, by
+call site. The timer of every call reads the clock inside of ibprof's wrappers: it measures the time inside MPI. mpiP is
+preloaded before libibprof.so: its time includes ibprof's work. The last column is the difference between the timers per
+call, in ns. Run it where ibprof is installed:
 
     python benchmarks/overhead/side_by_side.py [--mpip libmpiP.so] [--rounds N] [--messages N]
     python benchmarks/overhead/side_by_side.py [--mpip libmpiP.so | --callers N] [--ranks N] -- PROGRAM [ARGUMENT...]
@@ -50,7 +50,7 @@ class Timed:
     """Calls of an operation at a call site, by all ranks.
 
     Attributes:
-        name: name of the call site; empty if the timer knows only its address.
+        name: name of the call site; empty if only the address is known.
         key: identifier of the call site that both timers know.
     """
 
@@ -107,7 +107,7 @@ def show_costs(bench: Bench, mpip: Path | None, rounds: int, messages: int) -> N
 
 
 def of_ibprof(run: Profile, outer: str) -> list[Timed]:
-    """Return ibprof's timed calls, by the innermost caller that is not in `outer`, the other timer's library."""
+    """Return ibprof's timed calls, by the innermost caller outside of `outer`, the other timer's library."""
     sums: defaultdict[tuple[str, str, tuple[str, int]], list[float]] = defaultdict(lambda: [0, 0.0])
     times = run.times
     for row in range(len(times.calls)):
@@ -149,7 +149,7 @@ def _by_operation(timed: Sequence[Timed]) -> list[Timed]:
 
 
 def pair(recorded: Sequence[Timed], timed: Sequence[Timed]) -> list[tuple[Timed, Timed]]:
-    """Return pairs (ibprof's, other timer's) for the call sites that both timers saw, in descending order of time."""
+    """Return pairs (ibprof's, other timer's) of call sites that both timers saw, sorted by time, descending."""
     found = {(each.operation, each.key): each for each in timed}
     most = sorted(recorded, key=lambda each: -each.seconds)
     return [(each, found[each.operation, each.key]) for each in most if (each.operation, each.key) in found]
@@ -177,7 +177,7 @@ def _build_timer(bench: Bench, name: str, *options: str) -> Path:
 
 
 def show_sites(bench: Bench, mpip: Path | None, ranks: int, callers: int, command: Sequence[str]) -> None:
-    """Show the time of a program by call site, as both timers saw it in one run."""
+    """Show the time of a program by call site, from both timers in one run."""
     outer, inside = (
         (mpip, []) if mpip else (_build_timer(bench, "outside", "-DOUTSIDE"), [_build_timer(bench, "inside")])
     )

@@ -31,14 +31,14 @@ class Case:
     """A command of a suite.
 
     Attributes:
-        name: the case's name in its suite, with its arguments.
+        name: name in the suite, with arguments.
         command: the program and its arguments.
         ranks: number of processes.
         variables: variables of the environment that the case needs.
         folder: working folder of the command.
         seconds: time limit of the command.
         preload: a library to preload in both runs; "" for none.
-        success: pattern of stdout of a case that passes; None if only the exit status shows whether the case passes.
+        success: pattern of stdout of a passing case; None if only the exit status counts.
     """
 
     name: str
@@ -59,7 +59,7 @@ class Comparison:
         case: the case.
         without: outcomes without ibprof.
         with_ibprof: outcomes with ibprof.
-        unaccounted: operations whose calls asked for more bytes than ibprof saw.
+        unaccounted: operations with fewer bytes in ibprof's recording than calls asked for.
         said: the lines that ibprof printed.
     """
 
@@ -85,9 +85,9 @@ class Comparison:
 
 
 def compare(mpi: Mpi, case: Case, scratch: Path, repeats: int) -> Comparison:
-    """Run a case with and without ibprof; while the outcomes differ, run both variants again, `repeats` times at most.
+    """Run a case with and without ibprof; while the outcomes differ, repeat both variants, at most `repeats` times.
 
-    A case that times out without ibprof is not run with ibprof, because two time-outs show nothing.
+    After a time-out without ibprof, the case is not run with ibprof.
     """
     if not Path(case.command[0]).exists():
         return Comparison(case, (NOT_BUILT,), (NOT_BUILT,), ())
@@ -109,7 +109,7 @@ def compare(mpi: Mpi, case: Case, scratch: Path, repeats: int) -> Comparison:
 
 
 def append_rows(path: Path, mpi: str, comparisons: Iterable[Comparison]) -> Iterator[Comparison]:
-    """Append each comparison to a CSV file with the columns `COLUMNS` as soon as it is made, and yield it."""
+    """Append each comparison to a CSV file with the columns `COLUMNS`, then yield the comparison."""
     is_new = not path.exists()
     with path.open("a", newline="") as file:
         rows = csv.writer(file)

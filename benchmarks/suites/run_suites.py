@@ -5,10 +5,8 @@
     benchmarks/suites/run_suites.py imb MPI=FOLDER... -o DIR            # the Intel MPI Benchmarks
 
 First build the suite for each MPI by the suite's instructions. FOLDER must also contain MPICH's lists of tests
-(testlist). In a build outside of the sources, configure writes only some of these lists to FOLDER: copy the others from
-the sources.
-DIR/SUITE.csv gets a row for each case. An interrupted run continues. The exit status is 1 if ibprof made an outcome
-worse.
+(testlist). A build outside of the sources lacks some of these lists: copy them from the sources. DIR/SUITE.csv gets a
+row for each case. An interrupted run continues. The exit status is 1 if ibprof made an outcome worse.
 """
 
 from __future__ import annotations

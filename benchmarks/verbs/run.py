@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Measure the time that ibprof's verbs source adds to a post, with a mock provider that does nothing.
+"""Measure the time that ibprof's verbs source adds to a post, with a mock provider without any work.
 
     python benchmarks/verbs/run.py [LIBIBPROF.SO]
 
-Bare and preloaded runs alternate. Times in ns are from the fastest batch, which other work on the machine disturbs
-least. The added time is also shown for the median batch. With valgrind, the output includes instructions per post.
+Bare and preloaded runs alternate. Times in ns are from the fastest batch: other work disturbs it least. The added time
+is also shown for the median batch. With valgrind, the output includes instructions per post.
 """
 
 from __future__ import annotations
