@@ -27,7 +27,7 @@ from ibprof_converter.traffic.link_loads import Loads
 
 _INCHES = (15.0, 7.5)
 _PANEL_HEIGHT = 0.8
-"""Height of each of several panels; 1 is the height of a picture with only one panel."""
+"""Height of a panel if there are several, relative to a single panel."""
 
 _TWO_COLUMNS = 4
 """Least number of panels that are drawn in two columns."""
@@ -174,7 +174,7 @@ def _write_titles(figure: Figure, axes: Axes, title: str, subtitle: str, single:
         axes.set_title(title, loc="left", fontsize=14, fontweight="bold", parse_math=False, pad=24)
         axes.text(0, 1.015, subtitle, transform=axes.transAxes, fontsize=10, color="#5a6573", parse_math=False)
         return
-    # The titles of several jobs are long, so they use the whole width of the picture.
+    # Titles of several jobs are long: use the whole width of the picture.
     lines = [line for each in (title, subtitle) for line in wrap(each, _TITLE_WIDTH)]
     text = figure.suptitle("\n".join(lines), x=0.01, ha="left", fontsize=12)
     text.set_parse_math(False)

@@ -2,8 +2,8 @@
 """A run as a trace for Perfetto and chrome://tracing, from recorded intervals and sampled calls.
 
 Hosts are processes and ranks are threads. A second thread of each rank shows waiting, unsplit time and transfer of
-sampled calls. For each rank, a region is one asynchronous event from its first visit to the end of its last visit.
-Bytes, time inside MPI and the use of links are counters.
+sampled calls. A region is an asynchronous event of each rank, from the first visit to the end of the last visit. Bytes,
+time inside MPI and the use of links are counters.
 
 Source: "Trace Event Format", the document of the Chromium project; times are microseconds.
 """

@@ -61,9 +61,9 @@ class CandidateRow:
 
     Attributes:
         name: source of the placement.
-        bottleneck_seconds: largest time of a link direction, in seconds.
-        max_link_seconds: largest time of a link direction between switches, in seconds.
-        host_link_seconds: largest time of a link direction of a host, in seconds.
+        bottleneck_seconds: largest time of a link direction.
+        max_link_seconds: largest time of a link direction between switches.
+        host_link_seconds: largest time of a link direction of a host.
         lost_bytes: bytes without a route; the times leave them out.
     """
 
@@ -81,7 +81,6 @@ class PlacementComparison(NotebookView):
     Attributes:
         rows: the compared placements, the best one first.
         bounds: lower bounds over all placements.
-        found: result of the search.
         hosts: host of each rank in the best placement.
         nic: method that chose each rank's adapter, such as `modelled:rank`; None if no host has several adapters on one
             rail.
@@ -152,7 +151,6 @@ class CandidateTimes:
     """Computes the largest link times of placements of one problem.
 
     Args:
-        problem: the ranks to place.
         subnets: subnet of each column of `RankSlots.lid`; several columns may have the same subnet.
         is_adaptive: true if switches route adaptively; times between switches are then estimates.
     """

@@ -19,7 +19,6 @@ def find_bounds(problem: PlacementProblem, known: float = np.inf) -> TimeBounds:
     """Return lower bounds, for any placement, on the times in `TimeBounds`.
 
     Args:
-        problem: the ranks to place.
         known: largest time of a link direction with a known placement, in seconds. A smaller `known` gives a tighter
             bound `bottleneck_seconds`.
     """
@@ -35,7 +34,6 @@ def bound_kept_together(problem: PlacementProblem, known: float) -> float:
     most bytes with the group. The group's bytes to ranks on other hosts pass the host's links.
 
     Args:
-        problem: the ranks to place.
         known: largest time of a known placement, in seconds; the returned bound is at most `known`.
     """
     neighbours, slots, paths = problem.neighbours, problem.slots, problem.paths
@@ -97,7 +95,7 @@ def bound_max_seconds(problem: PlacementProblem) -> float:
     slots that share a leaf or a host with a slot, including this slot. Then a rank's bytes to at most c - 1 neighbours
     pass no link between switches. All other bytes pass such links:
 
-    * The bytes that a rank receives pass the last switch-to-switch link directions of the paths to the rank's port.
+    * Received bytes pass the last link directions between switches on the paths to the rank's port.
     * If all other leaves together have too few slots, some ranks are behind this leaf: their bytes pass the leaf's
       uplinks.
 

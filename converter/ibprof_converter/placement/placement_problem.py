@@ -30,8 +30,8 @@ class Neighbours:
     Attributes:
         first: uint64 [rank + 1], index of each rank's first neighbour.
         rank: uint32 [neighbour], rank number of the neighbour.
-        sent, received: int64 [neighbour, row, rail], bytes to, and from, the neighbour. Bytes take rails on which both
-            ranks have ports; `row` is the index of this set of common rails.
+        sent, received: int64 [neighbour, row, rail], bytes to, and from, the neighbour, if both ranks have ports on the
+            rails of set `row`.
         row_of_rails: int32 [256], from a set of rails (as a bit mask) to its row; -1 if the set does not occur.
     """
 
@@ -72,7 +72,6 @@ def find_neighbours(demand: RankTraffic, policy: str, sets_of_rails: npt.NDArray
     Args:
         policy: rail policy, one of `RAIL_POLICIES`.
         sets_of_rails: uint8, rails of each port as a bit mask.
-        rails: number of rails.
 
     Raises:
         UsageError: there are more than `RAIL_LIMIT` rails.
@@ -125,9 +124,9 @@ class PlacementScore:
 
     Attributes:
         lost: bytes without a route.
-        bottleneck_seconds: largest time of a link direction, including links of hosts, in seconds.
-        max_seconds: largest time of a link direction between switches, in seconds.
-        sum_seconds: sum of the times of all link directions, in seconds.
+        bottleneck_seconds: largest time of a link direction, including links of hosts.
+        max_seconds: largest time of a link direction between switches.
+        sum_seconds: sum of the times of all link directions.
     """
 
     lost: int
@@ -192,7 +191,7 @@ class PlacementProblem:
         self._keep_paths()
         own = paths.seconds_per_byte[paths.between_switches : -1]
         on_all = (slots.rails == (1 << slots.lid.shape[1]) - 1).all()
-        # Hosts are alike if each takes one rank, and all links of hosts have the same rate.
+        # Hosts are alike if every host takes one rank, and all hosts' links have one rate.
         self.hosts_are_alike = bool(on_all and not slots.has_several and len(np.unique(own)) <= 1)
 
     def space_for_path(self) -> npt.NDArray[np.uint32]:

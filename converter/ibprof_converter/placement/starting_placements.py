@@ -49,7 +49,7 @@ def packed_slots(slots: RankSlots, ranks: int) -> SlotOfRank:
 
 
 def spread_slots(slots: RankSlots, ranks: int) -> SlotOfRank:
-    """Return one slot (with `is_whole`, one whole host) of each leaf switch in turn, like `--placement spread`."""
+    """Return a slot, or with `is_whole` a whole host, of each leaf switch in turn, like `--placement spread`."""
     slot = np.arange(slots.count)
     of_host = slot - np.searchsorted(slots.host_of_slot, slots.host_of_slot)
     host_of_leaf = slots.host_of_slot - np.searchsorted(slots.group, slots.group)[slots.host_of_slot]
@@ -113,10 +113,10 @@ def grouped_order(neighbours: Neighbours, sizes: list[int]) -> npt.NDArray[np.in
 def near_groups(slots: RankSlots, paths: SwitchPaths, ranks: int) -> list[int]:
     """Return the leaf switches (groups) in an order whose first groups have slots for all ranks and are close together.
 
-    For each group there is a candidate order: this group, then all other groups sorted by distance (hops of routes)
-    from it. Each order uses the fewest first groups that have slots for all ranks. The distances of their slots from
-    the first group are summed. The order with the smallest sum is chosen. If several orders have this sum, the order
-    that needs the fewest groups is chosen.
+    Each group begins a candidate order: then come all other groups, sorted by distance (hops of routes) from this
+    group. Each order uses the fewest first groups that have slots for all ranks. The distances of their slots from the
+    first group are summed. The order with the smallest sum is chosen. If several orders have this sum, the order that
+    needs the fewest groups is chosen.
     """
     size = np.diff(slots.first_slot_of_group.astype(np.int64))
     distance = _distances(slots, paths)
@@ -175,8 +175,6 @@ def starting_placements(
     Args:
         neighbours: the traffic.
         slots: the slots to choose from.
-        paths: the paths between the slots.
-        seed: seed of the random choices.
         grid: int64 [rank, axis], position of each rank in the program's grid; None if unknown.
     """
     if slots.together > 1:

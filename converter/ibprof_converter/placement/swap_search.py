@@ -94,12 +94,10 @@ class SearchResult:
     """Result of a search.
 
     Attributes:
-        slot_of_rank: the best placement.
         rounds: number of rounds that began.
         proposals: number of swaps and moves that were tried.
         accepted: number of swaps and moves that were made.
         stopped_by_clock: true if the clock ended the search early; another run may then find another placement.
-        seconds: duration of the search.
     """
 
     slot_of_rank: SlotOfRank
@@ -116,8 +114,8 @@ class TimeBounds:
     """Lower bounds of link times over all placements; a search that reaches the bounds ends.
 
     Attributes:
-        bottleneck_seconds: lower bound of the largest time of a link direction, in seconds.
-        max_seconds: lower bound of the largest time between switches, in seconds.
+        bottleneck_seconds: bound of the largest time of a link direction.
+        max_seconds: bound of the largest time between switches.
     """
 
     bottleneck_seconds: float = 0.0

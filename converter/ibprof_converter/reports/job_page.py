@@ -263,7 +263,7 @@ def _count_tried(diagnosis: Diagnosis) -> str:
 
 
 def _list_group(group: LinkGroup, number: int, first: Hotspot, rails: int) -> str:
-    """Return HTML of a list item: the most loaded link direction of a group, its time, and its senders."""
+    """Return HTML of a list item: a group's most loaded link direction, with time and senders."""
     spot, path = group.busiest, f"link_groups.{number}.busiest"
     where = f"{spot.sender}{_TO}{spot.receiver.node}"
     time = show_number(f"{path}.line_rate_s", spot.line_rate_s, ValueKind.SECONDS)

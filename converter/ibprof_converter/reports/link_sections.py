@@ -178,7 +178,7 @@ def _list_senders(spot: Hotspot) -> tuple[str, ...]:
 
 
 def describe_diagnosis(diagnosis: Diagnosis) -> Section:
-    """Return the section on the causes of the largest time of a link direction, and on their remedies."""
+    """Return the section on the causes of the largest link time, and on remedies."""
     facts = (
         Fact("diagnosis.max_link", "most loaded link direction", diagnosis.busiest),
         Fact("diagnosis.max_time_s", "its time at line rate", diagnosis.max_time_s, ValueKind.SECONDS),

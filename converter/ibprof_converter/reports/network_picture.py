@@ -83,8 +83,7 @@ class _Column:
 
 
 def draw_network(loads: FabricLoads, groups: tuple[LinkGroup, ...], has_fault: bool, list_height: float = 0.0) -> str:
-    """Return HTML of the picture in a wide and a narrow form; the page's style shows one. Without groups, the HTML is
-    empty.
+    """Return HTML of the picture, empty without groups. The page's style chooses the wide or the narrow form.
 
     Args:
         groups: groups of the most loaded link directions, in the list's order.
@@ -159,7 +158,7 @@ def draw_levels(part: UsedPart, form: Form, tones: Sequence[str], said: str, hei
 
 
 def _draw_head(column: _Column, number: int, count: int, form: Form) -> str:
-    """Draw the head of a column: its title, and the number of its used hosts or switches."""
+    """Draw the head of a column: the title, and the number of used hosts or switches."""
     pitch = form.width / count
     anchor = "start" if number == 0 else "end" if number == count - 1 else "middle"
     x = {"start": 1.0, "middle": _spread(number, count, form.width, pitch * _BOX_PART), "end": form.width - 1.0}[anchor]

@@ -27,7 +27,7 @@ _THICK = 2.5
 """A thick link's width is `_THIN` + `_THICK` times its time relative to the first link's time."""
 
 _PLACES = (0.5, 0.38, 0.62, 0.28, 0.72, 0.2, 0.8)
-"""Candidate positions of a number along its link, as fractions of the curve, the preferred position first."""
+"""Candidate positions of a number on a link, as fractions of the curve, the preferred position first."""
 
 _ASIDE = (12.0, 20.0, 28.0, 36.0)
 """Candidate distances between a number and its link, in pixels."""
@@ -114,7 +114,7 @@ def draw_curves(curves: Iterable[Curve], kind: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Spot:
-    """Position and size of a drawn element: its middle, and half of its width and height, in pixels."""
+    """A drawn element: middle, and half of width and height, in pixels."""
 
     middle: Point
     half: Point
@@ -124,7 +124,7 @@ class Spot:
         return all(abs(a - b) <= half + around for a, b, half in zip(point, self.middle, self.half, strict=True))
 
     def overlaps(self, other: Spot) -> bool:
-        """Return true if this element and the other overlap, or are less than 2 pixels apart."""
+        """Return true if two elements overlap, or are less than 2 pixels apart."""
         reach = (a + b + 2 for a, b in zip(self.half, other.half, strict=True))
         return all(abs(a - b) < near for a, b, near in zip(self.middle, other.middle, reach, strict=True))
 

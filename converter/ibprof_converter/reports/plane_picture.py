@@ -50,8 +50,7 @@ _MOST_LINKS = 500
 """Largest number of drawn thin links of one kind; links with fewer bytes are left out."""
 
 _BOW = 0.12
-"""Bend of a link: distance of its middle from the straight line, as a fraction of the link's length. The bend separates
-a link's two directions."""
+"""Bend of a link, as a fraction of its length. The bend separates a link's two directions."""
 
 _LEAST_BOW = 12.0
 _MOST_BOW = 26.0
@@ -125,7 +124,7 @@ def _fit(part: UsedPart, folded: npt.NDArray[np.bool_], width: float, height: fl
 
 
 def _measure_box(place: npt.NDArray[np.float64], has_hosts: bool) -> float:
-    """Return the largest width at which boxes do not overlap; 0 if they would be too many, or too narrow for names.
+    """Return the largest width at which boxes do not overlap; 0 for too many boxes, or too narrow boxes.
 
     Args:
         place: float64 [switch, 2], positions of the switches.
@@ -141,7 +140,7 @@ def _measure_box(place: npt.NDArray[np.float64], has_hosts: bool) -> float:
 
 
 def _place_hosts(part: UsedPart, spots: dict[int, Spot], size: Point, width: float) -> None:
-    """Add to `spots` each host at the end of a thick link: near its switch, where `_count_covered` is smallest."""
+    """Add the hosts at ends of thick links to `spots`: near the switch, where `_count_covered` is smallest."""
     between = [
         follow(_bow(spots[mark.sender], spots[mark.receiver], _LEAST_BOW), step / _STEPS)
         for mark in part.marks
@@ -211,7 +210,7 @@ def _bow(start: Spot, end: Spot, least: float = 0.0) -> Curve:
 
 
 def _join(pairs: npt.NDArray[np.intp], spots: dict[int, Spot]) -> list[Curve]:
-    """Return a curve for each pair of drawn elements, at most `_MOST_LINKS`; a pair equals its reverse."""
+    """Return a curve for each unordered pair of drawn elements, at most `_MOST_LINKS`."""
     joined: dict[tuple[Spot, Spot], None] = {}
     for one, other in pairs.tolist():
         if one in spots and other in spots and spots[one] != spots[other]:

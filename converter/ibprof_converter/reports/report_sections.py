@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Sections of a report as data, for its text and its page; each number has a path in the report's JSON."""
+"""Sections of a report as data, for text and page. Each number has a path in the report's JSON."""
 
 from __future__ import annotations
 
@@ -53,7 +53,6 @@ class Table:
 
     Attributes:
         key: path of the list of rows in the JSON.
-        columns: the columns from left to right.
         rows: one value per column.
         caption: title of the table; empty if the section's title is enough.
         left_out: number of rows that only the JSON has.
@@ -66,7 +65,7 @@ class Table:
     left_out: int = 0
 
     def path(self, row: int, column: Column) -> str:
-        """Return the path of a cell's value in the JSON; empty if the JSON does not have it."""
+        """Return the path of a cell's value in the JSON; empty if the value is not in the JSON."""
         return f"{self.key}.{row}.{column.key}" if column.key else ""
 
 

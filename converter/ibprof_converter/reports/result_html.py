@@ -193,7 +193,7 @@ def render_health(health: FabricHealth) -> str:
 
 @render_html.register
 def render_network_view(view: NetworkView) -> str:
-    """Return the network view as an HTML frame with a data URL, so that its script cannot access the notebook."""
+    """Return the network view as an HTML frame with a data URL: scripts cannot access the notebook."""
     data = base64.b64encode(view.html.encode()).decode("ascii")
     return (
         f'<iframe title="{escape(view.title)}" style="width:100%;height:640px;border:0" '

@@ -113,7 +113,6 @@ class DiffOptions:
     Attributes:
         a, b: the runs, with the options for reading them.
         fabric: fabric for both runs; None without a fabric.
-        conditions: thresholds to check.
     """
 
     a: TrafficOptions
@@ -189,11 +188,8 @@ class RunComparison(NotebookView):
     """Two runs compared.
 
     Attributes:
-        a, b: names of the runs.
         a_ranks, b_ranks: numbers of ranks; None if unknown.
         by_share: true if shares are compared, since the runs have different numbers of ranks.
-        totals: changes of the totals.
-        parts: changes in each dimension.
         verdicts: result of each threshold.
         notes: sentences on gaps, modelled data, and parts that could not be compared.
         provenance: data to reproduce the comparison.
@@ -318,7 +314,7 @@ def compare(
     """Compare two runs.
 
     Raises:
-        UsageError: neither run has a threshold's name; or it is both an operation and a region; or data are missing.
+        UsageError: neither run has a threshold's name, the name is ambiguous, or data are missing.
     """
     by_share = a.ranks is not None and b.ranks is not None and a.ranks != b.ranks
     notes = list(_merge_notes(a.notes, b.notes))

@@ -202,7 +202,7 @@ class LevelSum:
         links, links_used: numbers of links, as in `RailSum`.
         bytes_up, bytes_down: bytes away from the hosts, and towards them.
         max_link: bytes of the most loaded link direction.
-        max_link_seconds: the longest time of a link direction at line rate, in seconds; None if no speed is known.
+        max_link_seconds: the longest time of a link direction at line rate; None if no speed is known.
     """
 
     rail: int

@@ -46,9 +46,7 @@ class UsedPart:
     """The units (switches, and hosts with all their adapters) and the used links. Idle aggregation nodes are left out.
 
     Attributes:
-        names: [unit], names of the units.
         x, y: float64 [unit], mean position of the unit's nodes in a layout.
-        is_host: bool [unit], true for hosts.
         is_used: bool [unit], true if a link of the unit carries bytes.
         links: distinct pairs of units joined by a link that carries bytes, most bytes first.
         alike: distinct pairs of units joined by a link of a group with at least half of the first group's time.
@@ -157,7 +155,7 @@ def _join(ends: Sequence[npt.NDArray[np.intp]], group: LinkGroup) -> Pairs:
 
 
 def _once(pairs: Pairs) -> Pairs:
-    """Return the pairs without duplicates (a pair equals its reverse), in the order of their first occurrence."""
+    """Return the distinct unordered pairs, in the order of their first occurrence."""
     _, first = np.unique(np.sort(pairs, axis=1), axis=0, return_index=True)
     once: Pairs = pairs[np.sort(first)]
     return once

@@ -96,10 +96,8 @@ class AdaptivePaths:
         adaptive: groups of ports from a `.far`; None: all switches choose among their minimal egress ports.
 
     Attributes:
-        edges: link directions between switches.
         class_of_lid: int32 [LIDS], class of each destination; `NONE` for LIDs that no port has.
         target: int32 [class], the switch to which the class's destinations are cabled.
-        switches: number of switches.
     """
 
     def __init__(self, network: IndexedNetwork, adaptive: AdaptiveRouting | None = None) -> None:
@@ -216,7 +214,7 @@ class AdaptivePaths:
     def _cyclic(self, choices: Choices, classes: npt.NDArray[np.int64]) -> npt.NDArray[np.bool_]:
         """Return true for each class of destinations that has a cycle in its choices: bool [class].
 
-        Choices have a cycle if a choice leads to a switch whose first choice is in the same or an earlier step.
+        Choices have a cycle if a choice leads to a switch with its first choice in the same or an earlier step.
         """
         step = np.repeat(np.arange(len(choices.steps) - 1), np.diff(choices.steps))
         first = np.full(len(classes) * self.switches, np.iinfo(np.int64).max)

@@ -218,7 +218,7 @@ def _without(paths: Sequence[Path], path: Path) -> tuple[Path, ...]:
 
 
 def _find_candidates(folder: Path, found: FolderDumps) -> list[Path]:
-    """Return the files with tables in a folder; if it has none, in the folders below. `.far` files come last."""
+    """Return the files with tables in a folder, or else in the folders below. `.far` files come last."""
     if found.tables or found.adaptive:
         return [*found.tables, *found.adaptive]
     below = sort_below(folder)

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Read a rail with routes from its forwarding tables, from OpenSM on this machine, or from a model.
 
-ibsim simulates the fabric's links and LIDs, and OpenSM computes tables for them. Debian's packages are `opensm` and
-`ibsim-utils`. No packet leaves the machine, and no privileges are needed.
+OpenSM computes the tables for links and LIDs that ibsim simulates. Debian's packages are `opensm` and `ibsim-utils`. No
+packet leaves the machine, and no privileges are needed.
 """
 
 from __future__ import annotations
@@ -204,7 +204,7 @@ def _choose_host(fabric: Fabric) -> int:
 
 
 def write_net(fabric: Fabric) -> str:
-    """Return a fabric in the form of `ibnetdiscover`, which ibsim reads, with node names such as `node0`."""
+    """Return a fabric as input of ibsim (`ibnetdiscover`), with node names such as `node0`."""
     port_guid = dict(
         zip(
             zip(fabric.port_node.tolist(), fabric.port_number.tolist(), strict=True),

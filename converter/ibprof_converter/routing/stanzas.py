@@ -195,7 +195,7 @@ class EntryForm(IntEnum):
 
 @dataclass(frozen=True, slots=True)
 class OtherLine:
-    """A line that is not a valid entry: its line number from 1, the number of entries before it, and its text."""
+    """An invalid entry or other line: line number from 1, number of entries before the line, and text."""
 
     number: int
     entries: int
@@ -215,8 +215,6 @@ class Entries:
         lid: uint16 [entry].
         port: uint8 [entry], egress port, or `UNREACHABLE`.
         others: structured [line], other lines and invalid entries: begin and end in `data`, number of entries before.
-        data: the dump.
-        form: form of the dump's entries.
     """
 
     lid: npt.NDArray[np.uint16]
@@ -259,7 +257,7 @@ class Entries:
             shape: the table's shape, larger than the highest row and LID.
 
         Returns:
-            Ports, uint8 [row, LID], `UNREACHABLE` for LIDs without an entry or with different entries; and the first
+            Ports, uint8 [row, LID], `UNREACHABLE` for LIDs without an entry or with different entries. Then the first
             differing entry's index, or None.
         """
         kernels = load_kernels()

@@ -46,7 +46,6 @@ class Subnet:
 
     Attributes:
         fabric: the fabric, with each port's LMC from `guid2lid` or from the tables.
-        tables: the tables of the fabric's switches.
         warnings: sentences on anomalies of the fabric and the tables, and on contradictions between the two.
         gaps: warnings on tables that lead to nodes or links that the fabric lacks: the list of links is cut, or older
             than the tables.

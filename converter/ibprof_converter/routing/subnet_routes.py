@@ -55,7 +55,7 @@ class PairPaths:
 class SubnetRoutes:
     """Routes of a subnet's packets. Expensive results are kept.
 
-    A link direction has the number 2 * link + end; the node at this end is its sender.
+    Link direction 2 * link + end is sent by the node at this end.
 
     Attributes:
         network: the fabric and its tables.
@@ -171,7 +171,7 @@ def check_status(status: int) -> None:
 
 
 def _sort_switches(network: IndexedNetwork) -> tuple[npt.NDArray[np.int32], int]:
-    """Return all switches, beginning with switches that have a CA or router; and the number of such switches."""
+    """Return all switches, those with a CA or router first; and the number of switches with a CA or router."""
     node = network.fabric.link_node
     is_switch = network.switch_of[node] != NONE
     is_leaf = np.zeros(network.fabric.nodes, np.bool_)

@@ -91,7 +91,6 @@ class AdaptiveRouting:
     """Adaptive routing of switches, from one file.
 
     Attributes:
-        name: the file's name, for messages.
         tables: the static port of each LID, from the same file.
         state: uint8 [switch, LID], `LidState` of each entry; rows and LIDs as in `tables`.
         group: int32 [switch, LID], group of ports for the LID; `NO_GROUP` if the LID has only a static port.

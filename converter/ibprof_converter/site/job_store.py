@@ -140,7 +140,7 @@ class JobStore:
         return self.folder / JOBS / f"{day.isoformat()}.parquet"
 
     def add(self, jobs: pa.Table, oldest: date = date.min) -> Ingested:
-        """Add jobs to the files of their days; jobs that began before the day `oldest` are left out.
+        """Add jobs to the files of their days. Jobs that began before the day `oldest` are left out.
 
         Raises:
             InputError: a day's file is damaged.

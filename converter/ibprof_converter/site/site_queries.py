@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Questions about all jobs of a store, as SQL that DuckDB runs on its files; see docs/formats/site.md."""
+"""Questions about all jobs of a store, as SQL for DuckDB; see docs/formats/site.md."""
 
 from __future__ import annotations
 
@@ -124,7 +124,7 @@ class SiteQueries:
             names = [column[0] for column in found.description or ()]
             return [dict(zip(names, row, strict=True)) for row in found.fetchall()]
         except duckdb.Error as error:
-            # An ingest may replace a file after DuckDB has read its footer and before it reads the data: try again.
+            # An ingest may replace a file between DuckDB's reads of footer and data: try again.
             if type(error) is duckdb.Error and attempts > 1:
                 return self._fetch(text, values, attempts - 1)
             raise
@@ -228,7 +228,7 @@ class SiteQueries:
         return self._ask(_SQL["average_day"], {"days": max(days, 1), "top": top, "fabric": self._name_fabric(last)})
 
     def _name_fabric(self, day: Day) -> str:
-        """Return the name of the fabric that is valid on a day, or of the latest fabric if the day is None."""
+        """Return the name of the fabric valid on a day, or of the latest fabric if the day is None."""
         return name_fabric(self.store.folder, day or date.max)
 
     def find_gains(self, first: Day = None, last: Day = None, top: int = TOP) -> Rows:
@@ -308,7 +308,7 @@ class SiteQueries:
     def _sum_days(self, what: str, first: Day, last: Day) -> int:
         """Define the view `day_links` or `day_hosts`, which has the sums of each day.
 
-        Return the number of calendar days from the first day with jobs to the last, both included.
+        Return the number of calendar days from the first to the last day with jobs, inclusive.
 
         A file of sums is named by the size and time of the day's file: a changed day gets new sums. If the store cannot
         be written, the sums are not stored.

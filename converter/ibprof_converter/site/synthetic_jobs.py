@@ -54,7 +54,6 @@ def make_jobs(
         day: day on which the jobs start.
         fabric: name of the fabric in the store.
         directions: number of the fabric's link directions.
-        hosts: names of the fabric's hosts.
         links: number of link directions that each job uses.
     """
     random = np.random.default_rng([seed, day.toordinal()])
@@ -177,7 +176,7 @@ def route_jobs(jobs: Iterable[Row], dated: DatedFabric, seed: int = 0) -> Iterat
 
 
 def _choose_pairs(lids: npt.NDArray[np.int64], number: int) -> npt.NDArray[np.int64]:
-    """Return the source and destination LIDs of a job's traffic, [2, pair]; without pairs for a job of one host."""
+    """Return the source and destination LIDs of a job's traffic, [2, pair]; no pairs for a job on one host."""
     count = len(lids)
     one, other = np.divmod(np.arange(count**2), count)
     distance = (other - one) % count

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Model the adapter of each rank and the rail of each message, if they were not measured.
+"""Model the adapters of ranks and the rails of messages, if not measured.
 
 A rail policy distributes bytes over rails without changing their sum.
 
@@ -121,7 +121,7 @@ def _take_turns(ports: npt.NDArray[np.int32], group: npt.NDArray[np.integer]) ->
 
 
 def _group_alike(host: npt.NDArray[np.int32], ports: npt.NDArray[np.int32]) -> npt.NDArray[np.int64]:
-    """Return the group of each rank, int64 [rank]: ranks of one host with the same ports have the same group."""
+    """Return the group of each rank, int64 [rank]. Ranks of a host with the same ports form a group."""
     rows = np.column_stack([host, ports.reshape(len(host), -1)])
     return np.asarray(np.unique(rows, axis=0, return_inverse=True)[1].reshape(-1), np.int64)
 
@@ -277,7 +277,7 @@ def _messages_part(
     rails: npt.NDArray[np.uint64],
     turn: npt.NDArray[np.uint64],
 ) -> npt.NDArray[np.uint64]:
-    """Return each flow's bytes over one of its usable rails, if its messages take the rails in turn.
+    """Return each flow's bytes over one usable rail, if messages take the rails in turn.
 
     Args:
         bytes, messages: totals of each flow.

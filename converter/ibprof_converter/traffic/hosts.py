@@ -88,7 +88,7 @@ class Hosts:
     def turns(self) -> npt.NDArray[np.int32]:
         """LIDs of the ports that the ranks of a host take in turn: int32 [host, rail, turn]; `NO_LID` fills the rest.
 
-        Another adapter of the host takes the turn of a missing adapter, so that the present adapters keep their turns.
+        The turn of a missing adapter goes to a present adapter. All other turns stay.
         """
         return self.ports if self.in_turn is None else self.in_turn
 
@@ -120,14 +120,14 @@ class Hosts:
         return bool(self.ports.shape[2] > 1)
 
     def count_by_adapters(self, rail: int) -> dict[int, int]:
-        """Map each number of adapters on a rail to the number of hosts that have it; most adapters first."""
+        """Return number of adapters on a rail -> number of hosts with this number; most adapters first."""
         of_node = self.of_node[rail]
         if self.left_out:
             of_node = of_node[~self.left_out[rail]]
         return _count_hosts(np.bincount(of_node[of_node != NO_HOST], minlength=len(self.name)))
 
     def count_by_ports(self, rail: int) -> dict[int, int]:
-        """Map each number of ports on a rail to the number of hosts that have it; most ports first."""
+        """Return number of ports on a rail -> number of hosts with this number; most ports first."""
         return _count_hosts(self.adapters[:, rail])
 
     @property
@@ -162,9 +162,9 @@ def count_ports(ports: npt.NDArray[np.int32]) -> npt.NDArray[np.int64]:
 class HostIndex:
     """Find hosts by a name that a recording, a file or another rail uses.
 
-    A name is matched exactly first, then without regard to case. A name with a domain matches a name without a domain
-    if they are equal up to the first dot. For example, `host17` matches `host17.cluster.example`. But `host17` never
-    matches `host1`, and `host17.a.example` never matches `host17.b.example`.
+    A name is matched exactly first, then without regard to case. Names with and without a domain match if they are
+    equal up to the first dot. For example, `host17` matches `host17.cluster.example`. But `host17` never matches
+    `host1`, and `host17.a.example` never matches `host17.b.example`.
 
     Args:
         shared: names that identify no single host.
@@ -225,7 +225,7 @@ def find_hosts(fabrics: Sequence[Fabric], rule: re.Pattern[str] | None = None) -
     return _find_hosts(tuple(fabrics), rule)
 
 
-# Cached: a report finds the hosts of one system several times, in half a second each with 65,536 adapters.
+# Cached: a report finds the hosts several times, which takes half a second with 65,536 adapters.
 @lru_cache(maxsize=1)
 def _find_hosts(fabrics: tuple[Fabric, ...], rule: re.Pattern[str] | None) -> Hosts:
     adapters: dict[str, list[tuple[int, int]]] = {}
@@ -424,7 +424,7 @@ def _order_by_leaf(leaves: dict[str, tuple[int, int]]) -> tuple[list[str], npt.N
 def account_for_fabrics(fabrics: Sequence[Fabric], hosts: Hosts | None) -> Iterator[StageAccount]:
     """Yield the numbers of links, adapters and hosts that were kept and left out when the fabrics were read.
 
-    Adapters are counted if `--interfaces` or its default leaves some out; hosts are counted unless `hosts` is None.
+    Adapters are counted if `--interfaces` or its default leaves some out. Hosts are counted unless `hosts` is None.
     """
     for fabric in fabrics:
         kept, inactive = fabric.links, len(fabric.inactive)

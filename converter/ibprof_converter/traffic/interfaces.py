@@ -62,7 +62,6 @@ class _Adapter:
 
     Attributes:
         rail, node: index of the rail, and index of the adapter's node in the rail's fabric.
-        host: index of the host.
         slot: the network, and the adapter's name without the host's name.
         gbps: data rate of the adapter's fastest link, Gbit/s; nan if unknown.
         leaves: switches that the adapter is cabled to, as (rail, node).
@@ -384,8 +383,8 @@ def _divide_by_partition(machines: _Machines) -> set[Slot]:
 def _divide_by_speed(machines: _Machines) -> set[Slot]:
     """Return the slots below the highest speed, as storage slots, if they are at most half of all slots.
 
-    Otherwise, return the fastest slots if all slower slots have one speed, and outnumber the fastest slots at least
-    `_MANY_TIMES` times. Return an empty set in all other cases, and if a speed is unknown.
+    Otherwise, return the fastest slots if the slower slots have one speed and are at least `_MANY_TIMES` times as many.
+    Return an empty set in all other cases, and if a speed is unknown.
     """
     speed = {slot: float(np.nanmax([0.0, *_usual(members)])) for slot, members in machines.slots.items()}
     fastest = max(speed.values())

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Map traffic between ranks to traffic between LIDs.
 
-An all-to-all over the adapters of all hosts is a matrix of equal entries, which needs almost no memory. The same
-all-to-all as a table of flows has 136 million rows for 11,664 hosts; it gives the same link loads.
+An all-to-all over the adapters of all hosts is a matrix of equal entries, which needs almost no memory. For 11,664
+hosts, a table of the same flows has 136 million rows.
 """
 
 from __future__ import annotations
@@ -231,7 +231,7 @@ def note_ends(hosts: Hosts) -> str:
 def _classify_flows(
     demand: RankTraffic, placement: RankPlacement
 ) -> tuple[npt.NDArray[np.bool_], dict[str, npt.NDArray[np.bool_]], npt.NDArray[np.bool_]]:
-    """Find the flows within a host, the flows that cannot be routed, and the usable rails of other flows.
+    """Find flows within a host, flows that cannot be routed, and the usable rails of all further flows.
 
     Returns:
         Three values. bool [flow]: true if the flow is within a host. Reason -> bool [flow]: true if the flow cannot be
@@ -262,7 +262,7 @@ _Rows = npt.NDArray[np.intp]
 def load_all_to_all(
     text: str, size: int, hosts: Hosts, subnets: Sequence[Subnet], policy: str | None, nic: str | None = None
 ) -> tuple[Traffic, Loads]:
-    """Send `size` bytes from each adapter of all hosts to every other adapter, along the rails' forwarding tables.
+    """Send `size` bytes between all pairs of adapters, along the rails' forwarding tables.
 
     Args:
         text: the pattern as given by the user.

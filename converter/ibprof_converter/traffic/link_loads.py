@@ -203,7 +203,7 @@ def match_counters(
 
 
 def _port_guids(fabric: Fabric) -> list[int]:
-    """Return the PORT GUID at each end of each link; a switch has the GUID of its port 0."""
+    """Return the PORT GUID at each end of each link. A switch has the GUID of port 0."""
     guid = dict(
         zip(
             zip(fabric.port_node.tolist(), fabric.port_number.tolist(), strict=True),
@@ -365,7 +365,6 @@ def rank_directions(
     routes cannot relieve these links. Further sort keys: bytes, sender's GUID, port.
 
     Args:
-        fabrics: the rails' fabrics.
         amounts: uint64 [link, end] for each rail, bytes that the node at this end sends.
         by_bytes: true to sort by bytes first, then by time.
 

@@ -163,7 +163,7 @@ def _find_ends(run: Profile, fabrics: Sequence[Fabric]) -> _PairEnds:
 
 
 def _find_rail_and_lid(end: PortEnd, lid: int | None, ports: dict[int, tuple[int, int]]) -> tuple[int, int]:
-    """Return the rail and the LID of a port: its base LID in the fabric, plus the path bits of the recorded LID."""
+    """Return a port's rail and LID: the base LID in the fabric, plus the path bits of the recorded LID."""
     if end.port is None:
         return _NO_RAIL, NO_LID
     rail, base = ports.get(guid_number(end.port.port_guid), (_NO_RAIL, NO_LID))

@@ -128,7 +128,7 @@ def _permutation(hosts: int, seed: int) -> Pairs:
 
 
 def _bisect(hosts: int, seed: int) -> Pairs:
-    """Return pairs from a random half of the hosts to the other half; of an odd number of hosts, one is left out."""
+    """Return pairs from a random half of the hosts to the other half. An odd host is left out."""
     order = shuffle(hosts, seed)
     half = hosts // 2
     return order[:half], order[half : 2 * half]

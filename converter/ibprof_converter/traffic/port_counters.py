@@ -220,7 +220,6 @@ class Agreement:
     """Comparison of counters with the prediction, over the link directions that have a counter.
 
     Attributes:
-        origin: source of the counters.
         counted: for each rail uint64 [link, end], counted bytes.
         known: for each rail bool [link, end], true if there is a counter.
         ends_counted: number of link directions with a counter.
@@ -233,7 +232,6 @@ class Agreement:
             and for constant counters or predictions.
         surplus: link directions with the most bytes in excess of the prediction and its headers.
         deficit: link directions with the most bytes missing.
-        notes: anomalies of the counters.
     """
 
     origin: str

@@ -216,10 +216,9 @@ def _host_of_lid(path: Path, line: int, text: str, hosts: Hosts, fabric: Fabric)
 def place_ranks_as_recorded(run: Profile, hosts: Hosts, fabrics: Sequence[Fabric], ranks: int) -> RankPlacement:
     """Place each rank on the machine where it ran.
 
-    A rank gets all active ports of its machine that are in the fabrics, in the natural order of their names. GUIDs of
-    active InfiniBand ports identify the machine, else its name, else the LIDs of its ports. A note reports machines
-    found by LID, because LIDs repeat in other fabrics. A note also reports machines found by name although GUIDs were
-    recorded.
+    A rank gets the machine's active ports in the fabrics, in the natural order of their names. GUIDs of active
+    InfiniBand ports identify the machine, else the name, else the ports' LIDs. A note reports machines found by LID,
+    because LIDs repeat in other fabrics. A note also reports machines found by name although GUIDs were recorded.
     """
     ports = lids_by_port_guid(fabrics)
     index = HostIndex(hosts.name, hosts.shared)
@@ -373,7 +372,7 @@ def _some(names: list[str], limit: int = 5) -> str:
 
 
 def describe_other_rails(run: Profile, fabric: Fabric) -> str | None:
-    """Return a note if bytes of a run took, or may have taken, other rails than `fabric`; else None.
+    """Return a note if bytes of a run took other rails than `fabric`, or may have; else None.
 
     Recorded work requests show the rail of bytes: the note is written if some bytes, but less than 99%, took `fabric`.
     Without work requests, bytes may have taken other rails if hosts had active ports that the fabric lacks.

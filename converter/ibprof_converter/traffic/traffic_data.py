@@ -220,7 +220,7 @@ class Traffic(LidFlows, NotebookView):
         return printable(f"<Traffic {self.origin}: {'flows in parts' if self.in_parts else said}>")
 
     def parts(self) -> Iterator[Traffic]:
-        """Yield all flows, in parts that fit in memory; each pair of LIDs is in one part only."""
+        """Yield all flows, in parts that fit in memory. Each pair of LIDs is in one part only."""
         yield from self.in_parts() if self.in_parts else (self,)
 
     def take(self, rows: npt.NDArray[np.intp]) -> Traffic:

@@ -4,11 +4,11 @@
 Sources of the bytes:
     Shoeybi et al., "Megatron-LM", arXiv:1909.08053, 2019: two all-reduces of a layer's output forward, two backward.
     Narayanan et al., "Efficient large-scale language model training on GPU clusters using Megatron-LM", SC 2021:
-        equation 2: parameters; sections 2.2 and 4.1: pipeline stages; table 1: GPT-3, the default model.
+        parameters (equation 2), pipeline stages (sections 2.2 and 4.1), GPT-3 as the default model (table 1).
     Korthikanti et al., "Reducing activation recomputation in large transformer models", arXiv:2205.05198, 2022,
         section 4.2.2: four all-gathers and four reduce-scatters replace these all-reduces.
     Lepikhin et al., "GShard", arXiv:2006.16668, 2020, and Rajbhandari et al., "DeepSpeed-MoE", arXiv:2201.05596, 2022:
-        an all-to-all sends tokens to their experts, another returns them; each token has two experts.
+        an all-to-all sends tokens to their two experts, a second all-to-all returns them.
     Huang et al., "GPipe", NeurIPS 2019: at least four micro-batches for each stage.
     NVIDIA, nccl-tests, doc/PERFORMANCE.md: bytes in rings; NCCL, src/graph/trees.cc: double binary trees.
     NVIDIA, Megatron-LM, megatron/core/parallel_state.py: the order of ranks, tp-cp-ep-dp-pp, also for experts.
@@ -117,7 +117,7 @@ class TrainingJob:
         return self.layers // self.pp + (stage < self.layers % self.pp)
 
     def groups(self, kind: str, of_experts: bool = False) -> Groups:
-        """Return the groups of one kind: the ranks of a group differ only in the coordinate of this kind.
+        """Return the groups of one kind. Ranks of a group differ only in this kind's coordinate.
 
         Args:
             kind: name of the size, as in `order`.

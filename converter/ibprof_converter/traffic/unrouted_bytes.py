@@ -39,10 +39,7 @@ class UnroutedPair:
     """Bytes without a route between two leaf switches.
 
     Attributes:
-        rail: index of the rail.
         source, destination: leaf switches of the sender and the receiver.
-        reason: the reason why there is no route.
-        bytes: bytes without a route from `source` to `destination`.
     """
 
     rail: int

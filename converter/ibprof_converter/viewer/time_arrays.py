@@ -57,8 +57,6 @@ class RunTimes:
     Attributes:
         sent: bytes sent in each interval; at least one row.
         inside: time inside MPI calls in each interval; empty if not recorded.
-        visits: visits to regions.
-        regions: the regions' names.
     """
 
     sent: Intervals
@@ -123,7 +121,7 @@ def _fit(rows: _Rows, limit: int) -> _Rows:
 def merge_times(jobs: Sequence[Profile | None], first_rank: Sequence[int]) -> RunTimes | None:
     """Merge the activity of the ranks of several jobs.
 
-    If the runs of all jobs overlap in time, jobs keep their times; otherwise all jobs are shifted to a common start.
+    If the runs of all jobs overlap in time, jobs keep their times. Otherwise all jobs get a common start.
 
     Args:
         jobs: the run of each job; None if it was not recorded.

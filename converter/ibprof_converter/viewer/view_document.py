@@ -64,7 +64,7 @@ def encode_document(
     """Return the data of the page as one block of bytes.
 
     Args:
-        title: the title of the page; plain text.
+        title: the page's title, plain text.
         runs: the runs on the fabrics, at least one. The page compares two runs, initially the first two.
         attributes: the user's attributes of nodes, and of the ranks of the first run.
         grid: the positions of the first run's ranks on the problem's grid.

@@ -64,7 +64,7 @@ class RunPairChange:
 
     Attributes:
         before, after: indices of the two runs.
-        text: text that states the change and its reason.
+        text: the change and its reason, in words.
     """
 
     before: int
@@ -271,7 +271,7 @@ def describe_flows(
     order: Sequence[npt.NDArray[np.intp]],
     first_node: npt.NDArray[np.int64],
 ) -> Arrays:
-    """Return arrays of the flows, of their addresses, and of the forwarding tables' columns for these addresses.
+    """Return arrays of the flows, the addresses, and the forwarding tables' columns for these addresses.
 
     An address is the LID of a flow's end or of a rank, on a rail. The page also shows routes between ranks without
     traffic.

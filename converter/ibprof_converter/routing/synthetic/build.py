@@ -39,7 +39,6 @@ class SyntheticPlan:
 
     Attributes:
         name: the fabric's name, as the user wrote it.
-        switch_name: the name of each switch.
         host_switch, host_port: int [host], each host's switch, and the switch port of its cable.
         cable: int [cable, 4], switch, port, switch, port.
         egress: uint8 [switch, host], egress port of a switch for packets to a host.

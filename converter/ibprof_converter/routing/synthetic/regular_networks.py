@@ -176,7 +176,7 @@ def generate_dragonfly(
     """Return a dragonfly. A route uses at most a local, a global and another local cable.
 
     Global cable k of group i, at switch k // h, leads to group (i + 1 + k mod (g - 1)) mod g; g is the number of
-    groups. The cables form whole rounds; in each round a group gets one cable to every other group. The position of the
+    groups. The cables form whole rounds. In each round, a group gets a cable to every other group. The position of the
     destination's switch in its group, modulo the number of rounds, selects the round.
 
     Args:

@@ -80,7 +80,6 @@ def generate(name: str, rail: int = 0, part: int = 0) -> SyntheticSubnet:
     """Return the synthetic fabric of a name.
 
     Args:
-        name: the fabric's name.
         rail: index of the subnet among all rails.
         part: index of the subnet in the fabric, below `count_subnets`.
 
