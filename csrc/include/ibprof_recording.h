@@ -58,8 +58,8 @@
 #define IBP_SITES_MAX 4096 /* maximum number of sites of a process */
 #define IBP_FUNCTION_BYTES 96
 #define IBP_BUILD_ID_BYTES 32
-/* Values of ibp_demand.partner that are not ranks. The value for a group consists of the bit IBP_PARTNER_GROUP, the
- * group's size from bit 40 on, and a hash of the group's members. */
+/* Values of ibp_demand.partner that are not ranks. The value for a group: the bit IBP_PARTNER_GROUP, the group's size
+ * from bit 40 on, and a hash of the members. */
 #define IBP_PARTNER_GROUP 0x8000000000000000
 #define IBP_PARTNER_SIZE_SHIFT 40
 #define IBP_PARTNER_SIZE_MASK 0x7fffff
@@ -281,7 +281,7 @@ struct ibp_process {
     uint32_t flags; /* enum ibp_process_flags */
     /* Rank in MPI_COMM_WORLD, or the rank that the launcher gave. The rank has no meaning if world_size is 0. */
     uint32_t world_rank;
-    /* Number of ranks. 0 if the process is not a rank: it did not initialise MPI, and no launcher gave it a rank. */
+    /* Number of ranks. 0 if the process did not initialise MPI and has no rank from a launcher. */
     uint32_t world_size;
     /* The thread level that MPI provides, from 0 (MPI_THREAD_SINGLE) to 3 (MPI_THREAD_MULTIPLE). */
     uint32_t thread_level;
@@ -335,8 +335,8 @@ struct ibp_process {
     /* The clock of ticks and the Unix clock, read together at the start of the recording and as late as possible. */
     uint64_t clock_ticks[2];
     uint64_t clock_ns[2];
-    /* Since version 4. With several threads in MPI: ticks during which at least one thread was inside a call, including
-     * calls that never returned. 0 if at most one thread is in MPI. */
+    /* Since version 4. With several threads in MPI: ticks with at least one thread inside a call, including calls that
+     * never returned. Otherwise 0. */
     uint64_t busy_ticks;
     /* Since version 5. The clock of samples (CLOCK_MONOTONIC) and the Unix clock, read together at the start of the
      * recording and as late as possible. */
@@ -350,8 +350,8 @@ struct ibp_process {
     /* Number of collectives and of messages that could not be sampled, by reason. */
     uint64_t unsampled[IBP_INSTANCES][IBP_UNSAMPLED_REASONS];
     /* Since version 6. CPU time of the process, and time in which its first thread was ready to run but had no core.
-     * Both times begin with the recording and end at MPI_Finalize; they are 0 before, or if the kernel does not measure
-     * them. */
+     * Both times are from the start of the recording to MPI_Finalize. Both are 0 before MPI_Finalize, or if the kernel
+     * does not measure them. */
     uint64_t cpu_ns;
     uint64_t no_core_ns;
     /* Since version 7. Collectives with a score above this value have a sample. 0: all collectives have a sample. */
@@ -444,8 +444,8 @@ struct ibp_region {
     uint64_t last_ns;
 };
 
-/* The origin of traffic: an operation, a region and a call site. Counters and other records contain the index of their
- * origin among the origins of the process, in the order of segments. */
+/* The origin of traffic: an operation, a region and a call site. Counters and other records refer to an origin by its
+ * index in the process, in the order of segments. */
 struct ibp_origin {
     /* Index of the region among the regions of the process, in the order of segments. */
     uint32_t region;

@@ -73,14 +73,14 @@ struct ibp_sim_step {
 
 /* Properties shared by all clients of a job. */
 struct ibp_sim_job {
-    /* The members `pause` and `window` of steps vary at random, uniformly, by up to jitter / 65536 of their value. */
+    /* The members `pause` and `window` of steps vary uniformly at random, by up to jitter / 65536 of the value. */
     uint32_t jitter;
     /* 1: in each round, all clients use the same random variation. */
     uint32_t alike;
     /* Number of steps of each client; 0: unlimited. */
     uint64_t limit;
-    /* Ticks of a round: rounds begin at multiples of this time, and late steps catch up. 0: a round begins when the
-     * previous round has ended. */
+    /* Ticks of a round: rounds begin at multiples of this time, and late steps catch up. With 0, a round begins when
+     * the previous round has ended. */
     uint64_t round;
     /* 1: samples of this job's steps are written. */
     uint32_t sampled;
@@ -170,8 +170,8 @@ void ibp_sim_look(const struct ibp_sim *sim, struct ibp_sim_state *state);
  * most_queued[end]: largest such number of one lane so far. */
 void ibp_sim_ends(const struct ibp_sim *sim, uint64_t *bytes, uint64_t *busy, uint64_t *queued, uint64_t *most_queued);
 
-/* Read the state of each client: number of completed steps, their bytes, and the tick of the last completion.
- * busy[client] is 1 during a step, and while the client waits for messages. */
+/* Read the state of each client: number and bytes of completed steps, and the tick of the last completion. busy[client]
+ * is 1 during a step, and while the client waits for messages. */
 void ibp_sim_clients(const struct ibp_sim *sim, uint64_t *steps, uint64_t *bytes, uint64_t *last, uint8_t *busy);
 
 /* Find waiting packets. Packet i occupies buffer of link direction holds[i] and waits for buffer of link direction

@@ -17,8 +17,8 @@
 /* -- cffi begins -- */
 
 /* Compute a tree by average linkage. The matrix distance[leaf][leaf] must be symmetric and finite, and is overwritten.
- * Set size[k] to the number of leaves below node leaves + k, and height[k] to the mean distance between leaves of
- * different children. */
+ * Set size[k] to the number of leaves below node leaves + k. Set height[k] to the mean distance between leaves of its
+ * two children. */
 int ibp_average_linkage(float *distance, uint32_t leaves, int32_t *child, double *height, uint32_t *size);
 
 /* Compute a tree by neighbour joining. distance[leaf][leaf] must be symmetric, finite and 0 on the diagonal, and is
@@ -32,15 +32,16 @@ void ibp_find_detours(const float *distance, uint32_t count, float *detour);
 struct ibp_binary_tree {
     uint32_t leaves;
     const int32_t *child;
-    /* [node], total weight of the pairs of leaves with this lowest common node; the weight of a pair is 1 / variance */
+    /* [node], total weight of the pairs of leaves with this lowest common node. Each pair weighs 1 / variance */
     const double *weight;
     /* [node], weighted mean distance of the pairs of leaves with this lowest common node */
     const double *height;
 };
 
 /* Merge a node into its parent if the distances do not show that their heights differ. A node is kept if its own height
- * increases the log-likelihood by more than `penalty` + log(n). n is the number of pairs of the parent's children after
- * the merge. Each pair could become a node by chance. A node whose height is not below its parent's height is merged.
+ * increases the log-likelihood by more than `penalty` + log(n). Here, n is the number of pairs of the parent's children
+ * after the merge. Each pair could become a node by chance. A node whose height is not below its parent's height is
+ * merged.
  *
  * variance: variance of a pair with weight 1. into[node]: the node into which a node was merged; for a kept node, the
  * node itself. weight[node], height[node]: the values of a kept node, including the pairs of all nodes merged into it.

@@ -353,7 +353,7 @@ typedef struct division {
     double *weight;
 } division_t;
 
-/* Return the size of the first part of a segment that is divided at its largest gap; 0 if all gaps are 0. */
+/* Return the size of the first part if a segment is divided at its largest gap; 0 if all gaps are 0. */
 static uint32_t choose_size(const double *gap, uint32_t count)
 {
     double largest = 0;

@@ -3,7 +3,7 @@
  *
  * One step of a packet along its route.
  *
- * A place is the index of a switch, or, at the end of the path, `switches` + the enum ibp_reason of the end.
+ * A place is the index of a switch. The place at the end of a path is `switches` + the enum ibp_reason of the end.
  */
 #ifndef IBP_ROUTES_STEP_H
 #define IBP_ROUTES_STEP_H

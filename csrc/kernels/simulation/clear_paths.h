@@ -14,7 +14,7 @@
  *
  * If the whole path is clear, a message is sent as a whole: the completion is the only event. The message is split into
  * packets again when another process uses one of the path's queues. Packets that have not reached the first switch get
- * the state that they would have in a simulation of every hop.
+ * the state of a simulation of every hop.
  */
 #ifndef IBP_SIMULATION_CLEAR_PATHS_H
 #define IBP_SIMULATION_CLEAR_PATHS_H

@@ -6,8 +6,8 @@
 
 /* -- injection ----------------------------------------------------------------------------------------------------- */
 
-/* Advance a host's ring after a packet: move the first process to the end, or remove the process if it has no packets
- * left. */
+/* Advance a host's ring after a packet: move the first process to the end, or remove the process after its last
+ * packet. */
 static void advance_ring(struct ibp_sim *sim, struct ibp_sim_outbox *outbox, uint32_t number)
 {
     const struct ibp_sim_process *process = &sim->process[number];

@@ -175,7 +175,7 @@ static bool advance(struct ibp_sim *sim, uint64_t until, uint64_t last_hop)
     struct ibp_sim_state *state = &sim->state;
 
     if (sim->failed || state->stopped == IBP_SIM_UNROUTED) return false;
-    /* In one tick, each client may complete a step, so stop if the array lacks space for one sample of each client. */
+    /* Stop if the array lacks space for one sample of each client. In one tick, each client may complete a step. */
     if (sim->sample_capacity && sim->samples + sim->clients > sim->sample_capacity) {
         state->stopped = IBP_SIM_SAMPLES;
         return false;

@@ -108,7 +108,7 @@ struct ibp_sim_kind {
     uint32_t gap;
 };
 
-/* A queue: a virtual lane of a transmit port, with its buffer and the packets that wait for this buffer. The queue of a
+/* A queue: a virtual lane of a transmit port, its buffer, and the packets that wait for this buffer. The queue of a
  * port's first lane also contains the state that the lanes of the port share ("shared" below). Each queue is one cache
  * line, because a hop accesses two queues. */
 struct ibp_sim_queue {
@@ -211,7 +211,7 @@ struct ibp_sim_use {
     /* `client`: the only client that ever uses the queue. `before`: the queue that all packets leave before they enter
      * this queue. `packet`: the size of all packets. A member is MANY (clear_paths.c) if several values occur. */
     uint32_t client, before, packet;
-    /* Minimum ticks from the start of a message to its arrival at this queue; UINT64_MAX if only one client uses the
+    /* Minimum ticks from the start of a message to its arrival at this queue. UINT64_MAX if only one client uses the
      * queue. */
     uint64_t earliest;
 };
@@ -285,7 +285,7 @@ struct ibp_sim {
     struct ibp_sim_use *use;
     /* Number of messages that were sent as a whole, modulo 2^32. */
     uint32_t wholes;
-    /* For each message that a client receives in a round: how many times it was received, over all rounds. */
+    /* For each message that a client receives in a round: number of receipts over all rounds. */
     uint32_t *received;
     /* Queues that have released buffer, but have not yet admitted waiting packets. */
     uint32_t *freed;

@@ -68,7 +68,8 @@ static int sort_into_cells(cells_t *cells, const double (*position)[3], uint32_t
         cells->first[hash_of(cells->mask, cell) + 2]++;
     }
     for (uint32_t hash = 2; hash < hashes + 2; hash++) cells->first[hash] += cells->first[hash - 1];
-    /* `first[hash + 1]` is the next free index of a hash; after the loop, it is the first index of the next hash. */
+    /* `first[hash + 1]` is the next free index of a hash. After the loop, `first[hash + 1]` is the first index of the
+     * next hash. */
     for (uint32_t vertex = 0; vertex < vertices; vertex++) {
         find_cell(position[vertex], cell);
         uint32_t at = cells->first[hash_of(cells->mask, cell) + 1]++;
@@ -109,7 +110,7 @@ static void repel(const double offset[3], double squared, double sign, double ga
     if (squared > 0) pull(gradient, one, other, offset, -sign * gamma * 2 / (squared * squared));
 }
 
-/* Add the pairs of sorted vertex `at` with the vertices of a cell; in its own cell, only with later vertices. */
+/* Add the pairs of sorted vertex `at` with the vertices of a cell. In the vertex's own cell, skip earlier vertices. */
 static void repel_from_cell(const cells_t *cells, uint32_t at, const int32_t cell[3], double gamma,
                             double (*gradient)[3], double stress[3])
 {
@@ -134,8 +135,8 @@ int ibp_stress(const double (*position)[3], uint32_t vertices, const uint32_t (*
     memset(stress, 0, 3 * sizeof *stress);
     for (uint32_t at = 0; at < vertices; at++) {
         const int32_t *own = cells.cell[at];
-        /* Search the vertex's cell and half of the 26 neighbour cells, no two of them opposite, so that each pair is
-         * counted once. */
+        /* Search the vertex's cell and 13 of its 26 neighbour cells. Without opposite cells, each pair is counted
+         * once. */
         for (int side = 13; side < 27; side++) {
             int32_t cell[3] = {own[0] + side / 9 - 1, own[1] + side / 3 % 3 - 1, own[2] + side % 3 - 1};
             repel_from_cell(&cells, at, cell, gamma, gradient, stress);

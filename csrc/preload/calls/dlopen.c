@@ -4,8 +4,7 @@
  * Some programs open an MPI library or libibverbs with dlopen, and find its functions with dlsym. Examples are ctypes,
  * Julia and NCCL. ibprof hooks dlsym. If dlsym finds a function that ibprof wraps, the hook returns ibprof's wrapper.
  *
- * ibprof forgets the call sites of closed libraries, because the dynamic linker may map a new library at the same
- * addresses.
+ * Call sites of closed libraries are forgotten, because the dynamic linker may map a new library at the same addresses.
  */
 #include "platform/system.h"
 #include "calls/large_calls.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The ibprof developers
  *
- * Wrappers of MPI_Init, MPI_Finalize and MPI_Pcontrol. ibprof does nothing before MPI is initialised, because mpirun,
+ * Wrappers of MPI_Init, MPI_Finalize and MPI_Pcontrol. Before MPI is initialised, ibprof does nothing, because mpirun,
  * shells and all other programs of the user also load libibprof.so.
  */
 #include "platform/system.h"

@@ -256,8 +256,8 @@ static struct ibp_called called_as(const struct call_in_progress *making, struct
     };
 }
 
-/* Make an outermost call the current call of this thread, and call the next function. Enter the call in the ledger, if
- * possible by ibp_ledger_add_known before the next function is called, otherwise after its return. */
+/* Make an outermost call the current call of this thread, and call the next function. Enter the call in the ledger: if
+ * possible before the next function is called (ibp_ledger_add_known), otherwise after its return. */
 static __attribute__((noinline)) int enter_and_call(const struct call_in_progress *making)
 {
     struct ibp_call *const of_operation = call_of(making);
@@ -299,8 +299,8 @@ static __attribute__((noinline)) int enter_and_call(const struct call_in_progres
 
 /* -- calls that are only passed on --------------------------------------------------------------------------------- */
 
-/* With several threads in MPI: after a call without sample and timing, let equal calls of the site take a fast path
- * (counting/repeats.h). */
+/* After a call without sample and timing, let equal calls of the site take a fast path (counting/repeats.h). Used with
+ * several threads in MPI. */
 static void let_repeat(const struct call_in_progress *making, struct ibp_call *call,
                        const struct ibp_sampled_message *message, uint64_t generation)
 {

@@ -2,9 +2,9 @@
  * Copyright The ibprof developers
  *
  * The long path of wrappers of MPI calls. A call takes the long path if it needs more work than the short path does
- * (trampolines.c). Examples: several threads may be in MPI, times are recorded, MPI uses an internal tag for the call,
- * or the call is the first at its site. All wrappers share the code of the long path, and pass their arguments as an
- * array. If each of four hundred wrappers had a copy of this code, the copies would be most of libibprof.so.
+ * (trampolines.c). Examples: recorded times, several threads in MPI, a call with an internal tag, and the first call at
+ * a site. All wrappers share the code of the long path, and pass their arguments as an array. If each of four hundred
+ * wrappers had a copy of this code, the copies would be most of libibprof.so.
  */
 #ifndef IBPROF_CALLS_LONG_PATH_H
 #define IBPROF_CALLS_LONG_PATH_H
@@ -27,8 +27,7 @@ int ibp_long_path(unsigned wrapper, void *next, const long *arguments, const voi
  * calls call one of these functions, or the next function directly. */
 struct ibp_choices {
     /* Used while times are recorded. `whole`: for a call that another tool wraps too. The call is timed from entry to
-     * return, so that ibprof recognises calls of the tool's wrapper as parts of the call. `timed`: for all other
-     * calls. */
+     * return, so that MPI calls of the tool count as parts of the call. `timed`: for all other calls. */
     void *timed, *whole;
     /* Used while wrappers of sends must set the current call (ibp_labels_sends). NULL for calls that do not send. */
     void *label;

@@ -146,8 +146,8 @@ static bool is_wanted(unsigned operation)
     return ibp_counting && ibp_operation_wanted[operation];
 }
 
-/* Return the size class of a message: 0 for a small message (counting/times.h), otherwise by the number of items in
- * powers of 16. The datatype is the argument after the count. */
+/* Return the size class of a message. It is 0 for small messages (counting/times.h), and grows with each power of 16
+ * items. The datatype is the argument after the count. */
 static unsigned size_class(int place_of_count, const long *arguments)
 {
     const ibp_handle type = place_of_count < 0 ? 0 : IBP_HANDLE(arguments[place_of_count + 1]);
@@ -393,7 +393,7 @@ void ibp_partitions_ready(uintptr_t request)
 }
 
 /* Assign a sequence number to the message that a probe found. If the probe matched the message, record the sample of
- * its receive now, because the later MPI_Mrecv does not wait for the sender. */
+ * the receive now: the later MPI_Mrecv does not wait for the sender. */
 static void end_probe(struct ibp_sampled_message *sampled, unsigned operation, const long *arguments, uint64_t now_ns)
 {
     const struct ibp_message_places *const places = sampled->places;

@@ -26,8 +26,7 @@ bool ibp_address_is_own(uint32_t peer);
 /* Record the addresses that were entered before the recording was opened. */
 void ibp_addresses_record(void);
 
-/* A map from a key of the network layer, such as an endpoint or an index, to the number of the peer. Keys are never
- * 0. */
+/* A map from a key of the network layer (endpoint, index, ...) to the number of the peer. Keys are never 0. */
 struct ibp_peers {
     struct ibp_peer {
         uint64_t key;

@@ -36,8 +36,8 @@ struct ibp_caller_chain {
 };
 
 /* Find the chain of callers of an MPI call from its return address. Return false for an address outside of all objects,
- * and for an address in a binding that was not called through a stub (libmpi/callers.h). If the cache has all addresses
- * of the chain, the function neither locks nor allocates. */
+ * or in a binding that was not called through a stub (libmpi/callers.h). If the cache has all addresses of the chain,
+ * the function neither locks nor allocates. */
 bool ibp_caller_chain_find(const void *address, struct ibp_caller_chain *chain);
 
 /* After objects were unloaded: forget all cached addresses. Chains with the same addresses get other keys from then

@@ -2,7 +2,7 @@
  * Copyright The ibprof developers
  *
  * Calls. An `ibp_call` represents all calls of one MPI operation at one call site of the program. An `ibp_call` points
- * to the counters of its last messages and to its last ledger entry, so that the next call needs no search.
+ * to its last counters and its last ledger entry, so that the next call needs no search.
  *
  * A wrapper finds the `ibp_call` from the wrapper's return address. If sites are not recorded, each operation has only
  * one `ibp_call`.
@@ -75,7 +75,7 @@ extern IBP_INTERNAL bool ibp_sites_recorded;
  * call (counting/current_call.h). */
 extern IBP_INTERNAL bool ibp_labels_sends;
 
-/* Cache of recently used calls by return address. The index is some bits of the address plus the operation, so an
+/* Cache of recently used calls by return address. The index is the operation plus some bits of the address. So an
  * address and operation can be in only one entry. */
 #define IBP_CALLS_CACHED 512
 struct ibp_cached_call {
@@ -96,7 +96,7 @@ static inline struct ibp_cached_call *ibp_cached_call_at(unsigned operation, uin
     return (struct ibp_cached_call *)((char *)&ibp_cached_calls[operation] + offset);
 }
 
-/* Return the `ibp_call` of an operation and a return address from the cache; NULL if the cache does not have it. */
+/* Return the cached `ibp_call` of an operation and a return address; NULL if none is cached. */
 static inline __attribute__((always_inline)) struct ibp_call *ibp_call_cached(unsigned operation, const void *address)
 {
     uintptr_t offset = ibp_cached_call_offset(address);

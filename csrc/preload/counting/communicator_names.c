@@ -168,8 +168,7 @@ static bool is_of_other_job(unsigned operation)
 /* Return the name of a communicator created from a group (communicator_names.h). The lock must be held. */
 static uint64_t name_group(const struct ibp_creation *making, const struct members *own, const struct members *remote)
 {
-    /* The sum of hashes does not depend on which group of an intercommunicator is `own`, so all processes compute the
-     * same name. */
+    /* The sum of hashes is equal in both groups of an intercommunicator. So all processes compute the same name. */
     const uint64_t like = ibp_sample_hash(ibp_sample_hash(NAME_OF_GROUP, making->tag), own->hash + remote->hash);
     struct ibp_named_communicator *const count = enter((ibp_handle)(like | COUNT_BIT));
 

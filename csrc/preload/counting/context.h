@@ -23,8 +23,8 @@ struct ibp_recent {
     uint64_t *amount, *bins;
     /* Rank of the peer in the communicator; IBP_NO_PEER if no counter is stored. */
     int peer;
-    /* In the context of a call: the origin of the call's sent bytes in the present region; 0 if it is not stored yet.
-     * In the context of a communicator: the origin of the counter. */
+    /* In the context of a call: the origin of sent bytes in the present region; 0 if not stored yet. In the context of
+     * a communicator: the origin of the counter. */
     uint32_t origin;
     uint16_t operation;
     /* True if this element is in the list of elements that ibp_recents_forget resets. `next` is the next element of the
@@ -63,8 +63,8 @@ struct ibp_context {
     uint64_t pending;
     /* For a call: true if the context is in the list of contexts that ibp_contexts_move_back resets. */
     bool is_moved;
-    /* The next context in one of three lists: the contexts of one communicator, the unused contexts, or the contexts
-     * with `is_moved`. */
+    /* The next context in one of three lists: contexts of one communicator, unused contexts, or contexts with
+     * `is_moved`. */
     struct ibp_context *next;
 };
 

@@ -116,7 +116,7 @@ static void grow(void)
 }
 
 /* Return the size bins of a counter. All counters with the same origin, kind and direction share them. In the key of
- * the bins, the direction field has a value that counters do not use, and the peer field contains the direction. */
+ * the bins, the peer field contains the direction. The direction field has a value that counters do not use. */
 static uint64_t *find_bins(uint64_t key)
 {
     enum { BINS_DIRECTION = -1 };

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The ibprof developers
  *
- * Repeated calls. A call repeats the previous call at its call site if its message is small and its arguments are the
+ * Repeated calls. A call repeats the previous call at its call site if the message is small and the arguments are the
  * same. A repeated call is counted, but neither sampled nor timed. A repeated call costs a comparison and a decrement.
  * In advance, ibprof grants a call site a number of repeated calls, up to the next timed call or sampled message.
  * Later, ibprof takes back the calls that were not made, and counts the calls that were made.

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The ibprof developers
  *
- * Persistent requests, and messages that MPI_Mprobe matched, by address. ibprof stores the arguments of a persistent
- * request when the program creates it, because MPI_Start does not have them.
+ * Persistent requests, and messages that MPI_Mprobe matched, by address. The arguments of a persistent request are
+ * stored at its creation, because MPI_Start lacks them.
  */
 #ifndef IBPROF_COUNTING_REQUESTS_H
 #define IBPROF_COUNTING_REQUESTS_H

@@ -19,15 +19,15 @@
 #include <stddef.h>
 #include <string.h>
 
-/* The first FIRST_CALLS calls of a site are timed from entry to return, to find long calls, for example with copies of
- * large messages. The first SETUP_CALLS calls are not judged, because they may set up connections. */
+/* The first FIRST_CALLS calls of a site are timed from entry to return. Some calls are long because they copy large
+ * messages. The first SETUP_CALLS calls are not judged, because they may set up connections. */
 #define FIRST_CALLS 16
 #define SETUP_CALLS 4
 
-/* A call is long if it spends at least this number of ticks, about 1 us, outside of the progress loop. */
+/* A call is long if it spends this number of ticks (about 1 us) or more outside of the progress loop. */
 #define LONG_TICKS 3000
 
-/* A call was interrupted if it spends at least this number of ticks, about 0.1 ms, outside of the progress loop. */
+/* A call was interrupted if it spends this number of ticks (about 0.1 ms) or more outside of the progress loop. */
 #define INTERRUPTED_TICKS (100 * LONG_TICKS)
 
 /* After a long call, this number of the site's next calls is timed from entry to return, to detect frequent long calls.
@@ -278,7 +278,7 @@ struct ibp_times_sum ibp_times_so_far(void)
     struct ibp_times_sum sum = ibp_times_sum;
     uint64_t now, waited;
 
-    /* The time so far of a randomly chosen call is not added: when the call returns, its time becomes an estimate for
+    /* The time so far of a randomly chosen call is not added. When the call returns, its time becomes an estimate for
      * other calls. Randomly chosen calls are seldom long. */
     if (!ibp_times_recorded || !timed_call.frame || timed_call.is_sampled) return sum;
     now = ibp_clock_cycles();
@@ -445,7 +445,7 @@ void ibp_timing_leave(void)
 
     if (!timing) return;
     timed_call.frame = 0;
-    /* Give up if the lock is not free: the program may have left the call from a signal handler while this thread held
+    /* Give up if the lock is not free. The program may have left the call from a signal handler while this thread held
      * the lock. */
     if (ibp_threads_multiple) {
         if (!ibp_try_lock_among_threads()) return;

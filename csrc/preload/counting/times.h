@@ -3,16 +3,16 @@
  *
  * Time inside MPI calls. Reading the clock twice in each call would cost more than all other work of ibprof. Therefore:
  *
- *   - Calls wait in the progress loop of the MPI library. A hook of the loop measures the time from the first pass in a
- *     call to the last pass, or to the call's return. A call that does not wait reads no clock.
+ *   - Calls wait in the progress loop of the MPI library. A hook of the loop measures the time from a call's first pass
+ *     to the last pass or the return. A call that does not wait reads no clock.
  *   - One in IBP_TIMES_WEIGHT calls, chosen at random, is timed from entry to return. The time outside of the progress
  *     loop is an unbiased estimate for the other calls.
  *   - The first calls of a site are timed from entry to return. If a timed call is long, some of the next calls are
  *     timed too. The number of such calls grows with the number of long calls.
- *   - Sends, receives and one-sided calls of large messages are timed from entry to return, because MPI may copy the
- *     data outside of the progress loop. Derived datatypes of unknown size count as large.
- *   - Calls that poll, such as MPI_Test, are timed from entry to return: they pass the progress loop, whose hook reads
- *     the clock anyway.
+ *   - Sends, receives and one-sided calls of large messages are timed from entry to return. MPI may copy the data
+ *     outside of the progress loop. Derived datatypes of unknown size count as large.
+ *   - Calls that poll, such as MPI_Test, are timed from entry to return. The hook of the progress loop reads the clock
+ *     anyway.
  *   - Collectives are timed from entry to return. So are all calls if the progress loop is not hooked.
  *   - Where several threads may be in MPI, the function in which threads wait is hooked instead of the loop.
  *
@@ -175,7 +175,7 @@ struct ibp_timing {
 void ibp_timing_begin(struct ibp_timing *timing, struct ibp_call *call, bool is_large);
 void ibp_timing_end(const struct ibp_timing *timing);
 
-/* If the timing of a call began at least 0.1 ms after its entry, set the beginning to the entry. Possible reasons: the
+/* Move the beginning of a call's timing to the entry, if the entry was at least 0.1 ms earlier. Possible reasons: the
  * process had no core, or the file system was slow. While several threads may be in MPI, the function does nothing. */
 void ibp_timing_extend(struct ibp_timing *timing, uint64_t entered_ticks);
 

@@ -20,7 +20,7 @@
 
 void ibp_transfers_open(struct ibp_process *process);
 
-/* Add to the number of queue pairs whose posts bypass verbs, unseen by ibprof. -1 takes back a queue pair that posts
+/* Add to the number of queue pairs whose posts bypass verbs, unseen by ibprof. Add -1 for a queue pair that posts
  * through verbs after all. */
 void ibp_transfers_note_unseen(int queue_pairs);
 

@@ -44,7 +44,7 @@ static int take_world_group(ibp_handle *group)
     return ibp_mpi.session ? 0 : ibp_mpi.comm_group(ibp_mpi.world, group);
 }
 
-/* Write the world ranks of a group's members to `world`, an array of 2 * size elements whose second half is scratch.
+/* Write the world ranks of a group's members to `world`. The array has 2 * size elements; the second half is scratch.
  * Return 1 if rank i is world rank i for all members, 0 if not, -1 on failure. */
 static int translate_ranks(ibp_handle group, int size, int *world)
 {

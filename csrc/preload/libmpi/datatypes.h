@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The ibprof developers
  *
- * Sizes of datatypes. In Open MPI, a handle is the address of an object that contains the size. ibprof finds the offset
- * of the size by comparing predefined datatypes. In other MPIs, ibprof gets the size from MPI, and caches the sizes of
+ * Sizes of datatypes. In Open MPI, a handle is the address of an object that contains the size. The offset of the size
+ * is found by comparing predefined datatypes. In other MPIs, ibprof gets the size from MPI, and caches the sizes of
  * predefined datatypes. Sizes of derived datatypes are not cached, because MPI may reuse their handles.
  */
 #ifndef IBPROF_LIBMPI_DATATYPES_H

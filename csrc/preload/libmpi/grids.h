@@ -12,8 +12,8 @@
 IBP_INTERNAL void ibp_grid_note(ibp_handle communicator);
 
 /* Find the processes that send to this process in neighbourhood collectives. Write their ranks in the communicator to
- * `sources`. Return the number of sources. Return -1 if it is unknown, or if this process has more than `most` sources
- * or, in a distributed graph, destinations. The lock must be free. */
+ * `sources`. Return the number of sources. Return -1 if the number is unknown, or if this process has more than `most`
+ * sources or (in a distributed graph) destinations. The lock must be free. */
 IBP_INTERNAL int ibp_graph_sources(ibp_handle communicator, int most, int *sources);
 
 #endif

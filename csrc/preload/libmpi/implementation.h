@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The ibprof developers
  *
- * Find the loaded libraries that define MPI, and the ABI of each library. ibprof passes no handle to a library of
- * unknown ABI, because a handle of another MPI may crash the library.
+ * Find the loaded libraries that define MPI, and the ABI of each library. A handle of another MPI may crash a library,
+ * so ibprof passes no handle to a library of unknown ABI.
  */
 #ifndef IBPROF_LIBMPI_IMPLEMENTATION_H
 #define IBPROF_LIBMPI_IMPLEMENTATION_H
@@ -52,7 +52,7 @@ enum ibp_abi ibp_implementation_abi(const struct ibp_implementation *library);
  * function. */
 void ibp_implementation_version(const struct ibp_implementation *library, char *text, size_t bytes);
 
-/* Return the address of a symbol; NULL if the library does not define it, even if a dependency does. */
+/* Return the address of a symbol that the library itself defines; otherwise NULL. */
 void *ibp_implementation_symbol(const struct ibp_implementation *library, const char *name);
 
 /* Return the library's function with a PMPI name, or else with the MPI name. Return NULL if the library lacks both. */

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The ibprof developers
  *
- * Cancellation of threads. pthread_cancel ends a thread at its next cancellation point: a call of the C library that
- * may wait, such as open or read. MPI calls need not be cancellation points. Therefore ibprof's work in MPI calls must
- * not be a cancellation point: a thread that ended there would not release ibprof's locks.
+ * Cancellation of threads. A cancelled thread ends at its next cancellation point: a call of the C library that may
+ * wait, such as open or read. MPI calls need not be cancellation points. Therefore ibprof's work in MPI calls must not
+ * be a cancellation point: a thread that ended there would not release ibprof's locks.
  */
 #ifndef IBPROF_PLATFORM_CANCELLATION_H
 #define IBPROF_PLATFORM_CANCELLATION_H

@@ -76,8 +76,8 @@ uint64_t ibp_clock_cycles_step(void)
 #if defined(__x86_64__)
     int permitted = PR_TSC_ENABLE;
 
-    /* If a sandbox forbids reads of the counter, a read would cause a signal. 2^18 cycles take roughly 0.1 ms, since
-     * counters run at 1 to 5 GHz. */
+    /* If a sandbox forbids reads of the counter, a read would cause a signal. At 1 to 5 GHz, 2^18 cycles take roughly
+     * 0.1 ms. */
     if (prctl(PR_GET_TSC, &permitted) || permitted != PR_TSC_ENABLE) return 0;
     return 1 << 18;
 #elif defined(__aarch64__)

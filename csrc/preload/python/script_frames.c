@@ -109,8 +109,8 @@ static bool runs_programs(const char *file)
     return !strncmp(file, "<frozen ", 8) || (length >= strlen(runpy) && !strcmp(file + length - strlen(runpy), runpy));
 }
 
-/* Cache of the results of judge(). In each element, the lowest bit is the result, and the other bits equal the bits of
- * the frame's key. */
+/* Cache of the results of judge(). The lowest bit of an element is the result; the remaining bits equal the frame's
+ * key. */
 static uint64_t verdicts[256];
 
 static __attribute__((noinline)) bool judge(const script_frame *frame)

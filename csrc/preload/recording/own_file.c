@@ -37,8 +37,7 @@ int ibp_own_file_create(const char *path)
     return file;
 }
 
-/* Return whether an error shows that a path is no recording: a link, a socket, a device without a driver, or a file of
- * another user. */
+/* Return whether an error shows that a path is a link, a socket, a device without a driver, or another user's file. */
 static bool is_something_else(const char *path, int error)
 {
     struct stat status;

@@ -158,7 +158,7 @@ void ibp_mpich_after_tag(int error)
     ibp_unlock();
 }
 
-/* In Intel MPI 2021, the creation of a communicator, window or file from an intracommunicator allocates one tag, but no
+/* In Intel MPI 2021, the creation of a communicator, window or file from an intracommunicator allocates one tag. No
  * message has this tag. The exception is MPI_Comm_create_group, after which ibprof does not call this function. */
 void ibp_mpich_made_object(ibp_handle parent)
 {
@@ -309,8 +309,8 @@ static bool is_of_current_blocking(uint32_t tag)
     return communicator && is_next_tag(communicator, tag) && !(makes_communicator() && communicator->is_between);
 }
 
-/* Return whether a message with a counted tag belongs to the current blocking collective. The message belongs to it if
- * MPICH implements the collective by a nonblocking collective, or if the program has made no nonblocking call on the
+/* Return whether a message with a counted tag belongs to the current blocking collective. This requires that MPICH
+ * implements the collective by a nonblocking collective, or that the program has made no nonblocking call on the
  * communicator. */
 static bool is_of_blocking_collective(const struct ibp_communicator *communicator)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The ibprof developers
  *
- * Peers in libfabric. libfabric identifies a peer by an index into an address vector, which contains the addresses of
- * all peers.
+ * Peers in libfabric. A peer is identified by an index into an address vector, which contains the addresses of all
+ * peers.
  */
 #ifndef IBPROF_SOURCES_MPICH_LIBFABRIC_PEERS_H
 #define IBPROF_SOURCES_MPICH_LIBFABRIC_PEERS_H

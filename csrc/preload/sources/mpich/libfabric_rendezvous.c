@@ -6,8 +6,8 @@
  * before data in several messages, or after the sender has written the data by RDMA. A longer header contains the size,
  * and keys of the memory that the receiver reads.
  *
- * A receiver also sends longer headers, with keys of the memory that the sender writes. ibprof recognises a sender's
- * header by memory that peers may only read.
+ * A receiver also sends longer headers, with keys of the memory that the sender writes. A sender's header is recognised
+ * by memory that peers may only read.
  */
 #include "platform/system.h"
 #include "sources/mpich/libfabric_rendezvous.h"
@@ -21,8 +21,8 @@
 
 #include <string.h>
 
-/* The upper half of an announcement's remote CQ data is the size of the announced data. 0: the size exceeds 32 bits, or
- * the provider sends fewer than 8 bytes of remote CQ data. */
+/* The upper half of an announcement's remote CQ data is the size of the announced data. The value is 0 if the size
+ * exceeds 32 bits, or if the provider sends fewer than 8 bytes of remote CQ data. */
 #define SIZE_SHIFT 32
 
 /* The bit of a context that marks collectives. An announcement may have this bit; later messages of its rendezvous lack

@@ -2,7 +2,7 @@
  * Copyright The ibprof developers
  *
  * Hooks in persistent requests of Open MPI. Each request contains a pointer to its start function, which MPI_Start and
- * MPI_Startall call. ibprof replaces the start function in each request that the application creates. See
+ * MPI_Startall call. The hook replaces this function in each request that the application creates. See
  * docs/decisions/0026.
  */
 #ifndef IBPROF_SOURCES_OPENMPI_HOOKED_STARTS_H

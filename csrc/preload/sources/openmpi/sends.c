@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The ibprof developers
  *
- * Hooks for sends, with three paths, from fast to slow: for the last message's peer, for an existing counter, and for a
- * message that must be classified.
+ * Hooks for sends. The fast path is for the last message's peer, the second path for an existing counter. The slow path
+ * classifies the message.
  */
 #include "platform/system.h"
 #include "sources/openmpi/sends.h"

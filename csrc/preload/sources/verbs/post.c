@@ -47,8 +47,8 @@ static inline uint64_t add_up(const struct ibp_verbs_send *request)
     return bytes;
 }
 
-/* Return the route of a work request: for datagrams, the route of the request's address handle; otherwise `route`, the
- * route of the queue pair. */
+/* Return the route of a work request. Datagrams have the route of the request's address handle; other requests have
+ * `route`, the queue pair's route. */
 static inline struct ibp_route *route_of(struct ibp_route *route, const struct ibp_verbs_send *request)
 {
     struct ibp_route *named;
