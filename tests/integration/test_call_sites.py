@@ -191,7 +191,7 @@ def test_the_view_has_the_lines(profile: str, tmp_path: Path) -> None:
 
 
 def amounts_by_end(path: Path, site: str | None = None) -> dict[tuple[str, ...], int]:
-    """Return the bytes of each used link direction in links.csv, of all sites or of one site."""
+    """Return the bytes of each used link direction in links.csv, from all sites or from `site`."""
     return {
         (row["rail"], row["a_guid"], row["a_port"], end): int(row[f"{end}_bytes"])
         for row in rows_of(path)

@@ -146,7 +146,7 @@ def test_broadcasts_do_not_shift_the_numbers_of_later_collectives(harness: Path,
 
 
 def test_time_of_trees_is_not_split(harness: Path, ports: Ports, tmp_path: Path) -> None:
-    """Ranks of a tree pass on data, so ibprof cannot know when other ranks' GPUs were ready."""
+    """Ranks of a tree pass on data. So ibprof cannot know when other ranks' GPUs were ready."""
     run_ranks(harness, ports, tmp_path, 4, 7, *LATE, "algorithm=TREE")
     run = load_profile(tmp_path)
     measured = measure_waiting(run)

@@ -48,7 +48,7 @@ class Case:
     """Ranks packed on hosts, and the time of the most loaded link, calculated by hand.
 
     Attributes:
-        pairs: pairs of ranks; each sends `BYTES`.
+        pairs: pairs of ranks. Each pair sends `BYTES`.
         on_host: number of ranks on a host.
         before: time with ranks packed in their order, s.
         after: time with the best order, s.

@@ -139,7 +139,7 @@ def test_messages_that_never_arrive_are_no_result(tmp_path: Path, capsys: pytest
 
 
 def test_a_study_that_varies_something(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Two placements, intervals and measured jobs lead to 8 simulations of two jobs, and 6 of one job."""
+    """2 placements, 2 intervals and 2 measured jobs lead to 8 simulations of both jobs, and 6 of a single job."""
     study = write_study(
         tmp_path,
         vary=[

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Cases in which ibprof could miss calls or processes. ibprof records these calls, or prints that they are missing."""
+"""Cases in which ibprof could miss calls or processes. ibprof records these, or prints that they are missing."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def test_a_plugin_calls_mpi(how: str, name: str, build: Build, tmp_path: Path) -
 def test_an_mpi_in_a_namespace_of_its_own(build: Build, tmp_path: Path) -> None:
     """The dynamic linker preloads nothing into a namespace that dlmopen creates.
 
-    The test uses MPICH, because Open MPI cannot run in such a namespace, even without ibprof.
+    Even without ibprof, Open MPI cannot run in such a namespace, but MPICH can.
     """
     said = run_plugin(find(MPICH_SYSTEM), "namespace", build, tmp_path)
     assert "none called MPI_Init through libibprof.so" in said

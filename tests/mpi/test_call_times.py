@@ -64,9 +64,9 @@ def test_ranks_come_late(name: str, level: str, build: Build, tmp_path: Path) ->
     assert {key for key in own if key[1] != "TEST"} <= seconds.keys()
     for key, expected in own.items():
         assert seconds[key] <= 1.03 * expected + 0.002, key
-        # The recorded time may be shorter by `SLICE_S`, if another process runs before the call, or in a call that
-        # ibprof does not time from entry to return. In a loop of MPI_Test, reading the clock takes most of the time, so
-        # TEST has no lower bound.
+        # The recorded time may be shorter by `SLICE_S`, if another process runs before a call, or in a call that ibprof
+        # times only in part. In a loop of MPI_Test, reading the clock takes most of the time, so TEST has no lower
+        # bound.
         if key[1] != "TEST" and expected >= ROUNDS * LATE_S / 2:
             assert seconds[key] >= 0.97 * expected - SLICE_S, key
     waited = {operation for (rank, operation, _), time_s in own.items() if rank and time_s >= ROUNDS * LATE_S / 2}
@@ -269,7 +269,7 @@ def test_waiting_for_partitions(name: str, build: Build, tmp_path: Path) -> None
     run = read_recording(tmp_path)
     polls = run.times.operation == run.operations.index("PARRIVED")
     assert int(run.times.calls[polls].sum()) == int(asked)
-    # The program also times its loop and ibprof's work, which take about as long as MPI_Parrived.
+    # The program also times its loop and ibprof's work: about as much time as MPI_Parrived.
     assert 0.3 * float(seconds) <= int(run.times.time_ns[polls].sum()) * 1e-9 <= float(seconds)
     ready = run.times.operation == run.operations.index("PREADY")
     assert [int(run.times.rank[ready][0]), int(run.times.calls[ready].sum())] == [0, 8]

@@ -39,7 +39,7 @@ def cluster_of(plan: Plan, mpi: Mpi, folder: Path) -> Iterator[Cluster]:
 def test_a_tree_with_a_wrong_cable_and_a_slow_uplink(system_mpi: Mpi, tmp_path: Path) -> None:
     """The built topology is inferred. The comparison with the plan names the two faults and their kinds.
 
-    On a busy machine, delays of the hosts of one switch differ, so inference may split these hosts.
+    On a busy machine, delays differ, so inference may split the hosts of a switch.
     """
     built = TREE.plug("node3", "leaf4").slow("leaf1", "pod1", 900)
     with cluster_of(built, system_mpi, tmp_path) as cluster:

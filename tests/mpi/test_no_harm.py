@@ -53,7 +53,7 @@ def test_launcher_and_its_ranks(name: str, build: Build, now: dict[str, str], tm
 
 @pytest.mark.parametrize("mpi", NAMES, indirect=True)
 def test_a_program_without_a_launcher(mpi: Mpi, build: Build, tmp_path: Path) -> None:
-    # Open MPI 4 starts a daemon for a single process; PyPI's build needs the path of its folder.
+    # Open MPI 4 starts a daemon for a single process. PyPI's build needs the path of its folder.
     unpacked = {} if mpi.name == SYSTEM else {"OPAL_PREFIX": str(mpi.folder.parent)}
     env = environment({"LD_PRELOAD": str(library())} | unpacked)
     line: list[str | Path] = [build(mpi, "regions.c"), "nested"]

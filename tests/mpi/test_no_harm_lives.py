@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Programs behave as without ibprof if they start or end MPI outside main, or if other tools watch them."""
+"""Programs that start or end MPI outside main behave as without ibprof. So do programs that other tools watch."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Sanitizers find no error in libibprof.so while it records the programs of the other no-harm tests."""
+"""Sanitizers find no error in libibprof.so while it records the programs of all no-harm tests."""
 
 from __future__ import annotations
 

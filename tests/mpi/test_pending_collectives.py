@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Bytes of nonblocking collectives are counted under their calls, also on inter-communicators and freed communicators.
 
-The expected messages are from a run that completes each call at once; in the long form, from a run of each call alone.
+The expected messages are from a run that completes each call at once. In the long form, each call also has a run.
 """
 
 from __future__ import annotations

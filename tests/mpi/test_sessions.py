@@ -21,8 +21,8 @@ RINGS = {"one": (1, None), "again": (1, AGAIN), "within": (2, None), "around": (
 RINGS |= {"left": (1, OPEN), "self": (1, None)}
 """Mode of programs/sessions.c -> number of messages that each rank sends, and expected text of a note, or None."""
 
-# Modes that each MPI runs. Even without ibprof, some MPIs crash when a session starts again, and Intel MPI crashes in
-# MPI_Init while there is a session.
+# Modes that each MPI runs. Even without ibprof, some MPIs crash when a session starts again. Intel MPI crashes if
+# MPI_Init is called during a session.
 BEGINS_ONCE = ("one", "within", "around", "left", "self")
 LIVES_THROUGH = {
     "5.0.11": BEGINS_ONCE,

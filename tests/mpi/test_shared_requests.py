@@ -17,7 +17,7 @@ from ibprof_testing.mpi.mpis import Build, find_mpi, find_mpich_like, in_every_r
 KEEPS_MESSAGES = tuple(name for name in mpis.MPICH_LIKE if name != mpis.INTEL)
 """MPIs that lose no messages if threads share matched messages (MPI_Mprobe).
 
-Intel MPI loses some such messages: its ranks hung in 3 of 9 runs without ibprof.
+Intel MPI loses some of these messages: in 3 of 9 runs without ibprof, ranks hung.
 """
 
 TIMES = {"IBPROF_TIME": "1", "IBPROF_SITES": "1"}
@@ -46,7 +46,7 @@ def test_requests_of_other_threads(name: str, times: dict[str, str], seed: int, 
 
 
 def check_calls(profile: Profile, sent: dict[str, Matrix]) -> None:
-    """Check that all calls of all threads were counted, and that three parts of their time were recorded."""
+    """Check that the calls of all threads were counted, and that their times were recorded in three parts."""
     counted = {
         name: int(profile.times.calls[profile.times.operation == number].sum())
         for number, name in enumerate(profile.operations)

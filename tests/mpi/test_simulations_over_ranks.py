@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A study gives the same files over MPI ranks as on one machine, to the last byte."""
+"""A study over MPI ranks gives exactly the files of a study on one machine."""
 
 from __future__ import annotations
 

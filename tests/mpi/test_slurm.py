@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""On a real Slurm with two nodes, a job has a file on each node. srun starts it, or a launcher that uses srun."""
+"""On a real Slurm with two nodes, srun or a launcher that uses srun starts jobs. A job has a file on each node."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""However a job ends, Slurm and its accounts (sacct) show the same end as without ibprof."""
+"""However a job ends, Slurm and its accounts (sacct) show the same end as for a run without ibprof."""
 
 from __future__ import annotations
 
@@ -191,14 +191,14 @@ def test_requeued(accounted: Jobs) -> None:
     found = list_found([accounted.folder / "profile.ibprof"], _refuse)
     runs = [(run.scheduler.restarts, run.is_whole) for run in found if run.scheduler.job == job]
     assert runs == [("", False), ("1", True)]
-    # The first run has a profile only if Slurm leaves enough time before it kills the script.
+    # The first run has a profile only if Slurm kills the script late enough.
     made = {path.stem: load_profile(path).scheduler.restarts for path in accounted.folder.glob(f"profile-{job}.*.otf2")}
     assert made in ({f"profile-{job}.0": "1"}, {f"profile-{job}.0": "", f"profile-{job}.0-2": "1"})
 
 
 @pytest.mark.full
 def test_components_of_a_heterogeneous_job(accounted: Jobs) -> None:
-    """A step has one profile, named by the step's number in sacct, on whichever components it runs."""
+    """A step on any components has one profile, named by the step's number in sacct."""
     groups = ("0,1", "0", "1")
     part = "#SBATCH --nodes=1 --ntasks=2\n"
     steps = [

@@ -53,7 +53,7 @@ def test_overlap_is_known_by_arithmetic(name: str, build: Build, tmp_path: Path)
     program = build(mpi, "overlapping_threads.c", "-O2", "-pthread")
     ran = run_mpi(mpi, 2, [program, str(unit_s)], recording=tmp_path / "recording", env=ON)
     summed, both = map(float, ran.stdout.split())
-    # A deviation of `unit_s` is allowed, because other processes may delay the senders, or the threads before a wait.
+    # A deviation of `unit_s` is allowed, because other processes may delay senders and threads.
     assert summed == pytest.approx(9 * unit_s, abs=unit_s)
     assert both == pytest.approx(2 * unit_s, abs=unit_s / 2)
     run = load_profile(tmp_path / "recording")

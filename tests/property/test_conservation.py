@@ -49,7 +49,7 @@ def put_on_links(
 
 
 def crossing(fabric: Fabric, loaded: np.ndarray) -> tuple[int, int]:
-    """Return the bytes that hosts and routers send, and the bytes that they receive, on links to switches."""
+    """Return the bytes from hosts and routers to switches, and the bytes from switches to hosts and routers."""
     switch = fabric.node_kind[fabric.link_node] == NodeKind.SWITCH
     total = loaded.sum(axis=2, dtype=np.uint64)
     ends = ~switch & switch[:, ::-1]
@@ -140,7 +140,7 @@ def test_lid_pairs_known_or_not(tmp_path: Path, rows: list[tuple[int, int, int]]
     assert isinstance(traffic, Traffic)
     loads = load_links(traffic, subnets)
     assert loads.bytes_total == sum(count for _, _, count in rows)
-    # Bytes from or to a switch's LID cross at most one host link, so hosts' links are not checked.
+    # Hosts' links are not checked, because bytes from or to a switch's LID cross at most one of them.
     assert loads.bytes_total == loads.bytes_routed + loads.bytes_on_host + sum(loads.bytes_unrouted.values())
 
 

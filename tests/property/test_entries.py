@@ -97,7 +97,7 @@ def dumps(draw: st.DrawFn, form: str) -> bytes:
 
 
 def outcome(parse: Parse, data: bytes) -> object:
-    """Return the tables that a parser reads from a dump, its warnings, and the unused lines."""
+    """Return the tables, warnings and unused lines that a parser finds in a dump."""
     try:
         tables = parse("dump", data)
     except InputError:

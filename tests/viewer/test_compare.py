@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Two runs in one view: loads equal links.csv, differences are exact, and selections apply to both runs."""
+"""In a view of two runs, loads equal links.csv, differences are exact, and selections apply to both runs."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The page of a day by `ibprof-site` shows the jobs' loads at any time of the day, and jobs' names as text."""
+"""The page of a day by `ibprof-site` shows the jobs' loads at any time. Names of jobs are shown as text."""
 
 from __future__ import annotations
 

@@ -191,7 +191,7 @@ def test_a_message_over_two_rails_is_split_as_the_library_split_it(guest: Path) 
 def test_which_rails_a_library_uses_is_seen_in_two_commands(
     guest: Path, name: str, shares: tuple[float, float]
 ) -> None:
-    """An MPI's version divides messages over the rails, another version uses one rail (thesis, section 4.4.2)."""
+    """One MPI divides messages over the rails, another MPI uses one rail (thesis, section 4.4.2)."""
     sent = sent_by_rail(guest / f"{name}.ibprof")
     assert sum(sent.values()) == pytest.approx(6_000_000, rel=0.01)
     for rail in (0, 1):
@@ -209,7 +209,7 @@ def sent_in_one_subnet(run: Profile) -> dict[str, int]:
 
 
 def put_on_one_switch(run: Profile) -> tuple[dict[str, int], Traffic]:
-    """Return the load of each port's link if hosts a and b have two adapters each in one subnet."""
+    """Put two adapters of host a and two of host b on one switch. Return the load of each port's link."""
     made = generate("xgft:1:4:1")
     guid = {port.device: int(port.port_guid, 16) for port in run.hosts[0].ports}
     is_adapter = made.fabric.node_kind[made.fabric.port_node] == NodeKind.CA
@@ -258,7 +258,7 @@ TURNS = [(1, 0) if call % 2 == 0 else (0, 1) for call in range(6)]
 def test_the_rails_of_each_broadcast_are_seen_by_its_region(
     guest: Path, name: str, shares: list[tuple[float, float]]
 ) -> None:
-    """A broadcast uses both rails, all broadcasts use the same rail, or broadcasts alternate between rails."""
+    """Broadcasts use both rails, or the same rail, or the rails in turn."""
     for call, expected in enumerate(shares):
         sent = sent_by_rail(guest / f"{name}.ibprof", "--region", f"bcast {call + 1}")
         assert sum(sent.values()) == pytest.approx(1_000_000, rel=0.01)

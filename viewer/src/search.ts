@@ -52,7 +52,7 @@ export function search(run: Run, query: string): SearchResult[] {
   });
 }
 
-/** Find the ranks with a number, at most one of each job, or the ranks of a range such as `4-7`. */
+/** Find the ranks of all jobs with a number, or the ranks of a range such as `4-7`. */
 function findRanks({ model, names }: Run, text: string): SearchResult[] {
   const [, first, last] = /^(\d+)-(\d+)$/.exec(text) ?? [];
   if (first !== undefined) {

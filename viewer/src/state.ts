@@ -52,7 +52,7 @@ export interface Display {
   used?: boolean | undefined;
   /** Show all nodes without traffic. */
   unfold?: boolean | undefined;
-  /** Groups of nodes without traffic that are shown, each given by its node with the lowest index. */
+  /** Shown groups of nodes without traffic. A group is given by its lowest node index. */
   open?: number[] | undefined;
   panel?: string | undefined;
   /** The attribute by which nodes are coloured. */

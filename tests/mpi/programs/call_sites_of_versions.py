@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Each rank sends 1,000 bytes to the next rank, by functions of the MPI library in the first argument.
 
-The program must run without a standard library, so it uses only the part of ctypes that is written in C.
+The program must run without a standard library, so it uses only ctypes' part in C.
 """
 
 # mypy: ignore-errors

@@ -3,10 +3,10 @@
 
     python -m ibprof_testing.guest [--folder DIR] [--seconds N] -- COMMAND [ARGUMENT...]
 
-The command sees this machine's files and can write only to DIR; other changes are lost. The guest has four devices, as
+The command sees this machine's files. It can write only to DIR; other changes are lost. The guest has four devices, as
 if a and b were two hosts with two adapters each. A wire connects rail0a and rail0b. Another wire connects rail1a and
-rail1b. The GID at index 1 of a device is its IPv4 address, 10.0.RAIL.1 for a and 10.0.RAIL.2 for b. The network
-interface of rail0a is eth0a, and so on.
+rail1b. The GID at index 1 of a device is 10.0.RAIL.1 for a, and 10.0.RAIL.2 for b. The network interface of rail0a is
+eth0a, and so on.
 
 The kernel is a Debian package that scripts/guest-kernel.sh unpacks; nothing is installed. qemu interprets it without
 /dev/kvm. A privilege is needed only to read the command's files.
@@ -127,11 +127,10 @@ def run_in_guest(command: Sequence[str], folder: Path, seconds: float = 600, mod
     """Run a command in a guest.
 
     Args:
-        command: the command and its arguments.
         folder: working folder of the command, and its only writable folder. The command can mount the folder `share`
-            in `folder`, if any, a second time with other options, by the 9P tag `share`.
+            in `folder`, if any, again with other options. The 9P tag is `share`.
         seconds: time limit of the guest.
-        modules: additional kernel modules that the command needs.
+        modules: additional kernel modules.
 
     Raises:
         GuestError: the guest could not be made, did not come up, or did not end in time.

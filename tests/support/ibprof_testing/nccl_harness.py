@@ -70,10 +70,8 @@ def run_ranks(
         harness: the program that `build_harness` returned.
         ports: TCP ports for the program's connections.
         recording: folder to record into.
-        ranks: number of processes.
         version: newest version of NCCL's interface that the harness supports.
         options: the program's options.
-        env: additional environment variables.
         may_fail: true if ranks may end with a status other than 0.
         only_recorded: the only rank that loads ibprof's plug-in. All other ranks load a plug-in that records nothing.
             None if all ranks load ibprof's plug-in.

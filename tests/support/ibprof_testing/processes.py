@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Run commands of tests. After a timeout or a failed test, all processes that a command started are killed.
 
-If only the launcher were killed, its ranks would go on running, since each rank has a separate process group.
+Each rank has a separate process group, so ranks would go on running if only the launcher were killed.
 """
 
 from __future__ import annotations
@@ -74,7 +74,7 @@ def _read_stat(pid: int) -> list[str]:
 
 
 def end_session(leader: int) -> None:
-    """Kill all processes of a session and all descendants of its leader, until none is left."""
+    """Kill all processes of a session, and all descendants of the session's leader, until none is left."""
     until = time.monotonic() + _END_S
     while (members := _find_members(leader)) and time.monotonic() < until:
         for pid in members:
@@ -84,7 +84,7 @@ def end_session(leader: int) -> None:
 
 
 def _find_members(leader: int) -> set[int]:
-    """Return the running processes of a session, and all descendants of its leader in other sessions."""
+    """Return the running processes of a session, and the leader's descendants in other sessions."""
     parents, members = {}, set()
     for pid in (int(path.name) for path in Path("/proc").iterdir() if path.name.isdigit()):
         with suppress(OSError):  # the process may just have ended

@@ -48,7 +48,7 @@ class Passage:
 
     Attributes:
         kind: `DOCSTRING`, `COMMENT`, `STRING`, `HELP` or `PAGE`.
-        line: the first line of the text in the file, from 1.
+        line: number of the text's first line, from 1.
         text: the text without comment signs.
     """
 

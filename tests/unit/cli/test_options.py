@@ -14,7 +14,7 @@ from ibprof_converter.cli.arguments import parse_figure
 
 # These options have the same meaning in all commands, but different names of their values.
 SEVERAL_VALUES = {
-    "--bandwidth": {"B", None},  # in some commands an option with value B, in others a flag that shows the bandwidth
+    "--bandwidth": {"B", None},  # an option with value B, or a flag that shows the bandwidth
     "--by": {"KEYS", "region,operation,site", "choice"},
     "--data": {"FORMULA", "X"},
     "--from": {"DAY", "TIME"},

@@ -24,7 +24,7 @@ SIGNS = {
     "ibdiagnet's or OpenSM's .fdbs": b"ucast: Switch 0x0002c90200f00000\n",
     "OpenSM's lfts.dump or dump_fts": b"Unicast lids [0-44] of switch Lid 2 guid 0x0002c90200400000 ('sw-a'):\n",
 }
-"""Format that may begin with other lines -> the line by which ibprof recognises the format."""
+"""Format that may begin with other lines -> line by which ibprof recognises the format."""
 
 
 def find_name(data: bytes) -> str | None:

@@ -121,7 +121,7 @@ def put(folder: Path, sample: str, *names: str) -> Path:
 @pytest.mark.parametrize("links", [IBDIAGNET, OPENSM, IBNETDISCOVER, PORT_LIST])
 @pytest.mark.parametrize("tables", [LFTS_DUMP, DUMP_FTS, "opensm.fdbs", "ibdiagnet.fdbs"])
 def test_links_and_tables_may_come_from_different_tools(tmp_path: Path, links: str, tables: str) -> None:
-    """Files are recognised by their contents, whatever their names: tables next to the links, or files in a folder."""
+    """Tables next to the links, and files in a folder, are recognised by their contents, not by their names."""
     (tmp_path / "a.txt").write_bytes(read_sample_bytes("quirks-small", links))
     (tmp_path / "b.log").write_bytes(lzma.compress(read_sample_bytes("quirks-small", tables)))
     (tmp_path / "c").write_bytes(gzip.compress(read_sample_bytes("quirks-small", "guid2lid")))

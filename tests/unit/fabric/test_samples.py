@@ -186,7 +186,7 @@ def test_switches_that_the_dump_lacks_are_counted() -> None:
 
 
 def test_all_to_all_makes_the_known_number_of_traversals() -> None:
-    """A byte to one of 17 hosts passes 1 switch, to 306 hosts of the pod 3 switches, to 972 other hosts 5 switches."""
+    """A host has 17 others on its leaf (1 switch away), 306 others in its pod (3), and 972 outside (5)."""
     subnet = load_sample("xgft3-1296", IBDIAGNET)
     loads = all_to_all(subnet)
     traversals = int(loads.bytes[subnet.fabric.node_kind[subnet.fabric.link_node] == NodeKind.SWITCH].sum())
@@ -244,7 +244,7 @@ def test_hosts_are_under_their_leaves() -> None:
     assert sorted(layout.x[layout.level == 0]) == list(range(1296))
     for a, b in fabric.link_node[(layout.level[fabric.link_node] <= 1).all(axis=1)]:
         assert abs(layout.x[a] - layout.x[b]) < 9  # half of the leaf's 18 hosts
-    # A middle switch is above the leaves of its pod, which have a quarter of the width.
+    # A middle switch is above its pod, whose leaves have a quarter of the width.
     for a, b in fabric.link_node[(np.sort(layout.level[fabric.link_node], axis=1) == [1, 2]).all(axis=1)]:
         assert int(layout.x[a] + 0.5) // 324 == int(layout.x[b] + 0.5) // 324
 

@@ -14,7 +14,7 @@ from ibprof_converter.cli import layout, report
 from ibprof_testing.paths import DATA
 
 SLOW_SPINE = DATA / "cases" / "slow-spine.txt"
-"""All links of spine1 run at 54.5 Gb/s; links of the other spines run at 100 Gb/s."""
+"""Links of spine1 run at 54.5 Gb/s, links of other spines at 100 Gb/s."""
 
 
 def report_on(links: Path, capsys: pytest.CaptureFixture[str]) -> Any:

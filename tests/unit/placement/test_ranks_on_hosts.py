@@ -48,7 +48,7 @@ def halo(side: int, size: int) -> RankTraffic:
 
 
 def test_a_halo_is_placed_in_blocks() -> None:
-    """A host with a row of 16 ranks sends 2 * 16 messages to other hosts. A host with 4 x 4 ranks sends 4 * 4."""
+    """A host sends 2 * 16 messages to other hosts if it has a row of 16 ranks, 4 * 4 if it has 4 x 4 ranks."""
     problem = problem_of(halo(16, 10**9), 16)
     rows = problem.score(packed_slots(problem.slots, 256))
     assert rows.bottleneck_seconds == pytest.approx(32 * 10**9 * SECONDS_PER_BYTE)
@@ -84,18 +84,18 @@ def test_pairs_that_exchange_are_put_on_one_host() -> None:
 
 
 def test_roots_of_gathers_are_put_on_different_hosts() -> None:
-    """All ranks send to the 8 ranks of the first host, which receives from 120 ranks of other hosts."""
+    """All ranks send to the 8 ranks of the first host. So 120 ranks of other hosts send to this host."""
     source, root = np.divmod(np.arange(128 * 8), 8)
     problem = problem_of(make_demand(source, root, np.array(10**6), 128), 8)
     packed = problem.score(packed_slots(problem.slots, 128)).bottleneck_seconds
     assert packed == pytest.approx(8 * 120 * 10**6 * SECONDS_PER_BYTE)
-    # If each root is on a separate host, it receives from the 120 ranks on other hosts.
+    # On separate hosts, each root receives from 120 ranks of other hosts.
     assert place(problem).bottleneck_seconds == pytest.approx(120 * 10**6 * SECONDS_PER_BYTE)
     assert find_bounds(problem).bottleneck_seconds == pytest.approx(120 * 10**6 * SECONDS_PER_BYTE)
 
 
 def test_a_halo_numbered_at_random_is_as_good_as_from_a_partitioner() -> None:
-    """The search reaches the 0.32 ms on the busiest link that it reaches from SharedMap's partition."""
+    """With SharedMap's partition, the busiest link needs 0.32 ms. The search must reach this time."""
     problem = problem_of(shuffled_halo((8, 4, 4), 1), 1, "xgft:2:16,8:1,8")
     assert place(problem, 4.0).max_seconds <= 0.32e-3 * (1 + 1e-9)
 

@@ -31,7 +31,7 @@ process = subprocess.Popen(sys.argv[1:], stdout=subprocess.DEVNULL)
 _, status, used = os.wait4(process.pid, 0)
 print(os.waitstatus_to_exitcode(status), used.ru_maxrss)
 """
-"""A small parent process: a child's peak memory includes its parent's memory at the child's start."""
+"""Starts a command from a small process, because a child's peak memory includes its parent's memory."""
 
 
 def traced(subnet: Subnet, source: int, destination: int) -> list[int] | None:
@@ -43,7 +43,7 @@ def traced(subnet: Subnet, source: int, destination: int) -> list[int] | None:
 
 
 def check_paths(subnets: Sequence[Subnet], lid: npt.NDArray[np.int32]) -> None:
-    """Compare paths of random pairs, their lengths, and their first and last switch links with paths of packets."""
+    """Compare random pairs' paths, path lengths, and first and last switch links with the paths of packets."""
     paths = find_switch_paths(subnets, lid)
     draw = np.random.default_rng(1)
     first_rail = [next(rail for rail, other in enumerate(subnets) if other is subnet) for subnet in subnets]

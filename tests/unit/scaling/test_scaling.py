@@ -313,7 +313,7 @@ def test_fit_command(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None
 
 
 def write_bulk(path: Path, **attributes: str) -> None:
-    """Write delays of three hosts, each with two processes: 5 us and 2 GB/s; 1 GB/s from and to the last host."""
+    """Write delays of three hosts with two processes: 5 us, and 2 GB/s, but 1 GB/s from and to the last host."""
     hosts = ("a", "a", "b", "b", "c", "c")
     slow = np.array([0, 0, 0, 0, 1, 1])
     rate = np.where(slow[:, None] | slow, 1e9, 2e9)

@@ -148,7 +148,7 @@ def test_a_folder_has_one_that_simulates_in_it(tmp_path: Path) -> None:
 
 
 def test_a_checkpoint_is_timed_whole() -> None:
-    # From the start of the first write, 40 writes of one client to one server take at least the time of their bytes.
+    # 40 writes of one client to one server take at least the time of their bytes.
     setting = Setting("xgft:1:4:1@100", servers=1, effort=QUICK)
     jobs = [io(512 * KIB, share=0.34, limit=40), mpi(4 * KIB, 50 * US, share=0.66)]
     (_, disturbed) = make_cells(setting, jobs, MPI, [1])

@@ -58,7 +58,7 @@ def play(parts: list[CollectivePart]) -> Iterator[Message]:
 @pytest.mark.parametrize("ranks", SIZES)
 @pytest.mark.parametrize("schedule", [all_reduce, barrier])
 def test_everyone_hears_of_everyone(schedule: Schedule, ranks: int) -> None:
-    """A reduction and a barrier require that each rank's result depends on the data of every other rank."""
+    """In a reduction or barrier, each rank's result depends on the data of every other rank."""
     heard = [{rank} for rank in range(ranks)]
     for sender, receiver, _ in play([schedule(rank, ranks, 8) for rank in range(ranks)]):
         heard[receiver] |= heard[sender]

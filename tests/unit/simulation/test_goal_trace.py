@@ -194,7 +194,7 @@ def make_binomial(size: int) -> str:
 
 
 def test_large_blocking_sends_follow_each_other(tmp_path: Path) -> None:
-    """A send of 65,536 bytes or more is complete when its message has arrived, if a later operation requires it."""
+    """A later operation that requires a send of 65,536 bytes or more waits until the message has arrived."""
     near = SENDING + PACKET + 90
     text = make_binomial(MIB)
     hosts, leaf = tuple(range(8)), replace(MACHINE, fabric="xgft:2:8,2:1,8@100")

@@ -177,7 +177,7 @@ def test_an_end_is_busy_by_what_it_has_sent() -> None:
         lies = float(ends.queued[to_last]) * 8  # ns
         assert network.to_ns(sent.sum() - busy[to_last].sum()) == pytest.approx(lies, abs=3 * packet)
     assert describe_links(Watch(simulation))[0][1].max() <= 1 + 1e-12
-    # The two hosts sent 400 ms of bytes over the last link, and the 3 MB in buffers (8 ms per MB).
+    # The last link carried bytes for 400 ms. The buffers have 3 MB (8 ms per MB).
     assert network.to_ns(sent.sum(axis=1).min()) == pytest.approx((400e6 + 24e6) / 2, rel=0.01)
 
 

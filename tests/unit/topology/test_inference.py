@@ -396,7 +396,7 @@ def test_networks_with_more_neighbours_than_any_grid_cost_no_memory() -> None:
 
 @pytest.mark.parametrize("noise", [0.0, 0.002, 0.005, 0.01])
 def test_processors_of_a_blizzard_node_are_switches(noise: float) -> None:
-    """Bufe's figure 3.2: four meshed blocks of four processors, each with two cores and two links to other blocks."""
+    """Bufe's figure 3.2: four meshed blocks of four processors. A processor has two cores, and two links to blocks."""
     graph = nx.Graph()
     for processor in range(16):
         block, place = divmod(processor, 4)

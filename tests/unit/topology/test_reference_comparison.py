@@ -137,7 +137,7 @@ class TestPaper:
         assert joined[2].tolist() == [3, 7, 0]
 
     def test_formula_4_spreads_inversely_to_speed_and_takes_the_mean(self) -> None:
-        # Links 0 (10 Gb/s) and 1 (20 Gb/s) carry data of path one for 3 s. Link 1 carries data of path two for 5 s.
+        # Link 0 has 10 Gb/s, link 1 has 20 Gb/s. A path over both links takes 3 s, a path over link 1 takes 5 s.
         paths = ReferencePaths(np.array([0, 2, 3]), np.array([0, 1, 1]))
         times = spread_delays(paths, np.array([3.0, 5.0]), np.array([10.0, 20.0, 40.0]), 2_500_000_000)
         assert times.seconds[:2].tolist() == [2.0, (1.0 + 5.0) / 2]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Two ports of an adapter in one subnet, each with two LIDs, belong to the adapter's host."""
+"""An adapter has two ports in one subnet, with two LIDs each. Both ports belong to the adapter's host."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def write_links(folder: Path) -> str:
 
 
 def test_ports_of_one_adapter_are_ports_of_their_host(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Rank a sends 1000 + 10 a + b bytes to rank b; ranks 0 to 3 are on n1, ranks 4 and 5 on n2."""
+    """Ranks 0 to 3 are on n1, ranks 4 and 5 on n2. Rank a sends 1000 + 10 a + b bytes to rank b."""
     links = write_links(tmp_path)
     assert layout.main(["--check", links]) == 0
     counted = "1 host with 3 adapters, 1 host with 1 adapter; 1 host with 4 active ports, 1 host with 2 active ports"

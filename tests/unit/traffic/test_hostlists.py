@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""For host lists of schedulers and launchers, each rank gets the host where these tools would start it."""
+"""By a host list of a scheduler or launcher, each rank gets the host where this tool would start the rank."""
 
 from __future__ import annotations
 

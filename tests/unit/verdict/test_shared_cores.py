@@ -22,7 +22,7 @@ SECOND = 10**9
 def make_run(
     cores: Sequence[str], lacked: float = 0.5, hosts: Sequence[int] | None = None, boots: Sequence[int] | None = None
 ) -> Profile:
-    """Return a run of 1 s. cores: cores of each rank; lacked: fraction of the run that ranks wait for a core."""
+    """Return a run of 1 s, with the cores of each rank. Ranks wait for a core for the fraction `lacked` of the run."""
     ranks = [
         make_rank(
             number,
@@ -108,7 +108,7 @@ def timed_run(transfer_ns: int, late_ns: int = 0, lacked: float = 0.75) -> Profi
 
 
 def test_slow_transfer_of_ranks_that_share_a_core_has_that_cause_and_acquits_the_network() -> None:
-    # 22 ms are expected; the transfer takes 900 ms, and ranks had a core for a quarter of it.
+    # The transfer takes 900 ms instead of 22 ms. Ranks had a core for a quarter of this time.
     verdict = judge_run(timed_run(20 * MS, lacked=0.95))
     assert (verdict.kind, verdict.cause) == (VerdictKind.SLOW_TRANSFER, SHARED_CORES)
     assert NO_PROBLEM in verdict.text

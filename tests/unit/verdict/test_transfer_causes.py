@@ -62,13 +62,12 @@ def make_run(
     """Return a run of 4 ranks. Each rank sends `EACH` bytes to another rank.
 
     Args:
-        hosts: ports and interfaces of each host; rank r runs on host r modulo the number of hosts.
-        tcp: bytes that the TCP connections of each rank sent, and received, by interface.
+        hosts: ports and interfaces of each host. Rank r runs on host r modulo the number of hosts.
+        tcp: interface -> bytes that a rank's TCP connections sent, and bytes that they received.
         to: rank r sends to rank r + `to`, modulo 4.
-        messages: messages that each rank sends.
+        messages: number of messages of a rank.
         transport: other counts of the TCP connections.
         choices: each rank's variables that choose adapters.
-        mpi: name and version of the MPI.
     """
     transports = tuple(
         Transport("tcp", name, 4, sent_bytes=amount, received_bytes=amount, **(transport or {}))

@@ -106,7 +106,7 @@ def test_a_remedy_that_is_not_worth_it() -> None:
 
 @pytest.mark.parametrize(("gain_s", "is_worth_it"), [(0.06, False), (0.2, True)])
 def test_a_run_elsewhere_does_not_show_what_a_remedy_is_worth(gain_s: float, is_worth_it: bool) -> None:
-    """The demo runs on one host, but its report places the ranks on a captured fabric."""
+    """The demo runs on one host. Its report places the ranks on a captured fabric."""
     busiest = link(3.1, cause="placement", advice="place the ranks", gain_s=gain_s)
     run = make_run([(1, 5), (1, 5)], BULK)
     assert judge_run(run, busiest).is_worth_it is is_worth_it

@@ -186,7 +186,7 @@ def test_messages_that_are_long_at_one_end_alone_are_no_sample() -> None:
 
 
 def test_a_sampled_rare_call_does_not_stand_for_others() -> None:
-    """Of four successive calls, one is sampled, and one is long: a different call in each of four runs."""
+    """One of four successive calls is sampled. In each of four runs, a different one of these calls is long."""
     for late in range(232, 236):
         traces = with_a_long_delay(0, late, rounds=1000).traces()
         total = measure(traces, level=2).total()

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Loads of link directions by selected flows, and shares of ranks, operations and other keys.
+// Loads of link directions by selected flows. Shares of ranks, operations and other keys.
 
 import { SELECTION, type Selection } from "../state";
 import { Amounts } from "./amounts";

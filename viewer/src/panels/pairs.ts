@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The panel of pairs of sender and receiver: matrices of ranks and of hosts, and a table of the largest pairs.
+// The panel of pairs of sender and receiver: a matrix of ranks or hosts, and a table of the largest pairs.
 
 import type { FlowKey } from "../data/flow_keys";
 import type { Pairs } from "../data/pairs";

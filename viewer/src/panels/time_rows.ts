@@ -11,7 +11,7 @@ const LABELS = 12;
 type Range = [number, number];
 
 export interface TimeRowsEvents {
-  /** Called when the user has selected rows, a range of the time (0 to 1), or both. */
+  /** Called when the user has selected rows or a range of the time (0 to 1). */
   choose(time: Range | null, rows: Range | null): void;
   describe(row: number, part: number): string;
 }

@@ -73,7 +73,7 @@ export function paintRowNames(
   }
 }
 
-/** Shorten a name in the middle to fit next to a node; names of switches often differ only in their ends. */
+/** Shorten a name in the middle, to fit next to a node. Names of switches often differ only in their ends. */
 export function shorten(name: string): string {
   const shown = name.replace(/\p{C}/gu, "?");
   return shown.length > 24 ? `${shown.slice(0, 10)}…${shown.slice(-13)}` : shown;

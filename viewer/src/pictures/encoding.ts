@@ -214,7 +214,7 @@ function rangeOfAmounts(all: Amounts[], steps: Uint8Array): [number, number] {
   return [most ? least : 0, most];
 }
 
-/** Return each amount's time at line rate; the longest time of `amounts` and `others` becomes `STEPS` - 1. */
+/** Return each amount's time at line rate, scaled: the longest time of `amounts` and `others` is `STEPS` - 1. */
 function emphasiseTimes(
   model: Model,
   measure: Measure,

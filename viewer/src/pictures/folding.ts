@@ -47,8 +47,8 @@ export interface Folding {
 }
 
 /**
- * Return the folding of the picture; null without levels. If no rail is idle, it is also null for few columns
- * (`FEW_COLUMNS`), or if folding makes the picture only a little narrower (`MOST_KEPT`).
+ * Return the folding of the picture; null without levels. Without an idle rail, pictures with few columns
+ * (`FEW_COLUMNS`), or pictures that would hardly become narrower (`MOST_KEPT`), are not folded.
  */
 export function foldIdle(model: Model, used: Uint8Array, open: readonly number[]): Folding | null {
   if (!model.header.rails.every((rail) => rail.has_levels)) return null;
@@ -254,7 +254,7 @@ function findStretches({ host, block }: BlockTree, { left, right }: Columns): Ma
   });
 }
 
-/** Spread the items of a row evenly over the range of their block; an item has one or several nodes. */
+/** Spread the items of a row evenly over the range of their block. An item has one or several nodes. */
 function spreadRow(
   model: Model,
   row: Map<number, number[][]>,

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Groups of nodes without traffic. A picture with levels can show each group as a stub: hosts of a leaf switch, leaf
-// switches with their hosts, a pod, or adjacent switches of a level.
+// Groups of nodes without traffic, which a picture with levels can show as stubs. A group is the hosts of a leaf
+// switch, leaf switches with their hosts, a pod, or adjacent switches of a level.
 
 import type { Model } from "../data/model";
 

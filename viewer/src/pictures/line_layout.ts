@@ -114,8 +114,8 @@ function countLevels(model: Model): number[] {
 }
 
 /**
- * Return a function from a link to the link's position (-1 to 1) among its parallel links, and the number of gaps
- * between these links.
+ * Return a function that returns a link's position (-1 to 1) among its parallel links, and the number of gaps between
+ * these links.
  */
 function spreadBundles(model: Model): (link: number) => [number, number] {
   const bundles = new Map<number, number[]>();

@@ -13,7 +13,7 @@ export interface PaneContent {
 }
 
 export interface PaneEvents {
-  /** Called when the pointer is over a pane, at the CSS pixels x and y of its canvas. `hit` may be empty. */
+  /** Called when the pointer is over a pane. x and y are CSS pixels of the canvas. `hit` may be empty. */
   hover(pane: number, hit: Hit, x: number, y: number): void;
   choose(hit: Hit): void;
   /** Called when a change of zoom or pan has ended. */

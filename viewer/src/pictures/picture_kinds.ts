@@ -91,7 +91,7 @@ export class PictureKinds {
   }
 }
 
-/** Return a function for the colour of a node: by the selected attribute, else by its job; null without a value. */
+/** Return a function that returns a node's colour by the selected attribute, or by job; null without a value. */
 function makeNodeColouring(
   runs: readonly Run[],
   compared: () => ComparedRun | null,

@@ -13,7 +13,7 @@ const RADIUS = 8;
 /** Half the side of a square around a number, which no name covers. */
 export const MARK_SIZE = RADIUS + 1.5;
 const SIDES = 24;
-/** Positions of a number on its link direction, from 0 (the node) to 1, tried in this order. */
+/** Positions of a number on its link direction, tried in this order; 0 is at the node. */
 const PLACES = [0.5, 0.75, 0.3, 0.9, 0.15];
 
 /** Distance between numbers that are next to their link directions. */

@@ -11,7 +11,7 @@ const WHEEL_SPEED = 0.0015;
 const CLICK_SLACK = 4;
 
 export interface ViewportEvents {
-  /** Called when the pointer is over the canvas, at the CSS pixels x and y. `hit` may be empty. */
+  /** Called when the pointer is over the canvas. x and y are CSS pixels. `hit` may be empty. */
   hover(hit: Hit, x: number, y: number): void;
   choose(hit: Hit): void;
   /** Called when zoom or pan change. */

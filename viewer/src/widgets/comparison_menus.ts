@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The menu of measures, and for a file with several runs, the menus that select two runs and their comparison.
+// The menu of measures. A file with several runs also has menus of two runs and of their comparison.
 
 import { type Measure, TIMES } from "../data/measure";
 import type { Page } from "../page";

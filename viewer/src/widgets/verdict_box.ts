@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The verdict on the run, or the links that its traffic loads, and what to do.
+// The verdict on the run, and what to do.
 
 import type { FirstCause } from "../data/model";
 import { printable } from "../format";

@@ -23,8 +23,7 @@ def write_db_csv(fabric: Fabric, sent: dict[tuple[int, int], int] | None = None)
     """Return the file's text.
 
     Args:
-        fabric: the fabric to write.
-        sent: (node, port) -> sent 4-byte words, for the section PM_INFO; None to leave the section out.
+        sent: (node, port) -> sent 4-byte words, for the section PM_INFO. None to leave the section out.
     """
     ports = {
         (int(node), int(number)): index

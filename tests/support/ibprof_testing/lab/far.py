@@ -22,7 +22,6 @@ class FarForm:
         cut: index of a group's first port in sub-group 1; None to put all ports into sub-group 0.
         private: number of private tables after table 0. Private tables contain other ports than table 0.
         states: routing states, assigned in turn to the LIDs with several ports.
-        line_end: end of each line.
     """
 
     blanks: str = " "

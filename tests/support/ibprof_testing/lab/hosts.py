@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A cluster on one machine: hosts and switches are network namespaces; ranks are processes in these namespaces.
+"""A cluster on one machine. Hosts and switches are network namespaces; ranks are processes in these namespaces.
 
 Each host has its own name, address and temporary folder. All hosts share the file system, as nodes of a cluster do. A
 switch is a bridge. A cable is a pair of virtual devices; `cables.c` delays the packets of a long cable. `tc tbf` limits
@@ -68,7 +68,7 @@ class Hosts:
 
     Attributes:
         names: names of the hosts, in the order of ranks.
-        folder: folder that contains the agent and the temporary folders.
+        folder: folder of the agent and the temporary folders.
         plan: the built network.
     """
 
@@ -133,7 +133,7 @@ class Hosts:
         cwd: Path,
         is_all: Callable[[str], bool],
     ) -> subprocess.CompletedProcess[str]:
-        """Run a command of Open MPI 5 on a host; repeat it after a failure of mpirun that ibprof does not cause.
+        """Run a command of Open MPI 5 on a host. Repeat the command if mpirun fails for known reasons.
 
         On a busy machine, mpirun of Open MPI 5.0.11 sometimes prints all lines and does not end. Then it is killed. If
         a line is missing, the test fails at once. mpirun and its daemons also damage their own memory when ranks spawn
@@ -244,7 +244,7 @@ def up(plan: Plan | int, folder: Path) -> Iterator[Hosts]:
     """Start hosts, and remove them at the end.
 
     Args:
-        plan: plan of the network; a number N stands for N hosts on one switch.
+        plan: plan of the network. A number N stands for N hosts on one switch.
         folder: an empty folder.
 
     Raises:

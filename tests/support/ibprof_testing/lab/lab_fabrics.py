@@ -44,10 +44,9 @@ def make_rail(
 
     Args:
         spec: specification of a fabric for `ibprof-layout`.
-        mbit: data rate of its links, Mb/s.
-        slow: first words of the names of two nodes -> data rate of the cable between them, Mb/s.
+        mbit, host_mbit: data rate of links, and of hosts' links, Mb/s; `host_mbit` is None for `mbit`.
+        slow: first words of two nodes' names -> data rate of the cable, Mb/s.
         gone: missing cables.
-        host_mbit: data rate of hosts' links, if it differs, Mb/s.
         engine: OpenSM's routing engine, which computes the tables. If empty, the generator of the fabric computes the
             tables, and `gone` must be empty.
     """

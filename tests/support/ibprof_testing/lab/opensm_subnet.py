@@ -77,7 +77,7 @@ def simulate(net: str, first_host: str, folder: Path, how: str, console: int | N
     """Simulate a subnet with OpenSM on it while the block lasts.
 
     Args:
-        net: the fabric as ibsim reads it.
+        net: the fabric in the format of ibsim.
         first_host: name of the host on which OpenSM runs.
         folder: folder for OpenSM's dumps.
         how: OpenSM's options.

@@ -15,7 +15,7 @@ class Cable(NamedTuple):
 
     Attributes:
         a, b: names of the nodes. In a host's cable, `a` is the host.
-        microseconds: delay of each frame on the cable; 0 for a plain cable.
+        microseconds: delay of each frame; 0 for a plain cable.
         mbit: rate limit of each direction, Mb/s; 0 for no limit.
     """
 
@@ -31,7 +31,7 @@ class Plan:
 
     Attributes:
         hosts: names of the hosts, in the order of the ranks.
-        cables: cables of the network; each host has exactly one.
+        cables: cables of the network. Each host has exactly one cable.
     """
 
     hosts: tuple[str, ...]

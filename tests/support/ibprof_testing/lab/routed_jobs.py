@@ -45,9 +45,9 @@ class LabRun:
     """A recorded run.
 
     Attributes:
-        seconds: communication time that the program printed; nan if it printed none.
+        seconds: communication time that the program printed; nan for none.
         profile: the recording's folder.
-        counted: bytes that each link direction carried, from the counters of network interfaces.
+        counted: bytes of each link direction, from the counters of network interfaces.
         lost: packets that queues dropped.
         text: the run's output on stderr.
     """
@@ -82,7 +82,6 @@ def run_job(
     """Record a job.
 
     Args:
-        network: the network to run on.
         ranks_on: host of each rank.
         words: the program and its arguments.
         folder: an empty folder for the recording.
@@ -91,7 +90,6 @@ def run_job(
         hydra: an MPICH to use instead of Open MPI.
         parameters: additional MCA parameters.
         variables: additional environment variables.
-        timeout: time limit, seconds.
 
     Raises:
         JobError: the job failed.
@@ -131,7 +129,7 @@ def launch_by_open_mpi(
     folder: Path,
     parameters: Mapping[str, object],
 ) -> list[str | Path]:
-    """Write a host file with one rank on each named host, and return the options of Open MPI's mpirun."""
+    """Write a host file with one rank on each host, and return the options of Open MPI's mpirun."""
     (folder / "hosts").write_text("".join(f"{host}\n" for host in ranks_on))
     chosen: dict[str, object] = {
         "plm_rsh_agent": network.hosts.agent,

@@ -51,8 +51,8 @@ class Cluster:
     """A running cluster.
 
     Attributes:
-        nodes: names of the nodes, which are also their host names.
-        folder: folder that contains the configuration, logs and the nodes' temporary files.
+        nodes: names of the nodes, which are also host names.
+        folder: folder of the configuration, logs and temporary files.
     """
 
     nodes: tuple[str, ...]
@@ -77,9 +77,9 @@ def up(nodes: int, folder: Path, settings: Sequence[str] = (), *, with_accounts:
 
     Args:
         nodes: number of nodes.
-        folder: an empty folder, or a folder with only files that the settings name.
+        folder: a folder without files, except for files of the settings.
         settings: additional lines of slurm.conf.
-        with_accounts: true to keep accounts of jobs for sacct, by the programs of `ACCOUNTING`.
+        with_accounts: true to keep accounts of jobs for sacct.
 
     Raises:
         MissingError: this machine lacks a program, or the user is not root.

@@ -28,10 +28,10 @@ class Target:
 
     Attributes:
         name: name of the MPI in `mpis`.
-        layer: the layer that carries messages, by its name in docs/conformance.md.
-        source: the source that counts these messages, by its name in a profile.
+        layer: name in docs/conformance.md of the layer that carries messages.
+        source: name in a profile of the source that counts these messages.
         variables: the ranks' environment variables that choose the layer.
-        quick: true if the target is in the short form of the tests.
+        quick: true if the short form of the tests has this target.
     """
 
     name: str
@@ -89,7 +89,6 @@ class Kind:
 
     Attributes:
         title: name of the kind on the page.
-        language: the program's language.
         program: a file of programs/, and its arguments.
         expect: returns the expected traffic of each operation; None if the program writes its own records.
     """
@@ -347,7 +346,7 @@ def _without_agreement(matrix: Matrix) -> Matrix:
 
 
 def render() -> str:
-    """Return the page's list of programs, and its table: each MPI with the programs that are not run with it."""
+    """Return the page's list of programs, and its table: the programs that are not run, for each MPI."""
     lines = [f"{number}. {kind.language}: {kind.title}" for number, kind in enumerate(KINDS, 1)]
     lines += ["", "| MPI, layer | source | programs not run |", "|---|---|---|"]
     for target in TARGETS:

@@ -18,7 +18,7 @@ from ibprof_testing.mpi.mpis import Mpi, run_mpi
 LINE = re.compile(r"^[EI]\s+(\d+)\s+(\d+)\s+(\d+) bytes\s+(\d+) msgs sent", re.MULTILINE)
 ONE_FILE_A_RANK = 3
 
-# Number and size of the probe messages. libibprof.so sends them to its own rank before it counts.
+# Number and size of the probe messages that libibprof.so sends to its own rank.
 PROBES, PROBE_BYTES = 2, 7
 
 
@@ -35,7 +35,6 @@ def run_monitored(
     Args:
         folder: a new folder for the monitoring's files.
         recording: folder for ibprof's recording of the same run; None for no recording.
-        mca: additional MCA parameters.
     """
     folder.mkdir()
     switch_on: dict[str, str | int] = {

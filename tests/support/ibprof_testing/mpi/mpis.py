@@ -79,7 +79,7 @@ class Mpi:
     """An MPI installation.
 
     Attributes:
-        name: one of `NAMES`, or `MPICH_LIKE`.
+        name: from `NAMES` or `MPICH_LIKE`.
         folder: folder of the MPI's programs.
         suffix: suffix of the programs' names, if two MPIs share a folder.
     """
@@ -215,7 +215,6 @@ def run_mpi(
     Args:
         recording: folder to record into; None to run without ibprof.
         mca: Open MPI's MCA parameters.
-        env: environment variables of the ranks.
         check: true if the command must end with status 0.
         whole: true if a readable recording must have all bytes that the calls requested.
     """

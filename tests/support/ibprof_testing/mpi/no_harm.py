@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Run a command with and without ibprof, under the same conditions. ibprof is allowed to add one line to stderr."""
+"""Run a command with and without ibprof, under the same conditions. ibprof may add one line to stderr."""
 
 from __future__ import annotations
 
@@ -66,8 +66,8 @@ def launch(
     """Run a command on `ranks` ranks. Only the ranks get `variables`, not the launcher.
 
     Args:
-        within: command that starts each rank, such as a shell that sets limits.
-        around: command that starts the launcher, such as a command that changes the user.
+        within: command that starts each rank, such as a shell with limits.
+        around: command that starts the launcher, for example as another user.
     """
     settings = ["env", *(f"{name}={value}" for name, value in variables.items())]
     line = [*around, mpi.program("mpirun"), "-n", str(ranks), *within, *settings, *command]
@@ -94,8 +94,8 @@ def check_no_harm(
 
     Args:
         output: folder to record into.
-        libraries: libraries to preload in the run with ibprof; by default ibprof's library alone.
-        others: libraries to preload in the run without ibprof.
+        libraries: preloaded in the run with ibprof; by default ibprof's library alone.
+        others: preloaded in the run without ibprof.
 
     Returns:
         The run with ibprof.

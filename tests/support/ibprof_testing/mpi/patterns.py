@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Traffic matrices of well-known algorithms, derived from the definitions of the algorithms.
 
-Source: R. Thakur, R. Rabenseifner, W. Gropp, "Optimization of Collective Communication Operations in MPICH", 2005, and
-`ompi/mca/coll/base` of Open MPI for the order of ranks in its trees. The root is rank 0.
+The root is rank 0. Source: R. Thakur, R. Rabenseifner, W. Gropp, "Optimization of Collective Communication Operations
+in MPICH", 2005. `ompi/mca/coll/base` of Open MPI has the order of ranks in Open MPI's trees.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Seconds inside calls of each source line, from a profile, and from a program that measures its calls."""
+"""Seconds inside calls of each source line, by a profile and by the program itself."""
 
 from __future__ import annotations
 

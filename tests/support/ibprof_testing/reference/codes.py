@@ -51,7 +51,7 @@ class Setting:
         said: CODES' results for each job.
         link_bytes: SHA-256 of the bytes of each switch port (little-endian uint64, sorted by port); empty if routing
             is adaptive.
-        adaptive: true if packets take the least occupied port.
+        adaptive: True if packets take the least occupied port.
     """
 
     radix: int

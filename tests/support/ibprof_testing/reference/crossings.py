@@ -14,10 +14,6 @@ def fewest_crossings(leaves: int, pods: int, middles: int, tops: int, cables: tu
     has the proof.
 
     Args:
-        leaves: leaf switches per pod.
-        pods: number of pods.
-        middles: middle switches per pod.
-        tops: number of top switches that each middle switch is linked to.
         cables: number of parallel links from a leaf to a middle switch, and from a middle switch to a top switch.
     """
     down, up = leaves * cables[0], tops * cables[1]

@@ -19,8 +19,8 @@ class Lines:
     """A file cut into lines.
 
     Attributes:
-        text: uint8 [byte], the file, and padding after it.
-        start, end: int64 [line], positions of the beginning and the line break of each line.
+        text: uint8 [byte], the file, then padding.
+        start, end: int64 [line], positions of the line's beginning and line break.
     """
 
     text: npt.NDArray[np.uint8]

@@ -24,11 +24,10 @@ class Wiring:
     """A network. Indices of nodes number the hosts first, then the switches.
 
     Attributes:
-        hosts, switches: number of hosts, number of switches.
         end_to: node to which each link direction leads.
         byte_ticks, delay: ticks per byte, and ticks after the last bit, of each link direction.
         host_end: link direction on which each host sends.
-        leaf: number (from 0) of the switch to which each host is linked.
+        leaf: number (from 0) of each host's switch.
         way: (switch, host) -> link direction towards the host.
         gap: ticks that a host pauses after each packet.
         lane: (source leaf, destination leaf) -> virtual lane; lane 0 for all other pairs.
@@ -78,18 +77,16 @@ class Reference:
     """Simulate jobs to their end, or until no packet can move.
 
     Args:
-        wiring: the network.
         packet: size of the largest packet, bytes.
         room: buffer of each virtual lane at each link direction, bytes.
-        jobs, clients: the jobs and their clients, without jitter.
-        order: order of events within a tick: 0 for the order in which they were scheduled; otherwise the seed of a
-            random order.
+        jobs, clients: without jitter.
+        order: seed of a random order of events within a tick; 0 for the order of scheduling.
 
     Attributes:
         samples: client, other host, start, ticks and bytes of each step, in the order of completion.
         bytes, busy: (link direction, job) -> bytes, busy ticks.
         hops: total number of hops of packets.
-        stuck: whether packets are left that cannot move.
+        stuck: True if packets are left that cannot move.
     """
 
     def __init__(

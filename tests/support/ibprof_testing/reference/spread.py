@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Reference for the kernels: add flows to link directions, for all sources of a destination at once.
 
-For each destination, the bytes that reach a switch are added, and move to the next switch of the in-tree in one step.
+For each destination, the sum of the bytes that reach a switch moves to the next switch of the in-tree.
 The cost depends on the number of switches, not on the number of pairs and hops.
 """
 
@@ -39,11 +39,9 @@ def spread(
     """Add each flow's bytes to every link direction on its path.
 
     Args:
-        fabric, tables: fabric and tables of one subnet.
         source_lid, destination_lid: int [flow].
         bytes: uint64 [flow].
         group: int [flow], 0 .. groups - 1. Loads are computed for each group separately.
-        groups: number of groups.
 
     Raises:
         InconsistentError: the bytes do not add up within 64 bits.
@@ -118,8 +116,8 @@ def _grow_in_batches(
     """Grow the trees of all destinations, in batches that fit into `_CELLS`.
 
     Yields:
-        Three values for each batch: the in-trees of the destinations, and for each flow to the destinations, the column
-        of the flow's tree and the flow's index.
+        Three values for each batch. The first is the in-trees of the destinations. The second and third have an entry
+        for each flow to the destinations: the column of its tree, and its index.
     """
     switches = len(network.switch_node)
     travelling = np.flatnonzero((flows.place < switches) | (flows.reason == Reason.DELIVERED))
@@ -150,11 +148,9 @@ def _flow_down(
     """Move bytes along the trees to the roots. Add the bytes to each link direction on the path.
 
     Args:
-        trees: in-trees, on which all flows reach their destinations.
         tree: [flow], the column of the flow's tree in `trees`.
         place: [flow], the place where the flow enters the tree.
-        group, bytes: [flow], the flow's group and its bytes.
-        groups: number of groups.
+        group, bytes: [flow].
         loads: uint64 [link direction * groups + group]; the bytes are added here.
     """
     wanted = tree * groups + group

@@ -68,7 +68,6 @@ def fill_tables(
     Args:
         path: path of the file, for messages.
         stanzas: headers of the tables.
-        entries: valid entries.
         left_out: numbers (from 1) of other unused lines.
 
     Returns:

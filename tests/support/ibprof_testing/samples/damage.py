@@ -201,7 +201,7 @@ class DamagedFabric:
 
     Attributes:
         kind: the damage, in words.
-        names: words; the output must contain at least one of them.
+        names: words. The output must contain at least one of these words.
         listed: the fabric.
         renamed: changed description of a node -> correct description. Only this text may change in an output.
     """
@@ -503,7 +503,7 @@ def _damage_whole(right: ListedFabric) -> Iterator[DamagedFabric]:
         if file == "opensm.fdbs" and right.tables is None:
             continue
         for kind, spoil in spoil_text():
-            # If both lines of a link are missing and there are no tables, outputs cannot name the damage.
+            # Without tables, outputs cannot name the damage if both lines of a link are missing.
             if right.tables is not None or kind not in WHOLE_LINES:
                 yield DamagedFabric(f"{text} {kind}", (*everywhere, file), replace(right, spoil=(file, spoil)))
     switches = np.flatnonzero(right.fabric.node_kind == NodeKind.SWITCH).tolist()
@@ -560,7 +560,6 @@ class Answer:
         loads: (node name, port) -> bytes of each used link direction.
         head: the first paragraph of the report.
         lost_share: fraction of the bytes that have no route.
-        hosts: number of hosts.
     """
 
     lines: tuple[str, ...]
@@ -652,10 +651,8 @@ class DamagedRun:
     """A recording with one damage.
 
     Attributes:
-        kind: the damage, in words.
-        names: words; the output must contain at least one of them.
+        kind, names, renamed: as in `DamagedFabric`.
         write: writes the recording to a folder.
-        renamed: as in `DamagedFabric`.
     """
 
     kind: str
@@ -705,7 +702,7 @@ def write_run(run: Mapping[str, Sequence[Process]], folder: Path) -> None:
 
 
 def _write_twice(run: Mapping[str, Sequence[Process]], host: str, again: Sequence[Process], folder: Path) -> None:
-    """Write a run, and for one host a second file with the processes `again`, which have the same ranks."""
+    """Write a run. A host's second file has the processes `again`, with the same ranks."""
     write_run(run, folder)
     make_recording(folder, again, host=host, name=f"{host}-again.ibprof")
 

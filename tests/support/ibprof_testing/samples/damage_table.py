@@ -48,7 +48,6 @@ class Subject:
 
     Attributes:
         right: the answer for the undamaged fabric or run.
-        cases: the damaged fabrics or runs, each with one damage.
         ask: function that writes a case to a folder and returns the answer.
     """
 
@@ -98,7 +97,6 @@ def make_dumps(sample: str, links: str, tables: str | None, folder: Path) -> Sub
         sample: name of the captured fabric.
         links: format of the list of links.
         tables: format of the forwarding tables; None for dumps without tables.
-        folder: folder for the files.
     """
     right = dump_sample(sample, links, tables)
     return Subject(answer(right.write(folder / "right")), [*damage_dumps(right)], _ask_fabric)

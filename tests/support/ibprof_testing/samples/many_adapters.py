@@ -56,11 +56,11 @@ STORAGE_ADAPTERS = ("mlx5_8", "mlx5_9")
 def make_gpu_fabric(
     servers: bool = False, storage_gbps: float = 100, label: str = ""
 ) -> tuple[Fabric, ForwardingTables]:
-    """Make five hosts gpu1 .. gpu5: eight adapters for computing and two for storage, each at a separate leaf switch.
+    """Make hosts gpu1 .. gpu5, each with eight adapters for computing and two for storage at ten leaf switches.
 
     Args:
         servers: true to replace gpu5's adapters at the last two leaf switches by storage servers nas8 and nas9.
-        storage_gbps: speed of the adapters at the last two leaf switches; all other adapters have 100 Gb/s.
+        storage_gbps: speed of the storage adapters. All other adapters have 100 Gb/s.
         label: suffix of the names of the storage adapters.
     """
     made = generate("xgft:2:5,10:1,4")

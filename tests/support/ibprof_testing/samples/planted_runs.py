@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Synthetic runs with a known distribution of time and a known verdict, on fabrics with one fault or none."""
+"""Synthetic runs with known times and verdicts, on fabrics with one fault or none."""
 
 from __future__ import annotations
 
@@ -55,7 +55,6 @@ class Plant:
         mpi_s: function from the most loaded link's time at line rate to a time in MPI, in s.
         inside: function from the number of ranks to each rank's time in MPI, as a fraction of the result of `mpi_s`.
         share: the result of `mpi_s` as a fraction of the run's time.
-        operation: operation of the calls.
         gbps: speed of all links, Gb/s.
         order: order in which ranks are assigned to hosts; None for the order of hosts in the fabric.
     """

@@ -67,7 +67,7 @@ def cluster(seed: int, is_costly: bool) -> tuple[Made, Matrix]:
 
     Args:
         seed: random seed; odd for two levels.
-        is_costly: if true, a message takes 1 µs, a link 0.1 µs, errors are 0.5%. If false, only links take time: 1 µs,
+        is_costly: If true, a message takes 1 µs, a link 0.1 µs, errors are 0.5%. If false, only links take time: 1 µs,
             with errors of 2%.
     """
     draw = np.random.default_rng(1000 + seed)
@@ -134,7 +134,7 @@ def _asymmetry(delays: Matrix, draw: np.random.Generator, _: float) -> Matrix:
 
 
 def _queues(delays: Matrix, draw: np.random.Generator, scale: float) -> Matrix:
-    """Add waiting: pairs between two leaf switches share a queue, and wait for 0.5 to 1.5 times its mean time."""
+    """Add waiting. Pairs between two leaf switches share a queue, and wait for 0.5 to 1.5 times its mean time."""
     leaf = np.arange(len(delays)) // 8
     wait = draw.exponential(0.1 * scale, (6, 6))
     of_pair = (wait + wait.T)[np.ix_(leaf, leaf)] * draw.uniform(0.5, 1.5, delays.shape)

@@ -21,8 +21,7 @@ def make_timed_run(
 
     Args:
         sent: (source, destination, bytes, interval) of each message.
-        inside: time inside MPI of each rank in each interval, ms.
-        hosts: host of each rank.
+        inside: time of each rank inside MPI, in each interval, ms.
     """
     total: dict[tuple[int, int], list[int]] = {}
     for source, peer, size, _ in sent:

@@ -54,7 +54,7 @@ def true_clock(rank: int, times: np.ndarray) -> np.ndarray:
 
 
 def score(trace: Trace) -> np.ndarray:
-    """Return each collective's score, ns: the maximum of its duration and the time since the previous start."""
+    """Return each collective's score, ns: its duration or, if longer, the time since the previous start."""
     rows, calls = trace.instances, trace.calls[trace.instances["call"]]
     late = np.diff(rows["start"], prepend=rows["start"][:1])
     scores: np.ndarray = np.maximum(calls["exit"] - calls["enter"], late)
@@ -84,11 +84,9 @@ def derive_profile(
     """Return a profile of a traced run, with samples of one in 2^level collectives and messages.
 
     Args:
-        traces: the trace of each rank.
-        level: sampling level.
         clock: converts true times to the times of each rank's clock.
         hosts: host of each rank; None for a single host.
-        longest: number of each rank's longest collectives, and of its longest messages, that are sampled too.
+        longest: how many of a rank's longest collectives, and of its longest messages, are sampled too.
     """
     of_rank = list(hosts) if hosts is not None else [0] * len(traces)
     names = sorted({name.decode().upper() for trace in traces for name in np.unique(trace.calls["name"])})

@@ -122,7 +122,7 @@ PLANTS = (
     WaitPlant("late", 20, 8, 50, host_mbit=(400, 400)),
     WaitPlant("exchange", 0, 300_000, 10, host_mbit=(100, 100), is_lossy=True),
 )
-"""For each kind of wait that ibprof distinguishes: runs with waiting, with transfer, and with both."""
+"""Runs with waiting, with transfer, and with both, for each kind of wait."""
 
 
 @contextmanager
@@ -161,8 +161,6 @@ def run_traced(
     """Run a program with a known wait under the tracer.
 
     Args:
-        mpi: the MPI.
-        plant: the program and its network.
         folder: an empty folder for the traces.
         programs: folder of compiled programs, with one folder for each MPI.
         recording: folder of ibprof's recording of the same run; None for no recording.

@@ -52,8 +52,8 @@ class Trace:
     Attributes:
         host: name of the rank's host.
         calls: name, enter and exit time (ns) of each call.
-        instances: collective operations, each with the index in `calls` of the call that completed it.
-        messages: sent and received messages, each with the index in `calls` of the call that completed it.
+        instances: collective operations. `call` is the index of the completing call in `calls`.
+        messages: sent and received messages, with `call` too.
     """
 
     host: str

@@ -137,7 +137,7 @@ TREE = "xgft:2:4,4:1,2"
         (ALL_PAIRS, 16, 4 * 12 / 15 / 2),
         (ALL_PAIRS, 4, 1.0),
         (ROOT, 16, 1.0),
-        # With 2 ranks a host and 8 a leaf, 30 of a rank's 31 messages leave the host, and 24 leave the leaf.
+        # A host has 2 ranks, a leaf 8. Of a rank's 31 messages, 24 leave the leaf.
         (ALL_PAIRS, 32, 8 * 24 / 31 / 2),
     ],
 )
