@@ -116,8 +116,8 @@ def read_traffic(source: TrafficSource, fabric: RoutedFabric | None = None) -> D
     """Read traffic.
 
     Args:
-        source: a profile, a recording, a table, port counters, or a pattern over the adapters of all hosts; traffic
-            that was already read is returned unchanged.
+        source: a profile, a recording, a table, port counters, a pattern over the adapters of all hosts, or traffic in
+            memory.
         fabric: the fabric for patterns and LIDs.
 
     Returns:

@@ -181,7 +181,7 @@ def _write_titles(figure: Figure, axes: Axes, title: str, subtitle: str, single:
 
 
 def _halve(fabric: Fabric, layout: FabricLayout, loaded: npt.NDArray[np.uint64]) -> _Halves:
-    """Return the two halves of each link, bent apart for parallel links, so that each link is visible."""
+    """Return the two halves of each link. Parallel links are bent apart."""
     ends = np.stack([layout.x[fabric.link_node], layout.y[fabric.link_node]], axis=2)
     middle = ends.mean(axis=1) + _bend(fabric, layout)
     line = np.stack([ends, np.repeat(middle[:, None], 2, axis=1)], axis=2)

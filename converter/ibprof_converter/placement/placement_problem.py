@@ -60,7 +60,7 @@ class Neighbours:
         return both
 
     def owner(self) -> npt.NDArray[np.uint32]:
-        """Return for each neighbour in `rank` the rank whose neighbour it is: uint32 [neighbour]."""
+        """Return the rank to which each neighbour in `rank` belongs: uint32 [neighbour]."""
         first = self.first.astype(np.int64)
         count = first[1:] - first[:-1]
         return np.repeat(np.arange(len(self.first) - 1), count).astype(np.uint32)

@@ -45,7 +45,7 @@ class RankSlots:
         port_of_slot: uint32 [slot], port that the slot's rank uses. Here a port means adapters of one host, one adapter
             on each rail.
         lid: int32 [port, rail], LIDs of the port's adapters.
-        nic: method that chose among a host's adapters; None if no host has several adapters on one rail.
+        nic: method that chose among adapters; None if no host has several adapters on one rail.
         is_whole: true if ranks must occupy as few hosts as possible, like jobs on GPUs.
         together: number of successive ranks that stay on successive slots of one host; 1 if each rank moves alone. The
             number of slots of each host is a multiple of `together`.

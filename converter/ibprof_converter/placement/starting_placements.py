@@ -111,7 +111,7 @@ def grouped_order(neighbours: Neighbours, sizes: list[int]) -> npt.NDArray[np.in
 
 
 def near_groups(slots: RankSlots, paths: SwitchPaths, ranks: int) -> list[int]:
-    """Return the leaf switches (groups) in an order whose first groups have slots for all ranks and are close together.
+    """Return the leaf switches (groups), beginning with close groups that have slots for all ranks.
 
     Each group begins a candidate order: then come all other groups, sorted by distance (hops of routes) from this
     group. Each order uses the fewest first groups that have slots for all ranks. The distances of their slots from the

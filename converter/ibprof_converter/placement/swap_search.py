@@ -316,7 +316,7 @@ def _plan(
 ) -> list[_Chain]:
     """Return the chains: searches from one starting placement each.
 
-    Their number does not depend on the machine, so that results are reproducible.
+    The number of chains does not depend on the machine: results are reproducible.
     """
     plan = [(0, COLD), (0, WARM), (1, COLD), (2, COLD)]
     begins = [(*scored[min(index, len(scored) - 1)], heat) for index, heat in plan]

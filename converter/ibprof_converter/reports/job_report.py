@@ -78,20 +78,17 @@ class JobReport(NotebookView):
     Attributes:
         verdict: whether the network slows the job down.
         coverage: which data are measured, modelled or missing.
-        provenance: data to reproduce the report.
         links: loads of links, senders and causes; None without a fabric.
         run: sums per operation, region and host; None if the traffic has no ranks.
         requests: commands that an administrator can run to provide a fabric's dumps; empty with a fabric.
         loads: loads of the links; None without a fabric.
         job: the recorded job; None if no run was recorded.
         rails, levels: loads of rails and levels; empty without a fabric.
-        regions: time in each region.
         sizes: number of messages per size class.
         timeline: traffic over time; empty if it was not recorded.
         ranks: bytes from rank to rank; None if the traffic has no ranks or no bytes.
         hosts: bytes from host to host; None if no bytes are between known hosts, and for a recorded run on one host.
         lids: bytes from LID to LID; None with a fabric, if ranks are known, or without bytes.
-        balance: balance of bytes over ranks, hosts and rails.
         additions: JSON key -> comparison with port counters, or bounds of adaptive routing.
         addition_lines: the data of `additions` as lines of text.
     """

@@ -224,7 +224,7 @@ def describe_diagnosis(diagnosis: Diagnosis) -> Section:
 
 
 def _list_tried(tried: Sequence[TriedChange]) -> Iterator[str]:
-    """Yield a line for each reason why tried changes are no remedies: the reason, and these changes."""
+    """Yield a line for each reason against remedies: the reason, and the tried changes with this reason."""
     reasons: dict[tuple[int, str], list[str]] = {}
     for each in tried:
         if each.why_not is not None:

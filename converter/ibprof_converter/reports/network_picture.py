@@ -36,7 +36,7 @@ from ibprof_converter.reports.used_part import UsedPart, find_used_part
 _DESCRIPTION = "The used part of the network; its most loaded links are thick, with the numbers of the list"
 
 _ROWS = 14
-"""In a column with more hosts or switches than this, several of them share a box."""
+"""In a column with more hosts or switches than this, several share a box."""
 
 _FEWEST = 2
 """A common domain is cut off in columns with at least this number of names."""
@@ -58,7 +58,7 @@ _BOX_PART = 0.65
 """Width of a box as a fraction of the column's width."""
 
 _MOST_COLUMNS = 5
-"""Largest number of columns in the narrow form. If there are more columns, two rails are drawn one above the other."""
+"""Largest number of columns in the narrow form. With more columns, two rails are drawn one above the other."""
 
 _APART = 10.0
 """Distance between thick links that end at the same side of a box, in pixels."""

@@ -256,7 +256,7 @@ _BULGE = 0.5
 
 
 def find_folded(part: UsedPart, most: int) -> npt.NDArray[np.bool_]:
-    """Return the switches in folded groups, which are drawn as one dot: bool [unit].
+    """Return the switches in folded groups: bool [unit]. A folded group is drawn as one dot.
 
     If more than `most` switches are used, each group without a thick link is folded.
     """

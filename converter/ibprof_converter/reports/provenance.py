@@ -35,7 +35,6 @@ class InputFile:
     """A file, or a folder with all of its files.
 
     Attributes:
-        path: the path, as given or found.
         bytes: size of the file, or of all files in the folder.
         sha256: hash of the file; for a folder, hash of the lines `SHA256  PATH` of its files, sorted by path.
     """

@@ -57,8 +57,8 @@ class RegionTime:
 
     Attributes:
         visits: number of visits by all ranks.
-        longest_s, mean_s: wall time of a rank in the region, in seconds: the longest, and the mean over ranks that
-            visited it.
+        longest_s, mean_s: wall time in the region: the longest of a rank, and the mean of ranks that visited the
+            region.
         mpi_s, wait_s, line_rate_s: as in `RegionShare`, in seconds; None if unknown.
     """
 
@@ -79,7 +79,7 @@ class SizeClass:
         name: text such as `1 KiB to 2 KiB`.
         from_bytes, to_bytes: smallest and largest message size of the class.
         messages: number of messages.
-        least_bytes, most_bytes: bounds of the messages' total bytes, since exact sizes are not recorded.
+        least_bytes, most_bytes: bounds of the messages' total bytes: exact sizes are not recorded.
         share: fraction of all messages.
     """
 
@@ -99,7 +99,7 @@ class TimeBin:
     Attributes:
         begin_s, end_s: seconds since the begin of the first recorded interval.
         bytes: bytes sent by all ranks.
-        mpi_s: time inside MPI calls, in seconds, summed over ranks; None if it was not recorded.
+        mpi_s: time inside MPI calls, summed over ranks; None if not recorded.
         wait_s: part of `mpi_s` that is waiting, estimated from the interval's sampled calls; None without such calls,
             or without `mpi_s`.
     """
@@ -186,8 +186,8 @@ def _binary(amount: int) -> str:
 def follow_time(run: Profile) -> tuple[TimeBin, ...]:
     """Return the sent bytes and the time inside calls in each time bin; empty if no intervals were recorded.
 
-    Bytes and time of a recorded interval are assumed to be spread evenly over it. The bytes of all time bins sum to all
-    sent bytes.
+    Bytes and time are assumed to be spread evenly over a recorded interval. The bytes of all time bins sum to all sent
+    bytes.
     """
     intervals, times = run.intervals, run.interval_times
     if not len(intervals.bytes):

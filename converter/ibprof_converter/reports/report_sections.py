@@ -18,7 +18,7 @@ class ValueKind(Enum):
 
     TEXT = "text"
     WRITTEN = "written"
-    """A number that is already formatted as text, for columns with numbers of several kinds."""
+    """A number formatted as text, for columns with numbers of several kinds."""
     BYTES = "bytes"
     EXACT = "exact"
     """Bytes with all digits."""
@@ -91,7 +91,7 @@ class Section:
     Attributes:
         name: identifier of the section, for --section and for links on the page.
         facts: single values.
-        sentences: pairs of a label, which may be empty, and a sentence.
+        sentences: pairs of a label (may be empty) and a sentence.
         tables: tables, shown after the sentences.
         commands: commands for users to copy, each with remarks.
     """
@@ -119,7 +119,7 @@ def tabulate(key: str, columns: tuple[Column, ...], items: Sequence[object], cap
 
 
 def limit_table(key: str, columns: tuple[Column, ...], rows: Sequence[tuple[Value, ...]], caption: str = "") -> Table:
-    """Return a table of the first `MOST_ROWS` rows; its `left_out` counts the other rows."""
+    """Return a table of the first `MOST_ROWS` rows; `left_out` counts all further rows."""
     return Table(key, columns, tuple(rows[:MOST_ROWS]), caption, max(len(rows) - MOST_ROWS, 0))
 
 

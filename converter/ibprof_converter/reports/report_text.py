@@ -116,9 +116,9 @@ def _wrap(text: str, width: int) -> list[str]:
 
 
 def _choose_sentences(sentences: Sequence[str], width: int, most: int) -> list[str]:
-    """Return the lines of the first sentences that fit in `most` lines; the first sentence is always included.
+    """Return the first sentences that fit in `most` lines, as lines. The first sentence is always included.
 
-    A last sentence that is advice is added if it fits too.
+    Advice in the last sentence is added if it fits too.
     """
     lines = _wrap(" ".join(sentences), width)
     advice = [each for each in sentences[-1:] if each.startswith(ADVICE)]

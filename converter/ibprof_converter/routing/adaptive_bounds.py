@@ -38,7 +38,7 @@ _SETTLED = 1e-3
 """The rounds end when no load changes by more than this share of the largest load."""
 
 _KEPT_CHOICES = 1 << 23
-"""Largest number of choices that are kept in memory; a larger number of choices is recomputed in each round."""
+"""Largest number of choices kept in memory. More choices are recomputed in each round."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +46,7 @@ class AdaptiveBounds:
     """Loads of link directions with adaptive routing.
 
     Attributes:
-        shared: float64 [link, end], bytes if each switch spreads evenly over the ports it may choose.
+        shared: float64 [link, end], bytes if switches spread evenly over the ports they may choose.
         most: uint64 [link, end], bytes if the link carries all traffic that can use it.
         estimate: float64 [link, end], bytes if packets avoid fuller ports.
         unrouted: bytes of flows without a path.

@@ -114,7 +114,7 @@ def parse_far(path: str | PathLike[str], data: bytes) -> AdaptiveRouting:
     """Parse a `.far`.
 
     Raises:
-        InputError: the file has no tables. The error names the first line that is not used, if any.
+        InputError: the file has no tables. The error names the first unused line, if any.
     """
     reading = _Reading(DamageLog(path), data)
     heads = list(_SWITCH.finditer(data))
@@ -338,7 +338,7 @@ def _leave_undefined(
 ) -> Sequence[str]:
     """Make entries static if their group is undefined or has no ports.
 
-    Return a warning with the number of these entries; an empty list if there are none.
+    Return a warning with the number of these entries, or an empty list.
     """
     undefined, switches = 0, 0
     for row, guid in enumerate(switch_guid.tolist()):

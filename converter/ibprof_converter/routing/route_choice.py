@@ -93,7 +93,7 @@ def read_routed_subnet(path: str | PathLike[str], routes: str | None = None) -> 
 
 
 def name_routes(subnets: Sequence[Subnet]) -> str:
-    """Return the sources of the rails' routes as text: each different source once, joined by `and`."""
+    """Return the distinct sources of the rails' routes as text, joined by `and`."""
     return " and ".join(dict.fromkeys(subnet.route_source for subnet in subnets))
 
 

@@ -39,7 +39,7 @@ class SpreadLoads:
             loads no link.
         routed: uint64 [group], bytes that arrive over links.
         same_port: bytes with the same source and destination port, which load no link.
-        unrouted: reason -> bytes that do not arrive; has only the reasons that occur.
+        unrouted: reason -> bytes that do not arrive, for reasons that occur.
     """
 
     bytes: npt.NDArray[np.uint64]

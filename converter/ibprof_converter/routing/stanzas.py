@@ -179,7 +179,7 @@ def _report_contradictions(
 
 
 class EntryForm(IntEnum):
-    """Form of an entry's line: the text that follows the LID, which is `0x` and four hexadecimal digits."""
+    """Form of an entry's line: the text after the LID (`0x` and four hexadecimal digits)."""
 
     _generate_next_value_ = kernels_headers().numbers_of("ibp_entry_form", "IBP_ENTRY_")
     FDBS = auto()
@@ -229,7 +229,7 @@ class Entries:
         kernels = load_kernels()
         text = np.frombuffer(data, np.uint8)
         lines = kernels.lib.ibp_count_line_breaks(kernels.pointer(text), len(text)) + 1
-        # These arrays are larger than needed, but memory pages that are not written need no memory.
+        # These arrays are larger than needed: unwritten pages need no memory.
         lid, port, others = np.empty(lines, np.uint16), np.empty(lines, np.uint8), np.empty(lines, _OTHER)
         read = kernels.ffi.new("struct ibp_entries *")
         read.lid, read.port = kernels.pointer(lid), kernels.pointer(port)

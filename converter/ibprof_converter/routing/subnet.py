@@ -47,8 +47,8 @@ class Subnet:
     Attributes:
         fabric: the fabric, with each port's LMC from `guid2lid` or from the tables.
         warnings: sentences on anomalies of the fabric and the tables, and on contradictions between the two.
-        gaps: warnings on tables that lead to nodes or links that the fabric lacks: the list of links is cut, or older
-            than the tables.
+        gaps: warnings on nodes or links to which tables lead, but which the fabric lacks: the list of links is cut or
+            old.
         adaptive: adaptive routing of the switches; None if no switch is known to route adaptively.
         route_source: source of the tables: `TABLES`, `modelled:MODEL` or `opensm:ENGINE`.
         routes: routes of packets, made from fabric and tables.
@@ -144,7 +144,7 @@ def read_without_tables(files: RailFiles, unused: Sequence[str] = ()) -> Subnet:
 def join_subnet(
     fabric: Fabric, tables: ForwardingTables, adaptive: AdaptiveRouting | None = None, route_source: str = TABLES
 ) -> Subnet:
-    """Join a fabric and its tables, and compare the two with each other.
+    """Join and compare a fabric and its tables.
 
     Raises:
         InconsistentError: no table belongs to a switch of the fabric.

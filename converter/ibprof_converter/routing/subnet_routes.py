@@ -100,7 +100,7 @@ class SubnetRoutes:
         fabric, switches = network.fabric, len(self.switch_node)
         switch_of = np.full(fabric.nodes, NONE, np.int32)
         switch_of[self.switch_node] = np.arange(switches, dtype=np.int32)
-        # The additional last element has the value `NONE`, so `NONE` is a valid index, as in `IndexedNetwork`.
+        # The additional last element is `NONE`: so `NONE` is a valid index, as in `IndexedNetwork`.
         to = switch_of[network.next_node]
         to = np.where((to == NONE) & (network.arrives_at != NONE), network.arrives_at + switches, to)
         hop = np.zeros((switches, PORTS), _HOP)
@@ -256,7 +256,7 @@ def scan_flows(
     index[list(ends)] = np.arange(len(ends))
     found: list[list[npt.NDArray[np.intp]]] = [[] for _ in ends]
     for begin in range(0, len(source), _FLOWS):
-        # Flows are sorted by destination, so that each destination's entries remain in the processor's cache.
+        # Flows are sorted by destination: each destination's entries remain in the processor's cache.
         flow = begin + np.argsort(destination[begin : begin + _FLOWS].astype(np.uint16), kind="stable")
         paths = routes.find_paths(source[flow], destination[flow])
         wanted = index[paths.end]

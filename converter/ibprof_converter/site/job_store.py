@@ -11,7 +11,7 @@ A writer holds a lock, reads the day's file, adds missing jobs, and renames the 
 writer leaves a complete file. Adding a job twice stores it once.
 
 `share_jobs` writes a store for each user with the user's jobs. The user owns the files in this store, and root owns its
-folders. The user cannot put symbolic links into these folders, so root never follows them.
+folders. The user cannot put symbolic links into these folders: root follows none.
 """
 
 from __future__ import annotations
@@ -257,7 +257,7 @@ _READ_BY_OWNER = 0o400
 def share_jobs(store: JobStore, folder: Path) -> dict[str, int]:
     """Write a store for each user of this machine with the user's jobs; return user -> number of jobs.
 
-    Files of unchanged days are not written again; files of days that the store no longer has are deleted.
+    Files of unchanged days are not written again. Files of days that the store lacks are deleted.
 
     Args:
         store: the store with the jobs of all users.

@@ -38,7 +38,7 @@ _ATTEMPTS = 9
 """Largest number of attempts to run a statement while other processes replace the files of days."""
 
 _OF_FILES = (duckdb.Error, duckdb.InvalidInputException, duckdb.IOException)
-"""Types of DuckDB's errors about damaged files; an error of a subclass means something else, so types must be equal."""
+"""Types of DuckDB's errors about damaged files. Errors of subclasses mean something else."""
 
 _Z = 1.96
 
@@ -158,7 +158,7 @@ class SiteQueries:
         return self._ask(_SQL["load_at"], {"at": moment, "link": link, "top": top})
 
     def shared_with(self, job: str, top: int = TOP) -> Rows:
-        """Return the jobs that used link directions of a job at the same time as the job, sorted by bytes, descending.
+        """Return the jobs that used a job's link directions during the job, sorted by bytes, descending.
 
         Args:
             job: job number in the scheduler, or key of the job in the store. Several runs can have the same number.
@@ -279,8 +279,7 @@ class SiteQueries:
                 part counts.
 
         Returns:
-            Rows of counted link directions, the `top` rows with the most bytes that no profile explains, in descending
-            order.
+            Rows of the `top` counted link directions with the most unexplained bytes, in descending order.
         """
         span = {"first": first, "until": until, "fabric": self._name_fabric(first.date())}
         rows = self._ask(_SQL["explain_counters"], span)

@@ -242,7 +242,7 @@ def share_out(
         chosen = np.where(usable[:, wanted], wanted, np.argmax(usable, axis=1))
         by_rail = [np.where(chosen == rail, bytes, np.uint64(0)) for rail in range(rails)]
     else:
-        turn = np.cumsum(usable, axis=1).astype(np.uint64)  # 1 for the flow's first usable rail, 2 for its second, ...
+        turn = np.cumsum(usable, axis=1).astype(np.uint64)  # 1 for the flow's first usable rail, 2 for the second, ...
         count = turn[:, -1]
         if policy == SPLIT:
             shares = [_part(bytes, count, turn[:, rail] - np.uint64(1)) for rail in range(rails)]

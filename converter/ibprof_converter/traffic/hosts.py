@@ -32,7 +32,7 @@ NO_HOST = -1
 _MOST_KINDS = 64
 """Each host's list of adapter names is compared with this number of the most frequent lists.
 
-If names contain serial numbers, each host has another list, and comparing all lists would be slow.
+With serial numbers in names, all lists differ, and comparing all lists would be slow.
 """
 
 _MISSPELT = 0.75
@@ -44,12 +44,12 @@ _MODEL_FIRST = re.compile(
     re.IGNORECASE,
 )
 _MODEL_ANYWHERE = re.compile(r"\bMellanox Technologies\b|\bInfiniHost\b|\bConnectX-?\d*\b\s*$", re.IGNORECASE)
-"""Node descriptions with the adapter's model, which drivers set before they know the host's name."""
+"""Node descriptions with the adapter's model: drivers set these before they know the host's name."""
 
 _DEFAULT_NAME = re.compile(r"\s*(?:localhost(?:\.\S*)?|\((?:none|null)\))(?=\s|$)", re.IGNORECASE)
 """Node descriptions of machines without a host name.
 
-If only one adapter has a default description, ibprof takes it as a host name.
+A default description of only one adapter is taken as a host name.
 """
 
 _ADAPTER_ENDING = re.compile(r"[-_.](?:hca|mlx\d)[-_]?\d*$", re.IGNORECASE)

@@ -137,7 +137,7 @@ class _TakenPorts:
     """Flows cut into shares, with the two ports of each share; the first five arrays have equal length.
 
     Attributes:
-        flow: index of the flow, a row of the demand, to which each share belongs.
+        flow: row of the demand to which each share belongs.
         rail, source_lid, destination_lid: int32, rail and ports of each share.
         bytes: uint64, bytes of each share.
         rank_lid: int32 [rank, rail], ports of the ranks, as in `Traffic`.

@@ -74,8 +74,7 @@ class _Communicator:
         ranks: number of ranks, including ranks without a file.
         collectives: (function, sequence number) -> (bytes, algorithm); bytes are the largest number any rank states.
         sends: (sending rank, receiving rank) -> bytes.
-        dropped: (rank, process id, kind of operation) -> number of records that NCCL Inspector dropped until its last
-            dump.
+        dropped: (rank, process id, kind of operation) -> number of records dropped until the last dump.
     """
 
     members: dict[int, tuple[str, int]] = field(default_factory=dict)

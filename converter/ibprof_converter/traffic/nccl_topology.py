@@ -124,8 +124,8 @@ class RingNets:
 
     Attributes:
         channels: numbers of the channels.
-        of_host: host -> for each channel the device by which its ring enters, and the device by which it leaves; the
-            host `""` stands for all hosts.
+        of_host: host -> for each channel the device by which the ring enters, and the device by which the ring leaves;
+            the host `""` stands for all hosts.
         alternates: true if every second host swaps the devices of channels 0 and 1, of channels 2 and 3, and so on.
         labels: host -> number of a device -> name; the host `""` stands for all hosts.
         hosts: hosts in the order of ranks; empty if unknown.

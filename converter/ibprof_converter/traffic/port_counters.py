@@ -225,7 +225,7 @@ class Agreement:
         ends_counted: number of link directions with a counter.
         ends_uncounted: number of link directions with predicted bytes but without a counter.
         bytes_counted, bytes_predicted: sums of counted and of predicted bytes.
-        bytes_explained: sum over link directions of the smaller value, counted or predicted.
+        bytes_explained: sum over link directions of min(counted, predicted).
         bytes_elsewhere: bytes counted in excess of the prediction: other jobs, storage, headers.
         bytes_missing: bytes predicted in excess of the counters: other routes or rails, or reset counters.
         correlation: correlation of counters and prediction over the link directions, -1 to 1; None below two counters,

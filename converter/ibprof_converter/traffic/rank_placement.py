@@ -318,7 +318,7 @@ def _ports_of_guids(
 
 
 def _drop_left_out(found: PortLids, fabrics: Sequence[Fabric]) -> PortLids:
-    """Return a machine's ports without ports of adapters that are left out; all ports if no port would remain."""
+    """Return a machine's ports of adapters that are not left out; all ports if no port would remain."""
     kept = [
         [(port, lid) for port, lid in some if not fabric.is_left_out[fabric.lid_node[lid]]]
         for some, fabric in zip(found, fabrics, strict=True)

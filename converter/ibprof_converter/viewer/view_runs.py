@@ -37,11 +37,11 @@ class ViewRun:
     Attributes:
         name: the run's name, distinct from others in the same file.
         placed: the traffic.
-        loads: the link loads, which are written only if the page cannot compute them from flows.
+        loads: the link loads; written only if the page cannot compute loads from flows.
         coverage: data that were not seen or are modelled.
-        times: activity over time of the ranks of `placed`, or of its jobs if it has no ranks; None if not recorded.
+        times: activity over time of the ranks, or else the jobs, of `placed`; None if not recorded.
         known: for each rail bool [link, end], True where the load is known; None if all loads are known.
-        verdict: verdict on the run; None if it is unknown, or shown outside the view.
+        verdict: verdict on the run; None if unknown, or shown outside the view.
         diagnosis: diagnosis of the run's links; None if not diagnosed.
         rank_parts: float32 [rank, 4]: waiting, transfer, unsplit time and error of waiting of each rank of `placed`, in
             seconds; NaN if unknown. None without samples.
@@ -74,7 +74,7 @@ class RunPairChange:
 
 @dataclass(frozen=True, slots=True)
 class SharedNames:
-    """The names of all runs of a file, so that an index means the same name in each run."""
+    """The names of all runs of a file: an index means the same name in each run."""
 
     regions: tuple[str, ...]
     operations: tuple[str, ...]
@@ -95,7 +95,7 @@ def share_names(runs: Sequence[ViewRun]) -> SharedNames:
         operations=join([each.operations for each in traffics]) or (ALL,),
         jobs=join([each.jobs for each in traffics]) or (ALL,),
         sites=join([each.sites for each in traffics]) or (ALL,),
-        # Ranks are sorted, so that each job's ranks are consecutive and a group of peers is a range in each run.
+        # Ranks are sorted: each job's ranks are consecutive, and a group of peers is a range in each run.
         ranks=tuple(sorted(join([each.rank_names for each in traffics]), key=_rank_order)),
     )
 
