@@ -26,8 +26,7 @@ STATISTICS = ("median", "minimum", "lower_quartile", "upper_quartile", "mean", "
 """Statistics of the samples of a pair and length; each is a member of `Delays`, in seconds."""
 
 BY = ("delays", "correlations")
-"""Quantity that is similar for all pairs of a cluster: delays, or (as in the paper) the correlations with peaks and
-steps."""
+"""Quantity by which pairs are clustered: delays, or the paper's correlations with peaks and steps."""
 
 LEAST_CHANGE = 0.1
 """Default of the smallest relative change of a delay that counts as a change."""

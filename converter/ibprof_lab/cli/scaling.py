@@ -136,8 +136,7 @@ def _add_predict(commands: Subcommands) -> None:
     parser = _add(commands, "predict", summary)
     add = parser.add_argument
     add("runs", nargs="+", metavar="[N:]PROFILE", type=_parse_sized_run, help="profiles or recordings, each after "
-        "its problem size N; the runs need two or more different numbers of processes, with --delays three or more "
-        "numbers of processes above 1",
+        "its problem size N, with two or more different numbers of processes; --delays needs three or more above 1",
     )  # fmt: skip
     add("--delays", metavar="FILE", type=Path, help="predict from delays of this network, which ibprof-latency "
         "measured with --lengths 0,1K:1M:x4 (default: from waiting and transfer in the profiles)")  # fmt: skip

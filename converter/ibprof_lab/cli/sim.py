@@ -152,8 +152,8 @@ def _add_run(commands: Subcommands) -> None:
 def _add_threshold(commands: Subcommands) -> None:
     summary = "the interval below which I/O requests delay each other"
     description = (
-        "Find the I/O-congestion threshold: if the time from a request's end to the next request's start is shorter\n"
-        "than the threshold, the requests of the job's own clients delay each other."
+        "Find the I/O-congestion threshold. At shorter intervals between a client's requests, the requests of the\n"
+        "job's clients delay each other."
     )
     parser = add_subcommand(commands, "threshold", summary, _THRESHOLD_EXAMPLES, description, shown=_THRESHOLD_SHOWN)
     add = parser.add_argument

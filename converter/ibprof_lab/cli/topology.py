@@ -74,8 +74,7 @@ _JOIN_EXAMPLES = """\
 example:
   ibprof-topology join hosts.csv cores.csv --external far -o cluster.tgf
 
-cores.csv has the delays between the cores of one host, and between each of these cores and `far`, a core of another
-host.
+cores.csv has the delays between the cores of one host, and to `far`, a core of another host.
 """
 
 _VIEW_EXAMPLES = """\
@@ -231,7 +230,7 @@ def _add_remeasure(commands: Subcommands) -> None:
 def _add_throughput(commands: Subcommands) -> None:
     description = (
         "Measure the throughput of links and switches of an inferred topology. Pairs of hosts send at the same time; "
-        "no two measurements that run at the same time share a link (Bufe, section 2.3)."
+        "simultaneous measurements share no link (Bufe, section 2.3)."
     )
     summary = "measure the throughput of each link, on all processes of an MPI job"
     parser = add_subcommand(commands, "throughput", summary, _THROUGHPUT_EXAMPLES, description, build=_build)
@@ -245,7 +244,7 @@ def _add_throughput(commands: Subcommands) -> None:
 def _add_direct_links(commands: Subcommands) -> None:
     description = (
         "Find links that delays cannot show, since a path over other links is equally long. Two hosts send while other "
-        "hosts fill a link of that path: with a direct link, the rate of the two does not fall (Bufe, section 2.2.1)."
+        "hosts fill a link of that path. Only over a direct link, the two keep their rate (Bufe, section 2.2.1)."
     )
     summary = "find links that delays cannot show, on all processes of an MPI job"
     parser = add_subcommand(commands, "direct-links", summary, _DIRECT_LINKS_EXAMPLES, description, build=_build)
@@ -316,7 +315,7 @@ def _add_regress(commands: Subcommands) -> None:
 
 def _add_view(commands: Subcommands) -> None:
     description = (
-        "Write an HTML file that shows a topology in space: a link is about as long as its delay, and coloured by "
+        "Write an HTML file that shows a topology in space. Links are about as long as their delays, and coloured by "
         "delay, probability or support. The file opens in any browser and needs no network."
     )
     summary = "a topology in space, as one HTML file"
@@ -367,7 +366,7 @@ def _add_outputs(parser: argparse.ArgumentParser) -> None:
     _add_position_arguments(parser)
     add("--json", action="store_true", help="the topology as JSON on stdout")
     add("--speed", metavar="NAME", type=str.upper, choices=_SPEEDS, help="speed of all links of a .lst, each with four "
-        "lanes, since delays do not show it (default: unknown)")  # fmt: skip
+        "lanes; delays do not show it (default: unknown)")  # fmt: skip
 
 
 def _add_position_arguments(parser: argparse.ArgumentParser) -> None:

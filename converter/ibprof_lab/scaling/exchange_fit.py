@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Fit c n^i g(p), where g is a function of p, to the bytes #x that recorded runs exchange; confidence intervals.
 
-Each g is the cost of a common algorithm; modelling by normal forms has the same functions (Calotoiu et al., "Using
+Each g is the cost of a common algorithm. Modelling by normal forms has the same functions (Calotoiu et al., "Using
 automated performance modeling to find scalability bugs in complex codes", SC'13). If several forms fit the recorded
 bytes about equally well, all are reported.
 """

@@ -6,15 +6,15 @@ Linpack benchmark", netlib.org/benchmark/hpl, page "scalability":
 
     T = 2 N^3 gamma / (3 P Q) + beta N^2 (3 P + Q) / (2 P Q) + alpha N ((NB + 1) log2(P) + P) / NB
 
-gamma: s/Flop of a process in matrix products; alpha: s and beta: s/word of a message; NB: block size. The bytes of each
-process use a separate link; in `scaling_model.linpack`, all bytes share one link.
+gamma: s/Flop of a process in matrix products; alpha: s and beta: s/word of a message; NB: block size. In
+`scaling_model.linpack`, all bytes share one link.
 
-If k processes share a node's adapter (rate b) and memory (rate m), four terms change. Each word of a message is copied
-on its way out and on its way in, and each copy reads and writes memory. Beta becomes w k (f / b + 4 / m), where a word
-has w bytes, and the fraction f of messages leaves the node. HPL places successive processes of a row on a node. The
-N^2 / (2 P) words of panels move along rows, all other words along columns. After each block of NB columns, the whole
-matrix is read and written: gamma grows by 8 k / (NB m). For each of N pivots, processes exchange two rows of the panel
-in log2(P) rounds: 2 N (NB + 2) log2(P) more words are sent along columns (HPL_pdmxswp).
+If k processes share a node's adapter (rate b) and memory (rate m), four terms change. The sender and the receiver copy
+each word of a message, and each copy reads and writes memory. Beta becomes w k (f / b + 4 / m), where a word has w
+bytes, and the fraction f of messages leaves the node. HPL places successive processes of a row on a node. The N^2 / (2
+P) words of panels move along rows, all other words along columns. After each block of NB columns, the whole matrix is
+read and written: gamma grows by 8 k / (NB m). For each of N pivots, processes exchange two rows of the panel in log2(P)
+rounds: 2 N (NB + 2) log2(P) more words are sent along columns (HPL_pdmxswp).
 """
 
 from __future__ import annotations
@@ -153,8 +153,8 @@ _VALIDITY = (
 """Sentences about the limits of the model, for all predictions."""
 
 _ALONE = (
-    "each process is assumed to have a separate adapter and memory bus. For processes that share them, give --slots "
-    "and --memory; else the predicted performance is too high (up to twice for dual processors of the year 2000)"
+    "each process is assumed to have a separate adapter and memory bus. If processes share them, give --slots and "
+    "--memory; else the predicted performance is too high (up to twice on dual processors of the year 2000)"
 )
 _SHARED = (
     "the model predicts 16 published results, with 2 and 4 processes per node, with errors of -13% to +28%. The errors "
@@ -162,7 +162,7 @@ _SHARED = (
 )
 
 _COPIED = 4
-"""Bytes of memory traffic per byte of a message: the sender and the receiver copy it, each with a read and a write."""
+"""Bytes of memory traffic per byte of a message: the sender and the receiver each read and write it."""
 
 
 def query_hpl(

@@ -32,8 +32,8 @@ class Prediction:
         speed_up, low, high: S for the fitted #x, and for both ends of the 95% prediction interval of #x.
         performance: l, in Flop/s.
         exchanged: the fitted #x, in Byte.
-        ratio, ratio_low, ratio_high: r = #b / #x (slide 10), for the fitted #x and both ends of the same interval;
-            infinite without exchange.
+        ratio, ratio_low, ratio_high: r = #b / #x (slide 10), for the same three values of #x; infinite without
+            exchange.
         beyond: p / the largest measured number of processes; above 1 the prediction is an extrapolation.
     """
 

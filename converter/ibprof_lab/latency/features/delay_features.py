@@ -55,7 +55,7 @@ class DelayFeatures:
         profiles: delays of the pairs, seconds, float32 [P, L].
         peak_correlations: coefficients of peaks, float32 [P, L].
         step_correlations: coefficients of steps, float32 [P, L - 1]; entry k is between the lengths k and k + 1.
-        peak_threshold, step_threshold: a correlation with a larger absolute value is a peak, or a step.
+        peak_threshold, step_threshold: absolute correlation above which a value is a peak, or a step.
         scattered: bool [P, L], True if samples scatter too widely for a peak; None if samples are unknown.
     """
 
@@ -134,8 +134,7 @@ def _find_scattered(
 ) -> npt.NDArray[np.bool_]:
     """Return a mask of values whose samples scatter too widely for a peak, bool [P, L].
 
-    After `detrend`, the quartile range of a peak is above those at both neighbouring lengths, or below both; all other
-    values are masked.
+    After `detrend`, the quartile range of a peak is above the ranges at both neighbouring lengths, or below both.
     """
     level = detrend(profiles, lengths)
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -169,10 +168,10 @@ def correlate_with_units(profiles: npt.NDArray[np.float64]) -> npt.NDArray[np.fl
 
 
 def detrend(profiles: npt.NDArray[np.float64], lengths: npt.NDArray[np.int64]) -> npt.NDArray[np.float64]:
-    """Return the deviation of each profile from its line of delay over length, relative to the line, float64 [P, L].
+    """Return each profile's relative deviation from its fitted line of delay over length, float64 [P, L].
 
     The line minimises the sum of squared relative deviations, because measurement errors grow with the delay. Absolute
-    deviations are so large at the longest messages that they hide all other peaks and steps.
+    deviations of the longest messages would hide all other peaks and steps.
     """
     weight = 1 / np.square(np.maximum(profiles, 1e-12))
     total = weight.sum(axis=1, keepdims=True)
@@ -189,8 +188,7 @@ def detrend(profiles: npt.NDArray[np.float64], lengths: npt.NDArray[np.int64]) -
 def filter_median(profiles: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
     """Replace each value by the median of the value and its two neighbours.
 
-    The first and last values have one neighbour; the other neighbour is extrapolated from the next two values (Tukey's
-    end rule).
+    For the first and the last value, the missing neighbour is extrapolated from the next two values (Tukey's end rule).
     """
     smooth = profiles.copy()
     smooth[:, 1:-1] = _middle(profiles[:, :-2], profiles[:, 1:-1], profiles[:, 2:])

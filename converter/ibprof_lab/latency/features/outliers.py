@@ -39,8 +39,8 @@ class OutlyingProcess:
 
     Attributes:
         role: `sender` (row), `receiver` (column), or `both`.
-        ratio: the process's delays in the outlying role / typical delays; of two outlying roles, the one that deviates
-            more; infinite if no delay was measured.
+        ratio: the process's delays in its role / typical delays; for `both`, in the role that deviates more; infinite
+            if no delay was measured.
         score: deviation of the process from the median process, in robust standard deviations.
     """
 
@@ -123,9 +123,9 @@ def find_outlier_pairs(delays: Delays, index: int, budget: int) -> npt.NDArray[n
 def rate_outliers(delays: Delays, index: int) -> Matrix:
     """Return the largest of three robust z-scores per ordered pair, float64 [n, n].
 
-    The three scores rate the distance between the quartiles of the samples, the difference between the two directions,
-    and the difference from the delay predicted from similar processes. The first score needs quartiles; the third score
-    needs 4 to `_LARGEST` processes. A pair without a delay has the score infinity; the diagonal is 0.
+    The scores rate the distance between the samples' quartiles, the difference between the two directions, and the
+    difference from a prediction by similar processes. The first score needs quartiles; the third score needs 4 to
+    `_LARGEST` processes. A pair without a delay has the score infinity; the diagonal is 0.
     """
     median = delays.median[index].astype(np.float64)
     size = len(median)
@@ -220,8 +220,8 @@ def compare_delays(before: Delays, after: Delays, least: float = LEAST_CHANGE) -
     """Find the pairs that changed between two measurements of one cluster.
 
     A pair has changed if its ratio of later to earlier delay differs from the overall ratio by more than `least`, and
-    by more than `THRESHOLD` robust standard deviations of all ratios. If both measurements have quartiles, the earlier
-    and later quartile ranges of a changed pair must be apart at no fewer than half of the lengths.
+    by more than `THRESHOLD` robust standard deviations of all ratios. If both measurements have quartiles, the quartile
+    ranges of a changed pair must be disjoint for at least half of the lengths.
 
     Args:
         before, after: measurements; processes are matched by label, lengths by bytes.

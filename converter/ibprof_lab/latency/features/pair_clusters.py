@@ -115,7 +115,7 @@ def _fit(sample: npt.NDArray[np.float32], k: int, seed: int) -> Any:
     from sklearn.cluster import KMeans  # noqa: PLC0415  (slow to import)
     from threadpoolctl import threadpool_limits  # noqa: PLC0415  (of an optional library)
 
-    # Use one thread, since waiting threads of K-Means spin, which is slower on a busy machine.
+    # Use one thread: waiting threads of K-Means spin, which is slow on a busy machine.
     with threadpool_limits(1):
         return KMeans(k, n_init=4, random_state=seed).fit(sample)
 

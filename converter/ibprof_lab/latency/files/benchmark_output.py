@@ -169,7 +169,7 @@ def _name(host: str, device: int, shared: bool) -> str:
 def _read_times(path: Path, lines: Lines, header: int) -> dict[int, float]:
     """Return the times of a table: message size, in bytes -> seconds.
 
-    The time column is found by its distance from the end of the line, since the column `redop` may be empty.
+    The time column is counted from the end of the line, since the column `redop` may be empty.
     """
     names = lines[header].lstrip("# ").split()
     units = lines[header + 1].split() if header + 1 < len(lines) else []

@@ -64,7 +64,7 @@ def read_delays(
     Args:
         statistics: statistics to read if the file has several; the median is always read. Statistics that are not read
             take no memory.
-        unit: seconds per unit of a text or numpy matrix without a stated unit. None means microseconds, or nanoseconds
+        unit: seconds per unit, for a text or numpy matrix that states no unit. None means microseconds, or nanoseconds
             in files of core-to-core-latency.
 
     Raises:
@@ -100,7 +100,7 @@ def _check_unit(path: Path, delays: Delays) -> None:
 
 
 def write_delays(path: str | PathLike[str], delays: Delays) -> None:
-    """Write delays as NetCDF-4, or as a CSV matrix of one length in microseconds if the name ends with `.csv`.
+    """Write delays as NetCDF-4; a file `.csv` gets the matrix of a single length, in microseconds.
 
     The file is written completely or not at all.
 
@@ -123,7 +123,7 @@ def _forget_impossible(path: Path, delays: Delays) -> None:
             impossible: npt.NDArray[np.bool_] = np.isinf(cube) | (cube < 0)
             found, first = np.count_nonzero(impossible), tuple(np.argwhere(impossible)[0].tolist())
             _log.warning(
-                "%s: %d values of the %s are not valid times, such as %s at %s; they count as not measured",
+                "%s: %d values of the %s are not valid times and count as not measured, such as %s at %s",
                 path, found, name, quote_found(str(cube[first])), first,
             )  # fmt: skip
             cube[impossible] = np.nan
@@ -131,7 +131,7 @@ def _forget_impossible(path: Path, delays: Delays) -> None:
 
 
 def _read_numpy(path: Path, unit: float) -> Delays:
-    """Read an array [n, n] or [L, n, n] from .npy, or from .npz with `delays` and, if present, `hosts` and `lengths`.
+    """Read an array [n, n] or [L, n, n] from .npy, or from .npz with `delays` (optional: `hosts`, `lengths`).
 
     Raises:
         InputError: the file has other content.
@@ -161,7 +161,7 @@ def _read_numpy(path: Path, unit: float) -> Delays:
 
 
 def _expand(path: Path, members: dict[str, npt.NDArray[np.generic]]) -> npt.NDArray[np.float32]:
-    """Return the delays in a compressed file, [L, n, n]: the delays of a pair are its cluster's centroid."""
+    """Return delays [L, n, n] from a compressed file, which stores a centroid for each cluster of pairs."""
     centroids, labels = np.asarray(members["centroids"]), np.asarray(members["labels"])
     if centroids.ndim != 2 or labels.ndim != 2 or labels.dtype != np.uint8 or len(centroids) > NO_CLUSTER:
         raise InputError(path, None, "centroids [K, L] and labels [n, n], uint8", f"{centroids.shape}, {labels.shape}")
@@ -292,7 +292,7 @@ def _refuse_mixed_decimals(path: Path, rows: list[tuple[int, str]], separator: s
 
 
 def _drop_last_separators(rows: list[tuple[int, list[str]]]) -> list[tuple[int, list[str]]]:
-    """Return rows without the last field if it is empty in every row, because each line ends with a separator."""
+    """Return rows; drop the empty last fields of a matrix whose lines end with a separator."""
     _, first = rows[0]
     is_named = len(first) > 1 and all(part and not _is_value(part) for part in first[1:-1])
     if (

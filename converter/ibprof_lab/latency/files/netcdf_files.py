@@ -36,8 +36,8 @@ _RESERVED = ("format", "units")
 
 CLASSIC_MAGICS = (b"CDF\x01", b"CDF\x02", b"CDF\x05")
 _FILES = {"median": "median", "average": "mean", "deviation": "deviation", "min": "minimum"}
-"""Suffix of a file's name -> statistic of `Delays`; without a median file, `Delays.median` has the values of the first
-existing file."""
+"""Suffix of a file's name -> statistic of `Delays`. Without a median file, the first existing file becomes
+`Delays.median`."""
 
 _DATA_TYPES = {"average": 1, "median": 2, "deviation": 3, "min": 4}
 _MODES = ("unknown", "one_to_one", "all_to_all", "async", "send_recv_and_recv_send", "noise", "noise_blocking",

@@ -114,8 +114,8 @@ class MeasurementSession:
             resume: True to keep the results in the file and measure only missing pairs.
             choose: function that returns the rounds to repeat, given the delays in the file; called on the first
                 process. None to measure all missing pairs.
-            search: function that returns a `PairChooser`, which chooses the few pairs to measure; called on the first
-                process. None to measure all pairs.
+            search: function that returns a `PairChooser` for few pairs; called on the first process. None to measure
+                all pairs.
 
         Returns:
             The number of the signal that ended the measurement; 0 if no signal arrived.

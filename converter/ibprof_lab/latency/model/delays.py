@@ -24,9 +24,9 @@ FIRMWARE = "firmware"
 class Delays:
     """The delay cube of L message lengths between n processes.
 
-    A cube `c` has the shape [L, n, n]: `c[l, i, j]` is the one-way delay of a message of `lengths[l]` bytes from
-    process i to process j, or half of a measured round trip. NaN means "not measured"; the diagonal is 0. `c[l, i, j]`
-    may differ from `c[l, j, i]`.
+    A cube `c` has the shape [L, n, n]. `c[l, i, j]` is the time of a message of `lengths[l]` bytes from process i to
+    process j: one way, or half of a round trip. NaN means "not measured"; the diagonal is 0. `c[l, i, j]` may differ
+    from `c[l, j, i]`.
 
     Attributes:
         hosts: name of each process's host, length n. Several processes of one host repeat the name.

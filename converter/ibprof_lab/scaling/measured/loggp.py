@@ -28,8 +28,8 @@ _LEAST_RANGE = 16
 """Smallest ratio of longest to shortest message length; with a smaller ratio, noise hides the slope."""
 
 _SPLIT_GAIN = 2.0
-"""A change of protocol is assumed if one fitted line has more than this multiple of the error of two fitted lines, and
-an error above 2%."""
+"""A change of protocol is assumed if the error of one fitted line is above 2%, and above this multiple of two lines'
+error."""
 
 
 @dataclass(frozen=True, slots=True)

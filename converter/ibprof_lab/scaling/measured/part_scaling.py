@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Fits of time over the number of processes p: random draws of a formula (form) and of its coefficients.
 
-A form is one or two of the terms p^a log2(p)^b (1 - 1/p)^c, with coefficients of at least 0. Cross-validation gives
-each form a weight: the times of one number of processes are predicted from the times of all other numbers. Each draw
-chooses a form with the probability of its weight, adds random noise to the fitted times, and fits the coefficients
-again. The draws thus show the uncertainty of the form, of the coefficients, and of a single run.
+A form is one or two of the terms p^a log2(p)^b (1 - 1/p)^c, with coefficients of at least 0. Cross-validation, which
+leaves out one number of processes at a time, gives each form a weight. Each draw chooses a form by weight, adds random
+noise to the fitted times, and fits the coefficients again. The draws thus show the uncertainty of the form, of the
+coefficients, and of a single run.
 
 Source: A. Calotoiu, T. Hoefler, M. Poke, F. Wolf, "Using automated performance modeling to find scalability bugs in
 complex codes", SC'13: the normal form and its choice by cross-validation. J. A. Hoeting, D. Madigan, A. E. Raftery,
@@ -72,9 +72,9 @@ def draw_part(
             same number of processes, or to `floor` if it is larger.
         noise: relative scatter between equal runs.
         at: numbers of processes to evaluate.
-        ranks: float64 [draw], 0 to 1: quantile of each draw's form, in the order of the forms' seconds at the last
-            element of `at`. Equal `ranks` for all parts of a run make the parts' errors in a draw add up; different
-            `ranks` would cancel errors.
+        ranks: float64 [draw], 0 to 1: quantile of each draw's form; forms are sorted by their seconds at the last
+            element of `at`. Use the same `ranks` for all parts of a run; with different `ranks` the parts' errors would
+            cancel.
     """
     sizes = np.unique(processes)
     usable = [form for form in FORMS if len(form) <= len(sizes)]
@@ -134,7 +134,7 @@ def _fit(columns: Floats, target: Floats) -> Floats:
 
 
 def _cross_validate(columns: Floats, target: Floats, processes: Floats) -> float:
-    """Predict the times of each number of processes from the times of all others; return the mean squared error."""
+    """Predict times of each number of processes from all other times; return the mean squared error."""
     errors = []
     for size in np.unique(processes):
         rest = processes != size

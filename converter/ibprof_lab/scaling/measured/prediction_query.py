@@ -100,9 +100,7 @@ def _predict_on_network(
     processes: list[int] | None,
     notes: list[str],
 ) -> tuple[dict[str, Any], list[tuple[int, float]]]:
-    """Return the document, and (p, seconds) of the recorded runs, except runs whose problem size differs from the
-    curve's at the same p.
-    """
+    """Return the document, and (p, seconds) of the recorded runs with the curve's problem size at their p."""
     runs = [run for run in recorded if run.processes > 1] or recorded
     try:
         model = TimeModel(
@@ -173,7 +171,7 @@ def _predict(model: TimeModel, scaling: str, size: float, processes: int) -> Pre
 
 
 def _follow(model: TimeModel, scaling: str, size: float) -> tuple[list[PredictedTime], str | None]:
-    """Return predictions for powers of two in the valid range, and the reason why they end early, or None."""
+    """Return predictions for powers of two in the valid range, and the reason of an early end (else None)."""
     least, most = model.processes
     curve: list[PredictedTime] = []
     for power in range(math.ceil(math.log2(least)), int(math.log2(most)) + 1):

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Predict run times from profiles alone: from the computing time, and from waiting and transfer at each call site.
 
-The time of a run is a sum: the ranks' mean time outside MPI, their mean time in the calls of each call site, and the
-difference between their longest and mean run times. The time in calls is split into waiting, transfer and an unsplit
-rest (`ibprof.waiting`). Each of these times is fitted separately (`part_scaling`).
+The time of a run is a sum of means over ranks: time outside MPI, time in the calls of each call site, and longest run
+time minus own run time. The time in calls is split into waiting, transfer and an unsplit rest (`ibprof.waiting`). Each
+of these times is fitted separately (`part_scaling`).
 
 A call site stops scaling at p_1/2 processes: the time that it takes beyond ideal scaling is then as long as the whole
 run with ideal scaling. This call site alone then halves the efficiency. In the model of Kredel et al.

@@ -2,9 +2,9 @@
 """Predict run times for other numbers of processes and problem sizes, with intervals and a valid range.
 
 A run takes the time of computing plus the time of its calls. Computing time is a constant plus a multiple of the
-operations per process. The time of a call is the time of its algorithm on the measured network, times a factor, which
-is fitted for each operation to the recorded runs. The numbers of calls and bytes are functions of the problem size n
-and the number of processes p, fitted to the recorded runs.
+operations per process. The time of a call is the time of its algorithm on the measured network, times a factor of the
+operation. Recorded runs give these factors. They also give the numbers of calls and bytes, as functions of the problem
+size n and the number of processes p.
 
 To estimate errors, each run is predicted from all other runs. The deviations of these predictions give 95% intervals
 (Student's t). For n or p of 2^d times the largest recorded value, the intervals are sqrt(1 + d^2) times as wide.
@@ -35,8 +35,7 @@ LEAST_RUNS = 3
 """Smallest number of runs; fewer runs do not show the errors of predictions."""
 
 FARTHEST = 4.0
-"""Predictions are valid up to this multiple of the largest recorded p, of the largest recorded n, and of the longest
-measured message."""
+"""Predictions are valid up to this multiple of the largest recorded p and n, and of the longest measured message."""
 
 WIDEST = 2.0
 """A prediction is refused if its interval reaches below half, or above twice, the predicted time."""

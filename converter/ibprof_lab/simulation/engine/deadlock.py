@@ -156,7 +156,8 @@ def follow_routes(network: SimulatedNetwork, host: int) -> Iterator[tuple[Ints, 
     """Follow a packet from each leaf switch to a host, one hop per iteration.
 
     Yields:
-        For each packet that crosses a link between switches in this hop: its first leaf switch, and the link direction.
+        The packets that cross a link between switches in this hop, as two arrays: first leaf switch, and link
+        direction.
         If packets run in a cycle, the iteration ends after the number of switches + 1 hops.
     """
     leaf = np.unique(network.host_leaf).astype(np.int64)

@@ -58,10 +58,10 @@ class Job:
         interval: time from the completion of a step to the next start, for steps whose `pause` is None.
         window: minimum time from one start to the next, for steps whose `window` is None; 0 for no minimum.
         jitter: `interval` and `window` vary at random, uniformly, by up to this fraction.
-        collective: True if each round is a joint operation of all clients, which have the same jitter in a round.
+        collective: True if each round is a joint operation of all clients, with a common jitter.
         limit: total number of steps of each client; 0 for no limit.
-        round: period of the rounds if the job follows a time line; windows then begin at the start of the round, and
-            late steps catch up. 0 for other jobs.
+        round: period of the rounds of a job that follows a time line; 0 for other jobs. Windows of such a job begin at
+            the start of the round, and late steps catch up.
         sampled: True if `Simulation.run` returns a record of each completed step.
         reads: bytes of a request, which the host answers with the bytes of the step; 0 if the client sends these bytes.
     """
@@ -242,8 +242,7 @@ class Simulation:
 
         Args:
             until: last tick; None for no limit.
-            hops: limit of packet hops since the start of the simulation; the run returns a few seconds after this limit
-                at the latest.
+            hops: limit of packet hops since the start of the simulation; the run returns at most a few seconds later.
 
         Returns:
             `SAMPLE` [step], the steps completed in this run, in order of completion; the next run overwrites them.
@@ -305,8 +304,8 @@ class Simulation:
         return found
 
     def find_waits(self, only_stuck: bool = False) -> npt.NDArray[np.uint32]:
-        """Return two link directions for each waiting packet, uint32 [packet, 2]: the packet occupies the buffer of the
-        first, and waits for the buffer of the second.
+        """Return for each waiting packet, uint32 [packet, 2]: the link direction of its buffer, and of the buffer that
+        it waits for.
 
         Args:
             only_stuck: True to find only packets that will never move again.

@@ -31,9 +31,9 @@ class Hardware:
         nic_gap_ns: idle time of a host's adapter between two packets.
         gbps: speed of all links, Gb/s; None to use the speeds in the fabric.
         tick_ns: duration of a tick; None for the time of 8 bytes on the fastest link.
-        message_step_bytes: 0 if adaptive routing chooses a port for each packet. If above 0, it chooses ports for a
-            message's first packet, and compares the ports' occupied bytes in whole multiples of this number. At the
-            first 15 switches with a choice, the other packets take the same ports.
+        message_step_bytes: 0 if adaptive routing chooses a port for each packet. If above 0, only a message's first
+            packet chooses, by the ports' occupied bytes in whole multiples of this number. The other packets take the
+            same ports at the first 15 switches with a choice.
     """
 
     packet_bytes: int = 4096
@@ -132,10 +132,10 @@ def index_network(subnet: Subnet, hardware: Hardware) -> SimulatedNetwork:
     ends = 2 * fabric.links
     switch = network.switch_of[network.next_node[:ends]].astype(np.int64)
     host = host_of[network.arrives_at[:ends]]
-    # No route uses a link direction to a port without a LID; its receiving node is arbitrary.
+    # No route uses a link direction to a port without a LID: the receiver of this direction is arbitrary.
     end_to = np.where(switch != NONE, hosts + switch, np.maximum(host, 0))
     tick_ns = hardware.tick_ns or _BITS_A_TICK / float(gbps.max())
-    # Round down: the engine rounds the ticks of a packet up, and an exact number of ticks must not increase by one.
+    # Round down: the engine rounds the ticks of a packet up, and must not add a tick to an exact number.
     byte_ticks = np.floor(8 / gbps / tick_ns * 2**32).astype(np.uint64)
     delay = np.where(switch != NONE, hardware.switch_ns, 0.0) + hardware.wire_ns
     longest = max(float(delay.max()), hardware.nic_gap_ns)

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Measurement of a mean latency: the length of the simulation, the warm-up, and the uncertainty of the mean.
 
-If a recorded run follows its time line, whole replays of the run (rounds) are measured, so that each phase of the run
-is included. Messages within a host are left out, since they do not use the network.
+A recorded run that follows its time line is measured over whole replays (rounds), which include all its phases.
+Messages within a host are left out, since they do not use the network.
 """
 
 from __future__ import annotations

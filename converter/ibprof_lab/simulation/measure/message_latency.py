@@ -38,10 +38,9 @@ class Effort:
     """Required precision and limits of a measurement.
 
     Attributes:
-        precision: required half width of the mean's 95% confidence interval, relative to the mean. 0: leave out exactly
-            `warm_up` messages, then measure `messages`.
-        warm_up: largest number of messages per client that are left out; fewer are left out if the mean is stationary
-            earlier.
+        precision: required half width of the mean's 95% confidence interval, relative to the mean. With 0, exactly
+            `warm_up` messages are left out, then `messages` are measured.
+        warm_up: largest number of messages per client to leave out; fewer if the mean is stationary earlier.
         least_warm_up: average number of messages per client that are always left out, at most `warm_up`; 0 for jobs
             with a limit. The order in which clients use servers settles over tens of messages, too slowly for the test
             for a stationary mean.
@@ -248,8 +247,8 @@ BATCHES = 20
 """Largest number of batches of successive messages. The interval of the mean is computed from the batches' means."""
 
 _TREND_PARTS = 10
-"""Number of equal parts of the measured time. A line is fitted to the mean latencies of the parts, which are long
-compared with a message and thus nearly independent."""
+"""Number of equal parts of the measured time. A line is fitted to the parts' mean latencies, which are nearly
+independent: a part is much longer than a message."""
 
 LEAST = 25
 """Average number of messages per client before the first test for a steady state."""
@@ -260,7 +259,7 @@ _MOST_CORRELATED = 0.9
 Values = npt.NDArray[np.floating]
 
 Slice = tuple[float, float, int, float]
-"""A slice of time: begin and end in ns, number of messages that were completed in the slice, and their mean latency."""
+"""A slice of time: begin and end in ns, number of messages completed in the slice, mean latency of these messages."""
 
 
 def half_interval(means: npt.NDArray[np.float64]) -> float:
@@ -344,11 +343,11 @@ def find_drift(slices: Sequence[Slice]) -> Drift:
 class SteadyState:
     """Test for a steady state, after which the remaining messages need not be simulated.
 
-    The test asks if the mean of the messages so far is near the mean of all messages, and does not drift. The interval
-    of the difference between the two means is the interval from batch means, times the square root of the fraction of
-    messages that remain (finite population correction). If batches are correlated, the interval is widened as for a
-    first-order autoregressive process. A test may end the run too early by chance: the number of messages between tests
-    therefore grows geometrically.
+    In a steady state, the mean of the messages so far does not drift, and is near the mean of all messages. The
+    interval of the difference between the two means is the interval from batch means, times the square root of the
+    fraction of messages that remain (finite population correction). If batches are correlated, the interval is widened
+    as for a first-order autoregressive process. Each test can end the run too early by chance, so the number of
+    messages between tests grows geometrically.
 
     Args:
         part: required half width of the 95% interval, relative to the mean; 0 for no test.
@@ -412,7 +411,7 @@ BySeed = Mapping[int, Figure]
 
 
 def average(figures: BySeed) -> Figure | None:
-    """Return the mean over seeds with its interval by Student's t; for a single seed, its figure; None for no seed."""
+    """Return the mean over seeds with Student's t interval; for a single seed, its figure; None without seeds."""
     values = list(figures.values())
     if len(values) < 2:
         return values[0] if values else None

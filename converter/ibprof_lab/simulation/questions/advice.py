@@ -113,9 +113,9 @@ class Advice:
     Attributes:
         scenarios: the compared scenarios; the first is the present scenario.
         best: scenario with the recommended change; None if no change is recommended.
-        undecided: changes that have a larger mean gain than `best`, but too wide 95% intervals.
-        hosts: `SERVERS` or name of a job -> host names, in the scenario `best` or, if it is None, in the present
-            scenario. Random hosts are the hosts of the seed with the fastest MPI messages.
+        undecided: changes with a larger mean gain than `best`, but too wide 95% intervals.
+        hosts: `SERVERS` or name of a job -> host names in `best`, or in the present scenario if `best` is None. Random
+            hosts are the hosts of the seed with the fastest MPI messages.
         links: the busiest link directions that both jobs use.
         shared: number of link directions that both jobs use.
     """

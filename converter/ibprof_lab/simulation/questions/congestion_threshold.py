@@ -2,12 +2,12 @@
 """The I/O-congestion threshold: at shorter intervals between requests, an I/O job's requests delay each other.
 
 A client waits T(I) for each request, then for the interval I: its cycle is I + T(I). At long intervals, T is T0, the
-time of a request alone. At interval 0, T is C, the time in which the servers' links and the routes to them carry one
-request of every client. If the cycle is close to C, the throughput is nearly the largest possible one, and T grows by
-as much as I shrinks. T(I) is thus near T0 or near C - I; these two asymptotes cross at I = C - T0. A throughput is
-computed from the mean of T over all requests. The ratio C / T0 is computed from each client's mean, averaged over the
-clients. With N clients, n servers, requests of S bytes and links of B bytes/s: if only the servers' links limit C, the
-asymptotes cross at N S/(n B) - S/B.
+time of a request alone. At interval 0, T is C: in this time, the servers' links and the routes to servers carry one
+request of every client. If the cycle is close to C, the throughput is nearly maximal, and T is nearly C - I. T(I) is
+thus near T0 or near C - I; these two asymptotes cross at I = C - T0. A throughput is computed from the mean of T over
+all requests. The ratio C / T0 is computed from each client's mean, averaged over the clients. If only the servers'
+links limit C, the asymptotes cross at N S/(n B) - S/B, with N clients, n servers, requests of S bytes and links of B
+bytes/s.
 
 Source: P. J. Denning and J. P. Buzen, "The operational analysis of queueing network models", ACM Computing Surveys
 10(3), 1978; the term is from K. A. Brown, "Resource Contention due to Data Movement on HPC Systems", doctoral
@@ -83,7 +83,7 @@ def ask_threshold(machine: MachineOptions, size: int, share: float, seeds: int, 
 
 @dataclass(frozen=True, slots=True)
 class _Tried:
-    """Request times at one interval, ns, by seed: mean over messages, and mean over clients of each client's mean."""
+    """Request times at one interval, ns, by seed; `of_clients` averages each client's mean over the clients."""
 
     requests: BySeed
     of_clients: BySeed

@@ -179,8 +179,8 @@ def recommend(scenarios: Sequence[Scenario], mpi: str) -> tuple[Scenario | None,
     """Choose the change with the fastest MPI messages among the changes that keep the I/O rate.
 
     Returns:
-        The scenario with this change, None if no change is recommended; and the changes with a larger mean gain, but
-        too wide 95% intervals, the largest gain first.
+        The scenario with this change, or None if no change is recommended. Then the changes with a larger mean gain,
+        but too wide 95% intervals, largest gain first.
     """
     now, *changes = scenarios
     good: list[tuple[float, Scenario]] = []

@@ -282,8 +282,8 @@ _FACTOR = 1.5
 """Smallest ratio of a slow sender's value to the median (for rates, of the median to the value)."""
 
 _SPREAD = 3.0
-"""The value of a slow sender is also beyond the nearest quartile by more than this number of interquartile ranges
-(Tukey's far outliers)."""
+"""A slow sender's value is also over this many interquartile ranges beyond the nearest quartile (Tukey's far
+outliers)."""
 
 _MOSTLY = 0.5
 
@@ -406,7 +406,7 @@ def _share_to(watch: Watch, hosts: npt.NDArray[np.bool_]) -> npt.NDArray[np.floa
 
 
 def _find_outliers(values: npt.NDArray[np.float64], *, is_rate: bool) -> npt.NDArray[np.bool_]:
-    """Return a mask of the values that show a much slower sender than the other values, bool.
+    """Return a mask of the values of senders that are much slower than most, bool.
 
     The mask is False where a value is nan, and everywhere if fewer than `_LEAST_PEERS` values are known.
     """

@@ -306,7 +306,8 @@ class NetworkSource:
 
     Attributes:
         fabric: path of a dump, or the name of a synthetic fabric.
-        routes: source of the routes, from `parse_routes`; None for the fabric's tables or, without tables, a model.
+        routes: source of the routes, from `parse_routes`; None for the fabric's tables, or for a model if the fabric
+            has none.
     """
 
     fabric: str
@@ -376,14 +377,14 @@ def list_fabric_notes(source: NetworkSource) -> list[str]:
     notes = [*lost, *filter(None, [describe_routes([subnet])]), *subnet.warnings]
     if (lanes := count_lanes(source)) > 1:
         notes.append(
-            f"routes form cycles, so packets could deadlock: pairs of leaf switches are spread over {lanes} "
-            "virtual lanes, which prevent this; SLs in a dump are ignored"
+            f"routes form cycles, so packets could deadlock. {lanes} virtual lanes for pairs of leaf switches "
+            "prevent this; SLs in a dump are ignored"
         )
     return notes
 
 
 def account_for_network(source: NetworkSource) -> list[StageAccount]:
-    """Count the links, adapters and hosts that were read from a fabric, and those that were left out."""
+    """Count a fabric's links, adapters and hosts: those read, and those left out."""
     fabrics = [_read_network(source)[0].fabric]
     return list(account_for_fabrics(fabrics, find_hosts(fabrics)))
 

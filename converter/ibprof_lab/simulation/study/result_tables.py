@@ -203,7 +203,7 @@ def _average(rows: Mapping[int, Row], baseline: Mapping[int, Row]) -> Row:
 
 
 def _compare(rows: Mapping[int, Row], baseline: Mapping[int, Row], column: str) -> list[float]:
-    """Return the ratios of a column's values to the values in the baseline, for seeds that have both values."""
+    """Return value / baseline value of a column, for each seed that has both values."""
     return [
         row[column] / baseline[seed][column]
         for seed, row in rows.items()
@@ -216,7 +216,7 @@ def _half_interval(values: Sequence[float]) -> float | None:
 
 
 def list_whole_times(cells: Sequence[Cell], outcomes: Mapping[str, Outcome]) -> list[Row]:
-    """Return a row for each client that sent all messages of its limit, with the time that the client took."""
+    """Return rows with the time in which a client sent all messages of its limit."""
     return [
         {
             "job": workload.name,

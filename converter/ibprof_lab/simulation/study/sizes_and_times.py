@@ -58,7 +58,7 @@ def is_whole(size: float) -> bool:
 
 
 def format_size(size: int) -> str:
-    """Return a size with its unit: the largest unit in which the number has at most two decimals."""
+    """Return a size in the largest unit in which the number has at most two decimals."""
     for unit, factor in sorted(UNITS_OF_SIZE.items(), key=lambda each: -each[1]):
         if size >= factor and 100 * size % factor == 0:
             return f"{size / factor:.15g} {unit}"

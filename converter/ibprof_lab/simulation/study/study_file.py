@@ -47,7 +47,7 @@ JOB_KEYS = ("name", "role", "bytes", "interval", "window", "jitter", "share", "l
              "goal", "hosts")  # fmt: skip
 
 _TAKEN = ("packet", "lane", "half")
-"""Refused job names: columns of a job begin with its name, and `packet_bytes` is already the name of a column."""
+"""Refused job names: columns of a job begin with its name, and columns such as `packet_bytes` exist already."""
 
 _ROLES = tuple(role for role in Role if role is not Role.REPLAY)
 """Roles that jobs of a study may have. Only `ibprof-sim replay` uses the role REPLAY."""
@@ -73,8 +73,8 @@ class StudyPlan:
 
     Attributes:
         setting: setting of the first variant; for a preset, the setting that the command's options describe.
-        cells: all simulations, sorted by seed. A baseline that several simulations share occurs once.
-        by: value of the key `by`, columns of the table of means that distinguish slow-downs; required if the study has
+        cells: all simulations, sorted by seed. A shared baseline occurs once.
+        by: columns of the table of means that distinguish slow-downs (the study's key `by`); required if the study has
             variations.
         notes: sentences for the user, shown before the simulation: fabric of a preset, hosts of recorded runs.
     """
@@ -367,7 +367,7 @@ def plan_preset(name: str, machine: MachineOptions, seeds: Sequence[int], quick:
 
     Args:
         name: name from `PRESETS`.
-        machine: options; fabric, servers and effort replace the preset's, and the preset's variations apply to them.
+        machine: options. Fabric, servers and effort replace the preset's own; the preset's variations then change them.
         quick: True to replace parts of the preset by the values of its key `quick`.
 
     Raises:

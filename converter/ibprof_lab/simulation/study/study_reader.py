@@ -2,8 +2,8 @@
 """Reader of a study's YAML file: values, errors with line numbers, and variations.
 
 A change is a mapping with new values of keys. `vary` is a list of axes; an axis is a change or a list of changes.
-`cases` is a list of changes. A study has a variant for each combination of one change per axis and one case. If a
-change has lists in place of values, it stands for one change for each combination of the lists' values.
+`cases` is a list of changes. Each variant of a study combines a change from each axis with a case. A change with lists
+in place of values stands for one change per combination of these values.
 """
 
 from __future__ import annotations

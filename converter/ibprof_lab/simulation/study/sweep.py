@@ -34,8 +34,7 @@ _WORLD_SIZES = ("OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "MPI_LOCALNRANKS")
 _UNIT_S = 0.005
 """Estimated processor time of a unit of progress, seconds."""
 _WORTH_PROCESSES_S = 1.0
-"""If the estimated time is at most this many seconds, the simulations run in this process, since the start of other
-processes takes longer."""
+"""Simulations of at most this estimated time, seconds, run in this process: to start other processes takes longer."""
 _RECORDED = (Role.PROFILE, Role.REPLAY, Role.GOAL)
 _TOGETHER = 10.0
 """Interrupts within this number of seconds after the first are ignored."""
@@ -84,7 +83,7 @@ def open_pool(workers: int) -> Iterator[Executor | None]:
             interrupted.set()
             for child in active_children():
                 child.terminate()
-            # Wait for the pool's thread: at the exit of Python it would write to a closed pipe.
+            # Wait for the pool's thread, which could else write to a closed pipe when Python exits.
             pool.shutdown(cancel_futures=True)
             raise
         finally:
@@ -94,9 +93,8 @@ def open_pool(workers: int) -> Iterator[Executor | None]:
 
 @contextmanager
 def _interrupted_once() -> Iterator[None]:
-    """Handle only the first interrupt, since a second interrupt, for example from `timeout`, stops the shutdown that
-    the first one began. After an interrupt, the handler stays installed, since the second interrupt may be handled
-    late.
+    """Handle only the first interrupt: a second interrupt, for example from `timeout`, would stop the shutdown. The
+    handler stays installed, since the second interrupt may come late.
     """
     if current_thread() is not main_thread() or signal.getsignal(signal.SIGINT) is not signal.default_int_handler:
         yield
@@ -189,7 +187,7 @@ def run_cells(
         wanted = {cell.key: cell for cell in cells}
         missing = {key: cell for key, cell in wanted.items() if key not in outcomes}
         cost = {key: max(round(estimate_seconds(cell) / _UNIT_S), 1) for key, cell in wanted.items()}
-        # The longest simulations of a seed come first: otherwise all processes may wait for a long one at the end.
+        # Start the longest simulations of a seed first, so that no process works alone at the end.
         in_turn = sorted(missing.values(), key=lambda cell: (cell.seed, -cost[cell.key]))
         done, all_of = sum(cost[key] for key in wanted if key in outcomes), sum(cost.values())
         tell(done, all_of)

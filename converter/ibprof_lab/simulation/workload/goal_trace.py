@@ -5,8 +5,8 @@ Source: T. Hoefler, T. Schneider and A. Lumsdaine, "LogGOPSim - simulating large
 model", Proc. 19th ACM International Symposium on High Performance Distributed Computing, 2010; the text format of its
 schedule generator.
 
-Dependencies between operations are replaced by one order for each rank: the order in a run on a network without delays.
-Messages match receives as in MPI: a receive takes the earliest message that has its source and tag.
+The reader replaces dependencies by one order of operations per rank: the order in a run without network delays. As in
+MPI, a receive takes the earliest message with its source and tag.
 """
 
 from __future__ import annotations

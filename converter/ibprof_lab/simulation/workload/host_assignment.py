@@ -45,8 +45,8 @@ class HostAssignment:
 def order_leaves(network: SimulatedNetwork) -> list[Ints]:
     """Return the hosts of each leaf switch, sorted by port.
 
-    The leaf switches are in the order of the fabric's drawing (by pod); if the fabric has no levels, in the order of
-    the file.
+    Leaf switches are ordered as in the fabric's drawing, by pod. In a fabric without levels, they are ordered as in the
+    file.
     """
     layout = lay_out([network.subnet.fabric])[0]
     fabric = network.subnet.fabric
@@ -79,8 +79,8 @@ def assign_hosts(
     random: np.random.Generator,
     server_hosts: Sequence[int] = (),
 ) -> HostAssignment:
-    """Assign hosts to servers and jobs. A job without fixed hosts gets free hosts, as many as its share of the hosts
-    without a server.
+    """Assign hosts to servers and jobs. A job without fixed hosts gets free hosts: its share of the hosts without a
+    server.
 
     Raises:
         InconsistentError: there are not enough hosts, or a host has two uses.
@@ -138,7 +138,7 @@ def _count_hosts(workload: Workload, size: int | None, compute: int, left: int) 
         if workload.hosts and not workload.adapters and len(workload.hosts) < size:
             raise InconsistentError(f"job {workload.name}: expected {size} hosts or more, found {len(workload.hosts)}")
         return size
-    # `left` is the limit: two shares of 1/2 of an odd number of hosts may both be rounded up.
+    # Two shares of 1/2 of an odd number of hosts may both be rounded up, and exceed `left`.
     count = len(workload.hosts) or min(round(workload.share * compute), left)
     needed = _NEEDED.get(workload.role, 1)
     if workload.role is Role.PAIRS:

@@ -29,13 +29,13 @@ class Operation:
         amount: time in ns for `calc`, bytes for `send` and `recv`.
         peer, tag: the other rank, and the tag, of a message.
         missing: number of operations that this operation still waits for.
-        after: operations that wait for this operation, each with True if it waits only for the beginning.
-        needs: sends and receives that this operation waits for, each with True if it waits only for their beginning.
-            None if there are none, and after this operation was appended to its rank's order.
+        after: operations that wait for this operation; with each, True if it waits only for the beginning.
+        needs: sends and receives that this operation waits for; with each, True to wait only for the beginning. None if
+            there are none, and after this operation was appended to its rank's order.
         slot: for a `recv`, its index among all `recv`s of its rank.
         is_ordered: True for a `recv` that was appended to its rank's order.
         receive: for a `send`, the matching `recv`.
-        sent: for a `send`, the wait of its rank for the message's arrival, as a `recv`; None if the rank does not wait.
+        sent: for a `send`, a `recv` by which its rank waits for the message's arrival; None if the rank does not wait.
     """
 
     rank: int
@@ -115,9 +115,9 @@ def lay_out_program(ordered: Sequence[Sequence[Operation]]) -> RankProgram:
 def _make_processor(
     rank: int, operations: Sequence[Operation], arrivals: list[int], sender_of: dict[tuple[int, int], int]
 ) -> list[_Row]:
-    """Return the steps of a rank's client: messages of one byte within the rank's host. They mark the begin and the end
-    of the run, the start of each send, and the end of waits before computations. A dissemination barrier of all ranks
-    follows.
+    """Return the steps of a rank's client: messages of one byte within the rank's host. These messages mark the begin
+    and the end of the run, the start of each send, and the end of waits before computations. A dissemination barrier of
+    all ranks follows.
     """
     rows: list[_Row] = [(rank, NOBODY, 0, 0, 1, 0)]
     pause = received = awaited = 0

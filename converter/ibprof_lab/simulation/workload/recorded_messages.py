@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Messages of a recorded run, or of a modelled training step, for a simulation.
 
-Partners and sizes of messages are computed from the run's counters, times of messages from its time line.
+Partners and sizes of messages come from the run's counters, start times from the run's time line.
 """
 
 from __future__ import annotations
@@ -54,8 +54,7 @@ _CLOSE = 1e-3
 below this."""
 
 _STEP, _STEEPEST = 2.0, 60.0
-"""In `_share_out`, the slope of an interval changes by at most `_STEP` per iteration, and its absolute value is at most
-`_STEEPEST`."""
+"""Limits of an interval's slope in `_share_out`: its change per iteration, and its absolute value."""
 
 
 @dataclass(frozen=True, slots=True)

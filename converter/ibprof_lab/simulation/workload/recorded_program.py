@@ -2,11 +2,11 @@
 """A recorded run as a program, in which each rank computes, sends, and waits for messages.
 
 For each interval, a recording contains the time inside MPI and the sent messages, but not the messages that the rank
-waited for. This module assumes the waits as follows. A receiver that is inside MPI when a message arrives at line rate
-waits at the arrival, at the end of this stay in MPI, or between. A receiver that computes at the arrival waits at the
-end of its last stay in MPI if this ended shortly before, else during its next stay. The sender of a message of
-`LEAST_RENDEZVOUS` bytes or more waits for the arrival in the same manner. Each wait is later than the start of its
-message, so that two ranks never wait for each other.
+waited for. This module assumes the waits as follows. If the receiver is inside MPI when a message arrives at line rate,
+it waits at the arrival, at the end of this stay in MPI, or between. If the receiver computes then, it waits at the end
+of its last stay in MPI (if shortly before) or during its next stay. The sender of a message of `LEAST_RENDEZVOUS` bytes
+or more waits for the arrival in the same manner. Each wait is later than the start of its message, so that two ranks
+never wait for each other.
 """
 
 from __future__ import annotations
@@ -26,8 +26,7 @@ from ibprof_lab.simulation.workload.program_steps import LEAST_RENDEZVOUS, Opera
 from ibprof_lab.simulation.workload.recorded_messages import lay_out_messages
 
 _NEAR = 2
-"""Largest error of a message's arrival time, in intervals; its causes are different clocks, and unknown starts within
-an interval."""
+"""Largest error of a message's arrival time, in intervals, from different clocks and unknown starts in an interval."""
 
 Floats = npt.NDArray[np.float64]
 
@@ -145,7 +144,7 @@ class _Line:
         return float(self.send[max(number, 0)])
 
     def find_wait(self, begin: float, arrival: float, waits_late: bool) -> float:
-        """Return when the rank waits for a message; it is sent at `begin`, and arrives at `arrival` or later."""
+        """Return the time of the rank's wait for a message, sent at `begin`, that arrives at `arrival` or later."""
         piece = min(max(int(np.searchsorted(self.edge, arrival, "right")) - 1, 0), len(self.inside) - 1)
         if not self.inside[piece]:
             left = float(self.edge[piece])

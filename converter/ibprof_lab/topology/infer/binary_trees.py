@@ -33,7 +33,7 @@ class BinaryTree:
     Attributes:
         child: int32 [leaves - 1, 2], the two child nodes of each inner node.
         weight: float64 [leaves - 1], inverse variance of `height`.
-        height: float64 [leaves - 1], weighted mean distance of the pairs of leaves with this lowest common node.
+        height: float64 [leaves - 1], weighted mean distance of the pairs of leaves that meet at the node.
     """
 
     leaves: int
@@ -63,7 +63,7 @@ class RootedTree:
         """Order the leaves so that the leaves below each node are contiguous.
 
         Returns:
-            The leaves in the new order, int32 [leaf]; the begin and the end of each node's leaves in it, int32 [node].
+            Leaves in the new order, int32 [leaf]; begin and end of each node's leaves in this order, int32 [node].
         """
         own = np.bincount(self.node_of_leaf, minlength=self.nodes)
         below = own.copy()
@@ -138,7 +138,7 @@ class PrunedTree:
 
     Attributes:
         height, weight: float64 [node], as in `BinaryTree`, of the remaining nodes.
-        lost: increase of the weighted sum of squared residuals by the merges.
+        lost: by how much the merges increased the weighted sum of squared residuals.
     """
 
     tree: RootedTree
@@ -168,7 +168,7 @@ def link_average(distances: npt.NDArray[np.float32]) -> BinaryTree:
 def join_neighbours(distances: Floats) -> Integers:
     """Return the two children of each inner node by neighbour joining, int32 [n - 1, 2].
 
-    The root lies on the edge with the most equal numbers of leaves on both sides.
+    The root lies on the edge that divides the leaves most equally.
 
     Args:
         distances: float64 [n, n], symmetric, finite, 0 on the diagonal.
@@ -184,8 +184,8 @@ def join_neighbours(distances: Floats) -> Integers:
 def prune(tree: BinaryTree, variance: float, pairs: int) -> PrunedTree:
     """Merge inner nodes into their parents, unless a node improves the fit by more than it costs.
 
-    The costs of a node, in log-likelihood, are one more parameter (Schwarz's criterion), the logarithm of the number of
-    sibling pairs that could have been joined instead, and `CAUTION`.
+    A node costs, in log-likelihood: a parameter (Schwarz's criterion), the logarithm of the number of alternative
+    sibling pairs, and `CAUTION`.
 
     Args:
         variance: variance of the delay of a pair with weight 1.
@@ -225,7 +225,7 @@ def _gather(tree: BinaryTree, into: Integers, weight: Floats, height: Floats, lo
 
 
 def _root_in_the_middle(child: Integers, leaves: int) -> Integers:
-    """Move the root to the edge with the most equal numbers of leaves on both sides; children precede parents again."""
+    """Move the root to the edge that divides the leaves most equally; children precede parents again."""
     neighbours: list[list[int]] = [[] for _ in range(2 * leaves - 2)]
     top, (left, right) = 2 * leaves - 2, child[-1].tolist()
     for k, pair in enumerate(child[:-1].tolist()):
@@ -405,7 +405,7 @@ class _Fit:
         self.variance = max(rest / max(pairs - len(self.length), 1), FLOOR**2)
 
     def weakest_node(self, pairs: int) -> int | None:
-        """Return the node whose edge has the smallest likelihood gain minus cost; None if no cost exceeds its gain."""
+        """Return the node whose edge costs most beyond its gain in likelihood; None if no cost exceeds the gain."""
         hosts = len(self.tree.node_of_leaf)
         if self.tree.nodes == 1:
             return None

@@ -37,8 +37,8 @@ cause smaller differences."""
 
 _STEP_WITH_PATTERN = 5.0
 """If the residuals have a pattern (docs/inference.md), a link must increase the logarithm of a delay by at least this
-number of standard deviations of the residuals. If this number is 4, ibprof finds a false switch in one of 60 synthetic
-processors whose errors depend on the position. If it is 8, ibprof misses links of a cluster with queueing delays."""
+number of standard deviations of the residuals. With 4, ibprof finds a false switch in 1 of 60 synthetic processors
+whose errors depend on the position. With 8, ibprof misses links of a cluster with queueing delays."""
 
 _PATTERN = 2.8
 """Residuals with a `ResidualPattern.strength` above this certainly have a pattern. Independent errors have a strength

@@ -2,10 +2,10 @@
 """Networks with cycles: rings, meshes, tori, dragonflies. The nodes are hosts, or switches with hosts.
 
 A delay is an overhead per message plus the latencies of a shortest path. Two methods search for the links; the better
-result is used. The first method links two hosts if every path over a third host has a longer delay. The first method
-finds links of any length, but one wrong delay causes a wrong link. The second method sorts the pairs: first are pairs
-with a short delay whose hosts have similar delays to all other hosts. It links the first N pairs, and chooses the N
-that explains the delays best.
+result is used. The first method links two hosts if every path over a third host has a longer delay. It finds links of
+any length, but one wrong delay causes a wrong link. The second method sorts the pairs: first are pairs with a short
+delay whose hosts have similar delays to all other hosts. It links the first N pairs, and chooses the N that explains
+the delays best.
 """
 
 from __future__ import annotations
@@ -34,13 +34,13 @@ _LINKED_BELOW = 0.75
 without the overhead per message."""
 
 _SLOW, _FEW_SLOW = 1.2, 0.05
-"""A host is slow if its shortest delay is more than `_SLOW` times the median of all hosts' shortest delays.
+"""A host is slow if its shortest delay exceeds `_SLOW` times the median of the hosts' shortest delays.
 
 No host counts as slow if several hosts, and more than the fraction `_FEW_SLOW` of all hosts, exceed this limit.
 """
 
 _TRIED = 24
-"""Number of tried values of N in each round: in the first round over the whole range, then near the best N."""
+"""Number of values of N tried in each round: in the first round over the whole range, then near the best N."""
 
 _REFINED = 3
 
@@ -163,7 +163,7 @@ def find_regular_links(delays: Floats, known: Known) -> npt.NDArray[np.int32] | 
 def _link_near(delays: Floats, known: Known, limit: float, errors: float, most: int) -> npt.NDArray[np.int32]:
     """Return the pairs of hosts that are linked, int32 [link, 2]. The search stops after `most` links.
 
-    If a pair's delay is near the limit, or was not measured, `_are_neighbours` uses the delays to other hosts.
+    For pairs with a delay near the limit, or without a delay, `_are_neighbours` uses delays to other hosts.
 
     Args:
         limit: a delay that separates the delays over one link from the delays over two links, seconds.
@@ -219,8 +219,8 @@ _TOGETHER = 1024
 def _count_hops_to(columns: slice, neighbour: npt.NDArray[np.int64]) -> npt.NDArray[np.uint8] | None:
     """Return columns of the matrix of hops; None if a pair has no path of at most 255 hops.
 
-    `within` has a bit for each pair of hosts; it is set if a path of at most the hops counted so far joins the two.
-    A word has the bits of 64 hosts. `digits` has such an array for each binary digit of the numbers of hops.
+    `within` has a bit for each pair of hosts, set if the pair has a path of at most the hops counted so far. A word has
+    the bits of 64 hosts. `digits` has such an array for each binary digit of the numbers of hops.
     """
     hosts, count = len(neighbour), columns.stop - columns.start
     within = np.zeros((hosts, -(-count // 64)), np.uint64)
@@ -356,7 +356,7 @@ def find_switched(
         delays, known: as for `find_direct`.
         tree: nested switches; hosts on the same lowest switch share a switch of the network. A host on none of the
             lowest switches has its own switch, and a link of usual length to this switch.
-        errors: known standard deviation of the errors with which the tree was found; 0 if unknown.
+        errors: known standard deviation of the logarithm of a delay; 0 if unknown.
 
     Returns:
         The network. None if no network explains the delays, or if the tree has fewer than four lowest switches, or more
@@ -428,8 +428,8 @@ def _find_links(
 
     Args:
         delays: [n, n], delays between vertices.
-        noisy: [n, n], measured delays, from which `delays` was computed. The error of each element of `delays` is
-            proportional to the same element of `noisy`.
+        noisy: [n, n], measured delays, from which `delays` was computed. Errors of `delays` are proportional to
+            `noisy`.
         known: bool [n, n], True for delays that are fitted.
         means: set if `delays` are means over pairs of hosts; else None.
 
@@ -522,8 +522,8 @@ differ by more than `_BETWEEN` links."""
 
 def _rank(delays: Floats) -> Floats:
     """Return a score for each pair, [n, n]; a pair with a lower score is more likely to be linked. The score is the
-    pair's delay, plus the sum of squared differences between its two hosts' delays to each other host. The delay and
-    the sum are each standardised over all pairs.
+    pair's delay, plus the sum of squared differences between the hosts' delays to all third hosts. Both terms are
+    standardised over all pairs.
     """
     square = np.square(delays).sum(axis=1)
     unlike = square[:, None] + square - 2 * delays @ delays - 2 * np.square(delays)
@@ -589,7 +589,7 @@ class _Judge:
         return misfit + links * (log(float(pairs.sum())) + 2 * CAUTION)
 
     def _group_lengths(self, edges: Edges) -> Floats:
-        """Return the mean delay of similar links as the length of each link, since errors of single links add up along
+        """Return the mean delay of similar links as the length of each link. Errors of single links would add up along
         paths.
         """
         values = self._delays[edges]

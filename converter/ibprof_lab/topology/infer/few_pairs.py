@@ -74,7 +74,7 @@ class _Subtree:
 
 @dataclass(frozen=True, slots=True)
 class _Evidence:
-    """For k hosts that have reached a node of the tree, evidence that they belong to each of the node's children.
+    """Evidence about k hosts at a node of the tree: to which of the node's children they belong.
 
     Attributes:
         near, far: int [k, children], number of delays that place the host inside (near) or outside (far) the child.
@@ -95,7 +95,7 @@ class _Evidence:
     def is_out(self) -> npt.NDArray[np.bool_]:
         """True if the host is excluded from the child, bool [k, children].
 
-        A host is excluded if more delays place it outside than inside; if all other children seem excluded, the
+        A host is excluded if more delays place it outside than inside. If all other children seem excluded, this
         majority must be at least `_AGREEING`. A child also counts as excluded if the delays to all its hosts are
         measured, since no pair is left to measure.
         """
@@ -221,7 +221,7 @@ class PairSearch:
             yield asked + self._match_core(free) + self._pair_at_random(idle)
 
     def _move(self, below: dict[int, tuple[_Subtree, list[int]]], above: dict[int, list[_Subtree]]) -> None:
-        """Move each host down the tree as far as its delays show; place the hosts that reach a lowest switch.
+        """Move hosts down the tree as far as their delays show; place hosts that reach a lowest switch.
 
         Args:
             below: id of a subtree -> the subtree, and the descending hosts that reached it.
@@ -246,8 +246,8 @@ class PairSearch:
                 elif not node.children:
                     self._settle(host, above[id(node)])
                 elif is_out.all() and not is_grown:
-                    # Add only one switch at a time: other hosts that belong to no child may be on the new switch, and
-                    # must first be measured with its host.
+                    # Add only one switch at a time: further hosts may be on the new switch, and must first be measured
+                    # with its host.
                     lone = _Subtree(min(self._lowest, node.height), [])
                     node.children.append(lone)
                     above[id(lone)] = [*above[id(node)], lone]
@@ -302,7 +302,7 @@ class PairSearch:
         return pairs
 
     def _pair_at_random(self, hosts: list[int]) -> list[Pair]:
-        """Pair unplaced hosts at random: after one host of a pair is placed, their delay helps to place the other."""
+        """Pair unplaced hosts at random; after the first of a pair is placed, their delay helps to place the second."""
         mixed = self._random.permutation(hosts).astype(int)
         pairs = np.sort(mixed[: len(mixed) // 2 * 2].reshape(-1, 2), axis=1)
         fresh = pairs[np.isnan(self.seconds[pairs[:, 0], pairs[:, 1]])]
@@ -404,7 +404,7 @@ class _Fit:
 
     Args:
         inner: topology of the core.
-        home, link: index of each host's switch (-1 if unknown), latency of its link; `attach` changes both.
+        home, link: each host's switch (index, -1 if unknown), and its link's latency; `attach` changes both.
         seconds: [n, n].
     """
 

@@ -41,8 +41,8 @@ class Inference:
     """An inferred topology, and pairs to measure again.
 
     Attributes:
-        again: int [pair, 2], two indices of hosts of the input (of processes if all run on one host). These pairs
-            should be measured again: the delay deviates too far, or is the only delay that supports a switch.
+        again: int [pair, 2], pairs of hosts to measure again, as indices of the input (of processes if all run on one
+            host). The delay of these pairs deviates too far, or is the only delay that supports a switch.
         refusal: sentence with the reason why the topology is unreliable; None if it is reliable.
     """
 
@@ -151,8 +151,8 @@ def _resample(choice: ModelChoice, hosts: tuple[str, ...], effort: InferenceEffo
 
 
 def _infer_from_core(values: PairDelays, core: npt.NDArray[np.integer], effort: InferenceEffort) -> Inference | None:
-    """Infer the core's topology, and attach all other hosts. Return None if a core host is outside the largest set of
-    hosts that measured pairs connect, or if the core's model is not `levels`.
+    """Infer the core's topology, and attach all other hosts. Return None if `_leave_out` drops a core host, or if the
+    core's model is not `levels`.
     """
     chosen, said = _leave_out(values.seconds)
     if not np.isin(core, chosen).all():
@@ -227,7 +227,7 @@ def _describe_factors(factors: Floats, hosts: tuple[str, ...], near: str) -> str
 
 
 def _leave_out(seconds: npt.NDArray[np.floating]) -> tuple[npt.NDArray[np.integer], list[tuple[str, list[int]]]]:
-    """Return the largest set of hosts that measured pairs connect, and notes, each with the hosts that it names."""
+    """Return the largest set of hosts that measured pairs connect, and notes with the hosts that they name."""
     measured = seconds > 0
     if measured.sum() == measured.size - len(measured):
         return np.arange(len(seconds)), []

@@ -110,8 +110,7 @@ def read_or_infer(name: str, unit: str = "auto") -> InferredTopology:
 def infer_joined(
     outer: str, inner: str, external: str, core: str | None, method: str, epsilon: float, unit: str
 ) -> InferredTopology:
-    """Infer a topology of hosts and a topology inside one host, and join them (`ibprof-topology join` has the same
-    arguments).
+    """Infer a topology of hosts and a topology inside one host; join them. Arguments: as for `ibprof-topology join`.
 
     Raises:
         InputError: a file holds no delays.

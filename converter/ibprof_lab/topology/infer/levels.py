@@ -2,9 +2,8 @@
 """The model `levels`: nested switches, where all pairs of hosts with the same lowest common switch have the same delay.
 
 Average linkage on the logarithm of the delays gives a binary tree. A node of the binary tree is a switch if its parent
-has a clearly longer delay. The gap between the parent's delay and the node's must exceed the largest gap that random
-errors cause, and a lower limit. Gaps below the limit can come from cable lengths alone. The limit is higher inside a
-machine and between sites than in a network.
+has a clearly longer delay. This gap must exceed the largest gap that random errors cause, and a limit: cable lengths
+alone cause smaller gaps. The limit is higher inside a machine and between sites than in a network.
 
 Two kinds of errors are then removed, and the hosts are clustered again. A slow core lengthens all delays of a host by a
 common factor. A disturbed measurement makes the delay of one pair far too long.
@@ -50,8 +49,8 @@ _ON_STEPS = 0.97
 
 _LEAST_FACTOR = 0.03
 _UNLIKE = 2.5
-"""The median residual of a host is removed from the host's delays if it differs from the median of all hosts by more
-than this number of robust standard deviations, and by more than `_LEAST_FACTOR`."""
+"""A host's median residual is removed from its delays if it deviates from the median of all hosts by more than
+`_LEAST_FACTOR`, and by more than `_UNLIKE` robust standard deviations."""
 
 _FAR = 4.0
 _FAR_AT_LEAST = 0.1
@@ -63,9 +62,9 @@ _ENOUGH = 0.7
 
 _LIKE_OTHERS, _OF_PAIRS = 0.05, 0.3
 _MORE_ALIKE = 2.0
-"""A far too short delay is false if its two hosts' delays to other hosts differ by more than this multiple of a usual
-difference. The usual difference is the smaller of two: between each of the two hosts and its third most similar other
-host."""
+"""A pair with a far too short delay is false if its hosts' delays to other hosts differ by more than this multiple of a
+usual difference. The usual difference is between a host and its third most similar host; the smaller value of the two
+hosts counts."""
 
 _MOST_PAIRS = 1 << 18
 """The height of a node is computed from at most about this number of pairs."""
@@ -116,7 +115,7 @@ class Levels:
         """Return the levels as a graph with explained delays, which do not include the factors of hosts."""
         tree, delay = self.tree, np.exp(self.height)
         own = delay[tree.node_of_leaf]
-        # A host's factor lengthens its link by the time that the factor adds to a delay within the host's switch.
+        # The time that a host's factor adds within the host's switch counts as length of the host's link.
         host_link = np.maximum(own / 2 + own * np.expm1(self.factor), 0.0)
         edge, latency, switches = tree.as_graph(host_link, (delay[tree.parent] - delay) / 2)
         explained = delay.astype(self.linked.logs.dtype)[tree.meeting_nodes()]
@@ -164,7 +163,7 @@ class LinkedHosts:
         return self.logs[begin:middle, middle : middle + self.size[other]]
 
     def known_between(self, node: int) -> npt.NDArray[np.floating]:
-        """Return the values of `between` that are not nan, one-dimensional; a sample of more than `_MOST_PAIRS`."""
+        """Return the known values of `between`, one-dimensional; only a sample if there are more than `_MOST_PAIRS`."""
         values = self.between(node)
         every = -(-values.size // _MOST_PAIRS)
         values = (values[::every] if len(values) > every else values[:, ::every]).ravel()
@@ -287,8 +286,8 @@ def _fit(
         more = np.setdiff1d(list(_find_gaps(linked, delays, deviation, least, 0.0, errors)), kept).astype(int)
         # Take means: the median of rounded delays is a rounded delay, and their mean is more exact.
         tree, height = linked.take_nodes(kept, np.mean)
-        # Switches of one size and about one delay differ by at most one clock step: if only some are found, the errors
-        # of the clock hide the others.
+        # Switches of one size and about one delay differ by at most one clock step. If only some of them are found, the
+        # clock's errors hide the rest.
         seconds, size = np.exp(linked.height), linked.size
         is_peer = seconds[more, None] < seconds[kept] + 1.5 * clock
         is_peer &= size[more, None] == size[kept]
@@ -313,9 +312,9 @@ def _find_gaps(
 ) -> Iterator[int]:
     """Yield the indices of the nodes that are switches, the largest index first, without the root.
 
-    The gap to the parent's height must exceed a lower limit (if `errors` is 0), and the largest error of the gap. This
-    error is the sum of `least` deviations, which are common to all pairs of the node, and the largest of n^3 / 6 random
-    differences between the means of the node's and the parent's delays. The clock's resolution is added.
+    The gap to the parent's height must exceed the largest error of the gap and, if `errors` is 0, a lower limit. The
+    largest error is `least` deviations, common to all pairs of the node, plus the largest of n^3 / 6 random differences
+    between mean delays of node and parent. The clock's resolution is added.
     """
     hosts = linked.leaves
     largest = sqrt(2 * log(max(hosts**3 / 6, 2)))
@@ -338,7 +337,7 @@ def _find_gaps(
 
 
 def _lacks_a_slow_host(linked: LinkedHosts, delays: npt.NDArray[np.floating], node: int) -> bool:
-    """Return True if a node's parent adds only one host, which is slow; the parent is then no separate level.
+    """Return True if a node's parent adds only a slow host, so that the parent is no separate level.
 
     A slow host also has longer delays than the node's hosts to the hosts outside the parent.
     """
@@ -417,9 +416,8 @@ def find_support(
         draws: host indices of each subset, ascending.
 
     Returns:
-        Three values. For each link between switches, the fraction of the subsets in which it is found; the key of a
-        link is the set of hosts on the side without host 0. For each host, the fraction of the subsets in which its
-        switch is found, float64 [host]. The number of subsets.
+        The support of each link between switches, the support of each host's switch (float64 [host]), and the number of
+        subsets. Support is a fraction of the subsets. The key of a link is the set of hosts on the side without host 0.
     """
     hosts, count = len(delays), 0
     groups = [_away_from(0, group, frozenset(range(hosts))) for group in levels.groups()]

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Choice of the model that explains delays best: levels, an additive tree, or a network with cycles.
 
-The model `levels` is chosen by default. Another model is chosen if the residuals of `levels` have a pattern that this
-model explains, and if the delays are typical of a network.
+The model `levels` is chosen by default. Another model is chosen if it explains a pattern in the residuals of `levels`,
+and if the delays are typical of a network.
 """
 
 from __future__ import annotations
@@ -40,8 +40,7 @@ from ibprof_lab.topology.infer.pair_delays import fill_gaps
 MODELS = ("levels", "additive", "direct")
 
 CLOSE = 10.0
-"""Two models explain the delays about equally well if their scores differ by less than this, a factor of 150 in
-likelihood."""
+"""Two models explain the delays about equally well if their scores differ by less than this (likelihood ratio 150)."""
 
 LARGEST = {"additive": 1024, "direct": 16384}
 """A model is tried for at most this many hosts."""
@@ -223,8 +222,8 @@ def _even_out(delays: Floats, known: npt.NDArray[np.bool_]) -> tuple[Floats, Cal
 def _explains_more(simple: Floats, free: Floats, measured: npt.NDArray[np.bool_], far: bool) -> bool:
     """Return True if a model with more parameters explains the whole pattern that a simpler model leaves.
 
-    That a model with many parameters explains a part of the pattern is no evidence: false switches always can. Between
-    sites, the model with more parameters must leave no pattern at all, since some tree nearly fits distances on a map.
+    A part of the pattern is no evidence: false switches always explain a part. Between sites, no pattern at all may be
+    left, since some tree nearly fits distances on a map.
 
     Args:
         simple, free: residuals of the simpler model and of the model with more parameters.

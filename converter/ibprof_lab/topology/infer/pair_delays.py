@@ -47,8 +47,8 @@ class PairDelays:
 def take_pair_delays(delays: Delays, length: int | None = None, statistic: str | None = None) -> PairDelays:
     """Return one delay for each pair of hosts.
 
-    The delay of two hosts is the shortest delay between their processes, since longer delays include paths inside a
-    host. If all processes run on one host, the processes take the place of hosts.
+    The delay of two hosts is the shortest delay between their processes; longer delays include paths inside a host. If
+    all processes run on one host, the processes take the place of hosts.
 
     Args:
         length: message length, bytes; None for the shortest.
@@ -78,7 +78,7 @@ def take_pair_delays(delays: Delays, length: int | None = None, statistic: str |
     elif len(hosts) < delays.processes:
         hosts = delays.labels
         notes.append(
-            "all processes are on one host: the topology is of the inside of the host, with processes as leaves"
+            "all processes are on one host: the topology shows the inside of this host, with processes as leaves"
         )
     else:
         hosts = delays.labels
@@ -123,7 +123,7 @@ def _join_processes(
 
 
 def _join_directions(matrix: npt.NDArray[np.floating]) -> tuple[npt.NDArray[np.floating], list[str]]:
-    """Return one delay for both directions (see `_ONE_WAY`), [n, n], nan if neither is valid; and notes."""
+    """Return one delay per pair (see `_ONE_WAY`), [n, n], nan if neither direction is valid; and notes."""
     hosts = len(matrix)
     rows = np.linspace(0, hosts - 1, min(hosts, _SAMPLED_ROWS)).astype(int)
     sampled = np.abs(_log_ratio(matrix[rows], matrix[:, rows].T))

@@ -257,8 +257,8 @@ def infer_bannikov_salnikov(
         delays: [L, n, n] for L message lengths, seconds, nan where not measured.
         hosts: one name per process.
         epsilon_s: the arcs of a shared-memory group are longer than its first arc by at most this fraction, 0 to 0.5.
-        epsilon_d: 0 to 1. If a pair's delay in one direction exceeds the delay in the other by more than this fraction,
-            only the direction with the shorter delay is an arc.
+        epsilon_d: 0 to 1. If the two directions of a pair differ by more than this fraction, only the direction with
+            the shorter delay is an arc.
 
     Raises:
         UsageError: there are more than `LARGEST` processes (the time is O(n^3)).
@@ -362,8 +362,8 @@ def _connect(arcs: Arcs, a: int, b: int) -> None:
 def _close_cycles(values: Floats, arcs: Arcs) -> None:
     """Stage 3: add each arc that is shorter than every path over a third process.
 
-    Paths consist of measured delays. In the paper, paths consist of arcs that were added before, so that the result
-    depends on the order of the processes.
+    Paths consist of measured delays. The paper's paths consist of arcs added before, so that its results depend on the
+    order of the processes.
     """
     distance = shortest_path(np.where(np.isfinite(values), values, 0.0), directed=True)
     np.fill_diagonal(distance, np.inf)

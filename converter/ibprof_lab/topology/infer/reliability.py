@@ -37,8 +37,8 @@ _MAJORITY = 0.5
 """For the model `levels`, a switch with a support below this is dropped."""
 
 _CERTAIN = 10
-"""For models other than `levels`, sampling ends after this number of samples if each edge is found in all of them. An
-edge with the true support `WEAK` is found in all of these samples with a probability of 3%."""
+"""For models other than `levels`, sampling ends after this many samples if all of them have every edge. An edge with
+the true support `WEAK` is in all of these samples with a probability of 3%."""
 
 _OF_HOSTS = 0.7
 """Fraction of the hosts in each random subset."""
@@ -62,7 +62,7 @@ def weigh_support(
         seconds: time limit for sampling.
 
     Returns:
-        The model, the support of each edge (float64 [edge]; None if not computed), and the number of samples taken;
+        The model; the support of each edge (float64 [edge]), or None if not computed; the number of samples, counted as
         `replicates` if more samples would not change the result.
     """
     if not replicates:

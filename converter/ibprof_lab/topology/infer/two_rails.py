@@ -3,7 +3,7 @@
 
 Any pair can use the slower rail. Hosts that share the faster rail look like hosts of a common switch, since the delays
 between them are shorter. The method first finds the factor from the differences of two hosts' delays to a third host.
-The method then clusters the hosts by their delays without the factor, and assigns each pair to a rail.
+The method then ignores this factor while it clusters the hosts, and assigns each pair to a rail.
 """
 
 from __future__ import annotations
@@ -35,15 +35,15 @@ _LEAST_SHARE = 0.1
 """Each rail must have at least this fraction of the pairs."""
 
 _TOWARDS_ABOVE = 0.1
-"""A node's delay is chosen so that a sum is smallest: the mean error of the node's pairs, plus this multiple of the
-difference from the parent's delay."""
+"""A node's delay minimises the mean error of the node's pairs plus this multiple of the difference from the parent's
+delay."""
 
 _ALIKE = 0.25
 """Relative tolerance within which a step between switches counts as equal to the difference between the rails."""
 
 _OF_A_ROUTE = 0.9
-"""The rails are routes between switches if at least this fraction of the host pairs uses the same rail as most host
-pairs between the same two switches."""
+"""The rails are routes between switches if at least this fraction of host pairs uses the most frequent rail of their
+two switches."""
 
 _SEVERAL = 4
 """Two switches with fewer host pairs between them than this are not considered for `_OF_A_ROUTE`."""
@@ -140,9 +140,9 @@ def _find_rails_as_switches(
 ) -> npt.NDArray[np.bool_]:
     """Return pairs on the slower rail whose long delays look like a further switch, bool [n, n].
 
-    If all pairs between a host and the other hosts of its switch are on the slower rail by chance, the host seems to be
-    on another switch. The host is probably not on another switch if the step to the common switch equals the difference
-    between the rails, and no pair with this common switch was assigned to the slower rail.
+    A host seems to be on another switch if, by chance, all its pairs within its switch are on the slower rail. Chance
+    is assumed if the step to the common switch is about the difference between the rails, and if no pair that meets
+    there was assigned to the slower rail.
     """
     tree, height = levels.tree, levels.height
     meeting = np.where(known, tree.meeting_nodes(), -1)
@@ -171,8 +171,8 @@ def _find_difference(logs: Floats, known: npt.NDArray[np.bool_]) -> float | None
 
 
 def _assign_along_tree(logs: Floats, known: npt.NDArray[np.bool_], longer: float) -> npt.NDArray[np.bool_]:
-    """Return the pairs on the slower rail, bool [n, n]. In a binary tree of the hosts, all pairs with the same lowest
-    common node have the same log delay; `longer` is added on the slower rail.
+    """Return the pairs on the slower rail, bool [n, n]. All pairs that meet at a node of a binary tree of hosts have
+    one log delay, plus `longer` on the slower rail.
     """
     hosts = len(logs)
     tree = link_average(_compare_rows(logs, known, longer))
@@ -189,8 +189,7 @@ def _assign_along_tree(logs: Floats, known: npt.NDArray[np.bool_], longer: float
         values = logs[np.ix_(rows, columns)]
         middle = float(np.median(values))
         starts = (float(values.min()), float(values.max()) - longer, middle, middle - longer)
-        # The delays of a node whose pairs all take one rail do not show which rail. The parent's delay is then the best
-        # hint.
+        # If all pairs of a node take one rail, only the parent's delay hints at which rail.
         near = middle if np.isnan(delay[above[node]]) else delay[above[node]]
         costs = [_off_both(values - start, longer).mean() + _TOWARDS_ABOVE * abs(start - near) for start in starts]
         delay[node] = starts[int(np.argmin(costs))]
@@ -202,8 +201,7 @@ def _assign_along_tree(logs: Floats, known: npt.NDArray[np.bool_], longer: float
 
 def _compare_rows(logs: Floats, known: npt.NDArray[np.bool_], longer: float) -> npt.NDArray[np.float32]:
     """Return the mean difference between two hosts' log delays to all third hosts, float32 [n, n]. A difference counts
-    as its distance from the nearer of 0 and `longer`, but at most as `longer`, since differences near `longer` come
-    from the rails.
+    as its distance from the nearer of 0 and `longer`, at most as `longer`. The rails cause differences near `longer`.
     """
     hosts = len(logs)
     unlike = np.zeros((hosts, hosts), np.float32)

@@ -49,8 +49,8 @@ class InferredTopology:
         support: float64 [edge], fraction of resampled delay matrices that yield the edge again; nan without resampling.
         probability: float64 [edge], fraction of the message lengths whose topology has the edge; 1 for one length.
         directed: True if an edge leads only from its first vertex to its second.
-        overhead_seconds: part of each delay that does not depend on the path, seconds. 0 in hierarchical topologies:
-            delays cannot separate it from the latency of the hosts' edges, which then includes it.
+        overhead_seconds: part of each delay that does not depend on the path, seconds. 0 in hierarchical topologies,
+            where the latencies of hosts' edges include this part.
         noise: typical relative deviation of a delay from the delay that the graph explains; nan if unknown.
         notes: sentences on further findings.
         unknown: sentences on details that the delays do not determine, with reasons.
@@ -251,9 +251,9 @@ class InferredRoutes:
         return np.asarray(by_near <= self.distance[far, own] * (1 + 1e-9))
 
     def spread(self, at: int, hosts: npt.ArrayLike) -> list[int]:
-        """Sort hosts: first the nearest host of each branch of the switch `at`, then a second host of each, and so on.
+        """Sort hosts: first the nearest host of each branch of the switch `at`, then a second one, and so on.
 
-        In a branch, one host of each switch comes first, then a second one: the first hosts share few links.
+        Within a branch, the switches take turns in the same manner, so that the first hosts share few links.
         """
         chosen = np.asarray(hosts, np.int64)
         own = self.attachment.host_switch[chosen]

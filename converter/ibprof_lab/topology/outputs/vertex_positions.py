@@ -206,8 +206,8 @@ def _go_down(wanted: EdgeLengths, place: Floats, gamma: float, rounds: int) -> F
 def _keep_distances(wanted: EdgeLengths, displaced: Floats) -> Floats:
     """Return positions whose distances to pivots approximate the graph distances, float64 [vertex, 3].
 
-    `displaced` has small random displacements, which separate vertices with equal distances to all pivots, such as
-    hosts of one switch.
+    The random displacements `displaced` separate vertices with equal distances to all pivots, such as hosts of one
+    switch.
     """
     pivots, distance = _find_pivots(wanted)
     place = _scale_pivots(distance) + displaced

@@ -71,8 +71,8 @@ def compare_cabling(
 def reduce_graph(reference: Reference, hosts: Integers) -> nx.Graph:
     """Return the part of a reference that delays between hosts can show.
 
-    The part excludes switches with only two links, and all vertices with one link except hosts. If each switch has
-    exactly one host, as in a torus, the host also represents the switch.
+    Other vertices than `hosts` are left out if they have one link; a link replaces those with two links. If each switch
+    has exactly one host, as in a torus, the host also represents the switch.
     """
     graph = nx.Graph()
     graph.add_nodes_from(range(reference.vertices))
@@ -219,9 +219,8 @@ def _expect(reference: Reference, matched: MatchedHosts, graph: nx.Graph) -> Inf
 
 
 def _restrict(topology: InferredTopology, places: Sequence[int], kept: Sequence[int]) -> set[frozenset[int]] | None:
-    """Return the sets of `kept` hosts (ascending) that an edge of a tree separates from the first kept host; None if
-    the topology is not a tree. Edges with fewer than two kept hosts on a side are left out. `places` has the vertices
-    of all hosts.
+    """Return the sets of `kept` hosts (ascending) beyond an edge, seen from the first kept host; None if the topology
+    is not a tree. Edges with fewer than two kept hosts on a side are left out. `places` has the vertices of all hosts.
     """
     host_of = {places[host]: host for host in kept}
     found = set()

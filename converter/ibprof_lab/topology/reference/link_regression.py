@@ -91,7 +91,7 @@ def correct_for_size(paths: ReferencePaths, delays: Floats, gbps: Floats, length
 
 
 def regress(paths: ReferencePaths, delays: Floats, links: int, corrected: str = NONE) -> LinkRegression:
-    """Fit the latencies of links by least squares: their sums along the paths approximate the delays. `delays`: float64
+    """Fit latencies of links by least squares, so that sums along the paths approximate the delays. `delays`: float64
     [pair], seconds. `corrected`: name of the correction that `delays` have, for the result.
     """
     used = (paths.hops > 0) & np.isfinite(delays)
@@ -104,7 +104,7 @@ def regress(paths: ReferencePaths, delays: Floats, links: int, corrected: str = 
     determined = value > _NOTHING * value[-1]
     base = vector[:, determined]
     latency: Floats = base @ ((base.T @ (matrix.T @ target)) / value[determined])
-    # A latency is undetermined if it has a part in the null space: it can then change without changing any path's sum.
+    # A latency with a part in the null space is undetermined: other values give the same sums of all paths.
     hidden = np.square(vector[:, ~determined]).sum(axis=1) > _NOTHING
     left = target - matrix @ latency
     spread = float(np.square(target - target.mean()).sum())

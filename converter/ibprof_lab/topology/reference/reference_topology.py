@@ -121,7 +121,7 @@ class Reference:
         graph = self.adjacency()
         near = [graph.indices[graph.indptr[host] : graph.indptr[host + 1]] for host in hosts.tolist()]
         if all(len(each) == 1 for each in near):
-            # If each host has one link, paths between switches suffice, and are fewer than paths between hosts.
+            # If each host has one link, search paths between switches, which are fewer than paths between hosts.
             switches, place = np.unique([each[0] for each in near], return_inverse=True)
             between = shortest_path(graph, unweighted=True, indices=switches)[:, switches].astype(np.float32)
             hops = between[np.ix_(place, place)] + np.float32(2)
@@ -396,7 +396,7 @@ def keep_unique(
     """Remove the paths of pairs that have several shortest paths of about the same length.
 
     Args:
-        reference: the reference; with tables, or in a tree, each path is unique.
+        reference: the reference. With tables, or without cycles, each path is unique.
         paths: shortest paths.
         source: int64 [pair], start vertex of each path.
         epsilon: largest relative difference of two lengths that are about the same.

@@ -2,7 +2,7 @@
 """Slow links: links with a longer delay than similar links, or with a throughput below their speed.
 
 One method compares the median delay of the paths over a link with the median over similar paths. This method fails if
-the link is on half of the paths or more, such as an uplink of one of four leaf switches. The other method fits the
+the link is on at least half of the paths, such as an uplink of one of four leaf switches. The other method fits the
 latencies of all links to all delays. Errors are relative, and Huber's weights limit the influence of grossly wrong
 delays.
 """
@@ -33,8 +33,8 @@ _ANYWHERE, _SOMEWHERE = 3.0, 5.0
 (see `find_slow_links`). In at least one kind of paths, the excess delay is above `least` times the expected delay, plus
 `_SOMEWHERE` standard errors."""
 _FAR_SLOWER = 2.5
-"""A link without similar links is slow if a hop over it takes more than this multiple of the longest time of other
-hops. Twice the time can also mean two links, with a switch between them that is missing in the plan."""
+"""A link without similar links is slow if a hop over it takes more than `_FAR_SLOWER` times the longest other hop.
+Twice the time can also mean two links, with a switch between them that the plan lacks."""
 
 LARGEST = 1024
 """Largest number of links for a fit. With more links, medians suffice, since most paths avoid each link."""
@@ -72,11 +72,11 @@ def find_slow_links(
 
     If paths are unique and the reference has at most `LARGEST` links, a fit to all paths yields the first slow links.
     Then paths are compared with paths of the same kind: with the same number of host links and of switch links of each
-    speed. For each kind, a link's excess is the median delay of the kind's paths over the link minus the median delay
-    of all its paths, unless most of these use the link. The link's excess is the smallest of these: a slow uplink
-    delays only some kinds of a host's paths, so the host's link is not reported. The link with the largest excess is
-    reported, its excess is subtracted from the delays, and the search is repeated. If the reference has latencies, they
-    give the expected delays, in place of a fit and of the median delay of a kind.
+    speed. For each kind, a link's excess is the median delay of the paths over the link minus the median delay of all
+    paths. Kinds in which most paths use the link are left out. The smallest excess counts: a slow uplink delays only
+    some kinds of a host's paths, so the host's link is not reported. The link with the largest excess is reported, its
+    excess is subtracted from the delays, and the search is repeated. Latencies of the reference, if known, give the
+    expected delays in place of a fit and of medians.
 
     Args:
         delays: float64 [pair], seconds; nan excludes a pair.
@@ -211,7 +211,7 @@ def find_slow_by_speed(
     Args:
         reference: the reference, with link speeds.
         bytes_per_second: float64 [pair], throughput of each pair.
-        least: a link is slow if its throughput / its speed is below this.
+        least: a link is slow if throughput / speed is below this.
     """
     best = np.zeros(len(reference.link))
     reached = np.where(np.isfinite(bytes_per_second), bytes_per_second, 0.0)
@@ -243,12 +243,11 @@ def find_slow_by_fit(
     Args:
         delays: float64 [pair], seconds.
         there: bool [pair], True for delays that are fitted.
-        least: a link is slow only if its excess / the shortest fitted delay over the link without the excess is larger
-            than this.
+        least: a link is slow only if its factor - 1 is larger than this.
 
     Returns:
-        index of a slow link -> its excess over similar links, seconds, and the shortest fitted delay over the link /
-        this delay without the excess.
+        Index of a slow link -> excess over similar links, seconds, and the factor by which this excess lengthens the
+        shortest delay over the link.
     """
     links = len(reference.link)
     if links > LARGEST or not there.any():
@@ -286,8 +285,8 @@ def _fit(matrix: csr_matrix, delays: Floats) -> tuple[Floats, Floats]:
 
 
 def _usual_of_like(reference: Reference, latency: Floats) -> Floats:
-    """Return each link's usual latency, float64 [link]: the lower median over all links with the same speed and the
-    same distance from hosts. The value is nan if no other link of known latency has the same speed and distance.
+    """Return each link's usual latency, float64 [link]: the lower median over links of the same speed and distance from
+    hosts. Links of unknown latency, and links without such peers, have nan.
     """
     ends = np.flatnonzero(reference.is_end)
     far = dijkstra(reference.adjacency(), directed=False, unweighted=True, indices=ends, min_only=True)

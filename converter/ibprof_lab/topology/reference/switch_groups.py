@@ -30,8 +30,8 @@ Links = tuple[tuple[str, str], ...]
 
 _AS_NEAR = 0.1
 _CLEAR = 5.0
-"""Delays over one link and over two links differ clearly if half the difference of their medians exceeds this number of
-scaled median absolute deviations."""
+"""Delays over one and over two links differ clearly if half the distance of their medians exceeds this many scaled
+median absolute deviations."""
 
 _AS_FAR = 0.2
 _ROWS = 512
@@ -92,7 +92,7 @@ def measure_switch_distances(
 
 
 def find_recabled_switches(between: SwitchDistances) -> tuple[RecabledSwitch, ...]:
-    """Return the switches whose nearest switches by the delays all differ from those in the reference."""
+    """Return the switches whose nearest switches in the delays and in the reference have no switch in common."""
     if len(between.names) < 3:
         return ()
     hops, delay, names = between.hops, between.delay, np.array(between.names)
@@ -112,9 +112,9 @@ def find_recabled_switches(between: SwitchDistances) -> tuple[RecabledSwitch, ..
 def compare_switch_links(between: SwitchDistances, graph: nx.Graph) -> tuple[Links, Links] | None:
     """Compare the reference's links between switches with links that delays show.
 
-    A limit separates delays over one link from delays over two links, after the delays of the hosts' links are
-    subtracted. Two switches without a link in the reference have an additional link if their delay is below the limit.
-    A link of the reference is missing if the delay between its switches is about as long as over the shortest detour.
+    Without the hosts' links, a limit separates delays over one link from delays over two links. Two switches without a
+    link in the reference have an additional link if their delay is below the limit. A link of the reference is missing
+    if the delay between its switches is about the delay of the shortest detour.
 
     Args:
         between: distances between switches, found by the delays between hosts that are not misplaced.
@@ -237,7 +237,7 @@ def compare_groups(
 
     Args:
         hosts: the comparison's result; this function adds differences.
-        was, now: int64 [host], index of each host's group in the reference and by the delays.
+        was, now: int64 [host], each host's group: in the reference, and by the delays.
         leaf: name of each host's switch in the reference.
         delays: float64 [host, host], seconds.
 

@@ -4,8 +4,8 @@
 In the test, two hosts send while other pairs fill a link of the known path. If the switches have a direct link, the two
 hosts keep their rate.
 
-Source: Bufe (see `published_methods`), section 2.2.1. Two differences from the thesis: an unchanged rate proves a
-direct link only if the other pairs certainly fill the path, and the compared rates are totals of all pairs.
+Source: Bufe (see `published_methods`), section 2.2.1. Unlike in the thesis, the compared rates are totals of all pairs,
+and prove a direct link only if the other pairs certainly fill the path.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ class BlockedPath:
         hosts: the two hosts; their switches may have a direct link.
         switches: indices of the switches on the path.
         link: indices of the two switches of the filled link.
-        jobs: three jobs: the two hosts; the other pairs; and all pairs together, the two hosts as the first pair.
+        jobs: the two hosts alone, the other pairs alone, and all pairs; the two hosts are the first pair of all.
     """
 
     hosts: Pair
@@ -86,7 +86,7 @@ class DirectLinkTest:
 
     Args:
         topology: the undirected topology.
-        chosen: pairs of hosts to test; None for one pair per two switches that are at least two links apart.
+        chosen: pairs of hosts to test; None for one pair of hosts per two switches at least two links apart.
     """
 
     def __init__(self, topology: InferredTopology, chosen: Collection[Pair] | None = None) -> None:
@@ -131,8 +131,8 @@ class DirectLinkTest:
 
 def _block(routes: InferredRoutes, pair: Pair) -> BlockedPath | None:
     """Choose a link of a pair's path, and other pairs that fill this link. Pairs over the whole path are excluded: they
-    could use the direct link. None if another path is about as short, if the path has only one link between switches,
-    or if no other pair can fill a link.
+    could use the direct link. None if the path is uncertain or has only one link between switches, or if no other pair
+    can fill a link.
     """
     switches = routes.switches(*pair)
     if len(switches) < 3 or not routes.is_certain(*pair):
@@ -160,7 +160,7 @@ def _would_not_fit(routes: InferredRoutes, path: BlockedPath, alone: PairJobResu
     """Return True if the link certainly cannot carry the traffic of all pairs together.
 
     If the throughput of the link is known, it must be clearly below the sum of the rates. If it is unknown, several
-    other pairs must slow each other down, or the only other pair must be the two hosts at the ends of the link.
+    other pairs must slow each other down; a single other pair must be the hosts at the link's ends.
     """
     known, demand = routes.topology.throughput, alone.total + others.total
     edge = routes.edge_between(*path.link)

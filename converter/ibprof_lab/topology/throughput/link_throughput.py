@@ -27,8 +27,7 @@ from ibprof_lab.topology.throughput.pair_jobs import (
 )
 
 SAME = 0.9
-"""If a link's rate reaches this fraction of the rate that the throughput of other links permits, another link may be
-the bottleneck."""
+"""Another link may be the bottleneck if a link reaches this fraction of the rate that the other links permit."""
 
 _ALL_PAIRS = 8
 """On a switch with at most this many hosts, all pairs of hosts are measured. On a larger switch, each host is measured
@@ -51,8 +50,8 @@ def find_throughput(
 ) -> LinkThroughput:
     """Compute the throughput of links and switches.
 
-    The throughput of a link is the largest rate that was measured on it. The value is a lower bound if the throughputs
-    of other links explain this rate; for a host's link, only links between switches can explain it.
+    The throughput of a link is the largest rate that was measured on it. This rate is a lower bound if the throughputs
+    of other links explain it. Only links between switches can explain the rate of a host's link.
 
     Args:
         through: index of a switch -> result of the job that loads the switch most.
@@ -249,7 +248,7 @@ def pair_across_link(
     Args:
         one, other: indices of the two switches; the first host of each pair is on the side of `one`.
         most: largest number of pairs; None for no limit.
-        avoid: two hosts to leave out, with all pairs whose path passes both hosts' switches.
+        avoid: two hosts to leave out. Pairs whose path passes the switches of both hosts are left out too.
 
     Returns:
         The job; None if there is no pair that certainly uses the link.
@@ -278,9 +277,7 @@ def pair_through_switch(routes: InferredRoutes, switch: int, most: int | None = 
 
 
 def split_evenly(sizes: list[int]) -> list[int]:
-    """Divide parts into two groups with the smallest difference between their total sizes; return each part's group, 0
-    or 1.
-    """
+    """Divide parts into two groups of the most equal total sizes; return each part's group, 0 or 1."""
     sums = [1]  # sums[k]: bit s is set if some of the first k sizes have the sum s
     for size in sizes:
         sums.append(sums[-1] | sums[-1] << size)

@@ -60,7 +60,7 @@ def make_job(routes: InferredRoutes, pairs: Iterable[Pair], alone: Iterable[str]
 
 
 def put_into_rounds(jobs: Sequence[PairJob]) -> list[list[PairJob]]:
-    """Put each job, the largest first, into the first round in which no other job uses its resources.
+    """Put jobs into rounds without shared resources: the largest job first, each into the first possible round.
 
     Source: Bufe (see `published_methods`), section 2.3.3, the greedy scheme.
     """

@@ -111,7 +111,7 @@ def _count_pairs(budget: tuple[float, float | None], hosts: int, plan: Measureme
 
 _FLOOR = 0.02
 """Smallest assumed standard deviation of a delay's logarithm. A delay is unexplained if it deviates by more than
-`OUTLYING` (3.5) standard deviations, so by at least 7%."""
+`OUTLYING` (3.5) standard deviations, which are at least 7%."""
 
 
 def choose_representatives(routes: InferredRoutes, each: int = 1) -> list[Pair]:
@@ -167,7 +167,7 @@ def find_unexplained_pairs(topology: InferredTopology, seconds: npt.NDArray[np.f
 
 
 def schedule_pairs(routes: InferredRoutes, pairs: Sequence[Pair]) -> list[list[Pair]]:
-    """Put pairs into rounds in which no two paths share a switch or link, since other messages lengthen delays."""
+    """Put pairs into rounds in which paths share no switch or link: other messages would lengthen delays."""
 
     def job_of(pair: Pair) -> PairJob:
         return make_job(routes, [pair], (f"switch {switch}" for switch in routes.switches(*pair)))
