@@ -148,7 +148,7 @@ UNIQUE, SHORTEST = "unique", "shortest"
 """Treatment of pairs with several shortest paths: leave the pairs out, or use one of the paths."""
 
 LEAST_DELAY = 0.1
-"""A link is slow if its delay exceeds the expected delay by more than this fraction of the expected delay."""
+"""A link is slow if its delay exceeds the expected delay by more than this fraction."""
 
 LEAST_SPEED = 0.5
 """A link is slow if its throughput is below this fraction of the link's speed."""

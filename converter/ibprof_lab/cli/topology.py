@@ -250,7 +250,7 @@ def _add_direct_links(commands: Subcommands) -> None:
     parser = add_subcommand(commands, "direct-links", summary, _DIRECT_LINKS_EXAMPLES, description, build=_build)
     _add_stream_arguments(parser)
     parser.add_argument("--between", metavar="HOST", nargs=2, action="append", default=[], help="try only these two "
-                        "hosts; repeatable (default: a pair of hosts for each pair of switches that are at least two "
+                        "hosts; repeatable (default: a pair of hosts for every two switches that are at least two "
                         "links apart)")  # fmt: skip
     _add_outputs(parser)
 

@@ -128,8 +128,8 @@ def fit_exchange(sizes: Sequence[float], processes: Sequence[int], exchanged: Se
         The fit; None if no run exchanged bytes, although some runs had several processes.
 
     Raises:
-        ValueError: there are fewer than two different numbers of processes (runs of several processes that exchange no
-            bytes do not count); or only some of the runs with one process exchange bytes.
+        ValueError: fewer than two different numbers of processes count (runs of several processes without exchanged
+            bytes do not); or only some runs with one process exchange bytes.
     """
     n, p, x = (np.asarray(each, float) for each in (sizes, processes, exchanged))
     has_bytes = x > 0

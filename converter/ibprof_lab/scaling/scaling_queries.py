@@ -118,7 +118,7 @@ def query_recordings(
 
 
 def check_distinct(paths: Sequence[Path]) -> None:
-    """Check that no run is given twice, since a run and its copy do not show the noise of repeated runs.
+    """Check that no run is given twice, since a copy does not show the noise of repeated runs.
 
     Raises:
         UsageError: two paths are the same run.

@@ -45,8 +45,8 @@ class DelayStore:
 
         Args:
             rows: float64 [k, 10]: index of the length, sender, receiver, statistics, repetitions.
-            keep_lower: True to keep the result with the lower median if a pair has an old result, since other load only
-                increases a delay. False to keep the new result.
+            keep_lower: True to keep a pair's result with the lower median, since other load only increases a delay.
+                False to keep the new result.
         """
         places = tuple(rows[:, column].astype(np.int64) for column in range(3))
         medians = rows[:, 3]

@@ -80,7 +80,7 @@ def describe_place(module: Any) -> tuple[str, str]:
 
 
 class FirstProcessError(IbprofError):
-    """Raised on the other ranks if rank 0 fails: all exit with rank 0's status, and only rank 0 reports the error."""
+    """Raised on the other ranks if rank 0 fails. All ranks exit with rank 0's status; only rank 0 reports the error."""
 
     def __init__(self, status: int) -> None:
         super().__init__("the first process failed")
@@ -156,7 +156,7 @@ def work_together(work: Callable[[Any], int]) -> int:
 
     Args:
         work: function that takes `mpi4py.MPI` and returns the number of the ending signal, or 0. If `work` raises an
-            `IbprofError` on one rank, it must raise an `IbprofError` on all ranks, such as `FirstProcessError`.
+            `IbprofError` on one rank, all ranks must raise an `IbprofError`, such as `FirstProcessError`.
     """
     module = start_mpi()
     if module.COMM_WORLD.rank:

@@ -5,9 +5,9 @@ The time of a run is a sum of means over ranks: time outside MPI, time in the ca
 time minus own run time. The time in calls is split into waiting, transfer and an unsplit rest (`ibprof.waiting`). Each
 of these times is fitted separately (`part_scaling`).
 
-A call site stops scaling at p_1/2 processes: the time that it takes beyond ideal scaling is then as long as the whole
-run with ideal scaling. This call site alone then halves the efficiency. In the model of Kredel et al.
-(`scaling_model`), with p_1/2 processes communication takes as long as computing.
+A call site stops scaling at p_1/2 processes: its time beyond ideal scaling then equals the time of the whole run with
+ideal scaling. This call site alone then halves the efficiency. In the model of Kredel et al. (`scaling_model`),
+communication then takes as long as computing.
 """
 
 from __future__ import annotations

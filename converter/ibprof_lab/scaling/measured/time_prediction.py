@@ -299,7 +299,7 @@ class TimeModel:
         return constant + each * self.operations(size) / processes, groups
 
     def _doubt_of_forms(self, size: float, processes: int) -> tuple[float, float]:
-        """Return by how many seconds the forms in `_Quantity.others` shorten a run, and lengthen a run."""
+        """Return the seconds by which forms in `_Quantity.others` can shorten, and can lengthen, a run."""
         less = more = 0.0
         for name, factor in self._fit.factors.items():
             calls, length = self._calls[name], self._sizes[name]

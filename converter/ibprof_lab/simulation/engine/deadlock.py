@@ -226,9 +226,7 @@ def _move_to(network: SimulatedNetwork, ports: npt.NDArray[np.uint64]) -> tuple[
 
 
 def _goes_up_and_down(here: Ints, there: Ints, at: Ints, to: Ints) -> bool:
-    """Return True if all routes go up between levels, then down: no hop stays on a level, and no hop up follows a hop
-    down.
-    """
+    """Return True if all routes go up levels, then down: no hop stays on a level, and none goes up after a hop down."""
     came_down = np.zeros(int(max(at.max(initial=0), to.max(initial=0))) + 1, np.bool_)
     came_down[to[there < here]] = True
     return not ((here == there) | (came_down[at] & (there > here))).any()

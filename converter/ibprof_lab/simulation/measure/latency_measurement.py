@@ -225,8 +225,8 @@ class Rounds:
 
     def _has_warmed_up(self) -> bool:
         """Return True if the warm-up has ended. Each client of another job must have completed `Effort.background`
-        messages; fewer if its limit or its round has fewer messages. On average, a client of the measured job must
-        have completed the first messages, which `Effort` does not measure.
+        messages, or all messages of its limit or round. On average, a client of the measured job must have completed
+        the first messages, which `Effort` does not measure.
         """
         steps, effort = self._simulation.look_at_clients().steps, self._effort
         left_out = 0 if self._ends else effort.left_out(0)
@@ -257,8 +257,8 @@ class Rounds:
         self._due.append(due[chosen])
 
     def _find_due(self, samples: npt.NDArray[Any]) -> npt.NDArray[np.int64]:
-        """Return for each message a tick in its round: the start of the round for the recorded run, the start of the
-        message for another job.
+        """Return a tick in the round of each message: for the recorded run the round's start, for another job the
+        message's start.
         """
         if not self._own_round:
             return samples["start"].astype(np.int64)

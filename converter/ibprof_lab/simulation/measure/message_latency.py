@@ -24,7 +24,7 @@ CHUNKS = 40
 """A simulation runs in pieces of simulated time. The length of a piece doubles after this number of pieces."""
 
 NO_END = 1 << 62
-"""Used as the largest number of a client's messages, or of its steps in a round, if it has no limit or no rounds."""
+"""Number of a client's messages, or of its steps in a round, for a client without a limit, or without rounds."""
 
 _FIRST_CHUNK_NS = 50e3
 

@@ -110,7 +110,7 @@ def count_turns(client: Counts, done: Counts) -> Counts:
 
     Args:
         client: int64 [message], index of the client of each message, in order of completion.
-        done: int64 [client], number of each client's messages in earlier calls; this call adds its messages.
+        done: int64 [client], number of each client's messages in earlier calls; this call increases it.
     """
     order = np.argsort(client, kind="stable")
     which, first, count = np.unique(client[order], return_index=True, return_counts=True)

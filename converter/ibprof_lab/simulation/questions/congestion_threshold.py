@@ -36,8 +36,8 @@ NEAR = 0.9
 """The threshold is the interval at which the throughput is this fraction of the throughput at interval 0."""
 
 _LONG = 100
-"""The time of a request alone is measured at a long interval: this multiple of the bottleneck time or of the transfer
-time, whichever is longer. The servers' links are then at most 1% busy."""
+"""The time of a request alone is measured at an interval of this multiple of the bottleneck time or transfer time,
+whichever is longer. The servers' links are then at most 1% busy."""
 
 _POINTS = 4
 """Number of intervals that are simulated in each step of the search for the threshold."""

@@ -18,7 +18,7 @@ from ibprof_lab.simulation.study.sizes_and_times import format_time
 from ibprof_lab.simulation.workload.workloads import Role, Workload
 
 _WINDOWS = (1.0, 1.25, 1.5, 2.0)
-"""Tried windows (minimum times from one I/O request to the next), in cycles of the I/O job in the present scenario."""
+"""Windows to try (minimum times between starts of I/O requests), in cycles of the present scenario's I/O job."""
 
 _PARTS = 20
 """Number of jitter values over which a client's mean cycle is averaged."""
@@ -76,8 +76,7 @@ class Scenario:
 def list_scenarios(
     setting: Setting, io: Workload, mpi: Workload
 ) -> Iterator[tuple[str, Setting, tuple[Workload, Workload]]]:
-    """Yield name, setting and jobs of each scenario, the present one first; adaptive routing only if it cannot
-    deadlock."""
+    """Yield name, setting and jobs of each scenario, the present one first. Adaptive routing must not deadlock."""
     yield "as it is", setting, (io, mpi)
     sampled, are_named = (replace(io, hosts=()), replace(mpi, hosts=())), bool(io.hosts or mpi.hosts)
     if are_named:

@@ -2,8 +2,8 @@
 """Prediction of a recorded run's time on other hosts, with other forwarding tables, or next to another job.
 
 The recording does not show the messages that a rank waits for. A replay therefore consists of two simulations, in which
-ranks wait as early, or as late, as the recording allows. The run is replayed on the recorded network for calibration,
-by comparison with the measured time, and then on the other network.
+ranks wait as early, or as late, as the recording allows. A replay on the recorded network is calibrated with the
+measured time; then the run is replayed on the other network.
 """
 
 from __future__ import annotations
@@ -32,8 +32,8 @@ JOB, OTHER = "job", "other"
 """Names of the recorded job and of the other job in simulations."""
 
 FARTHEST = 0.25
-"""Largest relative deviation of the replay on the recorded network from the measured time; with a larger deviation,
-there is no prediction."""
+"""There is no prediction if the replay on the recorded network deviates from the measured time by more than this
+fraction."""
 
 LEAST_ERROR = 0.05
 """Smallest half width of a prediction's interval, relative to the prediction."""
@@ -66,9 +66,9 @@ class ReplayedTime:
     Attributes:
         measured: measured time of the recorded run, seconds.
         computing: time of the recorded run outside MPI, seconds.
-        replayed: simulated times on the recorded network if ranks wait early, and late; None for a run on one host.
+        replayed: times of both simulations (early and late waits) on the recorded network; None for a run on one host.
         seconds, low, high: predicted time and its interval, seconds.
-        predicted: simulated times on the other network if ranks wait early, and late, before calibration.
+        predicted: times of both simulations on the other network, before calibration.
     """
 
     measured: float

@@ -229,7 +229,7 @@ def _name_column(column: str) -> str:
 
 
 def _format(column: str, value: Any) -> str:
-    """Return a value of a column for the chart: a word as it is, a quantity with the column's name and unit."""
+    """Return a column's value for the chart: a word unchanged, a quantity with the column's name and unit."""
     if value is None or isinstance(value, str):
         return str(value or "")
     if column.endswith("_interval_us"):

@@ -165,11 +165,11 @@ class NamedHosts:
         return int(self._hosts.of_node[0][self._node[host]])
 
     def find_recorded(self, profile: str, recorded: Recorded) -> tuple[ReplayedPorts, tuple[str, ...]]:
-        """Find the hosts of a recorded run, and the adapters that its ranks used, in the same manner as `ibprof-view`.
+        """Find the hosts of a recorded run, and the adapters of its ranks, as `ibprof-view` does.
 
         Returns:
             The ports of the ranks, and notes for the user. There are no ports if the fabric lacks a recorded host, if
-            several recorded hosts are the same host of the fabric, or if not all ranks were recorded.
+            recorded hosts coincide in the fabric, or if not all ranks were recorded.
         """
         run = load_profile(Path(profile))
         placed = place_ranks_as_recorded(run, self._hosts, [self._fabric], run.world_size)

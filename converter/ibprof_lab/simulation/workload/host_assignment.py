@@ -226,8 +226,8 @@ def make_clients(
                 name=workload.name,
                 interval=network.ticks(workload.interval_ns),
                 window=network.ticks(workload.window_ns),
-                # Time lines and programs get no jitter: it would separate messages that ranks sent together, or delay
-                # whole collectives.
+                # Time lines and programs get no jitter, which would separate messages sent together, or delay whole
+                # collectives.
                 jitter=0.0 if workload.follows_time_line or workload.is_program else workload.jitter,
                 collective=workload.role in SCHEDULES or workload.is_program,
                 limit=workload.limit,

@@ -31,7 +31,7 @@ class Operation:
         missing: number of operations that this operation still waits for.
         after: operations that wait for this operation; with each, True if it waits only for the beginning.
         needs: sends and receives that this operation waits for; with each, True to wait only for the beginning. None if
-            there are none, and after this operation was appended to its rank's order.
+            there are none, or after this operation was appended to its rank's order.
         slot: for a `recv`, its index among all `recv`s of its rank.
         is_ordered: True for a `recv` that was appended to its rank's order.
         receive: for a `send`, the matching `recv`.
@@ -144,8 +144,8 @@ def _make_processor(
 
 
 def _make_sender(sends: Sequence[Operation]) -> list[_Row]:
-    """Return the steps of the client that sends one rank's messages to another; the rank's client starts each
-    message."""
+    """Return the steps of the client that sends messages from one rank to another; the first rank's client starts
+    each."""
     rows: list[_Row] = []
     for number, each in enumerate(sends, start=1):
         rows.append((each.peer, each.peer, each.receive.slot if each.receive else 0, number, each.amount, 0))

@@ -68,7 +68,7 @@ class Recorded:
         begin_ns: float64, start time since the run's start; empty if times were not requested.
         duration_ns: duration of the run; 0 if times were not requested.
         account: how many of the run's messages are simulated, and why others are not.
-        one_of: number of the run's messages, of similar size, that each message represents.
+        one_of: number of similar messages of the run that each message represents.
         was_on_one_host: True if all ranks were on one host, where no message crosses a network.
     """
 
@@ -134,8 +134,8 @@ def load_messages(path: Path, with_times: bool) -> Recorded:
 
     Raises:
         InputError: the file is not a profile.
-        InconsistentError: no rank sent a message to another; or times are requested, and there is no time line or there
-            are too many messages.
+        InconsistentError: no rank sent a message to another, or times are requested without a time line or with too
+            many messages.
     """
     return lay_out_messages(load_run(str(path)), str(path), with_times)
 

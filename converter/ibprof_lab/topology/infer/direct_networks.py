@@ -30,8 +30,8 @@ Known = npt.NDArray[np.bool_]
 Edges = tuple[npt.NDArray[np.integer], npt.NDArray[np.integer]]
 
 _LINKED_BELOW = 0.75
-"""Two hosts are linked if their delay / the delay of the shortest path over a third host is less than this, both
-without the overhead per message."""
+"""Two hosts are linked if their delay is below this fraction of the shortest delay over a third host, without overheads
+per message."""
 
 _SLOW, _FEW_SLOW = 1.2, 0.05
 """A host is slow if its shortest delay exceeds `_SLOW` times the median of the hosts' shortest delays.
@@ -166,7 +166,7 @@ def _link_near(delays: Floats, known: Known, limit: float, errors: float, most: 
     For pairs with a delay near the limit, or without a delay, `_are_neighbours` uses delays to other hosts.
 
     Args:
-        limit: a delay that separates the delays over one link from the delays over two links, seconds.
+        limit: seconds, between the delays over one link and the delays over two links.
         errors: standard error of the logarithm of a delay.
         most: the search stops at this number of links, since a regular network has fewer links.
     """
@@ -516,8 +516,8 @@ _UNSURE = 4
 linked."""
 
 _DIFFERING = 0.04
-"""Two hosts may be linked if, for fewer than this fraction of the compared third hosts, their delays to the third host
-differ by more than `_BETWEEN` links."""
+"""Two hosts may be linked if their delays to less than this fraction of third hosts differ by more than `_BETWEEN`
+links."""
 
 
 def _rank(delays: Floats) -> Floats:

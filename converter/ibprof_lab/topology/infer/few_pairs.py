@@ -2,9 +2,9 @@
 """Topologies from few measured pairs: all pairs of the core hosts are measured; a search places the remaining hosts.
 
 A tree over n hosts needs about n * depth * degree distances instead of n^2 / 2. Each host descends from the root: at
-each switch, the host's delay to one host of a subtree shows whether it belongs to the subtree. Placed hosts serve as
-partners for the descending hosts, so that a round measures many pairs at once. `PairSearch` chooses the pairs to
-measure; `attach_hosts` places the hosts by the measured delays.
+each switch, the delay to one host of a subtree shows whether the descending host belongs to the subtree. Placed hosts
+serve as partners for the descending hosts, so that a round measures many pairs at once. `PairSearch` chooses the pairs
+to measure; `attach_hosts` places the hosts by the measured delays.
 
 Source: S. K. Kannan, E. L. Lawler, T. J. Warnow, "Determining the evolutionary tree using experiments", J. Algorithms
 21 (1996); G. S. Brodal, R. Fagerberg, C. N. S. Pedersen, A. Ostlin, "The complexity of constructing evolutionary trees
@@ -37,15 +37,15 @@ _OF_A_SWITCH = 3
 prove the switch; one delay does not."""
 
 _AGREEING = 2
-"""A host descends into a subtree if the delays that place it inside outnumber the delays that place it outside by at
-least this, or by one if all were measured. The host is excluded from its last possible subtree only by this majority.
+"""A host descends into a subtree if at least this many more delays place it inside than outside. If all delays were
+measured, one more is enough. The host is excluded from its last possible subtree only by this majority.
 """
 
 _OF_LOWEST = 0.2
 """The usual height (log delay) of a switch with hosts is this quantile of the lowest switches' heights."""
 
 _ANOTHER_LEVEL = 0.22
-"""A switch is on a higher level if its height exceeds the usual height by more than this, a factor of 1.25 in delay."""
+"""A switch is on a higher level if its height exceeds the usual height by more than this (delay factor 1.25)."""
 
 _FEWEST = 16
 """Smallest number of hosts with all pairs measured that can serve as core."""

@@ -88,7 +88,7 @@ class Levels:
         factor: float64 [host], logarithm of the factor that was removed from the host's delays; 0 for most hosts.
         clock_step: resolution of the clock, seconds, if the clock causes the errors of the delays; else 0.
         hidden: number of further switches that clock errors may hide. 0 if these switches together have less than half
-            of the hosts, and none has the size and about the delay of a switch that was found.
+            of the hosts, and none resembles a found switch in size and delay.
         errors: known standard deviation of the logarithm of a delay; 0 if unknown.
     """
 

@@ -56,14 +56,14 @@ _EXPLAINED = 2.3
 largest strength that was found in some hundred matrices with independent errors."""
 
 _MUCH_LESS = 0.25
-"""A model also explains a pattern in a simpler model's residuals if its own residuals deviate by less than this
-fraction of theirs (`ResidualPattern.deviation`)."""
+"""A model also explains a pattern if its residuals' `ResidualPattern.deviation` is less than this fraction of the
+simpler model's."""
 
 _LEFT_OUT = 0.3
 """For delays between sites, other models are tried if a residual of the model `levels` exceeds this."""
 
 _MUCH_MORE = 100.0
-"""They are also tried if a residual exceeds the median residual by more than this factor."""
+"""Other models are also tried if a residual exceeds the median residual by more than this factor."""
 
 _FEW_TOGETHER = 3
 
@@ -181,8 +181,7 @@ def _find_others(
     exact = cast("Floats", delays)  # float32 for many hosts, to save memory
     if "direct" in models and hosts <= LARGEST["direct"]:
         found += _find_networks(exact, known, levels)
-    # If there are many hosts, and a network with cycles leaves no pattern in the residuals, the costly tree search is
-    # unnecessary.
+    # Skip the costly tree search for many hosts if a network with cycles leaves no pattern in the residuals.
     explains = hosts > FEWER_HOSTS and any(not find_pattern(each.residuals(delays), known).is_certain for each in found)
     if "additive" in models and hosts <= LARGEST["additive"] and not explains:
         found.insert(0, find_additive(exact, known))
@@ -249,7 +248,7 @@ def find_outliers(
 
 
 def find_unconfirmed(candidate: Candidate, hosts: int) -> npt.NDArray[np.bool_]:
-    """Return pairs on a lowest switch of 2 or 3 hosts, bool [n, n]; one wrong delay can cause such a switch."""
+    """Return pairs on a lowest switch of 2 or 3 hosts, which one wrong delay can cause, bool [n, n]."""
     end = np.sort(candidate.edge, axis=1)
     degree = np.bincount(candidate.edge.ravel(), minlength=hosts + candidate.switches)
     on_switch = end[(end[:, 0] < hosts) & (end[:, 1] >= hosts)]

@@ -57,8 +57,8 @@ def are_equal(a: float, b: float, epsilon: float) -> bool:
 def build_basic_model(delays: npt.NDArray[np.floating], epsilon: float, until: float = np.inf) -> nx.Graph:
     """Link each pair of hosts, in order of increasing delay, unless a path over earlier links is as short.
 
-    The length of a path from a to b is the measured delay from a to a neighbour of b, plus the latency of the link from
-    this neighbour to b.
+    The length of a path from a to b is the delay between a and some neighbour of b, plus the latency of the neighbour's
+    link to b.
 
     Args:
         delays: [n, n], symmetric; nan excludes a pair.
@@ -201,9 +201,7 @@ class _Model:
                 graph.remove_node(other)
 
     def _drop_virtual_edges(self) -> None:
-        """Drop edges with the latency of a path over one switch: edges between two switches (algorithm 3) or between
-        two hosts (table 2.3).
-        """
+        """Drop edges as long as a path over one switch, between two switches (algorithm 3) or two hosts (table 2.3)."""
         graph = self.graph
         to_switches = {
             vertex: {each: data[_LATENCY] for each, data in near.items() if _is_switch(each)}

@@ -143,7 +143,7 @@ def _infer_again(candidate: Candidate, sample: Floats, known: npt.NDArray[np.boo
 
 
 def _mark_edges(topology: InferredTopology) -> list[Mark]:
-    """Return a key for each edge, from host indices; the key does not change if switches get other indices."""
+    """Return a key for each edge from host indices, independent of switch indices."""
     hosts = len(topology.hosts)
     edge = np.sort(topology.edge, axis=1)
     if not topology.switches:

@@ -154,7 +154,7 @@ def _find_rails_as_switches(
 
 
 def _find_difference(logs: Floats, known: npt.NDArray[np.bool_]) -> float | None:
-    """Return the most frequent difference other than about 0 between two hosts' log delays to a third host."""
+    """Return the most frequent difference, except about 0, between two hosts' log delays to a third host."""
     hosts = len(logs)
     one, other, third = np.random.default_rng(0).integers(0, hosts, (3, _TRIPLES))
     valid = known[one, third] & known[other, third] & (one != other)

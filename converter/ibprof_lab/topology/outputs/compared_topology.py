@@ -225,7 +225,7 @@ def _place(comparison: ReferenceComparison) -> tuple[npt.NDArray[np.float64], np
     """Return the x and the y position of each vertex, float64 [vertex] each.
 
     The vertices of a regular network are placed on a circle. In other networks, a vertex's row is its distance to the
-    nearest host; each row is sorted by the positions in the row below.
+    nearest host. Each row is sorted by positions in the row below.
     """
     reference = comparison.reference
     count = reference.vertices

@@ -116,7 +116,7 @@ def _route(
 
 
 def _list_ports(cable: npt.NDArray[np.int64]) -> dict[tuple[int, int], list[int]]:
-    """Return the ports from a switch to another, for each pair of linked switches: one port per parallel cable."""
+    """Return (switch, linked switch) -> ports of the first switch, one per parallel cable."""
     ports: dict[tuple[int, int], list[int]] = {}
     for a, a_port, b, b_port in cable.tolist():
         ports.setdefault((a, b), []).append(a_port)

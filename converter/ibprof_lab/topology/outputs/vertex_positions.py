@@ -178,7 +178,7 @@ def _place_fast(wanted: EdgeLengths, gamma: float, draw: np.random.Generator) ->
 
 def _go_down(wanted: EdgeLengths, place: Floats, gamma: float, rounds: int) -> Floats:
     """Minimise the stress with Barzilai and Borwein's step lengths; return the best positions. A pair's part of f2
-    jumps from gamma to 0 where the pair's distance reaches 1; the jump is subtracted before positions are compared.
+    jumps from gamma to 0 at distance 1; positions are compared without this jump.
     """
     step, best, settled = 1e-3, (np.inf, place), np.inf
     moved, before = np.zeros_like(place), np.zeros_like(place)
@@ -254,9 +254,9 @@ def _scale_pivots(distance: Floats) -> Floats:
 
 
 def _place_as_published(wanted: EdgeLengths, gamma: float, draw: np.random.Generator) -> Floats:
-    """Minimise the stress from random positions near a line. After a step that reduces the stress, the next step is
-    longer; other steps are reverted, and the next step is shorter. After the end of a descent, another descent begins
-    from other random positions, until all steps are used.
+    """Minimise the stress from random positions near a line. A step that reduces the stress makes the next step longer.
+    Any other step is reverted, and makes the next step shorter. Descents from new random positions follow until all
+    steps are used.
     """
     count = wanted.vertices
     rounds = int(np.clip(100 * _PAIRS / (len(wanted.edge) + 50 * count), 100 * _FEWEST, 100 * _MOST))
@@ -343,8 +343,8 @@ def _pair_arcs(topology: InferredTopology) -> tuple[npt.NDArray[np.int64], list[
 
 
 def write_positions(path: Path, topology: InferredTopology, space: VertexPositions) -> None:
-    """Write positions for `ibprof-view --node-data`, with the node names of `make_fabric`. For a host of a direct
-    network, the position belongs to its switch, and the view places the host next to the switch.
+    """Write positions for `ibprof-view --node-data`, with the node names of `make_fabric`. A host of a direct network
+    gives its position to its switch; the view places the host next to this switch.
 
     Raises:
         OSError: the file cannot be written.

@@ -90,7 +90,7 @@ def compare_with_reference(
         delays: measured delays; None to use the delays that the inferred topology explains.
         length: length of the timed messages, bytes.
         least_delay: a link is slow if its delay is longer than the expected delay by more than this fraction.
-        least_speed: a link is slow if its throughput / its speed is below this.
+        least_speed: a link is slow if throughput / speed is below this.
         timed: False to compare only the cabling, for a topology without measured latencies.
         statistic: statistic of the delays, such as `median`.
 
@@ -234,8 +234,8 @@ def compare_cables(
         compared: the comparison of the topology with its reference.
         names: names of the topology's vertices.
         cables: (vertex, vertex) -> number of cables between the two vertices of the topology.
-        timed: True if the topology has latencies. If it also has no parallel cables, it was inferred from delays, which
-            do not show numbers of cables: differences become undetermined details.
+        timed: True if the topology has latencies. Without parallel cables, such a topology was inferred from delays,
+            which do not show numbers of cables: differences become undetermined details.
     """
     reference = compared.reference
     expected = count_cables(reference.link, reference.cables)

@@ -42,7 +42,7 @@ class Reference:
         origin: file name, for messages.
         names: names of the vertices in reports.
         known_as: further names of each vertex.
-        may_be_host: bool [vertex], True for hosts; for all vertices of a plan in DOT, which does not mark hosts.
+        may_be_host: bool [vertex], True for hosts, and for all vertices of a plan in DOT, which does not mark hosts.
         link: int32 [link, 2], two vertices each; in a fabric, parallel cables are separate links.
         gbps: float64 [link], data rate of one direction in Gb/s; nan where unknown.
         latency_seconds: float64 [link], expected latency; nan where unknown.

@@ -121,8 +121,8 @@ def compare_switch_links(between: SwitchDistances, graph: nx.Graph) -> tuple[Lin
         graph: result of `reduce_graph`.
 
     Returns:
-        Missing links, and additional links. None if no delays over one link or no delays over two links were measured,
-        or if the two do not differ clearly.
+        Missing links, and additional links. None if delays over one link or over two links were not measured, or do not
+        differ clearly.
     """
     half = np.nan_to_num(between.inside, nan=np.nan_to_num(_median(between.inside))) / 2
     apart = between.delay - half[:, None] - half
@@ -189,9 +189,9 @@ def join_moved(now: Integers, was: Integers, nearer: Integers) -> Integers:
 
 
 def find_nearer(was: Integers, delays: Floats) -> Integers:
-    """Return the index of each host's switch by the delays, int64 [host]. A host that is clearly nearer to another
-    switch's hosts, and about as near to them as they are to each other, gets that switch's index; other hosts get the
-    expected index. `was`: int64 [host], the expected indices. `delays`: float64 [host, host], seconds.
+    """Return the index of each host's switch by the delays, int64 [host]. A host gets another switch's index if it is
+    clearly nearer to that switch's hosts, and about as near as they are to each other. Other hosts get the expected
+    index. `was`: int64 [host], the expected indices. `delays`: float64 [host, host], seconds.
     """
     every_host = np.arange(len(was))
     member = np.eye(was.max() + 1)[was]

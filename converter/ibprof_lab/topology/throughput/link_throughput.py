@@ -197,9 +197,9 @@ def _pair_along_paths(left: dict[int, set[int]]) -> list[Pair]:
 
 
 def probe_switches(routes: InferredRoutes) -> dict[int, tuple[PairJob, PairJob, PairJob]]:
-    """Return three jobs for each switch with four hosts or more, which show if the switch is narrow (2.3.2). The first
-    job has all pairs of the switch's hosts except one, the second job this pair, the third job all pairs. The switch is
-    narrow if the total rate of the third job is below `SAME` times the total rate of the first two jobs together.
+    """Return three jobs for each switch with four hosts or more: all pairs of its hosts except one, this one pair, and
+    all pairs. The switch is narrow if the third job's rate is below `SAME` times the sum of the first two jobs' rates
+    (2.3.2).
     """
     probes = {}
     for switch, hosts in _hosts_by_switch(routes).items():
@@ -294,8 +294,7 @@ def split_evenly(sizes: list[int]) -> list[int]:
 def _pair_up(
     routes: InferredRoutes, near: list[int], far: list[int], fits: Callable[[Pair], bool], most: int | None
 ) -> PairJob | None:
-    """Pair each host of `near` with the first unpaired host of `far` that `fits`, and to which all other routes are
-    clearly longer."""
+    """Pair each host of `near` with the first unpaired host of `far` that `fits` and has a certain path."""
     limit = min(len(near), len(far)) if most is None else most
     free = dict.fromkeys(far)
     pairs: list[Pair] = []

@@ -38,8 +38,7 @@ class PairJob:
     Attributes:
         pairs: indices of the two hosts of each pair; no host is in two pairs.
         links: indices of the topology's edges on each pair's path.
-        alone: further resources that other jobs in a round must not use, such as a switch that is too narrow for two
-            jobs.
+        alone: further resources that no other job of the round may use, such as a narrow switch.
     """
 
     pairs: tuple[Pair, ...]
