@@ -132,9 +132,8 @@ def _add_measure(commands: Subcommands) -> None:
     add("--again", metavar="BUDGET", type=_budget, default=(0.05, None), help="limit for measuring outlying pairs "
         "again: a share of the pairs such as 5%% (default), or a time")  # fmt: skip
     add("--pairs", metavar="FILE", type=Path, help="measure only the pairs of FILE again, sender,receiver on each line")
-    add("--few-pairs", action="store_true", help="measure one process per host, and only pairs chosen by the delays "
-        "so far, which is enough for `ibprof-topology infer`; all pairs are measured if the delays do not show nested "
-        "switches")  # fmt: skip
+    add("--few-pairs", action="store_true", help="measure one process per host, and only pairs chosen by earlier "
+        "delays: enough for `ibprof-topology infer`. Without nested switches, all pairs are measured")  # fmt: skip
     add("--resume", action="store_true", help="keep the delays in FILE, and measure the missing ones")
     add("--max-time", metavar="T", type=_duration, help="stop after this time, such as 90s, 10m or 2h; --resume "
         "continues")  # fmt: skip

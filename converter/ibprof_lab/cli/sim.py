@@ -114,8 +114,8 @@ def main(argv: Sequence[str] | None) -> None:
 
 def _make_parser() -> argparse.ArgumentParser:
     description = (
-        "Simulate jobs that share a fabric, packet by packet over its forwarding tables: how much they slow each other "
-        "down, and what helps."
+        "Simulate jobs that share a fabric, packet by packet over its forwarding tables. Report how much they slow "
+        "each other down, and remedies."
     )
     parser = make_parser(NAME, description, _EXAMPLES)
     commands = add_subcommands(parser)
@@ -165,8 +165,9 @@ def _add_threshold(commands: Subcommands) -> None:
 
 def _add_advise(commands: Subcommands) -> None:
     description = (
-        "Report how much two jobs slow each other down on a fabric: an MPI job, and an I/O job or a second recorded\n"
-        "MPI job. Report the best hosts for servers and jobs, the throttle or routing that helps, and the gain."
+        "Report how much an MPI job and a second job slow each other down on a fabric. The second job is an I/O job\n"
+        "or a recorded MPI job. Report the best hosts for servers and jobs, the throttle or routing that\n"
+        "helps, and the gain."
     )
     summary = "interference of two jobs, and what would help"
     parser = add_subcommand(commands, "advise", summary, _ADVISE_EXAMPLES, description, shown=_ADVISE_SHOWN)

@@ -268,7 +268,7 @@ def _add_stream_arguments(parser: argparse.ArgumentParser) -> None:
 
 def _add_compare(commands: Subcommands) -> None:
     description = (
-        "Compare an inferred topology, or delays, with a plan in DOT or with the fabric's own files: report wrong "
+        "Compare an inferred topology, or delays, with a plan in DOT or with the fabric's own files. Report wrong "
         "cables and slow links."
     )
     summary = "differences from a plan or a fabric's files: wrong cables, slow links"

@@ -42,7 +42,7 @@ _AS_GOOD = 2.0
 """Alternative forms are reported if their leave-one-out error is at most this multiple of the best form's error."""
 
 _ROUNDING = 1e-6
-"""Forms with a leave-one-out error of at most this value fit exactly; all of them are reported."""
+"""Forms with at most this leave-one-out error fit exactly; all exact forms are reported."""
 
 WHOLE = "*"
 """Name of the sum over all regions."""
@@ -128,8 +128,8 @@ def fit_exchange(sizes: Sequence[float], processes: Sequence[int], exchanged: Se
         The fit; None if no run exchanged bytes, although some runs had several processes.
 
     Raises:
-        ValueError: fewer than two different numbers of processes count (runs of several processes without exchanged
-            bytes do not); or only some runs with one process exchange bytes.
+        ValueError: fewer than two different numbers of processes are usable, or only some runs with one process
+            exchange bytes. Runs of several processes that exchange no bytes are not usable.
     """
     n, p, x = (np.asarray(each, float) for each in (sizes, processes, exchanged))
     has_bytes = x > 0

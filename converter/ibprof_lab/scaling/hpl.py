@@ -14,7 +14,7 @@ each word of a message, and each copy reads and writes memory. Beta becomes w k 
 bytes, and the fraction f of messages leaves the node. HPL places successive processes of a row on a node. The N^2 / (2
 P) words of panels move along rows, all other words along columns. After each block of NB columns, the whole matrix is
 read and written: gamma grows by 8 k / (NB m). For each of N pivots, processes exchange two rows of the panel in log2(P)
-rounds: 2 N (NB + 2) log2(P) more words are sent along columns (HPL_pdmxswp).
+rounds. This sends 2 N (NB + 2) log2(P) more words along columns (HPL_pdmxswp).
 """
 
 from __future__ import annotations

@@ -85,9 +85,9 @@ def find_features(
     """Find peaks and steps of the pairs that were measured at every length.
 
     A straight line of delay over length is fitted and subtracted first, because the transfer time grows with the
-    length. A median filter of width 3 removes peaks before the search for steps. If the quartiles are known, the
-    quartile range of a peak must not overlap the quartile ranges at the next shorter and the next longer length.
-    This condition keeps measurement errors from being reported as peaks.
+    length. A median filter of width 3 removes peaks before the search for steps. The quartile range of a peak, if
+    known, must not overlap the ranges at the neighbouring lengths. This condition keeps measurement errors from being
+    reported as peaks.
 
     Args:
         delays: delays of at least `FEWEST_LENGTHS` lengths.
@@ -208,8 +208,8 @@ def choose_threshold(correlations: Profiles, of_noise: npt.NDArray[np.floating])
     """Return a correlation threshold that noise exceeds in one of 1000 profiles.
 
     The threshold is the 0.999 quantile of the largest |correlation| in each profile of `of_noise`, times the width of
-    the measured noise (see `_QUIET_SHARE`), but at least `_LEAST` and at most `_MOST`. `of_noise`, [profile, n], has
-    the correlations of Gaussian noise after the same median filter. Without correlations, the threshold is
+    the measured noise (see `_QUIET_SHARE`). Its limits are `_LEAST` and `_MOST`. `of_noise`, [profile, n], has the
+    correlations of Gaussian noise after the same median filter. Without correlations, the threshold is
     `PAPERS_THRESHOLD`.
     """
     if not correlations.size:

@@ -338,7 +338,7 @@ def check_heaps(path: Path) -> None:
 
 
 def _has_end(data: mmap.mmap, start: int) -> bool:
-    """Follow the sizes of the objects in a heap; return False if an object has size 0, so that the heap has no end."""
+    """Follow the sizes of a heap's objects; return False if an object of size 0 makes the heap endless."""
     (size,) = _HEAP_HEAD.unpack_from(data, start)
     end, place = min(start + size, len(data)), start + _HEAP_HEAD.size
     while place + _OBJECT_HEAD.size <= end:

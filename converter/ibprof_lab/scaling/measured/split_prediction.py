@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Predict run times from profiles alone: from the computing time, and from waiting and transfer at each call site.
 
-The time of a run is a sum of means over ranks: time outside MPI, time in the calls of each call site, and longest run
-time minus own run time. The time in calls is split into waiting, transfer and an unsplit rest (`ibprof.waiting`). Each
-of these times is fitted separately (`part_scaling`).
+The time of a run is a sum of means over ranks: time outside MPI, time in each call site's calls, and longest run time
+minus own run time. The time in calls is split into waiting, transfer and an unsplit rest (`ibprof.waiting`). Each of
+these times is fitted separately (`part_scaling`).
 
 A call site stops scaling at p_1/2 processes: its time beyond ideal scaling then equals the time of the whole run with
 ideal scaling. This call site alone then halves the efficiency. In the model of Kredel et al. (`scaling_model`),
@@ -213,8 +213,8 @@ def predict_split(
     for p in wanted or ():
         if not least <= p <= most:
             raise InconsistentError(
-                f"no prediction: {p} processes are beyond the range of {least} to {most}: runs have {counts[0]} to "
-                f"{counts[-1]}, and predictions hold up to {FARTHEST:g} times the largest recorded number"
+                f"no prediction: {p} processes are beyond the range of {least} to {most}. The runs have {counts[0]} "
+                f"to {counts[-1]}; predictions hold up to {FARTHEST:g} times the largest recorded number"
             )
     powers = [1 << power for power in range(most.bit_length()) if least <= 1 << power <= most]
     shown = {*(wanted or {*powers, *counts})}
@@ -400,8 +400,8 @@ def _list_notes(runs: Sequence[RunParts], counts: Sequence[int], stated: str | N
     notes = [f"{run.name}: {note}" for run in runs for note in run.notes]
     if len([p for p in counts if p > 1]) < 3:
         notes.append(
-            "calls were recorded with fewer than 3 numbers of processes above 1: many forms fit these few points, so "
-            "that intervals are wide; record a third number of processes"
+            "calls were recorded with fewer than 3 numbers of processes above 1. Many forms fit so few points, and "
+            "intervals are wide; record a third number of processes"
         )
     if len(runs) == len(counts):
         notes.append(

@@ -24,7 +24,7 @@ CHUNKS = 40
 """A simulation runs in pieces of simulated time. The length of a piece doubles after this number of pieces."""
 
 NO_END = 1 << 62
-"""Number of a client's messages, or of its steps in a round, for a client without a limit, or without rounds."""
+"""Stands for no limit of a client's messages, and for a round without end."""
 
 _FIRST_CHUNK_NS = 50e3
 
@@ -344,10 +344,10 @@ class SteadyState:
     """Test for a steady state, after which the remaining messages need not be simulated.
 
     In a steady state, the mean of the messages so far does not drift, and is near the mean of all messages. The
-    interval of the difference between the two means is the interval from batch means, times the square root of the
-    fraction of messages that remain (finite population correction). If batches are correlated, the interval is widened
-    as for a first-order autoregressive process. Each test can end the run too early by chance, so the number of
-    messages between tests grows geometrically.
+    interval of the difference is the interval from batch means, times the square root of the remaining fraction of
+    messages (finite population correction). If batches are correlated, the interval is widened as for a first-order
+    autoregressive process. Each test can end the run too early by chance, so the number of messages between tests grows
+    geometrically.
 
     Args:
         part: required half width of the 95% interval, relative to the mean; 0 for no test.

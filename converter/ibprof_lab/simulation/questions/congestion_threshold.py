@@ -6,8 +6,7 @@ time of a request alone. At interval 0, T is C: in this time, the servers' links
 request of every client. If the cycle is close to C, the throughput is nearly maximal, and T is nearly C - I. T(I) is
 thus near T0 or near C - I; these two asymptotes cross at I = C - T0. A throughput is computed from the mean of T over
 all requests. The ratio C / T0 is computed from each client's mean, averaged over the clients. If only the servers'
-links limit C, the asymptotes cross at N S/(n B) - S/B, with N clients, n servers, requests of S bytes and links of B
-bytes/s.
+links limit C, the asymptotes cross at N S/(n B) - S/B: N clients, n servers, S bytes per request, B bytes/s per link.
 
 Source: P. J. Denning and J. P. Buzen, "The operational analysis of queueing network models", ACM Computing Surveys
 10(3), 1978; the term is from K. A. Brown, "Resource Contention due to Data Movement on HPC Systems", doctoral

@@ -183,8 +183,7 @@ def answer_replay(question: ReplayQuestion, simulate: Simulate) -> ReplayedTime:
         if abs(replayed / measured - 1) > FARTHEST:
             raise InconsistentError(
                 "no prediction: the run's messages do not explain its time in MPI. The replay on the recorded network "
-                f"takes {replayed:.3g} s, but the run took {measured:.3g} s, {computing:.3g} s of this time "
-                "outside of MPI"
+                f"takes {replayed:.3g} s. The run took {measured:.3g} s, of which {computing:.3g} s outside of MPI"
             )
         raw = late + part * (early - late)
         # The replay's error on the other network is unknown: `added` assumes the error on the recorded network,

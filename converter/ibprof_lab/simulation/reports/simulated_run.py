@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Files on one run of all jobs of a study (tables, pictures, web view of the links), and slow senders. A slow sender is
-a host with a slower link, longer message times, a lower rate or a later end than the other hosts of its job.
+"""Files on one run of all jobs of a study (tables, pictures, web view of the links), and slow senders. Compared with
+the other hosts of its job, a slow sender has a slower link, longer message times, a lower rate or a later end.
 """
 
 from __future__ import annotations

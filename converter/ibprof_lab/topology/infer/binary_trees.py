@@ -305,7 +305,7 @@ def find_additive(delays: Floats, known: npt.NDArray[np.bool_]) -> Candidate:
 def _fit_binary(child: Integers, delays: Floats, weight: Floats) -> tuple[float, BinaryTree]:
     """Fit all edges of a binary tree at once.
 
-    The delay of hosts i and j is d_i + d_j - 2 d(k): d is the distance from the root, and k the lowest common node. The
+    The delay of hosts i and j is d_i + d_j - 2 d(k), with distances d from the root and the lowest common node k. The
     delay is linear in the unknowns. The unknowns are d of each host, and a height for each node: -2 d(k).
 
     Returns:

@@ -36,9 +36,9 @@ LEAST_STEP = 0.02
 cause smaller differences."""
 
 _STEP_WITH_PATTERN = 5.0
-"""If the residuals have a pattern (docs/inference.md), a link must increase the logarithm of a delay by at least this
-number of standard deviations of the residuals. With 4, ibprof finds a false switch in 1 of 60 synthetic processors
-whose errors depend on the position. With 8, ibprof misses links of a cluster with queueing delays."""
+"""If the residuals have a pattern (docs/inference.md), a link must increase a delay's logarithm by at least this many
+standard deviations of the residuals. With 4, ibprof finds a false switch in 1 of 60 synthetic processors whose errors
+depend on the position. With 8, ibprof misses links of a cluster with queueing delays."""
 
 _PATTERN = 2.8
 """Residuals with a `ResidualPattern.strength` above this certainly have a pattern. Independent errors have a strength

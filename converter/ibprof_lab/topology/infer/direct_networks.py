@@ -3,9 +3,8 @@
 
 A delay is an overhead per message plus the latencies of a shortest path. Two methods search for the links; the better
 result is used. The first method links two hosts if every path over a third host has a longer delay. It finds links of
-any length, but one wrong delay causes a wrong link. The second method sorts the pairs: first are pairs with a short
-delay whose hosts have similar delays to all other hosts. It links the first N pairs, and chooses the N that explains
-the delays best.
+any length, but one wrong delay causes a wrong link. The second method ranks pairs by short delays and by similar delays
+to all other hosts. It links the first N pairs, and chooses the N that explains the delays best.
 """
 
 from __future__ import annotations
@@ -140,8 +139,8 @@ def find_regular(delays: Floats, known: npt.NDArray[np.bool_]) -> Candidate | No
 
 
 def find_regular_links(delays: Floats, known: Known) -> npt.NDArray[np.int32] | None:
-    """Return the links of `find_regular`, int32 [link, 2]. Return None for at most `_MOST_NEIGHBOURS` + 1 hosts, if the
-    sorted delays have no gap, or if the number of links does not fit a regular network.
+    """Return the links of `find_regular`, int32 [link, 2]. Return None for at most `_MOST_NEIGHBOURS` + 1 hosts,
+    without a gap in the sorted delays, or if the number of links is not a regular network's.
     """
     hosts = len(delays)
     if hosts <= _MOST_NEIGHBOURS + 1:
@@ -359,9 +358,8 @@ def find_switched(
         errors: known standard deviation of the logarithm of a delay; 0 if unknown.
 
     Returns:
-        The network. None if no network explains the delays, or if the tree has fewer than four lowest switches, or more
-        hosts alone on their switch than lowest switches. None also if no pair of hosts was measured within one of the
-        lowest switches, or between two switches.
+        The network. None if no network explains the delays. None if the tree has fewer than four lowest switches, or
+        fewer than hosts on other switches. None if a lowest switch, or two switches, have no measured pair of hosts.
     """
     leaf = np.setdiff1d(np.unique(tree.node_of_leaf), tree.parent[1:])
     alone = np.flatnonzero(~np.isin(tree.node_of_leaf, leaf))

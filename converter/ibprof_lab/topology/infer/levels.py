@@ -41,15 +41,15 @@ _CLOCK = 0.3
 """Standard deviation of the error that a clock causes by rounding a delay up or down at random, in clock steps."""
 
 _OTHER_STEPS = 0.1
-"""The clock is assumed to cause the errors if more than this fraction of the delays deviates from the levels by over
-half a clock step."""
+"""Clock errors are assumed if more than this fraction of the delays deviates from the levels by over half a clock
+step."""
 
 _ON_STEPS = 0.97
 """Delays count as multiples of a clock step if the mean resultant length of their phases exceeds this (exact: 1)."""
 
 _LEAST_FACTOR = 0.03
 _UNLIKE = 2.5
-"""A host's median residual is removed from its delays if it deviates from the median of all hosts by more than
+"""A host's median residual is removed from its delays if it deviates from all hosts' median by more than
 `_LEAST_FACTOR`, and by more than `_UNLIKE` robust standard deviations."""
 
 _FAR = 4.0
@@ -62,9 +62,9 @@ _ENOUGH = 0.7
 
 _LIKE_OTHERS, _OF_PAIRS = 0.05, 0.3
 _MORE_ALIKE = 2.0
-"""A pair with a far too short delay is false if its hosts' delays to other hosts differ by more than this multiple of a
-usual difference. The usual difference is between a host and its third most similar host; the smaller value of the two
-hosts counts."""
+"""A far too short delay is false if the two hosts' delays to other hosts differ by more than `_MORE_ALIKE` usual
+differences. A usual difference is between a host and its third most similar host; the smaller value of the two hosts
+counts."""
 
 _MOST_PAIRS = 1 << 18
 """The height of a node is computed from at most about this number of pairs."""
@@ -124,7 +124,7 @@ class Levels:
 
 
 class LinkedHosts:
-    """A binary tree of hosts, and their delays in an order that makes the hosts below each node contiguous.
+    """A binary tree of hosts, and delays sorted so that the hosts below each node are contiguous.
 
     Args:
         logs: [n, n], logarithms of delays; nan where unknown.

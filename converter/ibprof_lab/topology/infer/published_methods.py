@@ -118,9 +118,9 @@ def infer_bufe(
         _Model(graph, epsilon, until).find_switches()
     except TookTooLong:
         unknown = (
-            f"the search for cliques ended after {seconds:g} s, and the partial result is no topology: the number of "
-            "cliques grows exponentially if latencies are not clearly equal or different. Try another "
-            "--epsilon, more --clique-seconds, or --method auto",
+            f"the search for cliques ended after {seconds:g} s without a topology. The number of cliques grows "
+            "exponentially if latencies are not clearly equal or different. Try another --epsilon, more "
+            "--clique-seconds, or --method auto",
         )
     return _finish(graph, hosts, unknown)
 

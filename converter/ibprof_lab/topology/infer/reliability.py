@@ -47,9 +47,9 @@ _FEWEST_HOSTS = 6
 
 _ALIKE = 0.5
 _FEWEST_TOGETHER, _FEW_TOGETHER = 2, 3
-"""A host may belong to a neighbouring switch with at least `_FEWEST_TOGETHER` hosts if no delay between the host and
-these hosts was measured. It may also belong there if such a delay is an outlier, the host is alone on its switch, and
-the neighbouring switch has one link and at most `_FEW_TOGETHER` hosts."""
+"""A host may belong to a neighbouring switch with at least `_FEWEST_TOGETHER` hosts if no delay to these hosts was
+measured. It may also belong there if such a delay is an outlier, the host is alone on its switch, and the neighbouring
+switch has one link and at most `_FEW_TOGETHER` hosts."""
 
 
 def weigh_support(
@@ -62,8 +62,8 @@ def weigh_support(
         seconds: time limit for sampling.
 
     Returns:
-        The model; the support of each edge (float64 [edge]), or None if not computed; the number of samples, counted as
-        `replicates` if more samples would not change the result.
+        The model; the support of each edge (float64 [edge]), or None if not computed; the number of samples. If more
+        samples would not change the result, this number is `replicates`.
     """
     if not replicates:
         return choice, None, 0

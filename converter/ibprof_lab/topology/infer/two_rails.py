@@ -141,8 +141,8 @@ def _find_rails_as_switches(
     """Return pairs on the slower rail whose long delays look like a further switch, bool [n, n].
 
     A host seems to be on another switch if, by chance, all its pairs within its switch are on the slower rail. Chance
-    is assumed if the step to the common switch is about the difference between the rails, and if no pair that meets
-    there was assigned to the slower rail.
+    is assumed if the step to the common switch is about the rails' difference, and no pair that meets there is on the
+    slower rail.
     """
     tree, height = levels.tree, levels.height
     meeting = np.where(known, tree.meeting_nodes(), -1)

@@ -63,7 +63,7 @@ def make_fabric(topology: InferredTopology, name: str, gbps: float = nan) -> Syn
     if used.max() > LARGEST_PORT:
         busiest = switch_name[int(used.argmax())]
         raise UsageError(
-            f"{name}: {busiest} has {used.max()} links, and a switch of a fabric has at most {LARGEST_PORT}: it "
+            f"{name}: {busiest} has {used.max()} links, more than the {LARGEST_PORT} of a fabric's switch. It "
             "represents several switches that delays do not distinguish; write .tgf, .dot or .json"
         )
     latency = topology.latency_seconds[attachment.cable_edge]

@@ -239,7 +239,7 @@ def compare_cables(
     """
     reference = compared.reference
     expected = count_cables(reference.link, reference.cables)
-    # Vertices without links are left out: a host's second adapter has such a vertex with the host's name.
+    # Leave out vertices without links, such as a host's second adapter, which has the host's name.
     linked = sorted({vertex for pair in expected for vertex in pair})
     times = Counter(reference.names[vertex] for vertex in linked)
     vertex_of = {reference.names[each]: each for each in linked if times[reference.names[each]] == 1}

@@ -71,7 +71,7 @@ def find_slow_links(
     """Find links that delay messages more than similar links, or more than the reference's latencies state.
 
     If paths are unique and the reference has at most `LARGEST` links, a fit to all paths yields the first slow links.
-    Then paths are compared with paths of the same kind: with the same number of host links and of switch links of each
+    Then paths are compared within kinds. Paths of a kind have equal numbers of host links, and of switch links of each
     speed. For each kind, a link's excess is the median delay of the paths over the link minus the median delay of all
     paths. Kinds in which most paths use the link are left out. The smallest excess counts: a slow uplink delays only
     some kinds of a host's paths, so the host's link is not reported. The link with the largest excess is reported, its
@@ -205,8 +205,8 @@ def find_slow_by_speed(
 ) -> list[SlowLink]:
     """Find links over which no pair of hosts reaches the link's speed.
 
-    A link's throughput is the largest throughput of all pairs over the link. If the median ratio of throughput to speed
-    over all links is below `least`, as with a slow MPI library, `least` times this median is the limit instead.
+    A link's throughput is the largest throughput of all pairs over the link. With a slow MPI library, the median of
+    throughput / speed is below `least`; the limit is then `least` times this median.
 
     Args:
         reference: the reference, with link speeds.

@@ -39,9 +39,7 @@ _TRIED = 32
 
 
 def is_wide_enough(first: PairJobResult, second: PairJobResult, third: PairJobResult) -> bool:
-    """Return True if the third job, which has the pairs of the first two jobs, nearly reaches the sum of their rates
-    (2.3.2).
-    """
+    """Return True if the rate of all pairs together (`third`) is near the sum of the other two rates (2.3.2)."""
     return third.total >= SAME * (first.total + second.total)
 
 

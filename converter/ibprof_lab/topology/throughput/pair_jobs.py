@@ -107,8 +107,8 @@ class RoundsPlan(Protocol[Found_co]):
 
 class RoundMeasurement:
     """Measurement of rounds of jobs, for rank 0; the other ranks call `follow_measurement`. `ranks`: rank that measures
-    for each host. Each round is measured `repetitions` times, and a job's highest total rate is its result, since other
-    traffic only reduces rates.
+    for each host. Each round is measured `repetitions` times. A job's highest total rate counts, since other traffic
+    only reduces rates.
     """
 
     def __init__(self, streams: ConcurrentStreams, ranks: Sequence[int], repetitions: int) -> None:
