@@ -132,8 +132,8 @@ enum ibp_side {
     IBP_SIDE_WAITER = 2,
     /* A call that ends a wait of other processes: MPI_Win_post, MPI_Win_complete. */
     IBP_SIDE_NOTIFIER = 3,
-    /* The record is no sample and has no times. It states that this process receives from the peer in neighbourhood
-     * collectives. Each process has at least one such record: with itself as the peer. */
+    /* The record is no sample and has no times. The record states that this process receives from the peer in
+     * neighbourhood collectives. Each process has at least one such record: with itself as the peer. */
     IBP_SIDE_SOURCE = 4
 };
 
@@ -292,7 +292,7 @@ struct ibp_process {
     /* Sent user bytes that no counter of a peer contains, because the recording was full. */
     uint64_t lost_bytes;
     uint64_t lost_messages;
-    /* Number of all marks. If there were too many, IBP_SEGMENT_MARKS contains only the first marks. */
+    /* Number of all marks. After too many marks, IBP_SEGMENT_MARKS contains only the first marks. */
     uint64_t marks_seen;
     /* How many times a region was refused, because there were too many names or nested regions. The traffic of such a
      * region counts for the region around it. */
@@ -350,8 +350,8 @@ struct ibp_process {
     /* Number of collectives and of messages that could not be sampled, by reason. */
     uint64_t unsampled[IBP_INSTANCES][IBP_UNSAMPLED_REASONS];
     /* Since version 6. CPU time of the process, and time in which its first thread was ready to run but had no core.
-     * Both times are from the start of the recording to MPI_Finalize. Both are 0 before MPI_Finalize, or if the kernel
-     * does not measure them. */
+     * Both times begin with the recording and end at MPI_Finalize. `cpu_ns` and `no_core_ns` are 0 before MPI_Finalize,
+     * or if the kernel does not measure the times. */
     uint64_t cpu_ns;
     uint64_t no_core_ns;
     /* Since version 7. Collectives with a score above this value have a sample. 0: all collectives have a sample. */
@@ -754,7 +754,7 @@ struct ibp_nccl_communicator {
     uint32_t interface;
     /* When the communicator began and ended; `stop_ns` is 0 until its end. */
     uint64_t start_ns, stop_ns;
-    /* The clock of ticks and the Unix clock, read at the same time: at the start, and as late as possible. */
+    /* The clock of ticks and the Unix clock, read together at the start and as late as possible. */
     uint64_t clock_ticks[2];
     uint64_t clock_ns[2];
     /* Number of proxy operations that were not recorded, because no space was left. No ibp_nccl_flow contains their

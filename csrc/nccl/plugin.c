@@ -95,8 +95,8 @@ static void note_device(void *step, const struct ibp_nccl_net_plugin *net)
         ibp_nccl_note_device(own_handle(step), ib->qp.device);
 }
 
-/* Pass the start of an event to the next plug-in, and set `handle` to the handle for NCCL. `parent` and `parent_group`
- * are the addresses of the event's members that refer to its parents. */
+/* Pass the start of an event to the next plug-in, and set `handle` to the handle for NCCL. `parent`, `parent_group`:
+ * addresses of the event's members for its parents. */
 static int finish_start(void *context, void **handle, void *event, uint64_t type, void **parent, void **parent_group,
                         void *own)
 {

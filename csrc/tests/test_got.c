@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The ibprof developers
  *
- * Two mock MPI libraries call a function of a third library. One of them is bound lazily, the other at load time, with
- * a read-only GOT. Only the calls of these libraries are redirected. The hook reaches the original function, and the
+ * Two mock MPI libraries call a function of a third library. The first is bound lazily, the second at load time with a
+ * read-only GOT. Only the calls of these libraries are redirected. The hook reaches the original function, and the
  * redirection is undone.
  */
 #include "check.h"

@@ -143,7 +143,7 @@ static void test_the_longest_messages_are_kept(void)
     }
 }
 
-/* A process keeps at most IBP_SOURCES_MAX records with IBP_SIDE_SOURCE. They stay when samples are dropped. */
+/* A process keeps at most IBP_SOURCES_MAX records with IBP_SIDE_SOURCE. These records stay when samples are dropped. */
 static void test_sources_stay(void)
 {
     enum { STREAM = 44, GRAPH = 45, SOURCES = 40 };

@@ -49,7 +49,7 @@ void ibp_tree_visit(struct ibp_tree *tree, uint32_t place)
             (struct ibp_tree_step){(uint16_t)place, (uint16_t)(next < switches ? next : switches), (uint32_t)end};
         place = next;
     }
-    /* The path has reached a place with a known end. Or the path is a loop: it has returned to a switch of its own. */
+    /* The path has reached a place with a known end, or returned to one of its own switches (a loop). */
     uint8_t state = place >= switches         ? (uint8_t)(2 + place - switches)
                     : tree->state[place] == 1 ? 2 + IBP_LOOP
                                               : tree->state[place];

@@ -106,8 +106,8 @@ static bool number_choice(struct distinct *sets, const uint64_t *ports, uint32_t
     return number != IBP_SIM_NOTHING;
 }
 
-/* List the switch's possible egress ports toward each leaf switch. Packets to the switch itself need no port. Their
- * element repeats another one, so that more switches have the same list. */
+/* List the switch's possible egress ports toward each leaf switch. The element of the switch itself is not used: it
+ * repeats another element, so that more switches have equal lists. */
 static bool list_choices(struct ibp_sim *sim, uint32_t at, struct distinct *sets, uint32_t *choices)
 {
     const struct ibp_sim_network *network = &sim->network;
@@ -162,7 +162,7 @@ bool ibp_sim_set_up_adaptive(struct ibp_sim *sim)
 
 /* -- the choice ---------------------------------------------------------------------------------------------------- */
 
-/* Vector types of gcc and clang. Most processors have instructions for them. The elements are signed, since some
+/* Vector types of gcc and clang, for which most processors have instructions. The elements are signed, since some
  * processors compare only signed elements. `loose`: a vector in memory that is aligned only to its elements. */
 typedef int32_t vector __attribute__((vector_size(4 * IBP_SIM_VECTOR)));
 typedef int32_t loose __attribute__((vector_size(4 * IBP_SIM_VECTOR), aligned(4), may_alias));

@@ -12,7 +12,7 @@
 bool ibp_sim_set_up_adaptive(struct ibp_sim *sim);
 
 /* Return the choice of a switch for packets to the last switch of a client's path. The choice is a port number, or
- * IBP_SIM_SETS + the index of a set of ports. It is IBP_SIM_NOTHING if no port is on a shortest route. */
+ * IBP_SIM_SETS + the index of a set of ports. Without a port on a shortest route, the choice is IBP_SIM_NOTHING. */
 static inline uint32_t ibp_sim_choice_of(const struct ibp_sim *sim, uint32_t at, uint32_t client)
 {
     return sim->choice[(uint64_t)sim->choice_row[at] * sim->leaves + sim->path[client].queue[3]];

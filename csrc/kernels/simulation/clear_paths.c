@@ -132,8 +132,8 @@ static bool has_buffer_for_link(const struct ibp_sim *sim, const struct ibp_sim_
     return (kind->delay / ibp_sim_ticks_of(kind, packet) + 3) * sim->network.packet_bytes <= kind->capacity;
 }
 
-/* Return whether all packets of a queue have the same size and come from the path's previous queue. If so, none of
- * these packets waits for another. */
+/* Return whether all packets of a queue have the same size and come from the path's previous queue. Packets of such a
+ * queue never wait for each other. */
 static bool is_continuation(const struct ibp_sim *sim, const struct ibp_sim_path *path, uint32_t at)
 {
     const struct ibp_sim_use *use = &sim->use[path->queue[at]];

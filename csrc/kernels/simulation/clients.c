@@ -91,8 +91,8 @@ void ibp_sim_admit_waiting(struct ibp_sim *sim)
             const uint64_t arrival = sim->arrival ? *ibp_sim_arrival_of(sim, queue, 0) : 0;
             const struct ibp_sim_waiter first = ibp_sim_pop_waiter(sim, queue);
 
-            /* The packet has not arrived yet. The packet's arrival event will admit waiting packets again, and the
-             * packets behind this packet do not arrive earlier. */
+            /* The packet has not arrived yet. The arrival event will admit waiting packets again. Packets behind this
+             * packet do not arrive earlier. */
             if (arrival > sim->state.now) {
                 queue->queued -= ibp_sim_bytes_of(first.size);
                 schedule_after_all(sim, number, first, arrival);

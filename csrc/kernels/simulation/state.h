@@ -187,7 +187,7 @@ struct ibp_sim_path {
     uint32_t rest[IBP_SIM_PATH_MAX];
     uint8_t lane;
     /* `alone_from`: value of clear_from while no other message uses the queues of the path. `always_from`: value of
-     * clear_from if all messages that may ever use these queues use them at once. */
+     * clear_from while all messages that may ever use the queues are active. */
     uint8_t alone_from, always_from;
     /* False if the message must not be sent as a whole (clear_paths.h). */
     bool may_be_whole;

@@ -24,8 +24,8 @@ struct growing {
     atomic_ullong bytes;
 };
 
-/* Keep the in-tree of a destination, if packets from all leaves arrive. Otherwise the tree is computed again at each
- * use, because the kept steps do not show which packets do not arrive. */
+/* Keep the in-tree of a destination, if packets from all leaves arrive. An in-tree with lost packets is computed again
+ * at each use, because kept steps do not show lost packets. */
 static void keep(struct growing *growing, struct ibp_tree *tree)
 {
     const struct ibp_routes *routes = growing->routes;

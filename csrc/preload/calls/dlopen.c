@@ -46,8 +46,8 @@ static bool is_mpi_call(const char *name)
     return begins(name, "MPI_") || begins(name, "PMPI_") || begins(name, "MPIX_") || begins(name, "PMPIX_");
 }
 
-/* Return true if ibprof may wrap a function with this name, by the first characters of the name. Every lookup calls
- * this function, so it must be fast. */
+/* Return true if the first characters of a name may belong to a function that ibprof wraps. This must be fast, because
+ * every lookup calls the function. */
 static bool is_watched(const char *name)
 {
     switch (name[0]) {
@@ -72,8 +72,8 @@ static void *our_function(const char *name)
     return found ? found : ibp_large_call(name);
 }
 
-/* If ibprof has a wrapper with this name that calls the function `found`, return the wrapper. Otherwise return `found`,
- * which then belongs to another tool or is another version of the function. */
+/* If ibprof has a wrapper with this name that calls the function `found`, return the wrapper. Otherwise return `found`:
+ * a function of another tool, or another version. */
 static void *prefer_own(const char *name, void *found)
 {
     void *own = found ? our_function(name) : NULL;
@@ -126,8 +126,8 @@ __attribute__((used)) static versioned_lookup_function *choose_versioned_lookup(
 /* -- tail calls ---------------------------------------------------------------------------------------------------- */
 
 /* Define a function that calls `choose` with its arguments, and then jumps to the function that `choose` returns. The
- * results of dlsym and dlopen depend on the caller. After a jump, they see the caller of the defined function. The
- * macro uses assembler, because compilers do not guarantee a jump. */
+ * results of dlsym and dlopen depend on the caller. After a jump, dlsym and dlopen see the caller of the defined
+ * function. The macro uses assembler, because compilers do not guarantee a jump. */
 #define TAIL_JUMP(name, choose)                                                                                        \
     __asm__(".text\n.type " #name ",@function\n" #name ":\n"                                                           \
             ".cfi_startproc\n"                                                                                         \

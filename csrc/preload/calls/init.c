@@ -19,7 +19,7 @@ static bool has_last_attribute;
 /* True after recording has stopped; MPI is about to end. */
 static bool has_stopped;
 
-/* Stop recording, unless the program began MPI with a session that is still open, because MPI continues until this
+/* Stop recording. Do nothing if the program began MPI with a session that is still open: MPI continues until this
  * session ends. */
 static void leave_world(void)
 {

@@ -84,7 +84,7 @@ static int start_each(ibp_start_function *start_all, size_t count, void **reques
 }
 
 /* Return whether this thread is inside MPI_Start already, for example if another tool's wrapper of MPI_Start calls
- * PMPI_Start. In this case, ibprof has counted the request already. */
+ * PMPI_Start. The request is then counted already. */
 static inline bool is_within_start(void)
 {
     return ibp_current_call.starts_request && ibp_stack_end < ibp_current_call.frame;

@@ -338,8 +338,8 @@ static void open_collective(struct ibp_sampled_collective *sampled, const struct
         ibp_sample_refuse(IBP_INSTANCE_COLLECTIVE, IBP_UNSAMPLED_FULL);
 }
 
-/* Remember a persistent collective. The starts of each persistent collective are a separate stream, because members may
- * start several of them in different orders. */
+/* Remember a persistent collective. Members may start several persistent collectives in different orders, so the starts
+ * of each collective are a separate stream. */
 static void open_persistent(const struct ibp_sampled_collective *sampled, const struct ibp_called *called)
 {
     struct ibp_instance_known known = sampled->known;

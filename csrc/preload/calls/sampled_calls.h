@@ -22,7 +22,7 @@ struct ibp_called {
     unsigned count;
     /* IBP_HANDLE of the communicator argument; 0 if the call has no such argument. */
     ibp_handle communicator;
-    /* For a collective: the arguments that determine the bytes that it asks MPI to move. */
+    /* For a collective: the arguments that determine its demand. */
     const struct ibp_demanding *demanding;
     /* Time at which a blocking collective was entered; 0 for other calls, and while no samples are taken. */
     uint64_t entered_ns;
@@ -43,9 +43,9 @@ bool ibp_is_blocking_collective(unsigned operation);
 void ibp_collective_begin(struct ibp_sampled_collective *sampled, const struct ibp_called *called);
 void ibp_collective_end(struct ibp_sampled_collective *sampled, const struct ibp_called *called, int result);
 
-/* Count the messages of persistent requests before the start, and return true. This requires known envelopes, no
- * sampled message, and no waiting receive (counting/message_order.h). Without sampling, return true and count nothing.
- * Otherwise return false and count nothing. Call this only while at most one thread can be in MPI. */
+/* Count the messages of persistent requests before the start and return true, if all envelopes are known, no message is
+ * sampled, and no receive waits (counting/message_order.h). Without sampling, return true and count nothing. Otherwise
+ * return false and count nothing. Call this only while at most one thread can be in MPI. */
 bool ibp_starts_are_unsampled(void *const *requests, int count);
 
 /* Before a call starts persistent requests: assign sequence numbers to their messages and collectives. */

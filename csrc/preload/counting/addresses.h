@@ -14,9 +14,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* ibp_address_of_own: enter an address of this process. ibp_address_of_peer: enter a new address of a peer. Both return
- * the number that represents the address as a peer in keys of counters (counting/counters.h). They return
- * IBP_PEER_UNKNOWN if there is no space; ibp_address_of_peer also before the recording is open. */
+/* ibp_address_of_own: enter an address of this process. ibp_address_of_peer: enter a new address of a peer. Return the
+ * number that represents the address as a peer in keys of counters (counting/counters.h). Return IBP_PEER_UNKNOWN if
+ * there is no space; ibp_address_of_peer also before the recording is open. */
 uint32_t ibp_address_of_own(const void *address, size_t bytes);
 uint32_t ibp_address_of_peer(const void *address, size_t bytes);
 

@@ -31,8 +31,8 @@ struct ibp_ledger_recent {
     bool is_root;
     /* Pointer to the bytes and the number of calls of the ledger entry. */
     uint64_t *amount;
-    /* `type`: the last predefined datatype. `type_size`: its size in bytes. Both are 0 if this MPI library stores the
-     * sizes of datatypes at a known offset. */
+    /* `type`: the last predefined datatype. `type_size`: its size in bytes. `type` and `type_size` are 0 if this MPI
+     * library stores the sizes of datatypes at a known offset. */
     long type;
     uint64_t type_size;
     /* The next element of the list of all elements whose communicator is not 0. */

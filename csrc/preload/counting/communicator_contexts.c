@@ -17,8 +17,8 @@ struct ibp_cached_context ibp_cached_contexts[IBP_CONTEXTS_CACHED];
 
 /* -- unused contexts ----------------------------------------------------------------------------------------------- */
 
-/* Unused contexts. They are never freed, because pending receives and the list of used `ibp_recent` elements may point
- * to them. */
+/* Unused contexts. Contexts are never freed, because pending receives and the list of used `ibp_recent` elements may
+ * point to them. */
 static struct ibp_context *retired;
 
 static void free_world_ranks(struct ibp_context *context)

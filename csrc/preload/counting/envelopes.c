@@ -120,9 +120,9 @@ static uint64_t find_stream(const struct ibp_named_communicator *named, uint32_t
 }
 
 /* Return a hash that decides, with the number of a message, whether the message is sampled. The hash does not depend on
- * the sender, so all messages of one round of an exchange are sampled together. Only then can readers split the time of
- * a call that completes several messages. If the program uses a new tag for each round, every message has the number 0.
- * In this case, messages of 16 successive tags are sampled together. */
+ * the sender, so all messages of one round of an exchange are sampled together. Readers need all these messages to
+ * split the time of a call that completes several messages. If the program uses a new tag for each round, every message
+ * has the number 0. Then messages of 16 successive tags are sampled together. */
 static uint64_t choice_of(const struct ibp_named_communicator *named, int tag, uint64_t number)
 {
     return ibp_sample_hash(named->name, number ? UINT64_MAX : (uint32_t)tag >> 4);
@@ -216,8 +216,7 @@ static bool is_without_order(const struct ibp_named_communicator *named, enum ib
     return is_stopped || (side == IBP_SIDE_RECEIVER && (is_disordered || (named && named->is_disordered)));
 }
 
-/* Return whether another thread has used the envelope. In this case, the order of the envelope's messages is
- * unknown. */
+/* Return whether another thread has used the envelope. If so, the order of the envelope's messages is unknown. */
 static bool is_shared(struct ibp_envelope *envelope)
 {
     static uint32_t threads;

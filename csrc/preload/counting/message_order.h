@@ -3,8 +3,8 @@
  *
  * Receives that cannot be numbered yet. The envelope of a receive with wildcards is unknown until the receive
  * completes. If a later receive could match the same message, the message goes to the earlier receive. Therefore the
- * later receive cannot be numbered before the earlier receive completes. These receives wait in a list of fixed size,
- * in the order in which they were posted. All functions require the lock.
+ * later receive cannot be numbered before the earlier receive completes. Receives without a number wait in a list of
+ * fixed size, in the order of their posts. All functions require the lock.
  */
 #ifndef IBPROF_COUNTING_MESSAGE_ORDER_H
 #define IBPROF_COUNTING_MESSAGE_ORDER_H

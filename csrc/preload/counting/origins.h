@@ -29,7 +29,7 @@ void ibp_origins_enter(uint32_t region);
 /* Return the number of the origin of an operation at a site in the present region, created if needed. */
 uint32_t ibp_origin_at_site(unsigned operation, uint32_t site);
 
-/* Return how many origins exist. Their numbers begin at 1. */
+/* Return the number of origins. Origins are numbered from 1. */
 uint32_t ibp_origins_count(void);
 
 /* Return the time record of an origin; NULL until it is set. */

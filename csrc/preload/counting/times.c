@@ -31,7 +31,8 @@
 #define INTERRUPTED_TICKS (100 * LONG_TICKS)
 
 /* After a long call, this number of the site's next calls is timed from entry to return, to detect frequent long calls.
- * If any of these calls is long, the number is multiplied by 4, up to WATCHED_MOST. Otherwise it is divided by 4. */
+ * If any of these calls is long, the number is multiplied by 4, up to WATCHED_MOST. If no call is long, the number is
+ * divided by 4. */
 #define WATCHED_CALLS 64
 #define WATCHED_MOST (1 << 16)
 
@@ -100,8 +101,8 @@ void ibp_times_begin(void)
     struct ibp_process *process = ibp_counters.process;
 
     if (!process || !first_ticks) return;
-    /* If the waits of threads are not hooked, each call must be timed from entry to return. Because this is slow,
-     * ibprof does it only if IBPROF_TIME is set. */
+    /* If the waits of threads are not hooked, each call must be timed from entry to return. Such slow timing must be
+     * requested by IBPROF_TIME. */
     if (ibp_threads_multiple && !ibp_times_see_thread_waits && !*ibp_environment("IBPROF_TIME")) return;
     ibp_times_recorded = true;
     process->times_weight = IBP_TIMES_WEIGHT;
@@ -234,7 +235,7 @@ static void begin_timed(const struct ibp_timing *timing)
     timed_call.before = timing->before;
 }
 
-/* Return a sum that increases during a call by the ticks of the call's waits. With several threads in MPI, this is the
+/* Return a sum that increases during a call by the ticks of the call's waits. With several threads in MPI, return the
  * sum of the thread's waits; otherwise `ticks` of the call's record. */
 static uint64_t count_waits(const struct ibp_time *time)
 {
@@ -337,8 +338,8 @@ static void add_to_estimate(struct ibp_time *time, uint64_t ticks)
     time->sampled_squares += (double)ticks * (double)ticks;
 }
 
-/* After a long call, time each of the site's next calls from entry to return. `long_ticks`: ticks of the long call.
- * They become an estimate for other calls if another call of the site is long. */
+/* After a long call, time each of the site's next calls from entry to return. `long_ticks`: ticks of the long call, an
+ * estimate for other calls if another call of the site is long. */
 static void watch(struct ibp_call *call, uint64_t long_ticks)
 {
     if (call->watch_span < WATCHED_CALLS) call->watch_span = WATCHED_CALLS;

@@ -79,7 +79,7 @@ struct ibp_times_sum {
 };
 extern IBP_INTERNAL struct ibp_times_sum ibp_times_sum;
 
-/* Return the present sums. They include the time so far of this thread's timed call, unless the call was chosen at
+/* Return the present sums, including the time so far of this thread's timed call, unless the call was chosen at
  * random. */
 struct ibp_times_sum ibp_times_so_far(void);
 

@@ -31,8 +31,8 @@ static inline uint64_t ibp_datatype_size_there(ibp_handle datatype)
 
 bool ibp_datatype_is_predefined(ibp_handle datatype);
 
-/* Return whether a datatype of Open MPI is predefined. Its handle is then an address in the data of the library or,
- * after a copy relocation, of the program. */
+/* Return whether a datatype of Open MPI is predefined. The handle of a predefined datatype is an address in the data of
+ * the library or, after a copy relocation, of the program. */
 static inline bool ibp_datatype_is_object(ibp_handle datatype)
 {
     return IBP_LIKELY(ibp_is_within(ibp_mpi.library.data, (uintptr_t)datatype)) ||

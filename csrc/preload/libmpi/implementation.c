@@ -35,7 +35,7 @@ static bool defines_all(const struct ibp_implementation *library, const char *co
     return true;
 }
 
-/* Return whether a library defines the calls that every MPI has. Most tools define only some of them. */
+/* Return whether a library defines the calls that every MPI has. Most tools define only some of these calls. */
 static bool is_mpi(const struct ibp_implementation *library)
 {
     static const char *const calls[] = {"MPI_Init", "MPI_Comm_rank", "MPI_Comm_size", "MPI_Type_size", "MPI_Finalize"};

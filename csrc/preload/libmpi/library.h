@@ -77,7 +77,7 @@ void ibp_mpi_close(void);
  * both lack it. */
 void *ibp_mpi_next(const char *name);
 
-/* Return whether another tool wraps an MPI function. If so, ibp_mpi_next returns the tool's function. */
+/* Return whether another tool wraps an MPI function, so that ibp_mpi_next returns the tool's function. */
 bool ibp_mpi_is_wrapped(const char *name);
 
 /* Return the address of a symbol of the MPI library. If the program calls this library directly and has a copy of the

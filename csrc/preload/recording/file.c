@@ -137,8 +137,8 @@ static int make_file(struct ibp_recording_file *recording, const struct ibp_file
     return 0;
 }
 
-/* Register this process as a user of the file. Return false if all registered processes have finished: the last of them
- * removes the file. */
+/* Register this process as a user of the file. Return false if all registered processes have finished, because the last
+ * process removes the file. */
 static bool become_member(struct ibp_file_header *header)
 {
     uint64_t members = __atomic_load_n(&header->members, __ATOMIC_ACQUIRE);
@@ -269,8 +269,8 @@ int ibp_file_reopen(const struct ibp_recording_file *recording)
     return file;
 }
 
-/* The owner of a copy is not checked, because a file server may number users differently. This is safe, because a copy
- * is never mapped. */
+/* The owner of a copy is not checked, because a file server may number users differently. A wrong owner is harmless,
+ * because a copy is never mapped. */
 int ibp_file_reopen_copy(const struct ibp_recording_file *recording)
 {
     const int file = ibp_storage_open(recording->header->output, O_RDWR, 0);

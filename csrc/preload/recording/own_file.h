@@ -2,8 +2,8 @@
  * Copyright The ibprof developers
  *
  * Safe opening of files that will be mapped. No process may shorten a mapped file, because an access to a page that no
- * longer exists ends the program (SIGBUS). Therefore a file to be mapped must belong to this user. It is read-only even
- * for its owner, except while the recorder opens it.
+ * longer exists ends the program (SIGBUS). Therefore a file to be mapped must belong to this user. The file is
+ * read-only even for its owner, except while the recorder opens the file.
  *
  * In folders such as /tmp, every user may create files, and can guess the names of recordings. Therefore ibprof opens a
  * file without following links or waiting for a FIFO, and uses only regular files of this user.

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The ibprof developers
  *
- * Atomic operations on a peer's memory through libfabric. Their bytes are counted only outside of MPI's one-sided
+ * Atomic operations on a peer's memory through libfabric. Atomic operations count only outside of MPI's one-sided
  * calls, which ibprof counts from the arguments. If MPI announces the data of a rendezvous (ibp_fi_announces), ibprof
  * counts no atomic operations.
  */

@@ -2,9 +2,9 @@
  * Copyright The ibprof developers
  *
  * An announcement may lack the size of the data. If the sender sends the data in one message, this message shows the
- * size. Otherwise the sender sends a header in one of two forms. A header of 8 bytes contains the size. It is sent
- * before data in several messages, or after the sender has written the data by RDMA. A longer header contains the size,
- * and keys of the memory that the receiver reads.
+ * size. Otherwise the sender sends a header in one of two forms. A header of 8 bytes contains the size. Such a header
+ * precedes data in several messages, or follows the sender's writes by RDMA. A longer header contains the size, and
+ * keys of the memory that the receiver reads.
  *
  * A receiver also sends longer headers, with keys of the memory that the sender writes. A sender's header is recognised
  * by memory that peers may only read.
@@ -25,8 +25,8 @@
  * exceeds 32 bits, or if the provider sends fewer than 8 bytes of remote CQ data. */
 #define SIZE_SHIFT 32
 
-/* The bit of a context that marks collectives. An announcement may have this bit; later messages of its rendezvous lack
- * it. */
+/* The bit of a context that marks collectives. An announcement may have this bit; later messages of the rendezvous lack
+ * the bit. */
 #define COLLECTIVE_CONTEXT UINT32_C(1)
 
 /* True after a receiver has read the rest of a message, with unknown size, from this process's memory. */

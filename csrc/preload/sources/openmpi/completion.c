@@ -165,8 +165,8 @@ static bool is_watched(const struct ibp_openmpi_request *part)
 }
 
 /* Count a completed request whose callback was not called. Open MPI reads the callback of a request before it marks the
- * request as complete. If ibprof sets the callback between these two steps, Open MPI does not call it. Therefore ibprof
- * also replaces the function that frees the request, which Open MPI calls after completion. */
+ * request as complete. A callback that ibprof sets between these two steps is not called. Therefore ibprof also
+ * replaces the function that frees the request, which Open MPI calls after completion. */
 static __attribute__((noinline)) void settle(void *request)
 {
     struct ibp_openmpi_request *part = ibp_openmpi_request_of(request);

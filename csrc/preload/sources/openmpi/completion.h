@@ -152,8 +152,8 @@ void ibp_openmpi_end_pending(struct ibp_context *context);
 /* Called when the program frees a request, if receives are hooked. */
 void ibp_openmpi_request_freed(void *request);
 
-/* Return the number of receives that have not completed as far as ibprof knows. The program freed their requests before
- * completion, or, under MPI_THREAD_MULTIPLE, never waited for them. */
+/* Return the number of receives whose completion ibprof did not see. The program freed these requests before
+ * completion, or (under MPI_THREAD_MULTIPLE) never waited for them. */
 uint64_t ibp_openmpi_requests_missed(void);
 
 #endif

@@ -57,10 +57,10 @@ void ibp_openmpi_after_tag(int error)
     ibp_unlock();
 }
 
-/* Nonblocking collectives on an intercommunicator also send messages within each group. These messages have tags of the
- * intercommunicator, but use the local communicator of the group. Only the intercommunicator contains the handle of
- * this communicator (c_local_comm). Find the intercommunicator of a local communicator, and return the call with the
- * tag on the intercommunicator. */
+/* Nonblocking collectives on an intercommunicator also send messages within each group. Messages within a group have
+ * tags of the intercommunicator, but use the local communicator of the group. Only the intercommunicator contains the
+ * handle of this communicator (c_local_comm). Find the intercommunicator of a local communicator, and return the call
+ * with the tag on the intercommunicator. */
 static unsigned call_of_both_groups(ibp_handle local, int tag)
 {
     enum { SEARCHED = 40 }; /* the object has 44 words in 4.1, 48 in 5.0; c_local_comm is word 33 or 35 */

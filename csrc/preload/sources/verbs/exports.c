@@ -99,8 +99,8 @@ DEFINE(int, ibv_modify_qp, struct ibp_verbs_qp *qp, struct ibp_verbs_qp_attribut
     return result;
 }
 
-/* The device may change to the alternate path without a call of the program. In this case, the device reports an event,
- * which the program reads by this function. */
+/* The device may change to the alternate path without a call of the program. The device reports such a change as an
+ * event, which the program reads by this function. */
 DEFINE(int, ibv_get_async_event, struct ibp_verbs_context *context, struct ibp_verbs_event *event)
 {
     static int (*next)(struct ibp_verbs_context *, struct ibp_verbs_event *);

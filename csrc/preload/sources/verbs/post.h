@@ -8,8 +8,8 @@
 
 #include "sources/verbs/abi.h"
 
-/* Hooks of a device's post_send. ibp_verbs_post_first is the hook for the first post. It opens the recording, and so
- * reads hardware counters before the post. */
+/* Hooks of a device's post_send. ibp_verbs_post_first is the hook for the first post. This hook opens the recording,
+ * and so reads hardware counters before the post. */
 int ibp_verbs_post(struct ibp_verbs_qp *qp, struct ibp_verbs_send *requests, struct ibp_verbs_send **refused);
 int ibp_verbs_post_first(struct ibp_verbs_qp *qp, struct ibp_verbs_send *requests, struct ibp_verbs_send **refused);
 
