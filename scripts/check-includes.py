@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Check that csrc's includes keep to the order of rooms, and that modules form no cycle; exit with 1 if they do not.
+"""Check csrc: includes keep to the order of rooms, and modules form no cycle. Exit status 1: a violation.
 
-A room is a folder, or a group of files in a folder. Each file must be in a room, and include only files of this room
-and of rooms to its left in the list. A module is a header and the source of the same name. Module A needs module B if A
+A room is a folder, or a group of files in a folder. Each file must be in a room. It may include files of this room, and
+of rooms further left in the list. A module is a header and the source of the same name. Module A needs module B if A
 includes B's header, or uses a function or variable that B's source defines. Two modules must not need each other,
 directly or through other modules.
 """
@@ -18,7 +18,7 @@ from pathlib import Path
 
 CSRC = Path(__file__).resolve().parent.parent / "csrc"
 FOLDERS = (CSRC, CSRC / "include", CSRC / "preload", CSRC / "kernels", CSRC / "tests")
-# A room is named by the beginning of its files' paths. In a < b | c, rooms b and c may use a, but not each other.
+# A room's name is the beginning of its files' paths. In a < b | c, rooms b and c may use only room a.
 RECORDER = """include < preload/mpi.def < preload/platform < preload/python < preload/recording < preload/libmpi
     < preload/counting < preload/sources/source
     < preload/sources/openmpi | preload/sources/mpich | preload/sources/verbs
@@ -87,7 +87,7 @@ def uses() -> Iterator[Include]:
 
 
 def place_of(file: Path, order: list[list[str]]) -> tuple[int, str]:
-    """Return the position and the name of a file's room; position -1 if it has no room."""
+    """Return the position and the name of a file's room; position -1 without a room."""
     name = file.relative_to(CSRC).as_posix()
     begins = (name, *(name[:end] for end, letter in enumerate(name) if letter in "/."))
     found = [(i, room) for i, rooms in enumerate(order) for room in rooms if room in begins]
@@ -95,7 +95,7 @@ def place_of(file: Path, order: list[list[str]]) -> tuple[int, str]:
 
 
 def points_right(file: Path, included: Path) -> bool:
-    """Return true if no list of `ORDERS` allows an include: the included room must be the file's room or left of it."""
+    """Return true if an include breaks all `ORDERS`: only the file's room, and rooms left of it, are allowed."""
     for order in ORDERS:
         (own, room), (other, other_room) = place_of(file, order), place_of(included, order)
         if 0 <= other < own or (room and room == other_room):

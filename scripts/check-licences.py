@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Print each source file that has no licence in its first lines; exit with status 1 if there is one."""
+"""Print source files without a licence in the first lines. Exit status 1: there are such files."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ SOURCE_SUFFIXES = frozenset(
     )
 )
 SOURCE_NAMES = frozenset(("Makefile", "run", ".clang-format", ".gitignore"))
-# Files without a licence line, because tools write them: captured fabrics, expected outputs, other projects' packages.
+# Files of tools, without a licence line: captured fabrics, expected outputs, other projects' packages.
 WRITTEN_BY_TOOLS = (
     "tests/data/cases/",
     "tests/data/fabrics/",
@@ -41,7 +41,7 @@ def source_files() -> Iterator[Path]:
 
 
 def is_source(path: Path) -> bool:
-    """Return whether a file is a source, by its name or by `#!` in its first line."""
+    """Return whether a file is a source, by name or by `#!` in the first line."""
     if path.suffix in SOURCE_SUFFIXES or path.name in SOURCE_NAMES:
         return True
     with path.open("rb") as file:

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Check that only the `cli` packages import argparse, and that few functions there take a Namespace.
 
-A function that takes an `argparse.Namespace` is called `*_options`, `build_*` or `parse_*`: it turns parsed arguments
-into the options of a command. All other functions take options, so that notebooks and tests can call them too. No class
+Functions that take an `argparse.Namespace` turn parsed arguments into options of a command. Their names are
+`*_options`, `build_*` or `parse_*`. Other functions take options: so notebooks and tests can call them too. No class
 holds a Namespace.
 """
 

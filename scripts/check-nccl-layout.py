@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Compare the layout of NCCL's profiler interface, as csrc/nccl declares it, with headers of NCCL or RCCL.
+"""Compare csrc/nccl's layout of NCCL's profiler interface with headers of NCCL or RCCL.
 
     scripts/check-nccl-layout.py FOLDER...
 
@@ -110,7 +110,7 @@ def find_headers(folder: Path) -> dict[int, Path]:
 
 
 def print_offsets(version: int, header: Path) -> str:
-    """Return the output of a compiled program: each member's name, and its offsets in NCCL and csrc/nccl."""
+    """Return the output of a compiled program: each member's name, offset in NCCL, and offset in csrc/nccl."""
     text = header.read_text(errors="replace")
     separate = re.search(r"enum\s*\{", text) is None
     states = "".join(f"typedef int ncclProfilerEventState_v{each}_t;\n" for each in range(1, 8)) if separate else ""

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Redraw the pictures of docs/case-studies: run each page's commands as printed, and keep the pictures that it shows.
+"""Redraw the pictures of docs/case-studies: run each page's commands, and keep the page's pictures.
 
     scripts/draw-case-studies.py [PAGE...]
 

@@ -3,7 +3,7 @@
 """Draw the pictures of docs/glossary.md.
 
 scripts/draw-glossary.py [FOLDER] writes the pictures into FOLDER (default: docs/images). All colours have enough
-contrast on white and dark pages, because a picture cannot know the colour of its page.
+contrast on white and dark pages.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Redraw the pictures of README and how-tos that show the demo's heat map, the report's page and the view.
+"""Redraw pictures of README and how-tos: the demo's heat map, the report's page and the view.
 
     scripts/draw-pages.py [PICTURE...]
 
@@ -29,7 +29,7 @@ WIDTH, HEIGHT = 1280, 720
 COLOURS = 256
 
 FREQUENT = 24
-"""Number of most frequent colours (such as the colours of panels) that the palette keeps exactly."""
+"""Number of most frequent colours, such as of panels, that the palette keeps exactly."""
 
 FAT_TREE = "xgft:2:8,12:1,6"
 SIDE = 8
@@ -77,7 +77,7 @@ def draw_view(folder: Path, browser: Browser) -> Image.Image:
 
 
 def draw_comparison(folder: Path, browser: Browser) -> Image.Image:
-    """Draw a halo exchange on a fat-tree, with two placements of the ranks: both side by side, and their difference."""
+    """Draw a halo exchange on a fat-tree: two placements side by side, and the difference."""
     write_halo(folder / "halo.csv", SIDE)
     placements = ["--placement", "packed", "--compare-placement", "spread"]
     run(["ibprof-view", FAT_TREE, "halo.csv", *placements, "-o", "view.html"], folder)
@@ -109,7 +109,7 @@ def run_demo(folder: Path) -> None:
 
 
 def write_halo(path: Path, side: int, seed: int | None = None) -> None:
-    """Write a rank matrix: each rank of a periodic grid sends 2 MB to each of its four neighbours.
+    """Write a rank matrix: each rank of a periodic grid sends 2 MB to each of four neighbours.
 
     Args:
         path: path of the matrix.

@@ -4,8 +4,8 @@
 
 scripts/draw-rooms.py [CHECKOUT] -o rooms.png
 
-A node is a package or a module outside of packages; in C, a folder or a file outside of folders. An arrow goes from
-the importing part to the imported one. Arrows within a cycle are red.
+A node is a package or a single module; in C, a folder or a single file. An arrow goes from the importing part to the
+imported part. Arrows within a cycle are red.
 """
 
 from __future__ import annotations

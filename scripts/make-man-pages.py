@@ -21,7 +21,7 @@ _TEXT_LINE = re.compile(r"^\.(?=[a-z])", re.MULTILINE)
 
 
 def write_pages(folder: Path) -> None:
-    """Write the page of `ibprof`, and a page for each of its commands, such as ibprof-run.1 for `ibprof run`."""
+    """Write the page of `ibprof`, and a page for each command, such as ibprof-run.1 for `ibprof run`."""
     folder.mkdir(parents=True, exist_ok=True)
     parsers = read_parsers()
     (folder / "ibprof.1").write_text(make_page(make_front(parsers), "ibprof"), encoding="utf-8")

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Measure the size of the Python packages, and how many of their files one report uses.
+"""Measure the size of the Python packages, and the number of files that a report uses.
 
     scripts/measure-house.py [ibprof-report's arguments...]
 
-It prints files and lines of the packages, the number of modules that `ibprof-report --help` imports, and the CPU time
-of this command divided by the CPU time of `import numpy`. With arguments, it also prints how many files and functions
-the report runs, and the report's CPU time divided by that of `import numpy`.
+It prints the numbers of files and lines of the packages, and of modules that `ibprof-report --help` imports. It also
+prints (CPU time of this command) / (CPU time of `import numpy`). With arguments, it prints the numbers of files and
+functions that the report runs, and the same quotient for the report.
 """
 
 from __future__ import annotations

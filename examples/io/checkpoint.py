@@ -3,10 +3,10 @@
 
     python checkpoint.py --leaves 72 --hosts-a-leaf 18 --servers 72 --clients 612 -o io
 
-writes traffic.csv and a placement for each layout. The first ranks are the servers; the clients are on random hosts.
-isolated: servers fill whole leaves, as far apart as possible. spread: servers are distributed equally over all leaves.
-The layouts are from figures 6.4, D.1 and D.2 of the dissertation "Resource Contention due to Data Movement on HPC
-Systems". Hosts have the names of synthetic fabrics, numbered leaf by leaf.
+writes traffic.csv and a placement for each layout. The first ranks are servers. Clients are on random hosts. Layout
+isolated: servers fill whole leaves, as far apart as possible. Layout spread: all leaves have equally many servers. The
+layouts are from figures 6.4, D.1 and D.2 of the dissertation "Resource Contention due to Data Movement on HPC Systems".
+Hosts have the names of synthetic fabrics, numbered leaf by leaf.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ def isolate(leaves: int, width: int, servers: int) -> list[int]:
 
 
 def spread(leaves: int, width: int, servers: int) -> list[int]:
-    """Return the servers' hosts: the last host of every leaf, then the last but one, and so on."""
+    """Return the servers' hosts: the last host of every leaf, then the last but one of every leaf, and so on."""
     return [leaf * width + width - 1 - turn for turn in range(width) for leaf in range(leaves)][:servers]
 
 

@@ -4,8 +4,8 @@
 
     python studies/brown2018/simulate.py --minutes 60 --folder build/brown2018
 
-The presets of `ibprof-sim study` are these studies, each with five seeds. The folder keeps results, so the same command
-continues with the missing simulations, the cheapest first. After the simulations, write_page.py writes the page.
+The presets of `ibprof-sim study` are these studies, with five seeds. The folder keeps results: the same command
+continues with missing simulations, the cheapest first. Then write_page.py writes the page.
 """
 
 from __future__ import annotations

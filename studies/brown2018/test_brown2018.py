@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Check that README.md agrees with its tables, and the presets with the thesis; check that all figures are drawn."""
+"""Check that README.md agrees with the tables, that presets agree with the thesis, and that all figures are drawn."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ MACHINE = ["--fabric", "xgft:2:8,9:1,8@100", "--servers", "8", "--workers", "1",
 
 
 def load(name: str) -> ModuleType:
-    """Import a module of the study as its programs do: with the study's folder in sys.path."""
+    """Import a module of the study, with the study's folder in sys.path."""
     sys.path.insert(0, str(HERE))
     try:
         return importlib.import_module(name)

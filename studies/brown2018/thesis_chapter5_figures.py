@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Draw the figures of chapter 5, on the effects of I/O and MPI on each other."""
+"""Draw the figures of chapter 5: effects of I/O and MPI on each other."""
 
 from __future__ import annotations
 

@@ -106,7 +106,7 @@ def down_switches() -> Verdict:
 
 
 def _is_reached(network: Any, switch: int, server: int, ends: set[int]) -> bool:
-    """Return whether packets to a server that start on one of the link directions `ends` pass a given switch."""
+    """Return whether packets from one of the link directions `ends` to a server pass a switch."""
     at = {int(network.end_to[end]) - network.hosts for end in ends if network.end_to[end] >= network.hosts}
     for _ in range(4):
         if switch in at:
@@ -120,7 +120,7 @@ def _is_reached(network: Any, switch: int, server: int, ends: set[int]) -> bool:
 
 
 def find_throttled(measured: str, window: float) -> Row | None:
-    """Return the row of the longest I/O job that was simulated both with this window and without a throttle."""
+    """Return the row of the longest I/O job with simulations with this window and without a throttle."""
     rows = [row for row in STUDIES.get("throttle", ()) if (row["measured"], row["run"]) == (measured, "interference")]
     rows = [row for row in rows if row["mean_us"] is not None and (measured == "mpi") == (not row["io_limit"])]
     both = {row["io_limit"] for row in rows if row["io_window_us"] == 0} & {
@@ -145,10 +145,10 @@ def throttled(window: float, least: float) -> Verdict:
 
 
 def throttle_cost(window: float) -> tuple[str, float] | None:
-    """Return the effect of the throttle on the time of a client for all its writes; None if not simulated.
+    """Return the throttle's effect on a client's time for all writes; None if not simulated.
 
-    The text has the growth of the last client's and of the mean client's time. The number is the last client's
-    throttled time / its unthrottled time.
+    The text has the growth of the last client's time and of the mean time. The number is the last client's throttled /
+    unthrottled time.
     """
     after = find_throttled("io", window)
     before = find_unthrottled("io", after) if after else None

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Draw the figures of chapter 6, on the placement of jobs and servers, and on throttled I/O."""
+"""Draw the figures of chapter 6: placements of jobs and servers, and throttled I/O."""
 
 from __future__ import annotations
 

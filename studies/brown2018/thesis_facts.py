@@ -87,7 +87,7 @@ def parameter_range(column: str) -> str:
 
 
 def list_parameters(measured: str) -> list[Row]:
-    """Return the rows of slow-downs with static routing, for MPI next to a checkpoint, or 4 KB I/O next to 4 MB MPI."""
+    """Return slow-downs with static routing: of MPI next to a checkpoint, or of 4 KB I/O next to 4 MB MPI."""
     rows = [row for row in STUDIES["parameters"] if (row["run"], row["routing"]) == ("interference", "static")]
     rows = [row for row in rows if row["measured"] == measured and row["job_placement"] == "random-node"]
     return [row for row in rows if measured == "mpi" or row["io_bytes"] == 4 * KB]
@@ -152,7 +152,7 @@ def random_4_mb() -> str:
 
 
 def list_lacks() -> str:
-    """List the missing results of each study, and its results of fewer than `ALL_SEEDS` seeds, as text."""
+    """List each study's missing results, and results of fewer than `ALL_SEEDS` seeds, as text."""
     lines = []
     for name, label in _LABELS.items():
         rows = STUDIES[name]
@@ -256,7 +256,7 @@ def write_steady() -> str:
 
 
 def elevated_by_small_io() -> str:
-    """Return the slow-downs of 512 KB and 4 MB MPI next to 4 KB I/O at 1 µs: charts D and G of figure 5.5."""
+    """Return slow-downs of 512 KB and 4 MB MPI next to 4 KB I/O at 1 µs (charts D and G of figure 5.5)."""
     rows = [row for row in survey("mpi") if row["io_interval_us"] == 1 and row["mpi_bytes"] > 4 * KB]
     above = sum(row["slowdown"] - row["slowdown_half"] > 1 for row in rows)
     return f"{show_range(rows)} times; in {above} of {len(rows)} pairs, the whole 95% interval is above 1"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Select the rows of results for figures: rows of one machine, by default in the thesis's configuration."""
+"""Select the rows of results for figures: of one machine, by default in the thesis's configuration."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ _OF_NOBODY = {
     for job in JOBS
     for name in ("share", "bytes", "interval_us", "window_us", "limit", "whole_ms")
 }
-"""Columns that a study lacks if its jobs have other names than `io` and `mpi`; their value is then None."""
+"""Columns with the value None in studies whose jobs have other names than `io` and `mpi`."""
 USUAL = {"routing": "static", "server_placement": "isolated", "job_placement": "random-node"}
 """The thesis's configuration."""
 
 
 def choose_machine(means: Rows) -> tuple[list[Row], str, list[str]]:
-    """Return the rows of the machine with the most rows, this machine's name, and the names of the other machines.
+    """Return the rows and the name of the machine with most rows, and the names of other machines.
 
     The column `has_fewer_seeds` is true in rows that have seeds, but fewer than another row.
     """
@@ -41,7 +41,7 @@ def choose_machine(means: Rows) -> tuple[list[Row], str, list[str]]:
 
 
 def _name_machine(machine: tuple[Any, ...], others: Iterable[tuple[Any, ...]]) -> str:
-    """Return the name of a machine: its fabric, and the parameters that differ from another machine."""
+    """Return the name of a machine: the fabric, and parameters that differ between machines."""
     fabric, *rest = (
         str(value) if column == "fabric" else f"{column} {value:g}" if value is not None else f"{column} unknown"
         for at, (column, value) in enumerate(zip(_MACHINE, machine, strict=True))
@@ -57,7 +57,7 @@ def find_usual(rows: Rows, column: str) -> str:
 
 
 def pick(rows: Rows, **wanted: Any) -> list[Row]:
-    """Return the rows with the values in `wanted`, and with usual values in the other columns of `USUAL`."""
+    """Return the rows with the `wanted` values, and with usual values in other columns of `USUAL`."""
     each = {**{column: find_usual(rows, column) for column in USUAL if column not in wanted}, **wanted}
     return [row for row in rows if all(row.get(column) == value for column, value in each.items())]
 

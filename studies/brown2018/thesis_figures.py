@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Draw the figures of chapters 5 and 6 from results. Files are named by the number of the figure.
+"""Draw the figures of chapters 5 and 6 from results. Files have the numbers of figures as names.
 
     python studies/brown2018/thesis_figures.py [RESULTS...] -o figures
 
-RESULTS are folders of studies, or tables (default: the tables of this study). Black bars show a job alone. Coloured
-bars show a job next to the other job; the colour shows the other job's interval.
+RESULTS are folders of studies, or tables (default: tables of this study). Black bars show a job alone. Coloured bars
+show a job next to the other job. The colour shows the other job's interval.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ def draw_figures(means: Rows, folder: Path, suffix: str = "png") -> tuple[list[P
     """Draw each figure that has rows.
 
     Args:
-        means: rows of means of one machine, from `choose_machine`.
+        means: rows of one machine's means, from `choose_machine`.
         folder: folder for the files.
         suffix: png, svg or pdf.
 

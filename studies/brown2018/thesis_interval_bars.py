@@ -21,7 +21,7 @@ def format_size(size: float) -> str:
 
 
 def colour_intervals(rows: Rows, job: str, size: float, other_size: float) -> dict[float, str]:
-    """Return interval -> colour for the other job's intervals in the rows, the longest interval first."""
+    """Return interval -> colour for the other job's intervals in the rows, longest first."""
     other = OTHER[job]
     disturbed = [
         row
@@ -38,7 +38,7 @@ def cluster_by_interval(
 ) -> dict[str, list[Bar]]:
     """Return a cluster of bars for each interval of the measured job.
 
-    A cluster has a bar without the other job, and a bar for each interval of the other job.
+    A cluster has a bar for the job alone, and a bar for each interval of the other job.
     """
     other, share = OTHER[job], {f"{job}_share": 0.5}
     own = [

@@ -139,7 +139,7 @@ def at_2_ms() -> Verdict:
 
 
 def stays_above() -> Verdict:
-    """Check that I/O alone at intervals below its threshold takes longer than I/O next to MPI at intervals above it."""
+    """Check that I/O alone below the threshold takes longer than I/O next to MPI above the threshold."""
     past = all_there(*(find_alone("io", (4 * MB, interval)) for interval in INTERVALS[4 << 20][3:]))
     before = [find_pair("io", (4 * MB, own), (4 * MB, other)) for own in FREE[4 * MB] for other in INTERVALS[4 << 20]]
     there = [row for row in before if row]

@@ -18,11 +18,11 @@ TABLE_5_1: Mapping[int, tuple[float, ...]] = {
     512 * KIB: (5 * MS, 1 * MS, 500 * US, 100 * US, 50 * US, 10 * US),
     4 * MIB: (50 * MS, 10 * MS, 5 * MS, 1 * MS, 500 * US, 100 * US),
 }
-"""Bytes -> intervals: 18 patterns each for I/O and MPI, so 36 baselines, and 324 pairs, each measured for both jobs.
+"""Bytes -> intervals. I/O and MPI have 18 patterns each: 36 baselines, and 324 pairs, measured for both jobs.
 
-Table 5.1 marks 6, 8 and 10 intervals for the three sizes. Figures and text use six intervals of each size
-(section 5.4.1): three above the threshold and three below it. The intervals above the threshold are 5 ms, 1 ms and
-500 µs for 512 KB, and 50, 10 and 5 ms for 4 MB.
+Table 5.1 marks 6, 8 and 10 intervals for the three sizes. Figures and text use six intervals of each size (section
+5.4.1): three above and three below the threshold. Above the threshold are 5 ms, 1 ms and 500 µs for 512 KB, and 50, 10
+and 5 ms for 4 MB.
 """
 
 INTERVALS = {size: [interval / US for interval in row] for size, row in TABLE_5_1.items()}

@@ -26,7 +26,7 @@ STUDIES = {path.stem: read_means([path]) for path in sorted(TABLES.glob("*.csv")
 
 
 def find(study: str, measured: str, run: str, **wanted: Any) -> Row | None:
-    """Return the row with the `wanted` values and the thesis's usual values in other columns; None without a mean."""
+    """Return the row with the `wanted` values, and usual values in other columns; None without a mean."""
     compared = run == "interference" and study != "throttle"  # for the throttle, times are compared, not slow-downs
     column = "slowdown" if compared else "mean_us"
     return next((row for row in list_rows(study, measured, run, **wanted) if row[column] is not None), None)
@@ -57,7 +57,7 @@ def find_alone(measured: str, own: tuple[float, float]) -> Row | None:
 
 
 def survey(measured: str) -> list[Row]:
-    """Return the survey's rows that have a slow-down of a job next to the other job."""
+    """Return the survey's rows with a slow-down of a job next to the other job."""
     rows = STUDIES.get("interference", ())
     return [row for row in rows if row["run"] == "interference" and row["measured"] == measured and row["slowdown"]]
 
@@ -100,7 +100,7 @@ def adds_as(simulated: float, printed: float) -> bool:
 
 
 def judge(passes: Callable[..., bool], *rows: Row, column: str = "slowdown") -> bool | str:
-    """Return whether the rows' means pass; `BORDERLINE` if some ends of their confidence intervals do not pass."""
+    """Return whether the rows' means pass; `BORDERLINE` if some ends of confidence intervals do not pass."""
     if not passes(*(row[column] for row in rows)):
         return False
     ends = product(*((row[column] - _half(row, column), row[column] + _half(row, column)) for row in rows))

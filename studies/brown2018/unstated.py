@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Search for values that the thesis does not state and that reproduce its figures; write `unstated.csv`.
+"""Search for unstated values that reproduce the thesis's figures, and write `unstated.csv`.
 
 python studies/brown2018/unstated.py [--minutes M] [--only CLAIM ...] [--inputs NAME ...] [--seed S]
 
 Each element of `INPUTS` is a plausible set of unstated values, for all figures of both chapters. Each claim of `CLAIMS`
 is tested with each set, in simulations with fewer messages than in the studies. No test begins after M minutes. Results
-in `unstated.csv` are kept. The studies use the first set, so the differences between the first set's results and the
-studies' results show the effect of fewer messages.
+in `unstated.csv` are kept. The studies use the first set: its results differ from the studies' results only by fewer
+messages.
 """
 
 from __future__ import annotations
@@ -39,14 +39,13 @@ class Inputs:
     """Values that the thesis does not state.
 
     Attributes:
-        drawn: true if each MPI process draws its partner from all processes, so that several processes may send to the
-            same partner; false if partners send to each other.
-        together: true if all clients start within 1 µs; false if their starts spread over an interval.
+        drawn: true if MPI processes choose random partners, which several processes may share; false if partners send
+            to each other.
+        together: true if all clients start within 1 µs; false for starts spread over an interval.
         lane_bytes, packet_bytes, switch_ns: as in `Hardware`.
         throttled: fraction of the compute hosts on which the throttled I/O of figure 6.7 runs.
         message_step_bytes: as in `Hardware`, for adaptive routing.
-        server_ns: time that a server needs for each byte of a request after the arrival; it is part of the request's
-            time.
+        server_ns: time of a server for each byte of an arrived request; part of the request's time.
     """
 
     drawn: bool = False
@@ -90,7 +89,7 @@ INPUTS = {
 
 @dataclass(frozen=True)
 class Run:
-    """Latencies of a job's messages, and a client's mean time for a message and the following pause, both in µs."""
+    """Latencies of a job's messages, and clients' mean time of a message and the following pause, in µs."""
 
     latency: npt.NDArray[np.float64]
     cycle_us: float
@@ -130,9 +129,8 @@ class Laboratory:
         """Return the latencies of a job.
 
         Args:
-            counts: number of a client's first messages that are left out, and number of the following messages that are
-                measured.
-            hops: number of packet hops after which the run ends, even if messages remain.
+            counts: number of each client's first messages to leave out, and number of following messages to measure.
+            hops: largest number of packet hops; the run ends then, even if messages remain.
         """
         hardware = Hardware(
             self.inputs.packet_bytes,
@@ -295,7 +293,7 @@ def find_adaptive(lab: Laboratory, measured: str) -> Found:
 
 
 BEFORE = {5 * MS: (0, 2), 1 * MS: (4, 8), 500 * US: (12, 20)}
-"""Interval of 512 KB I/O above its threshold -> number of a client's first messages left out, then number measured."""
+"""Interval of 512 KB I/O above the threshold -> numbers of a client's first messages to leave out, and to measure."""
 
 OTHERS = (5 * MS, 500 * US, 10 * US)
 """Intervals of MPI next to this I/O."""
@@ -311,7 +309,7 @@ def pair_512_kb(
 
 
 def find_adaptive_slow(lab: Laboratory, measured: str) -> Found:
-    """Check that, with adaptive routing and I/O intervals above the threshold, the other job slows no job of 512 KB."""
+    """Check that the other job slows no job of 512 KB, with adaptive routing and I/O above the threshold."""
     slow = [
         pair_512_kb(lab, at, other, measured).mean / pair_512_kb(lab, at, other, measured, alone=True).mean
         for at in BEFORE
@@ -339,7 +337,7 @@ def find_threshold(
 ) -> Found:
     """Check that the threshold of I/O alone is between two intervals.
 
-    The threshold is the longest interval at which the job has at least 90% of its throughput at the interval `last`.
+    The threshold is the longest interval with at least 90% of the throughput at the interval `last`.
     """
     counts = (12, 20)
     runs = [

@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Measure the error that the survey's short warm-up causes, compared with a warm-up of 50 messages of each client.
+"""Measure the error of the survey's short warm-up, compared with a warm-up of 50 messages of each client.
 
 Run it where ibprof is installed:
 
     python studies/brown2018/warm_up.py [--seeds N]
 
 The program prints a row for each I/O job alone: the patterns of table 5.1, and 4 MB every 2 ms on each share of the
-hosts. A row has the survey's mean over its seeds, the mean over N seeds with a warm-up of 50 messages, and the
-difference. After these rows, the program prints rows for the largest slow-downs.
+hosts. A row has the survey's mean, the mean over N seeds with a warm-up of 50 messages, and the difference. Rows for
+the largest slow-downs follow.
 """
 
 from __future__ import annotations

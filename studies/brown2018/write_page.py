@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Write the tables and figures of README.md from the results in `tables`; with --check, only compare them."""
+"""Write the tables and figures of README.md from the results in `tables`. With --check, only compare."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ def write_progress() -> str:
 
 
 def write_unstated() -> str:
-    """Return the table of results: one row for each claim and set of unstated values, in the order of the search.
+    """Return the table of results: a row for each claim and set of unstated values, in the order of the search.
 
     A row has the results of all seeds, in the order of the seeds.
     """
