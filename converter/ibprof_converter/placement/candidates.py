@@ -37,8 +37,8 @@ STOPPED_BY_CLOCK = (
 """Note on a search that the clock ended; left out if the placement is optimal."""
 
 LIMITS = (
-    "times are bytes over data rate, summed over the whole job along static routes. They ignore queueing, latency, "
-    "other jobs and the moments of sending. Placements with close times may be in another order in practice"
+    "times are bytes over data rate, summed over the whole job along static routes. Queueing, latency, other "
+    "jobs and the moments of sending are left out. Placements with close times may be in another order in practice"
 )
 
 ADAPTIVE_LIMITS = (

@@ -299,7 +299,6 @@ def read_free_hosts(path: Path, hosts: Hosts, slots: int) -> dict[int, int]:
     Args:
         path: the list. Slots of lines with the same host are summed. If any host repeats (PBS), each line without a
             number means one slot.
-        hosts: the fabric's hosts.
         slots: number of slots of a host whose line has no number.
 
     Returns:

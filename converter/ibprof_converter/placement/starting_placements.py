@@ -72,8 +72,8 @@ def grouped_order(neighbours: Neighbours, sizes: list[int]) -> npt.NDArray[np.in
     """Return an order of ranks that keeps ranks with much mutual traffic together.
 
     Groups grow one after the other. The first rank of a group is the rank that exchanges most bytes with all earlier
-    groups. Then the group repeatedly takes the rank that exchanges most bytes with its members. Without such a rank,
-    the group ends early if later groups have space for all remaining ranks.
+    groups. Then the group repeatedly takes the rank that exchanges most bytes with its members. A group without such a
+    rank ends early if later groups have space for all remaining ranks.
 
     Args:
         neighbours: the traffic.

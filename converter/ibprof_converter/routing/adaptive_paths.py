@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Find the link directions that adaptive switches may choose for a destination, as graphs without cycles.
 
-With a `.far` file, a switch chooses a port of the LID's group. Without it, a switch chooses among its ports on shortest
-paths (minimal ports). Destinations for which all switches have the same choices form a class. Usually a class has the
-hosts of one leaf switch.
+With a `.far` file, a switch chooses a port of the LID's group. Without a `.far` file, a switch chooses among its ports
+on shortest paths (minimal ports). Destinations for which all switches have the same choices form a class. Usually a
+class has the hosts of one leaf switch.
 """
 
 from __future__ import annotations

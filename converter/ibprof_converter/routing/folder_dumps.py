@@ -191,8 +191,8 @@ def choose_lists(lists: Sequence[tuple[int, Path]]) -> tuple[list[Path], list[st
         lists: for each list the index of its format (0 is the best format), and its path.
 
     Returns:
-        The chosen lists, in the natural order of their names; sentences on unreadable lists, on lists without links,
-        and on lists of other fabrics.
+        The chosen lists, in natural order of names; sentences on lists that are unreadable, without links, or of other
+        fabrics.
     """
     subnets: list[tuple[set[int], list[tuple[bool, int, Path]]]] = []
     if len(lists) < 2:

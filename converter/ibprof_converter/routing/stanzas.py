@@ -257,8 +257,8 @@ class Entries:
             shape: the table's shape, larger than the highest row and LID.
 
         Returns:
-            Ports, uint8 [row, LID], `UNREACHABLE` for LIDs without an entry or with different entries. Then the first
-            differing entry's index, or None.
+            Two values. Ports: uint8 [row, LID], `UNREACHABLE` for LIDs without an entry or with different entries.
+            Index of the first differing entry, or None.
         """
         kernels = load_kernels()
         table = np.full(shape, UNREACHABLE, np.uint8)

@@ -51,7 +51,7 @@ LIMIT = 512 << 20
 """Largest size of the cache in bytes. If the cache is larger, the least recently used tables are deleted."""
 
 _SETTLED_S = 2.0
-"""A file that changed less than this many seconds ago is not cached: a second change may have the same time stamp."""
+"""A file is not cached within this time after a change: a second change may have the same time stamp."""
 
 _MAGIC = b"ibprof tables 1\n"
 

@@ -105,7 +105,7 @@ class Hosts:
     def port(
         self, host: npt.NDArray[np.integer], rail: npt.NDArray[np.integer] | int, number: npt.NDArray[np.integer]
     ) -> npt.NDArray[np.int32]:
-        """Return the LID of port `number` mod n of each host; n is the number of ports of the host on the rail."""
+        """Return the LID of port `number` mod n of each host; n is the host's number of ports on the rail."""
         lid: npt.NDArray[np.int32] = self.ports[host, rail, number % np.maximum(self.adapters[host, rail], 1)]
         return lid
 
@@ -141,7 +141,7 @@ class Hosts:
     def ends(self) -> npt.NDArray[np.int32]:
         """LIDs of all hosts' ports, grouped by host: int32 [end, rail].
 
-        End i of a host has the host's port i on each rail, or `NO_LID` if the host has fewer ports on a rail.
+        End i has the host's port i on each rail, or `NO_LID` on a rail with fewer ports.
         """
         by_end = self.ports.transpose(0, 2, 1).reshape(-1, self.rails)
         ends: npt.NDArray[np.int32] = by_end[(by_end != NO_LID).any(axis=1)]

@@ -4,10 +4,10 @@
 A line is a JSON object: a collective, send or receive, with size, communicator, rank and host. In forms v4.3 and v4.4,
 only a dump's first line states communicator, rank and host.
 
-No file states which ranks exchange the data of a collective. A collective is modelled as NCCL's double binary trees if
-the line (v4.2 and later) states a tree, else as NCCL's rings. Hosts are sorted by their lowest ranks. With k ranks on
-each host there are k rings, each with 1/k of the bytes. Ring i enters each host at its rank i, and leaves at its rank i
-- 1 (ring 0: the last rank). NCCL does so if each GPU has a near adapter.
+No file states which ranks exchange the data of a collective. A collective becomes NCCL's double binary trees if the
+line (from v4.2) states a tree, else NCCL's rings. Hosts are sorted by their lowest ranks. With k ranks on each host
+there are k rings, each with 1/k of the bytes. Ring i enters each host at its rank i, and leaves at its rank i - 1 (ring
+0: the last rank). NCCL makes these rings if each GPU has a near adapter.
 
 Sources:
     NVIDIA, NCCL, plugins/profiler/inspector: README.md, inspector_json.cc, comm-patterns/README.md (forms).

@@ -342,8 +342,8 @@ def ring_bytes(function: str, amount: int, ranks: int) -> int:
 def ring_edges(hosts: Sequence[Sequence[int]], amount: int) -> Iterator[Edges]:
     """Yield the rings of a communicator. With k ranks on each host there are k rings, each with 1/k of the bytes.
 
-    Ring i enters each host at its rank i, and leaves at its rank i - 1 (ring 0: the last rank). NCCL does so if each
-    GPU has a near adapter.
+    Ring i enters each host at its rank i, and leaves at its rank i - 1 (ring 0: the last rank). NCCL makes these rings
+    if each GPU has a near adapter.
 
     Args:
         hosts: the ranks of each host.

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The view as a file: an HTML page with a document, packed from a JSON header and arrays.
 
-The page needs no other file and no network. Its content security policy forbids them. See docs/formats/view.md.
+The page needs no further file and no network: its content security policy forbids requests. See docs/formats/view.md.
 """
 
 from __future__ import annotations

@@ -246,8 +246,8 @@ def describe_verdict(
         order: for each rail, the link directions in the order of the page.
 
     Returns:
-        `Verdict.as_json`, with `has_fault`; `end`, the page's index of the most loaded link direction, or None; and
-        `first_cause`, as in a report, or None if the verdict names no cause.
+        `Verdict.as_json`, `has_fault`, `end` (the page's index of the most loaded link direction, or None) and
+        `first_cause` (as in a report). `first_cause` is None if the verdict names no cause.
     """
     causes = diagnosis.causes if diagnosis and verdict.kind in _NAME_CAUSE else ()
     return verdict.as_json() | {
