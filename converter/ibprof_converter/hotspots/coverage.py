@@ -81,7 +81,7 @@ class Coverage:
         modelled: sentences on data that is modelled, not measured.
         notes: sentences with further facts for the reader.
         unaccounted: operations with fewer recorded bytes than their calls requested.
-        accounts: for each processing stage, how many bytes, ranks or hosts it kept and left out.
+        accounts: numbers of bytes, ranks or hosts that each processing stage kept and left out.
         lost: sentences on hosts, LIDs and lines that were left out when files were read, and on doubtful files.
         interfaces: the choice of adapters; None if all adapters are used.
     """
@@ -139,12 +139,12 @@ def describe_coverage(
         if placed.nic and RECORDED in placed.nic:
             modelled.append(
                 "each rank is assumed to send only by the adapter that its environment names. UCX, for example, also "
-                "uses other adapters for large messages (UCX_MAX_RNDV_RAILS); only measured rails show these adapters"
+                "uses other adapters for large messages (UCX_MAX_RNDV_RAILS). Only measured rails show these adapters"
             )
         if placed.rail_source == MEASURED_RAILS:
             modelled.append(
-                "ranks and operations of the bytes on a link: the bytes measured between two hosts are attributed in "
-                "proportion to the messages that their ranks sent in the same region"
+                "ranks and operations of the bytes on a link: measured bytes between hosts are attributed in "
+                "proportion to the ranks' messages in the same region"
             )
     return Coverage(
         origin=describe_origin(source),
@@ -248,7 +248,7 @@ def ask_question(coverage: Coverage) -> str:
 
 
 def describe_left_out(coverage: Coverage) -> Iterator[str]:
-    """Yield sentences on ranks and bytes that were left out before routing, or one sentence if none were.
+    """Yield sentences on ranks and bytes that were left out before routing, or a sentence that nothing was.
 
     The verdict, not these sentences, names hosts that were left out and bytes without a route.
     """

@@ -30,7 +30,7 @@ from ibprof_converter.traffic.traffic_data import NO_RANK, Traffic, join_parts
 
 NAMED_PAIRS = 3
 NAMED_SHARES = 5
-"""Largest number of regions, operations, sites, jobs or hosts listed for a link direction; `REST` sums all others."""
+"""Largest number of listed regions, operations, sites, jobs or hosts of a link direction; `REST` sums all others."""
 
 GROUPS = 8
 """Default number of groups of link directions with about equal load."""
@@ -51,7 +51,7 @@ class LinkPort:
 
     @property
     def node(self) -> str:
-        """Name of the node; its GUID if it has no name."""
+        """Name of the node, or the GUID of a node without a name."""
         return self.name or self.guid
 
     def __str__(self) -> str:
@@ -64,8 +64,7 @@ class Contention:
 
     Attributes:
         flows: number of pairs of ports whose bytes pass the link direction.
-        host_flows: largest number of flows, on any links, that a sender of these flows sends or a receiver of them
-            receives.
+        host_flows: largest number of flows, on any links, of a sender or a receiver of these flows.
         ratio: `flows` / `host_flows`. If above 1, more flows share this link direction than share a host's own link.
     """
 
@@ -90,7 +89,7 @@ class NamedShare:
 
 @dataclass(frozen=True, slots=True)
 class PairShare:
-    """Bytes of one pair of ranks on a link direction; of one pair of ports if the traffic has no ranks.
+    """Bytes of a pair of ranks on a link direction; of a pair of ports if the traffic has no ranks.
 
     Attributes:
         source_rank, destination_rank: rank numbers in their job; None if the traffic has no ranks.
@@ -131,7 +130,7 @@ class Contributors:
         other_pairs: sum of all other pairs.
         regions, operations: shares by region and by operation, with a last entry `REST` for all others.
         jobs: shares by job; empty if there is only one job.
-        sites: shares by call site; empty if unknown, or if there is only one.
+        sites: shares by call site; empty if fewer than two are known.
         sources, destinations: shares by sending host and by receiving host.
         contention: flows that share the link direction.
     """
@@ -157,12 +156,12 @@ class Hotspot:
         end: "a" or "b", the sending port.
         kind: `HOST_LINK` or `SWITCH_LINK` (between switches).
         gbps: data rate in Gbit/s; None if unknown.
-        bytes: bytes that the sending port sends; with adaptive routing, the estimate.
+        bytes: bytes that the sending port sends; with adaptive routing, an estimate.
         share: `bytes` / sum of the bytes of all link directions.
         ratio_to_mean: `bytes` / mean of all link directions that carry bytes.
         line_rate_s: time of the bytes at the link's data rate; None if the rate is unknown.
-        contributors: senders and receivers of the bytes along the forwarding tables. None if only adaptive routes use
-            the link direction, and for port counters, which do not show senders.
+        contributors: senders and receivers of the bytes along the forwarding tables; None if only adaptive routes use
+            the link direction, and for port counters.
         static_bytes: with adaptive routing, the bytes along the forwarding tables; else None.
     """
 
@@ -191,7 +190,7 @@ class Hotspot:
 
 
 def compare_times(spot: Hotspot, first: Hotspot) -> float:
-    """Return the ratio of `spot` to `first`, the busiest link direction, in time; in bytes if a speed is unknown."""
+    """Return time of `spot` / time of `first`, the busiest link direction; in bytes if a speed is unknown."""
     if spot.line_rate_s is None or not first.line_rate_s:
         return min(spot.bytes / first.bytes, 1.0)
     return spot.line_rate_s / first.line_rate_s
@@ -245,13 +244,13 @@ class LinkHeat:
 
 
 class FlowCounter:
-    """Counts for each port of each rail the ports that it sends to, and the ports that it receives from."""
+    """Counts the destinations and the sources of each port of each rail."""
 
     def __init__(self, rails: int) -> None:
         self._sent, self._received = np.zeros((rails, LIDS), np.int64), np.zeros((rails, LIDS), np.int64)
 
     def add(self, rail: int, source_lid: npt.NDArray[np.int32], destination_lid: npt.NDArray[np.int32]) -> None:
-        """Count flows of one rail. All flows of a pair of LIDs must be in one call: each call counts a pair once."""
+        """Count flows of a rail. A call counts a pair of LIDs once, so all flows of a pair must be in the same call."""
         pairs = _pairs(source_lid, destination_lid)
         self._sent[rail] += np.bincount(pairs // LIDS, minlength=LIDS)
         self._received[rail] += np.bincount(pairs % LIDS, minlength=LIDS)
@@ -266,7 +265,7 @@ class FlowCounter:
 def _pairs(source: npt.NDArray[np.int32], destination: npt.NDArray[np.int32]) -> npt.NDArray[np.int64]:
     """Return each pair of LIDs once, as source * LIDS + destination."""
     key = source.astype(np.int64) * LIDS + destination
-    # Patterns can have very many rows, which are already sorted and distinct: they need no sorting.
+    # Patterns can have very many rows, but these rows are already sorted and distinct.
     if len(key) < 2 or bool((key[1:] > key[:-1]).all()):
         return key
     # np.unique of numpy 2.3 and later uses a hash table here, which is many times slower than sorting.

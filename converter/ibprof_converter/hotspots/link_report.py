@@ -33,13 +33,12 @@ class LinkReport:
     Attributes:
         bytes_total, bytes_routed, bytes_on_host, bytes_unrouted: totals, as in `Loads`.
         ranked_by: one of `RANKINGS`.
-        load_basis: `static` if links are sorted and causes found by loads along the tables, `estimate` with adaptive
-            routing.
+        load_basis: `static` if links and causes are by loads along the tables, `estimate` with adaptive routing.
         heat: largest and mean load.
         hotspots: the most loaded link directions.
-        switch_hotspots: the most loaded link directions between switches, whose load depends on the placement.
-        diagnosis: causes of the most loaded link direction's time; None for port counters, which show no flows, if no
-            link has a time, and for more than `DIAGNOSED_FLOWS` flows.
+        switch_hotspots: the most loaded link directions between switches.
+        diagnosis: causes of the most loaded link direction's time; None for port counters, without times, and for more
+            than `DIAGNOSED_FLOWS` flows.
         groups: groups of the most loaded link directions with about equal load.
         unrouted: bytes without a route; None if all bytes have a route.
     """
@@ -76,7 +75,7 @@ def report_on_links(
         subnets, layouts: subnet and layout of each rail.
         loads: the link loads caused by `placed`.
         top: number of link directions to list.
-        bounds: bounds of adaptive routing. If given, links are sorted and causes are found by the estimated loads.
+        bounds: bounds of adaptive routing, to sort links and find causes by the estimated loads.
         demand: the traffic of `placed` between ranks, with bytes within hosts; None without ranks, and for several
             jobs.
         progress: function that is called with the name of each stage of the diagnosis.
@@ -160,7 +159,7 @@ def links_as_json(links: LinkReport) -> dict[str, Any]:
 
 
 def _hotspot(spot: dict[str, object]) -> dict[str, object]:
-    """Return the JSON object of a link direction; its member `link` has rail, ports, kind and data rate of the link."""
+    """Return the JSON object of a link direction; the member `link` has rail, ports, kind and data rate."""
     link = {name: spot.pop(name) for name in ("rail", "a", "b", "kind", "gbps")}
     if spot["static_bytes"] is None:
         del spot["static_bytes"]

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Compute the share of the links' speed that each pair of hosts gets if all pairs of a pattern send at once.
 
-Each link is divided evenly among the pairs whose routes pass the link. A pair's speed is the smallest speed that it
-gets on any link of its route. The pair's share is this speed / the speed that the pair would get alone. The mean share
-of the pairs of random bisections is the effective bisection bandwidth.
+Each link is divided evenly among the pairs whose routes pass the link. A pair's speed is the smallest speed on any link
+of the route. The pair's share is this speed / the speed of the pair alone. The mean share of the pairs of random
+bisections is the effective bisection bandwidth.
 
 Source: T. Hoefler, T. Schneider, A. Lumsdaine, "Multistage Switches are not Crossbars: Effects of Static Routing in
 High-Performance Networks", Cluster 2008. Their simulator ORCS computes the same shares, for links of equal speed.
@@ -44,13 +44,12 @@ class PatternThroughput:
     """Throughput of one pattern on one rail.
 
     Attributes:
-        samples: number of samples; each has a different seed, or a different distance for shifts.
+        samples: number of samples, each with another seed, or for shifts with another distance.
         pair_mean: mean of the pairs' shares over all pairs and samples, 0 to 1 (the measure of ORCS). A host with
-            several partners divides its link's speed among them.
-        pair_deviation, pair_least, pair_most: over the samples, standard deviation, minimum and maximum of a sample's
-            mean.
-        network_mean: mean of a ratio: a pair's share to the share that it would have if only hosts' own links limited
-            it. The ratio is 1 if no link between switches limits the pair, and for pairs on one switch.
+            several partners divides the speed of its link.
+        pair_deviation, pair_least, pair_most: standard deviation, minimum and maximum of the samples' means.
+        network_mean: mean ratio of a pair's share to the share that hosts' own links alone would allow. The ratio is 1
+            if no link between switches limits the pair.
         network_deviation, network_least, network_most: the same for `network_mean`.
         unrouted: share of pairs without a route; these pairs count as 0.
     """
@@ -157,7 +156,7 @@ def _count_meeting(
 def describe_patterns(results: Iterable[PatternThroughput]) -> Iterator[str]:
     """Yield two lines that explain the values, then a line for each pattern and rail."""
     yield "first %: throughput of a host pair / speed of its links; mean +- standard deviation (worst to best sample)"
-    yield "second %: the same throughput / its limit by only the hosts' own links (100%: no other link limits a pair)"
+    yield "second %: this throughput / the limit of only the hosts' own links (100%: no other link limits a pair)"
     for each in results:
         pair = _quadruple(each.pair_mean, each.pair_deviation, each.pair_least, each.pair_most)
         network = _quadruple(each.network_mean, each.network_deviation, each.network_least, each.network_most)

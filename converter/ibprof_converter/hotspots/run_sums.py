@@ -71,8 +71,7 @@ class RunSummary:
     Attributes:
         bytes_total: bytes from rank to rank, including bytes within a host and bytes without a receiving rank.
         bytes_on_host: bytes between ranks of one host, as recorded.
-        operations, regions, sites: sums, sorted by bytes, descending; `sites` is empty if call sites are unknown, or if
-            there is only one.
+        operations, regions, sites: sums, sorted by bytes, descending; `sites` is empty if fewer than two are known.
         hosts: sums in the order of the profile; empty without a recorded run, or if ranks are placed on other hosts.
         balance_ranks: comparison of the ranks' sent bytes.
         balance_hosts: comparison of the bytes that hosts send to other hosts; None without hosts.
@@ -114,7 +113,7 @@ def summarise(demand: RankTraffic, with_hosts: bool = True) -> RunSummary:
 
 
 def add_by(key: npt.NDArray[np.int32], amounts: npt.NDArray[np.uint64], length: int) -> npt.NDArray[np.uint64]:
-    """Return for each key from 0 to `length` - 1 the sum of its amounts: uint64 [length]."""
+    """Return the sum of the amounts of each key from 0 to `length` - 1: uint64 [length]."""
     sums = np.zeros(length, np.uint64)
     np.add.at(sums, key, amounts)
     return sums

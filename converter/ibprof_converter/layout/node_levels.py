@@ -27,7 +27,7 @@ def find_levels(fabric: Fabric, hosts: re.Pattern[str] | None = None) -> npt.NDA
 
     Args:
         fabric: the nodes and links.
-        hosts: pattern for the names of CAs that are hosts; None for the CAs of the switches of `find_leaves`.
+        hosts: pattern for the names of CAs that are hosts; None: the CAs at the switches of `find_leaves`.
 
     Returns:
         int32 [node], level of each node.
@@ -40,11 +40,11 @@ def find_levels(fabric: Fabric, hosts: re.Pattern[str] | None = None) -> npt.NDA
 def find_leaves(fabric: Fabric) -> npt.NDArray[np.intp]:
     """Return the switches whose CAs are hosts.
 
-    A spine can have CAs too: its aggregation node, which does not count here, or a management host. A switch with fewer
-    than half the usual number of CAs (the median over CAs) is therefore no leaf in these cases:
+    A spine can have CAs too: a management host, or an aggregation node, which does not count here. So a switch with
+    fewer than half the usual number of CAs (the median over CAs) is no leaf in these cases:
 
     * The switch is linked to a leaf with many hosts.
-    * The switch joins parts of the fabric that are not connected by lower switches, as a top switch joins pods.
+    * The switch joins parts of the fabric that lower switches do not join, as a top switch joins pods.
     * The switch is in a chassis without leaves.
 
     Returns:
@@ -111,11 +111,11 @@ def _are_spines(fabric: Fabric, level: npt.NDArray[np.int32], nodes: npt.NDArray
 
 
 _ALIKE = 0.5
-"""Two switches are similar if at least this fraction of their neighbours is common to both (Jaccard's index)."""
+"""Two switches are similar if they share at least this fraction of their neighbours (Jaccard's index)."""
 
 
 def lower_hostless(fabric: Fabric, level: npt.NDArray[np.int32]) -> npt.NDArray[np.int32]:
-    """Return the levels; a switch without hosts below it gets the level of switches with similar cabling.
+    """Return the levels. Switches without hosts below get the level of similarly cabled switches.
 
     Args:
         fabric: the nodes and links.
@@ -151,8 +151,8 @@ def _are_alike(
 ) -> npt.NDArray[np.bool_]:
     """Return True for each `far` switch that is cabled like a `known` switch.
 
-    Two switches are cabled alike if at least the fraction `_ALIKE` of their neighbours above is common to both. Some
-    `known` switch must have at least as many links up as the `far` switch.
+    Two switches are cabled alike if they share at least the fraction `_ALIKE` of their neighbours above. Some `known`
+    switch must have at least as many links up as the `far` switch.
 
     Args:
         pairs: int [edge, 2], the two switches of each link, listed in both orders.
@@ -243,7 +243,7 @@ class SlowSwitch:
 
 
 def find_slow_switches(fabric: Fabric, level: npt.NDArray[np.int32]) -> list[SlowSwitch]:
-    """Return the switches whose links to some level have one speed, below the usual speed between the two levels.
+    """Return the switches whose links to some level are all equally slow, compared with the usual speed.
 
     The usual speed is the commonest; of equally common speeds, the faster. A switch with a single link to a level is
     left out: the link may have the fault, not the switch.
@@ -309,8 +309,8 @@ class FewLinks:
 def find_few_links(fabric: Fabric, level: npt.NDArray[np.int32]) -> Iterator[FewLinks]:
     """Yield switches of the top level with fewer links to lower levels than most comparable switches.
 
-    Only switches in one part of the fabric with equal numbers of ports are compared: a smaller switch has fewer links
-    by design. Links within the level, as between groups of a Dragonfly+, do not count. If the top is level 1, no switch
+    Compared switches are in one part of the fabric and have equal numbers of ports. A smaller switch has fewer links by
+    design. Links within the level, as between groups of a Dragonfly+, do not count. If the top is level 1, no switch
     is yielded.
     """
     is_switch = fabric.node_kind == NodeKind.SWITCH

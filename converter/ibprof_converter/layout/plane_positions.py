@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Positions for fabrics that are drawn without levels: many links join switches of one level, as in a torus.
+"""Positions for fabrics that are drawn without levels, such as a torus: many links join switches of one level.
 
 The cabling selects the first of these methods that fits:
 
-* A grid, for tori and hypercubes, which are products of rings, paths and pairs.
-* A circle of groups, for dragonflies, whose groups are fully connected.
+* A grid, for products of rings, paths and pairs, such as tori and hypercubes.
+* A circle of fully connected groups, for dragonflies.
 * For any other graph, positions whose distances approximate the hops between switches.
 """
 
@@ -31,10 +31,10 @@ _FEWEST = 4
 """Smallest number of switches of a fabric that is drawn without levels."""
 
 _ASIDE = 0.25
-"""Offset of the two sides of a folded ring from its middle line, so that adjacent lines are equally far apart."""
+"""Offset of a side of a folded ring from the ring's middle, so that adjacent lines are equally far apart."""
 
 _BELOW_RING = 0.28
-"""Distance of hosts below their switch in a grid, where the next row of switches is twice `_ASIDE` away."""
+"""Distance of hosts below their switch in a grid. The next row of switches is twice `_ASIDE` away."""
 
 _BELOW = 0.45
 """Distance of hosts below their switch in other drawings."""
@@ -52,7 +52,7 @@ _BULGES = tuple(np.arange(4, 19) / 20)
 """Candidates for the height of a group's arc, as fractions of half its width."""
 
 _MEASURED = 1500
-"""With more links than this, only the links of group 0 are checked for their distance from switches."""
+"""With more links than this, only distances between switches and links of group 0 are checked."""
 
 _PIVOTS = 64
 _STRESS_LIMIT = 600
@@ -62,7 +62,7 @@ _STRESS_ROUNDS = 60
 def is_flat(fabric: Fabric, level: npt.NDArray[np.int32]) -> bool:
     """Return true if more than `_FLAT_SHARE` of the links between switches are within levels.
 
-    Leaf switches must have links among themselves too: a Dragonfly+, where only top switches have them, is drawn by
+    Some of these links must join leaf switches. So a Dragonfly+, which has links only within the top level, is drawn by
     levels.
     """
     pairs = _pair_switches(fabric)
@@ -75,7 +75,7 @@ def is_flat(fabric: Fabric, level: npt.NDArray[np.int32]) -> bool:
 
 
 def position_switches(fabric: Fabric) -> tuple[npt.NDArray[np.intp], Points, float]:
-    """Return the nodes of the switches, their positions, and the distance of hosts below their switch."""
+    """Return the switches' nodes and positions, and the distance of hosts below a switch."""
     switch = np.flatnonzero(fabric.node_kind == NodeKind.SWITCH)
     pairs = np.searchsorted(switch, _pair_switches(fabric))
     graph: list[set[int]] = [set() for _ in switch]
@@ -100,7 +100,7 @@ def _pair_switches(fabric: Fabric) -> npt.NDArray[np.int32]:
 
 @dataclass(frozen=True, slots=True)
 class _Factor:
-    """A factor of a product graph (a ring, path or pair), and the position of each switch along it: int64 [switch]."""
+    """A ring, path or pair as factor of a product graph, with the switches' positions on the factor: int64 [switch]."""
 
     position: npt.NDArray[np.int64]
     is_ring: bool
@@ -113,13 +113,13 @@ class _Factor:
 def position_on_grid(graph: list[set[int]]) -> Points | None:
     """Return positions in a grid if the graph is a product of rings, paths and pairs; else None.
 
-    Opposite sides of a square of four switches belong to the same factor. So do two links at a switch if no square has
-    both as sides, or if a third link joins their other ends. A ring of four is a square and is therefore found as two
-    pairs, which `_join_pairs` joins.
+    Opposite sides of a square of four switches belong to the same factor. Two links of a switch belong to the same
+    factor if no square contains the two links, or if a triangle contains them. A ring of four is a square: it is found
+    as two pairs, which `_join_pairs` joins.
 
-    The two longest factors are the rows and columns. A ring is folded: the switches of one half stand between those of
-    the other half, so that all links are short and none covers another. In each cell of the grid, the switches that
-    differ in further factors stand along a bent diagonal.
+    The two longest factors are the rows and columns. A ring is folded: the switches of one half stand between the other
+    switches. So all links are short, and no link covers another. In a cell of the grid, switches that differ in further
+    factors stand along a bent diagonal.
     """
     edges = _find_factors(graph)
     if edges is None:
@@ -142,7 +142,7 @@ def position_on_grid(graph: list[set[int]]) -> Points | None:
     bent = (np.arange(steps) + 0.5) / max(steps, 1)
     across, up = (np.concatenate([[0.0], np.cumsum(1 + bend)]) for bend in (1 - bent, bent))
     pitch = across[-1] + 1 + (_DIAGONAL_GAP if steps else 0)
-    # The two sides of a folded ring along x are moved apart in y, and the sides of a ring along y in x.
+    # Move the sides of a folded ring apart: in y for a ring along x, in x for a ring along y.
     return np.stack(
         [x * pitch + across[diagonal] + _ASIDE * y_side, y * pitch + up[diagonal] + _ASIDE * x_side], axis=1
     )
@@ -195,7 +195,7 @@ def _find_factors(graph: list[set[int]]) -> list[list[tuple[int, int]]] | None:
 
 
 def _order_factor(nodes: int, graph: list[set[int]], edges: list[tuple[int, int]]) -> _Factor | None:
-    """Return the factor (a ring, path or pair) that `edges` form; None if they form none of these."""
+    """Return the ring, path or pair that `edges` form; None if `edges` form another graph."""
     along = set(edges)
     others = [(a, b) for a, around in enumerate(graph) for b in around if a < b and (a, b) not in along]
     # Switches that are connected by other links than `edges` have the same position along this factor.
@@ -222,10 +222,9 @@ def _order_factor(nodes: int, graph: list[set[int]], edges: list[tuple[int, int]
 
 
 def position_in_groups(graph: list[set[int]]) -> Points | None:
-    """Return positions of fully connected groups of switches on a circle; None if there are no such groups.
+    """Return positions of fully connected groups of switches on a circle; None for other graphs.
 
-    The switches of a group form an arc that bulges outwards, so that links between groups meet no switch of another
-    group.
+    The switches of a group form an arc that bulges outwards, so links between two groups meet no switch of a third.
     """
     shared = {(a, b): len(around & graph[b]) for a, around in enumerate(graph) for b in around if a < b}
     most = max(shared.values(), default=0)
@@ -250,7 +249,7 @@ def position_in_groups(graph: list[set[int]]) -> Points | None:
 
 
 def _find_closest(points: Points, pairs: npt.NDArray[np.intp]) -> float:
-    """Return the smallest distance between one of the links `pairs` and a switch that is no end of the link."""
+    """Return the smallest distance between a link of `pairs` and a switch that is no end of this link."""
     least = np.inf
     for pair in pairs:
         start, along = points[pair[0]], points[pair[1]] - points[pair[0]]
@@ -285,7 +284,7 @@ def position_by_distance(graph: list[set[int]]) -> Points:
     centred = squared - squared.mean(axis=0) - squared.mean(axis=1, keepdims=True) + squared.mean()
     _, vectors = np.linalg.eigh(centred.T @ centred)
     points = -centred @ vectors[:, [-1, -2]] if hops.shape[1] > 1 else np.stack([hops[:, 0], hops[:, 0] * 0], axis=1)
-    # The sign of an eigenvector is arbitrary: choose it so that the first switch off the middle is right and above.
+    # The sign of an eigenvector is arbitrary: put the first switch off the middle at the right and top.
     for axis in (0, 1):
         off = points[np.abs(points[:, axis]) > 1e-9 * np.abs(points).max(initial=1e-9), axis]
         points[:, axis] *= -1 if len(off) and off[0] < 0 else 1
@@ -297,7 +296,7 @@ def position_by_distance(graph: list[set[int]]) -> Points:
 
 
 def _choose_pivots(graph: list[set[int]]) -> Iterable[int]:
-    """Yield at most `_PIVOTS` switches; each is the farthest from all earlier ones."""
+    """Yield at most `_PIVOTS` switches; each switch is the farthest from all earlier switches."""
     nearest = np.full(len(graph), np.inf)
     pivot = 0
     for _ in range(min(_PIVOTS, len(graph))):

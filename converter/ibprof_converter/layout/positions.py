@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Positions of nodes in a drawing, and the lower end of each link, which every output calls `a`.
+"""Positions of nodes in a drawing, and the lower end of each link. Outputs call the lower end `a`.
 
-In a tree, parents are above their children, the nodes of a pod or chassis are adjacent, and few links cross. A block is
-a set of nodes that are connected through nodes up to some level (a leaf with its hosts, a pod). On every level, the
-nodes of a block are adjacent, and sorted by the mean position of their neighbours. Several rounds sort the levels from
-the top down and from the leaves up; the order with the fewest crossings is used.
+In a tree, parents are above children, the nodes of a pod or chassis are adjacent, and few links cross. A block has the
+nodes that are connected through nodes up to some level, such as a leaf with hosts, or a pod. On every level, the nodes
+of a block are adjacent, and sorted by the mean position of the neighbours. Several rounds sort the levels from the top
+down and from the leaves up. The order with the fewest crossings is used.
 
 Source: the barycentre method of Sugiyama, Tagawa and Toda, "Methods for visual understanding of hierarchical system
 structures", IEEE Transactions on Systems, Man and Cybernetics 11 (1981), here within blocks.
@@ -29,7 +29,7 @@ from ibprof_converter.layout.plane_positions import is_flat, position_switches
 _RAILS_TOGETHER = 2
 _GAP = 2.0
 _HOSTS_ASIDE = 0.25
-"""Distance of hosts to the right of their switch's middle, so that no vertical link hides a host."""
+"""Distance of hosts to the right of the switch's middle: vertical links then hide no host."""
 
 Positions = npt.NDArray[np.float64]
 
@@ -168,8 +168,7 @@ def visit(fabric: Fabric, name_rank: npt.NDArray[np.int64]) -> npt.NDArray[np.in
 def lower_ends(fabric: Fabric, layout: FabricLayout) -> npt.NDArray[np.intp]:
     """Return the lower end of each link, 0 or 1: the end on the lower level, nearer to the hosts.
 
-    Of two ends on one level, the end with the smaller node GUID is the lower end; of two ends at one node, the end with
-    the smaller port number.
+    On one level, the lower end has the smaller node GUID. At one node, the lower end has the smaller port number.
 
     Returns:
         intp [link].
@@ -206,9 +205,8 @@ class LevelTree:
     Attributes:
         fabric: the nodes and links.
         level: int32 [node], levels of the nodes.
-        rank: int64 [node], position of the node in the order of names, which decides between equal sort keys.
-        part: int64 [level, node], block of each node: equal for nodes that are connected through nodes up to this
-            level.
+        rank: int64 [node], position of the node in the order of names, the last sort key.
+        part: int64 [level, node], block of each node: nodes that are connected through nodes up to this level.
         chassis: int64 [node], chassis from `find_chassis`; -1 for a node without a chassis.
     """
 
@@ -231,7 +229,7 @@ class LevelTree:
         """Return x of each node.
 
         Args:
-            hosts_x: float64 [node], given x of the nodes of level 0; None to put them below their leaves.
+            hosts_x: float64 [node], x of the nodes of level 0; None to put hosts below their leaves.
         """
         key = self.rank.astype(np.float64) if hosts_x is None else hosts_x
         lead = [self._lead(part, key) for part in self.part]
@@ -251,7 +249,7 @@ class LevelTree:
         return x
 
     def _lead(self, part: npt.NDArray[np.int64], key: Positions) -> Positions:
-        """Return for each node the least key of the level-0 nodes in its block; a very large key if there are none."""
+        """Return the least key of the hosts in each node's block; a very large key for a block without hosts."""
         least = np.full(self.fabric.nodes, np.inf)
         bottom = self.level == 0
         np.minimum.at(least, part[bottom], key[bottom])
@@ -277,7 +275,7 @@ class LevelTree:
         return position
 
     def _sweep(self, lead: list[Positions], position: Positions) -> Positions:
-        """Sort each level again: from the top down by the neighbours above, then from the leaves up by those below."""
+        """Sort each level again: from the top down by neighbours above, then from the leaves up by neighbours below."""
         position = position.copy()
         for level in range(len(lead) - 2, 0, -1):
             self._arrange(level, lead, self._mean_of_neighbours(position, level, 1), position)
@@ -288,7 +286,7 @@ class LevelTree:
     def _mean_of_neighbours(self, position: Positions, level: int, side: int) -> Positions:
         """Return the mean position of each node's neighbours above (side 1) or below (-1).
 
-        For a node without these neighbours, return its own position.
+        For a node without these neighbours, return the node's position.
         """
         pairs = np.concatenate([self.fabric.link_node, self.fabric.link_node[:, ::-1]])
         pairs = pairs[(self.level[pairs[:, 0]] == level) & (self.level[pairs[:, 1]] == level + side)]
@@ -311,7 +309,7 @@ class LevelTree:
         position[here[np.lexsort(keys)]] = np.arange(len(here))
 
     def _stand(self, position: Positions, hosts_x: Positions | None) -> Positions:
-        """Return x of all nodes in the given order: hosts below their leaves, each block above its hosts."""
+        """Return x of all nodes in the given order: hosts below leaves, blocks above their hosts."""
         x = self._put_hosts_under_leaves(position) if hosts_x is None else hosts_x.copy()
         right = float(x[self.level == 0].max(initial=-1.0)) + 1
         for level in range(1, len(self.part)):
@@ -324,7 +322,7 @@ class LevelTree:
         return x
 
     def _put_hosts_under_leaves(self, position: Positions) -> Positions:
-        """Return x of nodes of level 0: below their leaf, with equal space per leaf; without a leaf, at the right."""
+        """Return x of level-0 nodes: below the leaf, with equal space per leaf; nodes without a leaf at the right."""
         pairs = np.concatenate([self.fabric.link_node, self.fabric.link_node[:, ::-1]])
         pairs = pairs[(self.level[pairs[:, 0]] == 0) & (self.level[pairs[:, 1]] == 1)]
         leaf_of = np.full(self.fabric.nodes, np.inf)  # position of the node's first leaf
@@ -345,10 +343,10 @@ class LevelTree:
     def _stand_over_blocks(
         self, part: npt.NDArray[np.int64], here: npt.NDArray[np.intp], x: Positions, right: float
     ) -> Positions:
-        """Return x of a level's nodes: spread evenly, in the given order, over the x range of their block's hosts."""
+        """Return x of a level's nodes, spread evenly and in the given order over the x range of the block's hosts."""
         nodes = self.fabric.nodes
         low, high = np.full(nodes, np.inf), np.full(nodes, -np.inf)
-        # Nodes of level 0 without a leaf, such as the aggregation node of a spine, do not widen their block.
+        # Nodes of level 0 without a leaf, such as a spine's aggregation node, do not widen a block.
         bottom = np.flatnonzero((self.level == 0) & np.isin(self.part[1], self.part[1][self.level == 1]))
         np.minimum.at(low, part[bottom], x[bottom])
         np.maximum.at(high, part[bottom], x[bottom])
@@ -395,8 +393,8 @@ def _count_inversions(first: npt.NDArray[np.int64], second: npt.NDArray[np.int64
     value = second[np.lexsort((second, first))]
     total = 0
     for bit in reversed(range(int(value.max(initial=0)).bit_length())):
-        # `value` is stably sorted by the bits above `bit`. In a run of equal higher bits, each 1 before a 0 is a pair
-        # in the wrong order, which no other bit counts.
+        # `value` is stably sorted by the bits above `bit`. In a run of equal higher bits, each 1 before a 0 is an
+        # inversion that no other bit counts.
         one = value >> bit & 1
         ones_before = np.cumsum(one) - one
         run = value >> (bit + 1)

@@ -3,7 +3,7 @@
 
 No plan of the cabling is needed. In a tree, switches with almost equal cabling show the intended cabling.
 
-In a torus, each cable is a side of a square of four cables; in a group of a dragonfly, of a triangle of three cables. A
+In a torus, each cable is a side of a square of cables. In a group of a dragonfly, each cable is a side of a triangle. A
 misplaced cable belongs to no square or triangle. Incomplete squares and triangles show the missing cables.
 """
 
@@ -27,13 +27,13 @@ _SWAPPED = 4
 """If cables were swapped, up to this number of extra and missing cables is accepted even in a small fabric."""
 
 _ALIKE = 0.5
-"""Two switches are similarly cabled if more than this fraction of their neighbours is common to both."""
+"""Two switches are similarly cabled if they share more than this fraction of their neighbours."""
 
 _FEWEST = 3
 """Least number of similarly cabled switches that define a usual cabling."""
 
 _MOST_ODD = 12
-"""Largest number of switches with unusual cabling among which swapped cables are searched."""
+"""Swapped cables are searched among at most this number of switches with unusual cabling."""
 
 _MOST_GROUPS = 200
 """Largest number of groups of similarly cabled switches in a regular fabric."""
@@ -77,7 +77,7 @@ class RegularCabling:
 
 
 def fit_regular_cabling(fabric: Fabric) -> RegularCabling | None:
-    """Return the tree that fits the cabling, else the torus, else the dragonfly; None if none of them fits.
+    """Return the tree, else the torus, else the dragonfly that fits the cabling; None for irregular cabling.
 
     Fabrics with more than `_LARGEST` switches are not compared: the result is None.
     """
@@ -103,9 +103,9 @@ def _are_swapped(fabric: Fabric, fitted: RegularCabling) -> bool:
 def _leave_bridges(
     fabric: Fabric, between: npt.NDArray[np.intp], extra: npt.NDArray[np.int64]
 ) -> npt.NDArray[np.int64]:
-    """Return the links of `extra` whose two ends are still connected if all links of `extra` are removed.
+    """Return the links of `extra` whose ends stay connected if all links of `extra` are removed.
 
-    The other links of `extra` join parts of the fabric that no other link joins, so they are assumed to be intended.
+    The remaining links of `extra` are assumed to be intended, because they join parts of the fabric.
     """
     part = find_parts(fabric.nodes, fabric.link_node[np.setdiff1d(between, extra)])
     ends = part[fabric.link_node[extra]]
@@ -201,8 +201,8 @@ def _expect(count: Counts, has_other_end: npt.NDArray[np.bool_]) -> Counts | Non
     has = (count > 0).astype(np.float64)
     shared = has @ has.T
     either = has.sum(axis=1)[:, np.newaxis] + has.sum(axis=1) - shared
-    # Two switches with one common neighbour above are similarly cabled if one of them has another neighbour too: the
-    # other switch may have lost a cable.
+    # Two switches with one common neighbour are similarly cabled if only one switch has a second neighbour: the other
+    # switch may lack a cable.
     alike = (shared > _ALIKE * either) | ((shared == 1) & (either == 2))
     groups, group = np.unique(alike, axis=0, return_inverse=True)
     if len(groups) > _MOST_GROUPS:
@@ -217,8 +217,8 @@ def _expect(count: Counts, has_other_end: npt.NDArray[np.bool_]) -> Counts | Non
         usual = having.argmax(axis=0)
         is_rule = 2 * having.max(axis=0) > int(peers.sum())
         expected[members] = np.where(is_rule, usual, count[members])
-        # If exactly half of the peers have more cables to an upper switch, there is no majority. A switch of the other
-        # half then lacks these cables if one of its cables leads elsewhere (`has_other_end`).
+        # If exactly half of the peers have more cables to an upper switch, there is no majority. A peer with fewer
+        # cables then lacks a cable if one of the peer's cables leads elsewhere (`has_other_end`).
         halves = 2 * having == int(peers.sum())
         half = halves.any(axis=0) & ~is_rule
         larger = most - halves[::-1].argmax(axis=0)
@@ -244,17 +244,15 @@ class _Cables:
 def _swap_back(count: Counts, cables: _Cables) -> Counts | None:
     """Return the regular cabling after swapping two cables.
 
-    All swaps are tried if no majority of switches shows the intended cabling. Three switches may have no majority, or
-    either of two uplinks could be wrong. If several swaps give a regular cabling, the chosen swap uses the ports that
-    most other switches use for the same peers.
+    All swaps are tried if no majority of switches shows the intended cabling. Of several swaps with a regular result,
+    the chosen swap uses the ports that most other switches use for the same peers.
 
     Args:
         count: int64 [lower, upper], number of cables between two switches of successive levels.
         cables: the cables of `count`.
 
     Returns:
-        int64 [lower, upper], where each switch is cabled like at least two others; None if no swap gives such a
-        cabling.
+        int64 [lower, upper], with each switch cabled like at least two others; None if no swap has this result.
     """
     rows = [row.tobytes() for row in count]
     alike = Counter(rows)
@@ -286,9 +284,9 @@ def _choose_odd(
     to: int,
     number: int,
 ) -> list[int]:
-    """Return `number` of the cables from `at` to `to`: those at ports that the fewest other switches use for `to`.
+    """Return `number` cables from `at` to `to`, at the ports that the fewest other switches use for `to`.
 
-    Among ports that equally many switches use, the highest port numbers are chosen.
+    Of equally used ports, the ports with the highest numbers are chosen.
     """
     here = np.flatnonzero((row == at) & (column == to))
     usual = [int(((port == port[index]) & (column == to) & (row != at)).sum()) for index in here.tolist()]
@@ -315,7 +313,7 @@ def find_dragonfly_groups(fabric: Fabric) -> dict[int, int]:
 
 
 def _fit_flat(fabric: Fabric, between: npt.NDArray[np.intp]) -> RegularCabling | None:
-    """Fit a torus or a dragonfly; None if none fits, or if less than half of the linked switches have hosts."""
+    """Fit a torus or a dragonfly; None if neither fits, or if less than half of the linked switches have hosts."""
     nodes, edges = _number_switches(fabric, between)
     if 2 * len(np.intersect1d(nodes, find_leaves(fabric))) < len(nodes):
         return None
@@ -327,7 +325,7 @@ def _fit_flat(fabric: Fabric, between: npt.NDArray[np.intp]) -> RegularCabling |
 
 
 def find_flat_misfits(nodes: int, edges: npt.NDArray[np.integer]) -> Misfits | None:
-    """Return the torus or dragonfly that a graph resembles, with extra and missing edges; None if there is neither.
+    """Return the torus or dragonfly that a graph resembles, with extra and missing edges; None for other graphs.
 
     Args:
         nodes: number of nodes.
@@ -350,7 +348,7 @@ def _fit_torus(nodes: int, edges: npt.NDArray[np.integer]) -> Misfits | None:
     count = _adjacency(nodes, edges[first])
     near = count.astype(np.float64)
     degree = count.sum(axis=1)
-    # An edge is a side of a square if a walk of three other edges joins its ends. Count these walks.
+    # An edge is a side of a square if three other edges form a walk between the edge's ends. Count these walks.
     squares = near @ near @ near - degree[:, np.newaxis] - degree + 1
     wrong = first[squares[edges[first, 0], edges[first, 1]] < 1]
     repaired = count.copy()
@@ -360,7 +358,7 @@ def _fit_torus(nodes: int, edges: npt.NDArray[np.integer]) -> Misfits | None:
     if completed is None:
         return None
     sides, added = completed
-    # An edge without a square in the graph is intended if the completed torus has it: its squares lacked other edges.
+    # Edges of the completed torus are intended, also edges that had no complete square before.
     pairs = [tuple(sorted(pair)) for pair in added]
     fits = [link for link in wrong.tolist() if tuple(sorted(edges[link].tolist())) in pairs]
     for link in fits:
@@ -372,7 +370,7 @@ def _fit_torus(nodes: int, edges: npt.NDArray[np.integer]) -> Misfits | None:
 def _count_lacking(count: npt.NDArray[np.int64]) -> dict[int, int] | None:
     """Return node -> number of missing edges; None if the graph cannot be completed.
 
-    The result is None if a node has too many edges, or if the sum of the numbers is odd or above `_MOST_MISSING`.
+    A graph cannot be completed if a node has too many edges, or if the sum is odd or above `_MOST_MISSING`.
     """
     degree = count.sum(axis=1)
     usual = int(np.bincount(degree).argmax())
@@ -388,7 +386,7 @@ def _complete(count: npt.NDArray[np.int64], lacking: dict[int, int] | None) -> t
     Edges that complete more squares of four edges are tried first.
 
     Returns:
-        The torus's numbers of switches along its dimensions, as text, and the added edges; None if no torus results.
+        The sides of the torus, such as `4 x 4`, and the added edges; None if no torus results.
     """
     if lacking is None:
         return None
@@ -440,8 +438,8 @@ def _factorise(nodes: int, degree: int) -> list[tuple[int, ...]]:
 def find_groups(nodes: int, edges: npt.NDArray[np.integer]) -> npt.NDArray[np.intp] | None:
     """Return each node's group in a dragonfly; groups are numbered from 0 in the order of the nodes.
 
-    The result is None if there are no groups. Two linked nodes are in one group if they have at least half of the
-    largest number of common neighbours. A dragonfly has at least three groups of equal size, of at least three nodes.
+    The result is None if there are no groups. Two linked nodes are in one group if their number of common neighbours
+    is at least half of the maximum. A dragonfly has at least three groups of equal size, of at least three nodes.
     """
     near = np.minimum(_adjacency(nodes, edges), 1)
     common = near @ near
@@ -487,7 +485,7 @@ def _fit_global(
     between: npt.NDArray[np.int64],
     inside: npt.NDArray[np.bool_],
 ) -> tuple[npt.NDArray[np.int64], list[tuple[int, int]]] | None:
-    """Compare the cables between groups: all pairs of groups, and all switches, should have equally many such cables.
+    """Compare the cables between groups: their number should be equal for all pairs of groups, and for all switches.
 
     Returns:
         The extra cables of pairs of groups with more cables than usual. The two switches of each missing cable. None

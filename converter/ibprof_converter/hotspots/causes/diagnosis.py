@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Find the cause of a hot link: apply changes to the model; the cheapest effective change names the cause.
+"""Find the cause of a hot link by changes to the model: the cheapest effective change names the cause.
 
 Two lower bounds are computed first. The largest time of a host's own link is a lower bound for any network. The time of
-the narrowest cut, bytes across the cut / speed of its links, is a lower bound for any routing.
+the narrowest cut is a lower bound for any routing.
 
 Then repairs of faults are tried, alone and together. If no repair helps, other changes are tried. New forwarding tables
 are tried only if ideal tables would be the remedy. The best change leaves the shortest time of the most loaded link
@@ -54,7 +54,7 @@ from ibprof_converter.traffic.link_loads import ESTIMATE, STATIC
 _MOST_CAUSES = 3
 
 _MOST_TRIED = 8
-"""Of the repairs of one cause, only the 8 at the most loaded places are tried alone."""
+"""Repairs of a cause are tried alone only at the 8 most loaded places."""
 
 _EXPENSIVE = {PROGRAM, LINKS}
 _SPLITS = "bytes would arrive nowhere"
@@ -75,8 +75,7 @@ class Diagnosis:
         max_switch_link_s: the largest time of a link between switches.
         cut: the narrowest cut; None if no bytes cross a cut.
         cut_at: text that names the switches of the narrowest cut.
-        ideal_routing_s: lower bound for any routing of this traffic: the larger of `max_host_link_s` and the cut's
-            time.
+        ideal_routing_s: lower bound for any routing: the larger of `max_host_link_s` and the cut's time.
         causes: the causes, in the order found; empty if no network problem is found.
         load_basis: `static` if times are from loads along forwarding tables, `estimate` with adaptive routing.
         tried: all considered changes; each change that is no remedy states why.
@@ -176,7 +175,7 @@ def _find_causes(situation: Situation, progress: Progress) -> tuple[list[LoadCau
         causes.append(found)
         if found.kind in _EXPENSIVE:
             # Stop after advice to change the program, because the traffic of the changed program is unknown. Stop after
-            # advice on links, because the advised links are as many or as fast as needed, or as the ports allow.
+            # advice on links, because the advice has all links that help or fit.
             break
         situation = found.remedy
     return causes, tried
@@ -188,7 +187,7 @@ def _find_fault(situation: Situation, maker: TableMaker, before: int, tried: lis
     Choose the fewest repairs that leave at most 5% more link time than all repairs together.
 
     Forwarding tables after a repair are computed by the rule of the present tables. If no repair helps with this rule,
-    the fabrics with and without the fault are compared under each of ibprof's own rules.
+    each of ibprof's own rules computes tables with and without the repairs.
     """
     repairs = find_repairs(situation)
     if not repairs:
@@ -250,7 +249,7 @@ class _RepairTrials:
         rule: rule that computes forwarding tables after repairs; None for the rule of the present tables.
 
     Attributes:
-        tried: sorted id() of repairs that were tried together -> these repairs, and the situation after them.
+        tried: sorted id() of repairs that were tried together -> the repairs, and the situation afterwards.
     """
 
     def __init__(
@@ -337,9 +336,9 @@ class _RepairTrials:
 
 
 def _find_change(situation: Situation, maker: TableMaker, before: int, tried: list[TriedChange]) -> LoadCause | None:
-    """Find the cheapest change, other than repairs, that leaves at most 5% more link time than the best change.
+    """Find the cheapest change that leaves at most 5% more link time than the best change. Repairs are not tried.
 
-    Forwarding tables are computed only if ideal tables would be chosen, which reach the lower bound.
+    Forwarding tables are computed only if tables that reach the lower bound would be chosen.
     """
     moves = [*try_placements(situation), *try_adapters(situation), *try_partners(situation)]
     links = [*try_links(situation)]
@@ -400,11 +399,10 @@ def _remedy_seconds(situation: Situation, change: Change) -> float:
 def _choose(changes: Sequence[tuple[Change, float]], largest_s: float) -> Change | None:
     """Return the cheapest change that leaves at most 5% more link time than the best change.
 
-    New links or another program are chosen only if they leave less than 80% of the time that the best other change
-    leaves.
+    New links or another program must leave less than 80% of the link time of the best other change.
 
     Args:
-        changes: each change with the largest link time after it.
+        changes: each change, and the largest link time afterwards.
         largest_s: the present largest link time, in seconds.
     """
     useful = [(each, seconds) for each, seconds in changes if seconds <= each.most * largest_s]

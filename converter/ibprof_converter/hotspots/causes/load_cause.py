@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Changes to the model, the causes that they name, and the ranks, calls and lines that load a link direction most."""
+"""Changes to the model, causes of load, and the ranks, calls and lines that load a link direction most."""
 
 from __future__ import annotations
 
@@ -44,16 +44,16 @@ KINDS = (REPAIR, RANK_ORDER, ADAPTERS, HOSTS, FORWARDING_TABLES, PROGRAM, LINKS)
 """Kinds of changes, from the cheapest to the most expensive."""
 
 SMALL_GAIN = 0.95
-"""A repair is reported if it lowers the largest link time to at most 0.95 times the time without it."""
+"""A repair is reported if the largest link time falls to at most 0.95 times the present time."""
 
 TABLES_GAIN = 0.9
-"""Other forwarding tables are reported if they lower the largest link time to at most 0.9 times the present one."""
+"""Other forwarding tables are reported if the largest link time falls to at most 0.9 times the present time."""
 
 GAIN = 0.8
-"""Any other change is reported if it lowers the largest link time to at most 0.8 times the present one."""
+"""Any other change is reported if the largest link time falls to at most 0.8 times the present time."""
 
 NEAR_BEST = 1.05
-"""A cheaper change is preferred if it leaves at most 1.05 times the link time that the best change leaves."""
+"""A cheaper change is preferred if the link time is at most 1.05 times the link time after the best change."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +65,7 @@ class Change:
         kind: one of `KINDS`.
         what: text that describes the change.
         after: the situation with the change; None if the change was not tried or is impossible.
-        most: the change can be a remedy if it lowers the largest link time to at most `most` times the present one.
+        most: largest ratio of link times, after the change / before, for which the change can be a remedy.
         why_not: the reason why the change was not tried, or cannot be a remedy.
         at, evidence, advice, change: as in `LoadCause`.
     """
@@ -149,7 +149,7 @@ class TriedChange:
 
 
 def name_node(fabric: Fabric, node: int) -> str:
-    """Return a node's printable name; its GUID if it has no name."""
+    """Return a node's printable name, or the GUID of a node without a name."""
     return printable(fabric.node_name[node]) or f"0x{int(fabric.node_guid[node]):016x}"
 
 
@@ -218,7 +218,7 @@ class LoadedBy:
 
 @dataclass(frozen=True, slots=True)
 class AlikeLinks:
-    """The number of link directions as busy as the most loaded one, between the same levels; and their kind."""
+    """Number and kind of link directions that are as busy as the most loaded link direction."""
 
     count: int
     kind: str
@@ -284,7 +284,7 @@ def _describe_group(flows: Traffic, chosen: npt.NDArray[np.intp], total: int) ->
 
 
 def find_alike(situation: Situation) -> AlikeLinks:
-    """Count the link directions that are as busy as the most loaded one and join the same levels."""
+    """Count the link directions with the load and the levels of the most loaded link direction."""
     kind = _kind_of(situation, situation.most_loaded())
     least = ALIKE * situation.max_seconds
     count = 0

@@ -1,9 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Oversubscription, and a lower bound for any routing: bytes across a cut / speed of the cut's links.
 
-A cut separates a part of the fabric from all other nodes. Parts are single switches with their hosts, nodes that are
-connected below a level (a pod), and bisections. The remedy for oversubscription is faster links across the narrowest
-cut.
+A cut separates a part of the fabric from all other nodes. A part is a switch with hosts, nodes connected below a level
+(a pod), or a side of a bisection. The remedy for oversubscription is faster links across the narrowest cut.
 """
 
 from __future__ import annotations
@@ -24,17 +23,17 @@ from ibprof_converter.hotspots.causes.load_cause import LINKS, OVERSUBSCRIPTION,
 from ibprof_converter.hotspots.causes.situation import Situation
 
 _CLEARLY = 1.01
-"""A bisection is reported if its time is above 1.01 times the longest time of a cut between levels."""
+"""A bisection is reported if it takes more than 1.01 times as long as any cut between levels."""
 
 
 _BUSY = 0.9
-"""More links are tried only if the largest time of hosts' links is at most 0.9 times the largest between switches."""
+"""More links are tried only if hosts' links take at most 0.9 times as long as links between switches."""
 
 SWITCHES_LIMIT = 1200
 """Largest number of switches of a fabric whose bisections are searched."""
 
 _SMALLEST_GROWTH = 0.05
-"""Cables at free ports are advised if they speed up the cut's links by at least 5%."""
+"""Cables at free ports are advised if the cut becomes at least 5% faster."""
 
 _HALVES = 96
 """Largest number of links that `_halve` uses, each for two bisections."""
@@ -42,7 +41,7 @@ _HALVES = 96
 _EIGENVECTORS = 4
 
 _IMPROVED = 4
-"""Number of bisections, the best first, that are improved by moving switches."""
+"""Number of best bisections that are improved by moving switches."""
 
 _BY_LEVEL = "levels of the fabric"
 
@@ -184,25 +183,25 @@ def try_links(situation: Situation) -> Iterator[Change]:
     moves = _list_moves(situation, cut)
     if is_full:
         faster = f"links {factor:.2f} times as fast, on other switches: the present switches have no free ports"
-        choices, change = [*moves, faster], f"{faster} ({name}, and all parts of the fabric like it)"
+        choices, change = [*moves, faster], f"{faster} ({name}, and all similar parts of the fabric)"
     else:
         if_free = ", if the switches have free ports (their number of ports is not known)" if np.isnan(room) else ""
         choices = [*moves, f"add links: {factor:.2f} times as many{if_free}"]
         change = (
-            f"{factor:.2f} times as many links, or links {factor:.2f} times as fast, at {name} and at all parts of "
-            "the fabric like it"
+            f"{factor:.2f} times as many links, or links {factor:.2f} times as fast, at {name} and at all similar "
+            "parts of the fabric"
         )
     yield Change(
         cause=OVERSUBSCRIPTION,
         kind=LINKS,
-        what=f"{factor:.2f} times as many links, or links {factor:.2f} times as fast, at {name} and at all parts of "
-        "the fabric like it",
+        what=f"{factor:.2f} times as many links, or links {factor:.2f} times as fast, at {name} and at all similar "
+        "parts of the fabric",
         after=_widen(situation, cut, factor),
         at=(name,),
         evidence=(
-            f"{format_bytes(cut.bytes)} cross the links around {name}: these links have {cut.gbps:g} Gb/s, the links "
-            f"of its hosts {cut.inside_gbps:g} Gb/s ({cut.inside_gbps / cut.gbps:.2f} to 1), so the bytes need "
-            f"at least {format_seconds(cut.seconds)} on any routes",
+            f"{format_bytes(cut.bytes)} need at least {format_seconds(cut.seconds)}, on any routes, across the links "
+            f"around {name}: these links have {cut.gbps:g} Gb/s, the hosts' links inside {cut.inside_gbps:g} Gb/s "
+            f"({cut.inside_gbps / cut.gbps:.2f} to 1)",
         ),
         advice=join_choices(choices),
         change=change,
@@ -210,7 +209,7 @@ def try_links(situation: Situation) -> Iterator[Change]:
 
 
 def _find_room(situation: Situation, cut: SwitchCut) -> float:
-    """Return the factor by which cables on all free ports would increase a cut's number of links; nan if unknown."""
+    """Return a cut's number of links with cables on all free ports / the present number; nan if unknown."""
     rooms = []
     for subnet, level in zip(situation.subnets, situation.levels, strict=True):
         fabric = subnet.fabric
@@ -242,7 +241,7 @@ def _widen(situation: Situation, cut: SwitchCut, factor: float) -> Situation:
 
 
 def _find_wide(fabric: Fabric, level: npt.NDArray[np.int32], cut: SwitchCut) -> npt.NDArray[np.bool_]:
-    """Return the switch-to-switch links above the cut's level, or all of them if the level is 0: bool [link]."""
+    """Return the switch-to-switch links above the cut's level, or all switch-to-switch links for level 0."""
     upper = np.maximum(level[fabric.link_node[:, 0]], level[fabric.link_node[:, 1]])
     between: npt.NDArray[np.bool_] = (fabric.node_kind[fabric.link_node] == NodeKind.SWITCH).all(axis=1)
     return between & (upper > cut.level) if cut.level else between
@@ -264,7 +263,7 @@ def _narrowest(
     destination: npt.NDArray[np.int32],
     amount: npt.NDArray[np.float64],
 ) -> SwitchCut | None:
-    """Return the cut, around one part, that takes longest; None if no bytes cross a cut. `part`: int64 [node]."""
+    """Return the longest cut around a part; None if no bytes cross a cut. `part`: int64 [node]."""
     parts = int(part.max(initial=0)) + 1
     gbps = np.nan_to_num(fabric.link_gbps)
     of_ends = part[fabric.link_node]
@@ -355,7 +354,7 @@ def find_narrow_bisection(
         amount: float64 [flow], bytes of each flow.
 
     Returns:
-        bool [node], hosts with their switches on one side; and the method that found the cut.
+        Nodes on one side, bool [node]; and the method that found the cut.
     """
     switches = np.flatnonzero(fabric.node_kind == NodeKind.SWITCH)
     if not 2 < len(switches) <= SWITCHES_LIMIT or not len(source):
@@ -374,7 +373,7 @@ def find_narrow_bisection(
 
 
 def _find_switches(fabric: Fabric, number: npt.NDArray[np.integer]) -> npt.NDArray[np.int64]:
-    """Return the index of the switch that each node is, or is cabled to; -1 for no switch: int64 [node + 1]."""
+    """Return the index of each switch, and of each host's switch; -1 for no switch: int64 [node + 1]."""
     of_node = number.astype(np.int64).copy()
     for end in (0, 1):
         near, far = fabric.link_node[:, end], fabric.link_node[:, 1 - end]
@@ -406,8 +405,7 @@ def _make_graph(
 def _halve(graph: _CutGraph) -> list[tuple[float, Floats, str]]:
     """Return two bisections for each of at most `_HALVES` links.
 
-    One side has the switches nearer to the link's first end, without or with the switches that are equally near to both
-    ends.
+    A side has the switches nearer to the link's first end. The second bisection adds the equidistant switches.
     """
     edges = np.argwhere(np.triu(graph.gbps) > 0)
     if not len(edges):

@@ -128,7 +128,7 @@ def move_hosts(situation: Situation, own_hosts_only: bool) -> PlacementMove | No
     """Search for a better placement by moving all traffic of a host to another host.
 
     Args:
-        own_hosts_only: true to use only hosts that send or receive; false to use also all hosts that are on every rail.
+        own_hosts_only: true to use only hosts that send or receive; false to add all hosts that are on every rail.
 
     Returns:
         The best placement found; None if there are fewer than two hosts or too many pairs.
@@ -196,7 +196,7 @@ def _search(
 
 
 def _one_slot_each(hosts: Hosts, chosen: npt.NDArray[np.integer], count: int) -> RankSlots:
-    """Return one slot for each host; with all adapters of the host, if the search supports them."""
+    """Return a slot for each host. A slot has all adapters of the host if the search supports several adapters."""
     slots = dict.fromkeys(chosen.tolist(), 1)
     if hosts.has_several and hosts.ports.shape[2] <= RAIL_LIMIT:
         try:

@@ -31,23 +31,23 @@ from ibprof_converter.layout.regular_cabling import RegularCabling, fit_regular_
 _SLOWER = 0.99
 
 _FEW = 0.25
-"""Fewer links than usual are a fault if at most 25% of a level's switches, or one switch, have fewer.
+"""Fewer links than usual are a fault only on at most 25% of a level's switches, or on a single switch.
 
-If more than 25% of the switches have fewer links, the fabric was built so.
+Otherwise the fabric was built so.
 """
 
 _CABLES_ADVISED = 1
 """Number of cables of a switch that `Repair.advice` names; `Repair.change` names all."""
 
 _LOCAL = 1.25
-"""A switch is an outlier if its ratio of host links' speed to uplinks' speed exceeds 1.25 times the level's median."""
+"""A leaf is an outlier if speed of host links / speed of uplinks exceeds 1.25 times the level's median."""
 
 _OF_LINKS = ("link_node", "link_port", "link_gbps", "link_lanes", "link_half", "link_unequal")
 
 
 @dataclass(frozen=True, slots=True, order=True)
 class PortOfNode:
-    """A port: the index of its node in the fabric, and the port's number on the node."""
+    """A port: index of the node in the fabric, and port number on the node."""
 
     node: int
     port: int
@@ -77,8 +77,8 @@ class Repair:
         at: name of the faulty switch or link.
         evidence: a sentence with facts that show the fault.
         change: text that names the exact cable or port.
-        heat: largest time of a link direction at the fault, in seconds; repairs are tried in descending order of heat.
-        apply: function that returns the fabric with the repair, given a fabric that may have other repairs.
+        heat: largest time of a link direction at the fault, in seconds. Repairs with more heat are tried first.
+        apply: function that returns a fabric with this repair in addition to other repairs.
         remakes_tables: true if the subnet manager makes new forwarding tables afterwards.
         advice: a shorter text than `change`; empty if `change` is short enough.
     """
@@ -104,8 +104,7 @@ def find_repairs(situation: Situation) -> list[Repair]:
         fitted = fit_regular_cabling(subnet.fabric)
         moved = _find_misfits(situation, rail, fitted) if fitted else []
         found += moved
-        # The repairs in `moved` come from comparing all switches with a regular fabric. Compare switches with others of
-        # their level only if there are no such repairs.
+        # Compare switches of one level only if the comparison with a regular fabric found no repairs.
         if not moved:
             found += [*_find_few_uplinks(situation, rail)] or _find_few_links(situation, rail)
     return sorted(found, key=lambda repair: -repair.heat)
@@ -163,7 +162,7 @@ def _describe_slow_switch(situation: Situation, rail: int, switch: SlowSwitch) -
 
 
 def _find_misfits(situation: Situation, rail: int, fitted: RegularCabling) -> list[Repair]:
-    """Return repairs of misplaced cables (which also add missing cables), then repairs of other missing cables."""
+    """Return repairs of misplaced cables, then repairs of cables that are still missing."""
     fabric = situation.subnets[rail].fabric
     lacking = [(int(low), int(high)) for low, high in fitted.missing.tolist()]
     if not lacking and not len(fitted.extra):
@@ -251,9 +250,9 @@ def _describe_missing(
 def _find_few_uplinks(situation: Situation, rail: int) -> Iterator[Repair]:
     """Find which ends of the most loaded link between switches have too few uplinks.
 
-    The cause is OVERSUBSCRIPTION for a leaf whose uplinks are too slow for its hosts (`_LOCAL`), unless the leaf lacks
-    one, or up to a quarter, of the usual uplinks. For any other switch with fewer uplinks than usual, the cause is
-    MISSING_UPLINK. At the top level, links within the level count as uplinks.
+    For fewer uplinks than usual, the cause is MISSING_UPLINK. For uplinks too slow for a leaf's hosts (`_LOCAL`), the
+    cause is OVERSUBSCRIPTION, except if only one uplink or up to a quarter is missing. At the top level, links within
+    the level count as uplinks.
     """
     busiest = situation.most_loaded_between_switches()
     if busiest is None or busiest.rail != rail:
@@ -292,8 +291,8 @@ def _find_few_uplinks(situation: Situation, rail: int) -> Iterator[Repair]:
             wanted = ratio[node] / max(1.0, usual_ratio) * uplinks[node]
             count = int(np.ceil(wanted - 1e-9)) - int(uplinks[node])
             evidence = (
-                f"{name} has {hosts[node]} hosts on {uplinks[node]} uplinks: the links of the hosts together are "
-                f"{ratio[node]:.2f} times as fast as the uplinks; usually {usual_ratio:.2f} times"
+                f"{name} has {hosts[node]} hosts on {uplinks[node]} uplinks: the hosts' links together are "
+                f"{ratio[node]:.2f} times as fast as the uplinks, usually {usual_ratio:.2f} times"
             )
         else:
             continue
@@ -313,9 +312,9 @@ def _find_few_uplinks(situation: Situation, rail: int) -> Iterator[Repair]:
 
 
 def _plan_uplinks(fabric: Fabric, level: npt.NDArray[np.int32], node: int, count: int) -> list[Cable]:
-    """Plan cables from a switch to switches of the next level, first to those with the fewest links to the switch.
+    """Plan cables from `node` to the next level, first to the switches with the fewest links to `node`.
 
-    Switches with links to the switch's siblings are preferred. Siblings are switches of the same level that share a
+    Switches with links to siblings of `node` are preferred. Siblings are switches of the same level that share a
     neighbour on the next level. At the top level, cables lead to the same level. The result is empty if there are too
     few free ports.
     """
@@ -441,7 +440,7 @@ def _find_usual_speeds(fabric: Fabric, level: npt.NDArray[np.int32]) -> npt.NDAr
     for kind in np.unique(levels):
         members = np.flatnonzero((levels == kind) & ~np.isnan(fabric.link_gbps))
         speeds, counts = np.unique(fabric.link_gbps[members], return_counts=True)
-        # There is a usual speed only if more than half of the links between the two levels have it.
+        # A speed is usual only if more than half of the links between the two levels have this speed.
         if len(speeds) and 2 * counts.max() > len(members):
             usual[members] = speeds[counts.argmax()]
     return usual
@@ -476,7 +475,7 @@ def add_cables(fabric: Fabric, cables: Sequence[Cable]) -> Fabric:
 
 
 def set_speed(fabric: Fabric, port: PortOfNode, gbps: float) -> Fabric:
-    """Return the fabric with the data rate `gbps`, in Gbit/s, for the link that has `port` as its first end."""
+    """Return the fabric with the data rate `gbps`, in Gbit/s, for the link with the first end `port`."""
     is_link = (fabric.link_node[:, 0] == port.node) & (fabric.link_port[:, 0] == port.port)
     return replace(fabric, link_gbps=np.where(is_link, gbps, fabric.link_gbps))
 
@@ -485,7 +484,7 @@ class FreePorts:
     """Ports of a fabric that no link uses.
 
     Args:
-        fabric: the fabric. A switch whose number of ports is unknown is assumed to have the maximum number.
+        fabric: the fabric. A switch with an unknown number of ports is assumed to have the maximum number.
     """
 
     def __init__(self, fabric: Fabric) -> None:
@@ -501,11 +500,11 @@ class FreePorts:
         self._used.difference_update(ports)
 
     def find_patterned(self, node: int, far: int) -> PortOfNode | None:
-        """Return the node's free port whose number its peers use for links to switch `far`; None if there is none.
+        """Return the node's free port with the port number that peers use for links to switch `far`, or None.
 
-        Peers are the switches with links to `far` and to another neighbour of the node. Leaves, for example, share
-        their spines; switches of different groups of a dragonfly share no neighbour. All peers that use this port
-        number must use it for `far`. If there are several peers, at least two of them must use this port number.
+        Peers are the switches with links to `far` and to another neighbour of the node, such as leaves with the same
+        spines. All peers that use this port number must use it for `far`. If there are several peers, at least two
+        peers must use this port number.
         """
         neighbours = set(self._far[node].values()) - {far}
         others = [self._far[each] for each in set(self._far[far].values()) - {node}]
@@ -526,7 +525,7 @@ class FreePorts:
         return None
 
     def take(self, node: int, wanted: PortOfNode | None = None) -> PortOfNode | None:
-        """Take a free port of a node, `wanted` if it is free, and return it; None if the node has no free port."""
+        """Return a free port of a node, if possible `wanted`, and mark it as used; None if no port is free."""
         candidates = (PortOfNode(node, port) for port in range(1, self._ports[node] + 1))
         found = wanted if wanted and wanted not in self._used else None
         found = found or next((each for each in candidates if each not in self._used), None)
@@ -543,7 +542,7 @@ def _list_all_ends(fabric: Fabric) -> Iterator[PortOfNode]:
 def usual_speed(fabric: Fabric, node: int) -> float:
     """Return the median data rate of a switch's links to other switches, in Gbit/s.
 
-    If the switch has no such link with a known rate, return the median of all links between switches.
+    Without a known rate of these links, return the median of all links between switches.
     """
     between = (fabric.node_kind[fabric.link_node] == NodeKind.SWITCH).all(axis=1) & np.isfinite(fabric.link_gbps)
     own: npt.NDArray[np.bool_] = between & (fabric.link_node == node).any(axis=1)

@@ -30,10 +30,10 @@ from ibprof_converter.traffic.hosts import NO_HOST
 from ibprof_converter.traffic.traffic_data import NO_LID
 
 _UNEVEN = 1.25
-"""A rail is overloaded if it carries at least 1.25 times the mean bytes of the rails."""
+"""A rail with at least 1.25 times the rails' mean bytes is overloaded."""
 
 _CONCENTRATED = 3.0
-"""A host is one of few receivers (or senders) if its bytes are at least 3 times the participating hosts' mean."""
+"""A host with at least 3 times the participating hosts' mean bytes is one of few receivers (or senders)."""
 
 _ALL_ADAPTERS = (
     "Open MPI and MPICH with UCX: UCX_NET_DEVICES=mlx5_0:1,mlx5_1:1 UCX_MAX_RNDV_RAILS=2, with the ports that "
@@ -41,7 +41,7 @@ _ALL_ADAPTERS = (
 )
 
 _SEVERAL = 2.5
-"""A host has many partners if their effective number, (sum of bytes)² / sum of squared bytes, is at least 2.5."""
+"""A host has many partners if (sum of bytes)² / sum of squared bytes, over the partners, is at least 2.5."""
 _GATHER = "use more roots, or let ranks write their own parts; a tree does not change the bytes that a root receives"
 _REDUCE = "reduce along a tree, so that no rank receives from many; or reduce over fewer ranks at a time"
 _SCATTER = "use more roots, or let ranks read their own parts; a tree does not change the bytes that a root sends"
@@ -102,7 +102,7 @@ def try_adapters(situation: Situation) -> Iterator[Change]:
             after=situation.changed(flows=_share_over_adapters(situation)),
             at=(f"hosts with up to {most} adapters in one subnet",),
             evidence=(
-                f"hosts have up to {most} adapters in one subnet, but do not divide their bytes evenly over them",
+                f"hosts have up to {most} adapters in one subnet, but do not divide bytes evenly over these adapters",
             ),
             advice="use all adapters of a host, or bind each rank to an adapter near it",
             change=_ALL_ADAPTERS,
@@ -110,7 +110,7 @@ def try_adapters(situation: Situation) -> Iterator[Change]:
 
 
 def _share_over_adapters(situation: Situation) -> PairBytes:
-    """Divide each pair of hosts' bytes evenly: part i goes from adapter i of one host to adapter i of the other."""
+    """Divide the bytes of two hosts evenly over adapters: part i goes between the adapters with number i."""
     flows, hosts = situation.flows, situation.hosts
     source, destination = situation.flow_hosts
     known = (source != NO_HOST) & (destination != NO_HOST)
@@ -128,7 +128,7 @@ def _share_over_adapters(situation: Situation) -> PairBytes:
 
 
 def _share_over_rails(situation: Situation) -> PairBytes:
-    """Divide the bytes between adapters of two hosts evenly over common rails; adapters keep their number on a host."""
+    """Divide the bytes between two adapters evenly over the hosts' common rails; adapter numbers stay the same."""
     flows, hosts = situation.flows, situation.hosts
     source, destination = situation.flow_hosts
     known = np.flatnonzero((source != NO_HOST) & (destination != NO_HOST))
@@ -213,14 +213,14 @@ def try_partners(situation: Situation) -> Iterator[Change]:
             after=situation.changed(flows=_relieve(situation, few, one, other, receiving)),
             at=tuple(names),
             evidence=(
-                f"{names[0]} {verb} {relation} {partners} hosts; its own link needs {format_seconds(seconds[worst])} "
-                f"for these bytes, {times:.1f} times the mean of the {len(taking_part)} hosts that send or receive",
+                f"{names[0]} {verb} {relation} {partners} hosts; its own link needs {format_seconds(seconds[worst])}, "
+                f"{times:.1f} times the mean of the {len(taking_part)} hosts that send or receive",
             ),
             advice=f"spread the bytes that {verb_of_all} over more hosts: use more roots, aggregators or servers. "
             + (
                 "A tree instead of a flat gather does not change the bytes that the root receives"
                 if receiving
-                else "In a broadcast, a tree lowers the number of bytes that the root sends; in a scatter, it does not"
+                else "A tree lowers the number of bytes that the root sends in a broadcast, but not in a scatter"
             ),
             change=f"more hosts that {'receive' if receiving else 'send'}, instead of {list_some(names)} alone",
         )
@@ -279,7 +279,7 @@ def _relieve(
     other: npt.NDArray[np.int32],
     receiving: bool,
 ) -> PairBytes:
-    """Move bytes of `few` to the least loaded participating hosts; the bytes of one partner stay together."""
+    """Move bytes of `few` to the least loaded participating hosts; a partner's bytes stay together."""
     flows, hosts = situation.flows, situation.hosts
     taking_part = np.unique(np.concatenate([one, other]))
     taking_part = taking_part[taking_part != NO_HOST]
@@ -294,7 +294,7 @@ def _relieve(
         rows = np.flatnonzero(one == host)
         turn = np.unique(other[rows], return_inverse=True)[1]
         chosen = np.array(helpers)[turn % len(helpers)]
-        # Bytes stay at `host` if the chosen host would send to itself, or over a rail that it lacks.
+        # Bytes stay at `host` if the chosen host is the partner, or lacks the rail.
         usable = (chosen != other[rows]) & (hosts.lid[chosen, flows.rail[rows]] != NO_LID)
         replaced[rows] = np.where(usable, chosen, host)
         idle = idle[len(helpers) - 1 :] + idle[: len(helpers) - 1]
@@ -306,7 +306,7 @@ def _relieve(
 
 
 def advise_on_call(cause: LoadCause) -> LoadCause:
-    """Return a cause with advice for the call that loads the link most, if there is such advice."""
+    """Return the cause, if possible with advice for the call that loads the link most."""
     operation = cause.loaded_by.operation if cause.loaded_by else None
     advice = _ADVICE.get(cause.cause, {}).get(_family(operation or ""))
     if advice is None:

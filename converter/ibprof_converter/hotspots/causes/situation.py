@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class LinkDirection:
-    """A link direction: the index of its rail, of its link in the fabric, and of the sending end (0 or 1)."""
+    """A link direction: index of the rail, of the link in the fabric, and of the sending end (0 or 1)."""
 
     rail: int
     link: int
@@ -144,7 +144,7 @@ class Situation:
         return self._locate(next(iter(self._ranked.tolist()), 0))
 
     def most_loaded_between_switches(self) -> LinkDirection | None:
-        """Return the most loaded link direction between switches; None if no such direction has a known time."""
+        """Return the most loaded link direction between switches; None without times between switches."""
         takes_time = [
             (joins_switches(subnet.fabric)[:, np.newaxis] & (seconds > 0)).reshape(-1)
             for subnet, seconds in zip(self.subnets, self.seconds, strict=True)
@@ -190,7 +190,7 @@ class Situation:
         return numbers[0], numbers[1]
 
     def changed(self, subnets: Sequence[Subnet] | None = None, flows: PairBytes | None = None) -> Situation:
-        """Return the situation with other rails or flows, on the same hosts; `ranks` is None if flows are given."""
+        """Return the situation with other rails or flows on the same hosts. If flows are given, `ranks` is None."""
         ranks = None if flows else self.ranks
         return self._with(subnets or self.subnets, flows or self.flows, ranks, has_same_links=not subnets)
 
@@ -272,10 +272,10 @@ class RankFlows:
         return len(self.slot_of_rank)
 
     def on_network(self, rails: int) -> PairBytes:
-        """Return the bytes that leave their host, from LID to LID.
+        """Return the bytes between hosts, from LID to LID.
 
-        If the slots have several adapters on a flow's rail, the flow is divided evenly over them. If one of the flow's
-        ranks has no port on this rail, the flow takes the first rail on which both ranks have a port.
+        A flow is divided evenly over the slots' adapters on the flow's rail. If a rank has no port on this rail, the
+        flow takes the ranks' first common rail.
         """
         slots, at = self.slots, self.slot_of_rank
         apart = np.flatnonzero(slots.host_of_slot[at[self.source]] != slots.host_of_slot[at[self.destination]])
@@ -304,8 +304,8 @@ def find_rank_flows(
 ) -> RankFlows | None:
     """Return the traffic between the ranks of a job; None if the model cannot place the ranks on other slots.
 
-    The result is None for several jobs, if the rank or host of some bytes is unknown, if a host lacks a rail, and if
-    the search does not support `SPREAD` on these hosts.
+    The result is None for several jobs, bytes with an unknown rank or host, hosts that lack a rail, and hosts on which
+    the search does not support `SPREAD`.
 
     Args:
         placed: the flows on the network.
@@ -333,7 +333,7 @@ def find_rank_flows(
     held = hold_together(slots, tensor_group_size(demand.origin))
     slots = held if held.keeps_groups(slot_of_rank) else slots
     if (slots.lid == NO_LID).any():
-        return None  # A rank that moves to a host without some rail may not reach all other ranks.
+        return None  # On a host that lacks a rail, a rank may not reach all other ranks.
     within = np.flatnonzero(host[demand.source] == host[demand.destination])
     by_rail = np.bincount(placed.rail, weights=placed.bytes.astype(np.float64), minlength=len(subnets))
     share = by_rail / by_rail.sum() if by_rail.sum() else np.full(len(subnets), 1 / len(subnets))

@@ -37,7 +37,7 @@ HOSTS_LIMIT = 3000
 """Largest number of hosts of a rail: computing tables for more takes too long for a report."""
 
 OPENSM_HOSTS_LIMIT = 600
-"""Largest number of hosts in a run of OpenSM, which needs 1 s for 150 hosts and 20 s for 1,500 hosts."""
+"""Largest number of hosts in a run of OpenSM. OpenSM needs 1 s for 150 hosts, 20 s for 1,500 hosts."""
 
 
 _ALIKE = math.log(1.02)
@@ -116,9 +116,8 @@ class TableMaker:
     def find_rule(self, situation: Situation, rail: int) -> str:
         """Return the rule or engine that made a rail's tables.
 
-        If unknown, return the rule with tables that bring the largest link time nearest to the present one.
-
-        ibprof recomputes tables by this rule after a repair, which changes the cabling.
+        If unknown, return the rule whose tables come nearest to the present largest link time. After a repair, ibprof
+        recomputes tables by this rule.
         """
         subnet = situation.subnets[rail]
         kind, _, made_by = subnet.route_source.partition(":")
@@ -167,8 +166,7 @@ def try_tables(situation: Situation, maker: TableMaker, remains: Callable[[float
     Args:
         situation: the present situation.
         maker: the maker of tables.
-        remains: function that is called with the smallest time that new tables could reach; returns the remedy that is
-            preferred to these tables, or None.
+        remains: function that returns the remedy that is preferred to new tables with a given link time, or None.
     """
     why_not = _find_obstacle(situation, remains)
     if why_not:
