@@ -47,11 +47,9 @@ class LinkUse:
     """Use of a link direction over time.
 
     Attributes:
-        name: name of the link direction.
         first_ns: Unix time of the start of the first step.
         begin_ns: float64 [step + 1], start of each step and end of the last step, in ns since `first_ns`.
-        share: float64 [step + 1], use of the link in each step, as a share (0 to 1) of its speed; the last element is
-            0.
+        share: float64 [step + 1], share (0 to 1) of the link's speed in each step; the last element is 0.
     """
 
     name: str

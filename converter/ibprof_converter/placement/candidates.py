@@ -64,7 +64,7 @@ class CandidateRow:
         bottleneck_seconds: largest time of a link direction.
         max_link_seconds: largest time of a link direction between switches.
         host_link_seconds: largest time of a link direction of a host.
-        lost_bytes: bytes without a route; the times leave them out.
+        lost_bytes: bytes without a route, which no time includes.
     """
 
     name: str
@@ -80,12 +80,10 @@ class PlacementComparison(NotebookView):
 
     Attributes:
         rows: the compared placements, the best one first.
-        bounds: lower bounds over all placements.
         hosts: host of each rank in the best placement.
         nic: method that chose each rank's adapter, such as `modelled:rank`; None if no host has several adapters on one
             rail.
-        load_basis: loads from which times are computed: `static`, or `estimate` (adaptive routing), which has no lower
-            bound.
+        load_basis: kind of loads: `static`, or `estimate` (adaptive routing) without lower bounds.
         routes: source of routes: `tables`, `modelled:MODEL` or `opensm:ENGINE`.
         free_hosts, slots: number of hosts to choose from, and number of their slots.
         notes: sentences on gaps, modelled data and further facts.

@@ -96,8 +96,8 @@ def bound_max_seconds(problem: PlacementProblem) -> float:
     pass no link between switches. All other bytes pass such links:
 
     * Received bytes pass the last link directions between switches on the paths to the rank's port.
-    * If all other leaves together have too few slots, some ranks are behind this leaf: their bytes pass the leaf's
-      uplinks.
+    * If all leaves except one leaf have too few slots, some ranks are behind this leaf. The bytes of these ranks pass
+      the leaf's uplinks.
 
     Returns:
         Seconds; 0 if all ranks fit behind one leaf.

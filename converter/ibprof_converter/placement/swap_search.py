@@ -158,12 +158,8 @@ class SearchRound:
     """One round of simulated annealing, which a C kernel runs.
 
     Args:
-        problem: the problem to solve.
-        start: the first placement.
-        score: score of `start`.
         energy: the energy to lower.
         temperatures: first and last temperature, relative to the energy.
-        seed: seed of the random choices.
         work: number of link directions to visit.
     """
 
@@ -284,13 +280,10 @@ def search(
     """Search from some placements.
 
     Args:
-        problem: the problem to solve.
         starts: placements from `RankSlots.number`; the result is never worse than the best of them.
-        seed: seed of the random choices.
         seconds: time limit, which sets the amount of work; on most machines, the work ends earlier.
-        bounds: lower bounds of the times over all placements.
-        rounds: settings of the rounds of each chain, which run one after the other.
-        progress: function called with the share of the work that is done, and the best `bottleneck_seconds` so far.
+        rounds: settings of each chain's successive rounds.
+        progress: function called with the share of the work done, and the best `bottleneck_seconds` so far.
         patience: seconds by which a search on a busy machine may exceed `seconds`.
     """
     began = time.perf_counter()

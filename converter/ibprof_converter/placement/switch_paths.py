@@ -37,7 +37,6 @@ class SwitchPaths:
     need gigabytes.
 
     Attributes:
-        routes: routes of each rail.
         lid: int32 [rail, port], LID of each port; `NO_LID` if a port is not on a rail.
         leaves: largest number of leaves on any rail, including `NO_LEAF`.
         leaf_of_port: uint32 [rail, port], leaf of each port; `NO_LEAF` for a port that is not on the rail.

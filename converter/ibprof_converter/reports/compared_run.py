@@ -63,7 +63,7 @@ class ComparedRun:
         messages: dimension -> name -> number of messages; no entry if unknown.
         notes: sentences on gaps and modelled data.
         lost: sentences on ranks and bytes that were not recorded.
-        nic: how the adapters of ranks were chosen, as in a report; None if no rank had several adapters to choose from.
+        nic: how ranks' adapters were chosen, as in a report; None if no rank had a choice.
         load_basis: loads used for links and times, `static` or `estimate`.
         verdict: verdict on the network, as in a report; None if unknown.
         facts: data that can explain a change between runs.
@@ -94,12 +94,11 @@ def pair_runs(
     """Return the options for reading two runs, and for placing them on a fabric.
 
     Args:
-        a, b: names of the runs.
         placements: one rank placement for both runs, or one for each; None or empty for the recorded placement.
         rails: policy for bytes whose rail was not measured; None for the default policy.
         strict: true if bytes without a route are an error.
-        nic: policy that chooses among a host's adapters in a subnet; None for the measured or recorded adapter, or else
-            the default policy.
+        nic: policy that chooses a host's adapter in a subnet; None for the measured or recorded adapter, or else the
+            default policy.
         chosen: restricts both runs to these calls.
 
     Raises:

@@ -87,10 +87,10 @@ class JobReport(NotebookView):
         sizes: number of messages per size class.
         timeline: traffic over time; empty if it was not recorded.
         ranks: bytes from rank to rank; None if the traffic has no ranks or no bytes.
-        hosts: bytes from host to host; None if no bytes are between known hosts, and for a recorded run on one host.
+        hosts: bytes from host to host; None without bytes between known hosts, and for a recorded run on one host.
         lids: bytes from LID to LID; None with a fabric, if ranks are known, or without bytes.
         additions: JSON key -> comparison with port counters, or bounds of adaptive routing.
-        addition_lines: the data of `additions` as lines of text.
+        addition_lines: `additions` as lines of text.
     """
 
     verdict: Verdict
@@ -174,8 +174,7 @@ def read_and_report(
     Args:
         fabric: the fabrics to read; None if there is none.
         traffic: the traffic to read; without a fabric, only the traffic of the first job (`names[0]`).
-        command: the command that makes the report, as typed.
-        files: input files, for the provenance.
+        command: the command as typed.
         top: number of most loaded link directions to list.
         rank_by: one of `RANKINGS`.
 

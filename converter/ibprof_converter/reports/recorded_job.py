@@ -33,7 +33,7 @@ class RecordedJob:
         started_ns: Unix time of the first rank's start.
         elapsed_s: time from the first start to the last rank's MPI_Finalize, in seconds; None if a recorded rank did
             not reach it.
-        sources: names of the layers in which bytes were recorded.
+        sources: names of layers with recorded bytes.
         operations_asked: operations that the user asked to record; empty for all.
         scheduler: identification of the job in the batch system; None outside a batch system.
     """
@@ -78,7 +78,6 @@ class SizeClass:
     Attributes:
         name: text such as `1 KiB to 2 KiB`.
         from_bytes, to_bytes: smallest and largest message size of the class.
-        messages: number of messages.
         least_bytes, most_bytes: bounds of the messages' total bytes: exact sizes are not recorded.
         share: fraction of all messages.
     """

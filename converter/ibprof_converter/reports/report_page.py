@@ -47,8 +47,6 @@ class ReportPage:
     """Contents of a page.
 
     Attributes:
-        title, subtitle: text of the heading.
-        sections: sections in their order.
         head: HTML before the sections.
         figures: section name -> HTML of its figure.
         view: HTML of the network view, placed after the head; None without a view.

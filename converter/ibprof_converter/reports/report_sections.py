@@ -90,9 +90,8 @@ class Section:
 
     Attributes:
         name: identifier of the section, for --section and for links on the page.
-        facts: single values.
         sentences: pairs of a label (may be empty) and a sentence.
-        tables: tables, shown after the sentences.
+        tables: shown after the sentences.
         commands: commands for users to copy, each with remarks.
     """
 

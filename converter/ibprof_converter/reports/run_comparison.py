@@ -133,7 +133,6 @@ class AmountChange:
     """Change of one amount.
 
     Attributes:
-        name: name of the amount.
         a, b: amounts in the two runs.
         a_share, b_share: amount as a fraction of its dimension's sum in the run (for a link: of all routed bytes). If
             shares are compared, each total in bytes is divided by the total `bytes`, except `bytes` itself. None for
@@ -189,12 +188,10 @@ class RunComparison(NotebookView):
 
     Attributes:
         a_ranks, b_ranks: numbers of ranks; None if unknown.
-        by_share: true if shares are compared, since the runs have different numbers of ranks.
+        by_share: true if shares are compared: the runs have different numbers of ranks.
         verdicts: result of each threshold.
         notes: sentences on gaps, modelled data, and parts that could not be compared.
-        provenance: data to reproduce the comparison.
-        nic: how the adapters of ranks were chosen, for A and for B; None if no rank had several adapters to choose
-            from.
+        nic: how ranks' adapters were chosen, for A and for B; None if no rank had a choice.
         change: the change and its reason, in one sentence.
         job_verdicts: verdicts on the network for A and for B, as in their reports; None if unknown.
         lost: sentences on ranks and bytes that were not recorded, for A and for B.

@@ -277,7 +277,7 @@ class SenderBalance:
         count: number of ranks, hosts or rails (members).
         max_bytes, mean_bytes, min_bytes: largest, mean and smallest bytes of a member.
         ratio: max/mean; 1 if all members have equal bytes, 0 if there is no traffic.
-        greatest: name of the member with most bytes.
+        greatest: member with most bytes.
         bytes: bytes of each member, in order of their numbers.
         direction: `sent` or `received`.
     """

@@ -61,7 +61,7 @@ class Choices:
     """Egress ports that packets to some classes of destinations may choose, in the order of a packet's path.
 
     Attributes:
-        classes: int64 [c], indices of the classes.
+        classes: int64 [c].
         sender, receiver: int64 [choice], c * switches + switch, for the sending and the receiving switch.
         edge: int64 [choice], index into `SwitchEdges`.
         hashed: bool [choice], true if a hash of the flow chooses the port; false if fill levels do.

@@ -142,7 +142,7 @@ class _Reading:
     """Content of a file, as far as it has been read.
 
     Attributes:
-        log: lines that are not used.
+        log: unused lines.
         parts: entries of each switch's section, if it has entries.
         groups: (switch, group, sub-group) -> WHBF and ports.
         private: switches with private tables (number 1 and above).

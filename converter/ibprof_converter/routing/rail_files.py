@@ -39,9 +39,7 @@ class RailFiles:
         candidates: files that may have this rail's tables: of all switches, or of one switch each.
         lid_ranges: OpenSM's `guid2lid`; None: the `guid2lid` in the folder of the list of links, if any.
         adaptive: ibdiagnet 2's `.far`, if any; it may also be one of `candidates`.
-        names: name map, if any.
-        partitions: files of the subnet's partitions.
-        synthetic: the name of a synthetic fabric, which has no files; None for files.
+        synthetic: the name of a synthetic fabric; None for files.
         notes: sentences on files that are not used.
         plane: index of the plane in the list, or of the subnet in the synthetic fabric; None if there is only one.
     """

@@ -46,12 +46,11 @@ class Subnet:
 
     Attributes:
         fabric: the fabric, with each port's LMC from `guid2lid` or from the tables.
-        warnings: sentences on anomalies of the fabric and the tables, and on contradictions between the two.
+        warnings: sentences on anomalies of fabric and tables, and on contradictions between fabric and tables.
         gaps: warnings on nodes or links to which tables lead, but which the fabric lacks: the list of links is cut or
             old.
         adaptive: adaptive routing of the switches; None if no switch is known to route adaptively.
         route_source: source of the tables: `TABLES`, `modelled:MODEL` or `opensm:ENGINE`.
-        routes: routes of packets, made from fabric and tables.
     """
 
     fabric: Fabric

@@ -191,7 +191,7 @@ class IndexedNetwork:
         next_node: int32 [link direction], the receiving node.
         arrives_at: int32 [link direction], the receiving port of a CA or router (index into the fabric's ports); `NONE`
             if a switch or a port without a LID receives.
-        switch_node: int32 [switch], nodes that are switches.
+        switch_node: int32 [switch], node of each switch.
         switch_of: int32 [node], index of the switch, `NONE` for other nodes.
         row: int32 [switch], the switch's row in the tables, `NONE` if it has no table.
     """

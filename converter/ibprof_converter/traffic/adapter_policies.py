@@ -72,8 +72,7 @@ class ChosenPorts:
     Attributes:
         lid: int32 [rank, rail], LID of the port that each rank uses on each rail. With policy `SPREAD`, this is the
             first of the rank's ports.
-        spread: int32 [rank, rail, adapter], LIDs of the ports over which each message is spread; None unless the
-            policy is `SPREAD`.
+        spread: int32 [rank, rail, adapter], LIDs of the ports for `SPREAD`; None for other policies.
         nic: label of how the ports were chosen (`Traffic.nic`).
     """
 

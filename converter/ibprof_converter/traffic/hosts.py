@@ -70,7 +70,7 @@ class Hosts:
         shared: host names that identify no host, because several adapters of a rail have the same description.
         left_out: for each rail bool [node], true for adapters whose ports are left out (`Fabric.is_left_out`).
         in_turn: int32 [host, rail, turn], result of `turns`; None if no host is known to lack an adapter.
-        lacking: host -> names of adapters that this host lacks and similar hosts have.
+        lacking: host -> names of missing adapters, which similar hosts have.
         uncertain: hosts with fewer adapters than most hosts, if adapter names do not show which adapters are missing.
     """
 

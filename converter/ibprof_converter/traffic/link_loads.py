@@ -59,7 +59,6 @@ class Loads:
     Attributes:
         by_rail: for each rail uint64 [link, end, group], bytes that the node at this end sends on the link.
         groups: region and operation of each group of flows; a single `(ALL, ALL)` if loads are not split.
-        bytes_total: total bytes of the traffic.
         bytes_routed: bytes that arrive over links. For port counters: bytes counted on links of the fabric.
         bytes_on_host: bytes between ranks of one host, which load no link.
         bytes_unrouted: reason -> bytes without a route.

@@ -123,7 +123,6 @@ class RingNets:
     """The network devices by which each channel's ring enters and leaves hosts.
 
     Attributes:
-        channels: numbers of the channels.
         of_host: host -> for each channel the device by which the ring enters, and the device by which the ring leaves;
             the host `""` stands for all hosts.
         alternates: true if every second host swaps the devices of channels 0 and 1, of channels 2 and 3, and so on.

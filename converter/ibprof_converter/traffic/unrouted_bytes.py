@@ -55,7 +55,7 @@ class UnroutedBytes:
 
     Attributes:
         bytes, share: bytes without a route, and their share of all bytes.
-        reasons: reason -> bytes that have no route for this reason.
+        reasons: reason -> bytes without a route.
         parts: for each rail, descriptions of its parts. No cable joins two parts, so a connected rail has one part.
         pairs: pairs of leaf switches, sorted by bytes, descending; empty if these bytes have no LIDs.
         text: a sentence with the bytes, the reasons, and the parts or pairs.

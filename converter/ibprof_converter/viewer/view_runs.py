@@ -35,8 +35,7 @@ class ViewRun:
     """One run of a view: traffic on the fabric.
 
     Attributes:
-        name: the run's name, distinct from others in the same file.
-        placed: the traffic.
+        name: the run's name, unique in the file.
         loads: the link loads; written only if the page cannot compute loads from flows.
         coverage: data that were not seen or are modelled.
         times: activity over time of the ranks, or else the jobs, of `placed`; None if not recorded.

@@ -44,7 +44,7 @@ class SyntheticPlan:
         egress: uint8 [switch, host], egress port of a switch for packets to a host.
         adapter_name: description of each adapter; empty for `hostN HCA-R`, where R is the rail's index + 1.
         part: index of the subnet in its fabric.
-        plane, plane_of: index of the plane, and a name that all planes of the same adapters share.
+        plane, plane_of: index of the plane, and a common name of all planes with the same adapters.
         first_adapter: index of the first adapter among the adapters of the whole fabric.
     """
 

@@ -40,7 +40,6 @@ def generate_xgft(
         parents: w, parents of a node, from level 0 (hosts: 1) up.
         parallel: p, cables between a node and each of its parents; empty: 1 everywhere.
         gbps: data rate of each link in one direction, in Gbit/s.
-        rail: index of the rail.
 
     Raises:
         UsageError: the numbers describe no fat-tree whose hosts have one link.
@@ -125,7 +124,6 @@ def generate_codes_tree(name: str, leaves: int, radix: int, gbps: float = 100.0,
         leaves: number of leaf switches, a multiple of half the radix.
         radix: number of ports of a switch.
         gbps: data rate of each link in one direction, in Gbit/s.
-        rail: index of the rail.
 
     Raises:
         UsageError: the numbers describe no such tree.
@@ -186,7 +184,6 @@ def generate_dragonfly(
         globals_each: h, global cables per switch.
         groups: g; None: a * h + 1, the largest number that can be joined directly.
         gbps: data rate of each link in one direction, in Gbit/s.
-        rail: index of the rail.
 
     Raises:
         UsageError: the numbers describe no dragonfly.
@@ -255,7 +252,6 @@ def generate_torus(
         sizes: size of each dimension; the last varies fastest.
         hosts_each: hosts per switch.
         gbps: data rate of each link in one direction, in Gbit/s.
-        rail: index of the rail.
 
     Raises:
         UsageError: the numbers describe no torus.
