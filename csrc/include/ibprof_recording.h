@@ -447,7 +447,7 @@ struct ibp_region {
 /* The origin of traffic: an operation, a region and a call site. Counters and other records refer to an origin by its
  * index in the process, in the order of segments. */
 struct ibp_origin {
-    /* Index of the region among the regions of the process, in the order of segments. */
+    /* Index of the region in the process, in the order of segments. */
     uint32_t region;
     /* Index of the operation's name in the file. */
     uint32_t operation;
@@ -712,7 +712,7 @@ struct ibp_message_sample {
     /* A hash that identifies the communicator, equal on all members; 0 if the record is free. */
     uint64_t communicator;
     /* Sequence number of the message among messages with this sender, receiver, communicator and tag. For
-     * IBP_SIDE_SOURCE: how many records with this side and `communicator` the process has; 0 in recordings before
+     * IBP_SIDE_SOURCE: number of records with this side and `communicator` in the process; 0 in recordings before
      * 0.2.0. */
     uint64_t number;
     /* `origin`: origin of the call that posted the message. `end_origin`: origin of the call that completed the
@@ -734,10 +734,10 @@ struct ibp_message_sample {
     /* When the completing call was entered, and when it returned. */
     uint64_t enter_ns;
     uint64_t exit_ns;
-    /* Since version 2. The longer of two times: the duration of the completing call, and the longest time between
-     * successive posts of the message's round so far. A round ends when the envelope of its first message occurs again,
-     * or after 64 further messages. The score is 0 if the messages of the envelope (sender, receiver, communicator,
-     * tag) were not all timed. */
+    /* Since version 2. The longer of two times: the duration of the completing call, and the longest pause between
+     * posts in the message's round so far. A round ends when the envelope of its first message occurs again, or after
+     * 64 further messages. The score is 0 if the messages of the envelope (sender, receiver, communicator, tag) were
+     * not all timed. */
     uint64_t score_ns;
 };
 
@@ -767,7 +767,7 @@ struct ibp_nccl_communicator {
 
 /* The collectives, sends or receives with the same communicator, function, algorithm, protocol and region. */
 struct ibp_nccl_task {
-    /* Index of the communicator among the NCCL communicators of the process, in the order of segments. */
+    /* Index of the NCCL communicator in the process, in the order of segments. */
     uint32_t communicator;
     /* Index of the region among the regions of the process. */
     uint32_t region;

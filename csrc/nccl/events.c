@@ -97,9 +97,9 @@ struct operation {
     /* In versions 1 to 3 of the interface: number of bytes of the operation so far. */
     uint64_t bytes;
     uint64_t begin, since;
-    /* `waiting`: number of steps that wait for the GPU, the peer or the network (enum wait). `ticks`: how long the
-     * operation waited for the GPU, the peer or the network. While the operation's steps wait for different resources,
-     * only the time of the resource that wait_of_operation returns increases. */
+    /* `waiting`: number of steps that wait for the GPU, the peer or the network (enum wait). `ticks`: the operation's
+     * waiting time for each of the three. If steps wait for different resources, only the time of wait_of_operation's
+     * result increases. */
     uint8_t waiting[WAITS];
     uint64_t ticks[WAITS];
     struct sample *sample;
@@ -353,7 +353,7 @@ static bool is_same(const char *kept, size_t bytes, const char *text)
     return !strncmp(kept, text ? text : "", bytes - 1);
 }
 
-/* Return whether a task uses rings in which all ranks send and receive, so that all ranks count the same operations. In
+/* Return whether a task uses rings in which all ranks send and receive. All ranks then count the same operations. In
  * rings of other functions, such as Broadcast, the root only sends or only receives. */
 static bool is_whole_ring(const struct ibp_nccl_task *record)
 {

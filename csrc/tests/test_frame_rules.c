@@ -104,7 +104,7 @@ static void copies_and_damages(void)
     free(copy);
 }
 
-/* Set each byte of random entries of the copied table to several values, and search the rules of the entry's code. */
+/* Set each byte of random entries in the copied table to several values, and search the entry's rules. */
 static void damages_what_is_read(void)
 {
     const size_t bytes = of_libc.end - of_libc.begin, table = of_libc.header - of_libc.begin;

@@ -8,8 +8,8 @@
 
 /* -- set-up -------------------------------------------------------------------------------------------------------- */
 
-/* Different arrays of `size` bytes, one after the other in `item`. `index` is a hash table with open addressing. An
- * element is 0 if free, otherwise 1 + the number of an array. */
+/* Different arrays of `size` bytes, adjacent in `item`. `index` is a hash table with open addressing. An element is 0
+ * if free, otherwise 1 + the number of an array. */
 struct distinct {
     size_t size;
     unsigned char *item;

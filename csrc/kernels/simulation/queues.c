@@ -131,7 +131,7 @@ void ibp_sim_sort_last(struct ibp_sim *sim, struct ibp_sim_queue *queue, uint64_
 
 /* -- deadlock ------------------------------------------------------------------------------------------------------ */
 
-/* Compute how many bytes of each queue's buffer belong to packets that wait at their next queue. */
+/* For each queue, sum the bytes in the buffer that wait for the next queue. */
 static bool sum_waiting(const struct ibp_sim *sim, uint32_t *waits)
 {
     bool any = false;

@@ -142,7 +142,7 @@ static void search_deadlock(struct ibp_sim *sim)
 }
 
 #ifndef NDEBUG
-/* Check that every byte that was sent has arrived, or occupies buffer of exactly one port. */
+/* Check that every sent byte has arrived, or occupies buffer of exactly one port. */
 static void check_conservation(const struct ibp_sim *sim)
 {
     const struct ibp_sim_network *network = &sim->network;

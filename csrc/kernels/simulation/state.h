@@ -75,7 +75,7 @@ struct ibp_sim_waiter {
 
 /* A waiting packet, stored in few bytes because waiting packets need the most memory. `held` is queue + IBP_SIM_QUEUES
  * * hops. `queue`: the queue whose buffer the packet occupies. `hops`: number of queues that have admitted the packet,
- * at most IBP_SIM_PATH_MAX. IBP_SIM_SHORT is added for the last packet of a message if it is smaller than the other
+ * at most IBP_SIM_PATH_MAX. IBP_SIM_SHORT is added for a last packet that is smaller than the message's other
  * packets. */
 struct ibp_sim_packed {
     uint32_t client, held;
@@ -93,7 +93,7 @@ static inline unsigned ibp_sim_hop_of(uint32_t size)
 
 /* Events of the wheel are in chunks of slots. */
 union ibp_sim_slot {
-    /* Used in the first slot of a chunk: the next chunk of the bucket or of the list of free chunks. */
+    /* Used in the first slot of a chunk: the next chunk of the bucket or the free list. */
     uint32_t next;
     struct ibp_sim_packet packet;
 };
@@ -148,7 +148,7 @@ struct ibp_sim_carried {
 
 /* The state of a client's process. Hops of packets access only the first cache line. */
 struct ibp_sim_process {
-    /* The present message: bytes that are not yet sent, bytes that have not yet arrived, and the destination host. */
+    /* The present message: unsent bytes, bytes that have not arrived, and the destination host. */
     _Alignas(64) uint64_t to_inject, to_arrive;
     uint32_t to;
     uint32_t next_at_host;
@@ -223,8 +223,8 @@ struct ibp_sim_outbox {
     uint32_t last;
 };
 
-/* An event in the heap: a packet arrives, or a client acts. Events of the same tick are processed in the order in which
- * they were scheduled. */
+/* An event in the heap: a packet arrives, or a client acts. Events of the same tick are processed in the order of
+ * scheduling. */
 struct ibp_sim_event {
     uint64_t when, order;
     struct ibp_sim_packet packet;

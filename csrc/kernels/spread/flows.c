@@ -48,7 +48,7 @@ struct spreading {
 /* The sums of one thread. */
 struct worker {
     struct ibp_tree tree;
-    /* [switches + 1], bytes that enter each switch; the last element is for bytes that have arrived */
+    /* [switches + 1], bytes that enter each switch; the last element: arrived bytes */
     uint64_t *inflow;
     uint64_t *load, *routed;
     uint64_t ended[IBP_REASONS];

@@ -69,7 +69,7 @@ static uint64_t sum_leaf(struct ibp_matrix_spread *all, uint32_t leaf)
     return any;
 }
 
-/* Sum the rows of a leaf, for a matrix in which each row sends the same bytes to all columns. */
+/* Sum the rows of a leaf. Each row sends the same bytes to all columns. */
 static void sum_leaf_of_equals(struct ibp_matrix_spread *all, uint32_t leaf)
 {
     all->sum[leaf] = 0;
@@ -102,9 +102,9 @@ void ibp_matrix_sum_leaves(struct ibp_matrix_spread *all)
 /* The sums of one thread. */
 struct worker {
     struct ibp_tree tree;
-    /* [column][leaf], bytes that enter at each leaf, for the columns that this thread sums at present */
+    /* [column][leaf], bytes that enter at each leaf, for the thread's present columns */
     uint64_t *entering;
-    /* [switches + 1], bytes that enter each switch; the last element is for bytes that have arrived */
+    /* [switches + 1], bytes that enter each switch; the last element: arrived bytes */
     uint64_t *inflow;
     /* [end] */
     uint64_t *load;

@@ -9,7 +9,7 @@
 
 typedef struct ibp_binary_tree tree_t;
 
-/* Return by how much the sum of weighted squared residuals increases if the pairs of two nodes get the same height. */
+/* Return the increase of the sum of weighted squared residuals if the pairs of two nodes get equal heights. */
 static double loss(double weight_a, double height_a, double weight_b, double height_b)
 {
     double gap = height_a - height_b;

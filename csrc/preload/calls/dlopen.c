@@ -46,8 +46,8 @@ static bool is_mpi_call(const char *name)
     return begins(name, "MPI_") || begins(name, "PMPI_") || begins(name, "MPIX_") || begins(name, "PMPIX_");
 }
 
-/* Return true if the first characters of a name may belong to a function that ibprof wraps. This must be fast, because
- * every lookup calls the function. */
+/* Return true if the first characters of a name may belong to a function that ibprof wraps. The function must be fast,
+ * because every lookup calls it. */
 static bool is_watched(const char *name)
 {
     switch (name[0]) {

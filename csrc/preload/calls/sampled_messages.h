@@ -63,8 +63,7 @@ bool ibp_status_is_cancelled(const void *statuses, uint32_t index);
 /* Return `request`; 0 for MPI_REQUEST_NULL, and for the shared request that calls return if they complete at once. */
 uintptr_t ibp_own_request(uintptr_t request);
 
-/* Return the index of the record that describes the origin (operation, region and site) of the bytes that a call sends.
- * The lock must be held. */
+/* Return the index of the record of the origin of a call's sent bytes. The lock must be held. */
 uint32_t ibp_call_origin_record(struct ibp_call *call);
 
 #endif

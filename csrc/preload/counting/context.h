@@ -56,7 +56,7 @@ struct ibp_context {
     int size;
     uint32_t *world_rank;
     struct ibp_recent send, isend, receive;
-    /* For a call that waits in MPI's progress loop: the record to which the waiting time is added; otherwise NULL. */
+    /* For a call that waits in MPI's progress loop: the record of the waiting time; otherwise NULL. */
     struct ibp_time *waited;
     /* Number of pending receives that refer to this context. `receive.operation` may change only while this number is
      * 0. */
@@ -78,9 +78,9 @@ static inline uint32_t ibp_context_peer(const struct ibp_context *context, int r
 /* The context between wrapped calls while contexts are open (counting/contexts.h). */
 extern IBP_INTERNAL struct ibp_context ibp_outside;
 
-/* `ibp_here`: the present context. `ibp_between`: the context between wrapped calls, which is ibp_outside while
- * contexts are open, otherwise the context of IBP_OPERATION_NONE. All contexts are closed while counting is off, or
- * while several threads may be in MPI. */
+/* `ibp_here`: the present context. `ibp_between`: the context between wrapped calls (ibp_outside while contexts are
+ * open, otherwise the context of IBP_OPERATION_NONE). All contexts are closed while counting is off, or while several
+ * threads may be in MPI. */
 extern IBP_INTERNAL struct ibp_context *ibp_here, *ibp_between;
 
 /* The store in ibp_set_here is atomic, because several threads may write the variable. An atomic store compiles to a

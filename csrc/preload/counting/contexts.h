@@ -10,8 +10,8 @@
 
 #include <stdint.h>
 
-/* Open the contexts: messages on MPI_COMM_WORLD, whose handle is `world`, belong to ibp_here and need no
- * classification. If `world` is 0, close the contexts: each message is classified. */
+/* Open the contexts: messages on MPI_COMM_WORLD belong to ibp_here and need no classification. `world`: the handle of
+ * MPI_COMM_WORLD. If `world` is 0, close the contexts: each message is classified. */
 void ibp_contexts_set(ibp_handle world);
 
 /* Count in another region from now on. Pointers to counters are forgotten, because each region has separate

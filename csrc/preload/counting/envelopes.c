@@ -142,8 +142,8 @@ static uint64_t next_of(const struct ibp_named_communicator *named, int tag, uin
     return ibp_sample_next(choice_of(named, tag, 1), number ? number : 1, level);
 }
 
-/* A budget limits how many messages are timed although the hash does not choose them. Each timed message costs
- * TIMED_NS. The budget begins with SAVED_NS, and grows with the elapsed time, up to SAVED_NS. */
+/* A budget limits the number of timed messages that the hash does not choose. Each timed message costs TIMED_NS. The
+ * budget begins with SAVED_NS, and grows with the elapsed time, up to SAVED_NS. */
 enum { TIMED_NS = 5000, SAVED_NS = 20000000 };
 static int64_t saved_ns = SAVED_NS;
 

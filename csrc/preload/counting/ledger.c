@@ -55,7 +55,7 @@ static long type_at(const struct ibp_demanding *call, int place)
     return ibp_mpi.abi == IBP_ABI_MPICH ? ((const int *)call->type)[place] : ((const long *)call->type)[place];
 }
 
-/* Return the sum of the bytes of an array of counts, such as the counts of MPI_Alltoallv. */
+/* Sum the bytes of an array of counts, such as MPI_Alltoallv's. */
 static uint64_t bytes_of_counts(const struct ibp_demanding *call, int size)
 {
     uint64_t bytes = 0;

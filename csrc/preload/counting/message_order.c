@@ -19,7 +19,7 @@ struct waiting {
     struct ibp_completing completing;
 };
 
-/* Waiting receives in the order in which they were posted. */
+/* Waiting receives in the order of their posts. */
 static struct waiting list[IBP_WAITING_RECEIVES_MAX];
 static unsigned last_number;
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The ibprof developers
  *
- * Origins: each combination of region, operation and site has a number. Keys of counters contain this number, which
- * identifies the region, operation and site of the call that sent a message.
+ * Origins: each combination of region, operation and site has a number. Keys of counters contain the number of the
+ * sending call's origin.
  */
 #ifndef IBPROF_COUNTING_ORIGINS_H
 #define IBPROF_COUNTING_ORIGINS_H

@@ -32,9 +32,9 @@ void ibp_periodic_end(void);
 
 void ibp_periodic_run(void);
 
-/* State that limits readings of the clock. `step`: number of cycles of the processor's counter between two readings of
- * the clock, less than a millisecond. If `step` is 0, the processor has no counter, and each check reads the clock.
- * `looked`: value of the counter at the last reading of the clock. */
+/* State that limits readings of the clock. `step`: cycles of the processor's counter between two readings of the clock,
+ * less than a millisecond. If `step` is 0, the processor has no counter, and each check reads the clock. `looked`:
+ * value of the counter at the last reading of the clock. */
 struct ibp_periodic_cycles {
     uint64_t step, looked;
 };

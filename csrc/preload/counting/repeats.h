@@ -25,7 +25,7 @@
 #define IBP_REPEATS_MOST 256
 
 /* `left`: number of messages of an envelope before the next sampled message, not counting the granted messages.
- * `granted`: list of the entries to which messages of the envelope were granted. */
+ * `granted`: list of the entries with granted messages of the envelope. */
 struct ibp_messages_left {
     int64_t left;
     struct ibp_repeat *granted;
@@ -45,7 +45,7 @@ struct ibp_repeat {
     uint32_t large;
     /* The messages of the call's envelope before the next sampled message; NULL for a call that posts no message. */
     struct ibp_messages_left *messages;
-    /* The time record to which the calls that were made are added. */
+    /* The time record of the calls that were made. */
     struct ibp_time *time;
     /* Number of calls that were granted: the initial value of `left`. */
     int32_t granted;

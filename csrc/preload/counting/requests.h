@@ -120,8 +120,8 @@ void ibp_request_demand(void *address);
 /* Return the communicator of a persistent collective. Return 0 for other requests, or if the communicator was freed. */
 ibp_handle ibp_request_communicator(void *address);
 
-/* Return the `ibp_call` that ibp_request_keep_call has stored for a request. Without a stored call, return an element
- * of ibp_calls: of the request's operation if ibp_labels_sends is set, otherwise of IBP_OPERATION_NONE. */
+/* Return the `ibp_call` that ibp_request_keep_call has stored for a request. Without a stored call, return
+ * ibp_calls[operation of the request] if ibp_labels_sends is set, otherwise ibp_calls[IBP_OPERATION_NONE]. */
 struct ibp_call *ibp_request_call(void *address);
 
 #endif

@@ -200,7 +200,7 @@ void ibp_times_move(uint32_t from, uint32_t into)
 
 /* The call of this thread that is timed from entry to return. */
 static IBP_THREAD_LOCAL struct {
-    /* Address of the call's `ibp_timing`, in the stack frame of the wrapper; 0 outside of such a call. */
+    /* Address of the call's `ibp_timing` in the wrapper's stack frame; 0 outside of such a call. */
     uintptr_t frame;
     struct ibp_time *time;
     bool is_sampled;

@@ -46,7 +46,7 @@ struct tables {
 };
 
 struct search {
-    /* One or several replacements. Several replacements are all of MPI calls whose names end in `_c`. */
+    /* One replacement, or several replacements of MPI calls whose names end in `_c`. */
     const struct ibp_replacement *replacements;
     size_t count;
     enum { IN_MPI, IN_PARTS_OF_MPI, IN_ALL_ELSE } where;

@@ -38,7 +38,7 @@ static inline uint64_t ibp_clock_cycles(void)
 #endif
 }
 
-/* Return by how much the cycle counter increases in roughly 0.1 ms; 0 if the counter must not be read. */
+/* Return the increase of the cycle counter in roughly 0.1 ms; 0 if the counter must not be read. */
 uint64_t ibp_clock_cycles_step(void);
 
 #endif

@@ -34,9 +34,9 @@ void ibp_mpich_keep_freed(uint64_t key, struct ibp_communicator *communicator)
     next = (next + 1) % KEPT;
 }
 
-/* Find the freed communicators with this key on which a call has the tag. Set `number` to how many there are, and
- * `place` to the index of the last. Return the number of the `ibp_call` with the tag on the last communicator;
- * IBP_OPERATION_NONE without such a communicator. */
+/* Find the freed communicators with this key on which a call has the tag. Set `number` to the number of these
+ * communicators, and `place` to the index of the last one. Return the number of the `ibp_call` with the tag on the last
+ * communicator; IBP_OPERATION_NONE without such a communicator. */
 static unsigned find_call(uint64_t key, uint32_t tag, unsigned *place, unsigned *number)
 {
     unsigned call = IBP_OPERATION_NONE;

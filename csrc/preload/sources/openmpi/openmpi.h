@@ -10,7 +10,7 @@
 
 extern const struct ibp_source_operations ibp_source_openmpi;
 
-/* The same source for programs that call Open MPI through a library that translates handles of another ABI. */
+/* The same source for programs that call Open MPI through a library that translates handles. */
 extern const struct ibp_source_operations ibp_source_openmpi_behind_layer;
 
 #endif

@@ -76,8 +76,8 @@ static unsigned call_of_both_groups(ibp_handle local, int tag)
     return IBP_OPERATION_NONE;
 }
 
-/* Return whether Open MPI allocated a tag so recently that the tag may belong to a blocking collective. Otherwise, the
- * tag may belong to a persistent collective that was created long ago, and that ibprof no longer remembers. */
+/* Return whether Open MPI allocated a tag so recently that the tag may belong to a blocking collective. An older tag
+ * may belong to a persistent collective that ibprof no longer remembers. */
 static bool may_be_of_blocking(ibp_handle communicator, int tag)
 {
     const int next = next_tag_offset ? next_tag(communicator) : tag;

@@ -20,7 +20,8 @@
  * whether the offset was found. */
 bool ibp_openmpi_tags_probe(void);
 
-/* Open MPI allocates counted tags in decreasing order, from the first tag, which the probe finds, to the lowest tag. */
+/* Open MPI allocates counted tags in decreasing order, from the first tag to the lowest tag. The probe finds the first
+ * tag. */
 #define IBP_OPENMPI_LOWEST_COUNTED_TAG (-(INT32_MAX / 2) + 1)
 extern IBP_INTERNAL int ibp_openmpi_first_counted_tag;
 

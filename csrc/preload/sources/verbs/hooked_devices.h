@@ -12,7 +12,7 @@
 /* Hook an open device. A second call for the device does nothing. */
 void ibp_verbs_hook_device(struct ibp_verbs_context *context);
 
-/* Hook a device that is not hooked yet: the program opened it by a function that ibprof does not hook. */
+/* Hook a device if the program opened it by a function without a hook. */
 void ibp_verbs_see_device(struct ibp_verbs_context *context);
 
 /* Create the route of a new queue pair, and forget a former route at its address. `wanted`: the attributes with the wr_

@@ -19,11 +19,10 @@
 /* Return the function `name` of a library; NULL if the library is not loaded or lacks the function. */
 void *ibp_verbs_real_in(const char *library, const char *name);
 
-/* Return the library to which a function belongs, according to the prefix of the function's name; NULL for an unknown
- * prefix. */
+/* Return the library of a function by the prefix of the function's name; NULL for an unknown prefix. */
 const char *ibp_verbs_library_of(const char *name);
 
-/* Return whether a file name, without folders, is the name of one of these libraries, in any version. */
+/* Return whether a file name (without folders) is one of these libraries, in any version. */
 bool ibp_verbs_is_library(const char *file);
 
 /* As ibp_verbs_real_in, for the library that the prefix of the function's name shows. */
