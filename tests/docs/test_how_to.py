@@ -58,7 +58,7 @@ def run_script(script: str, folder: Path) -> subprocess.CompletedProcess[str]:
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
 def test_commands_run_as_printed(page: Path, request: pytest.FixtureRequest, tmp_path: Path) -> None:
-    """Several pages begin with the demo. It is run once, and each of these pages gets a copy of the files."""
+    """Pages that begin with the demo get copies of the files of a single demo."""
     shutil.copytree(ROOT / "examples", tmp_path / "examples")
     small = request.config.option.markexpr == "not full"
     script = "".join(block for full, block in RUN_BLOCK.findall(page.read_text()) if not (full and small))

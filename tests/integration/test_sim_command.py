@@ -78,7 +78,7 @@ def test_virtual_lanes_are_reported(tmp_path: Path, capsys: pytest.CaptureFixtur
 
 
 def test_routes_are_those_that_are_asked_for(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Results depend on the routes. The model's tables differ from those of the fabric's routing engine."""
+    """Results depend on the routes. The model's tables differ from the tables of the fabric's routing engine."""
     links = tmp_path / "fabric" / OPENSM
     links.parent.mkdir()
     links.write_bytes(read_sample_bytes("torus2d-5x4", OPENSM))

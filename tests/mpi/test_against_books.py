@@ -61,9 +61,9 @@ def test_persistent_point_to_point(mpi: Mpi, build: Build, ranks: int, tmp_path:
 
 @pytest.mark.parametrize("monitored", [0, 1], ids=["", "monitored"])
 def test_starts_that_another_tool_passes_on(system_mpi: Mpi, build: Build, monitored: int, tmp_path: Path) -> None:
-    """Bytes, calls and messages of MPI_Startall are counted once, although another tool wraps it.
+    """Bytes, calls and messages of MPI_Startall are counted once, although another tool wraps MPI_Startall.
 
-    With Open MPI's monitoring, ibprof does not hook requests. Its wrappers of MPI_Start* count the bytes.
+    With Open MPI's monitoring, ibprof does not hook requests. Wrappers of MPI_Start* count the bytes.
     """
     (books := tmp_path / "books").mkdir()
     preload = f"{library()}:{build(system_mpi, 'other_tool.c', '-shared', '-fPIC')}"

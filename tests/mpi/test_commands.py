@@ -24,7 +24,7 @@ RANKS = 4
 ALLTOALL_BYTES = RANKS * (RANKS - 1) * 1000
 BCAST_BYTES = (RANKS - 1) * 100
 
-# Starts the daemon of the "other host" on this machine. Like a remote shell, it passes no environment.
+# Starts the daemon of the "other host" on this machine, without an environment, like a remote shell.
 REMOTE_SHELL = """#!/bin/sh
 while [ "${1#-}" != "$1" ]; do shift; done
 host=$1; shift

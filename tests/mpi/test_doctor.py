@@ -73,7 +73,7 @@ def test_what_it_says_is_what_happens(name: str, build: Build, tmp_path: Path) -
 
 
 def test_intel_mpi_opens_a_network_between_hosts_alone(build: Build, tmp_path: Path) -> None:
-    """By default, messages within a host are not recorded. The doctor reports this, and how to record them."""
+    """The doctor reports that messages within a host are not recorded by default, and how to record these messages."""
     mpi = find_mpich_like(INTEL)
     command: list[str | Path] = [
         mpi.program("mpirun"),

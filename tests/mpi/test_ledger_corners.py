@@ -46,7 +46,7 @@ def count_ranks(mpi: Mpi) -> int:
 
 
 def check_compared(run: Profile, operation: str) -> None:
-    """Check that calls of `operation` requested bytes, and that the recording lacks none of them."""
+    """Check that calls of `operation` requested bytes, and that the recording lacks no bytes."""
     assert describe_uncompared(run) is None
     asked = run.demands.bytes[run.demands.operation == run.operations.index(operation)]
     assert asked.sum() > 0
@@ -61,7 +61,7 @@ def test_corners_of_calls(setting: str, style: str, mpi: Mpi, build: Build, tmp_
     run_mpi(mpi, RANKS, [build(mpi, "ledger_corners.c"), style], recording=tmp_path / "rec", mca=mca)
     run = load_complete(tmp_path / "rec", RANKS)
     check_compared(run, OF_STYLE[style])
-    # coll/adapt implements blocking calls by nonblocking calls, and allocates their tags itself.
+    # coll/adapt implements blocking calls by nonblocking calls with tags of coll/adapt.
     assert UNATTRIBUTED not in operations_sent(run)
 
 

@@ -80,7 +80,7 @@ def start(
 
 @pytest.mark.parametrize(("name", "run"), families_by_turns(["", "one name"]))
 def test_a_second_run_of_the_same_name(run: str, name: str, build: Build, tmp_path: Path) -> None:
-    """The second run starts and ends while the first one runs."""
+    """The second run starts and ends while the first run goes on."""
     mpi = find_any(name)
     program = build(mpi, "unruly.c", "-pthread")
     variables = {"IBPROF_RUN": run} if run else {}

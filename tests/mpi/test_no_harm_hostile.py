@@ -43,7 +43,7 @@ def open_folder() -> Iterator[Path]:
 
 @pytest.mark.parametrize(("name", "attack"), families_by_turns(ATTACKS))
 def test_its_user_shortens_a_recording(name: str, attack: str, build: Build, open_folder: Path) -> None:
-    """The program runs as a user other than root, since file modes do not limit root."""
+    """The program does not run as root, because file modes do not limit root."""
     require_root("to become another user")
     mpi = find_any(name)
     program = shutil.copy(build(mpi, "copied.c"), open_folder / "program")

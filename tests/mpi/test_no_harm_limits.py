@@ -65,7 +65,7 @@ def over_tcp(mpi: Mpi) -> dict[str, str]:
 
 @pytest.mark.parametrize("name", every_mpi_but_quick(*FAMILIES))
 def test_a_folder_that_may_not_be_written_in(name: str, unruly: Build, open_folder: Path) -> None:
-    """The program runs as a user other than root, since file modes do not limit root."""
+    """The program does not run as root, because file modes do not limit root."""
     require_root("to become a user who may not")
     mpi = find_any(name)
     program = shutil.copy(unruly(mpi), open_folder / "unruly")

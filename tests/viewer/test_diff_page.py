@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The page of `ibprof diff` is readable in all themes, at two window sizes. It loads nothing from a network."""
+"""The page of `ibprof diff` is readable in all themes, at two window sizes, and loads nothing from a network."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The time axis has a row for each rank, with regions and time in MPI. Its brush filters all parts of the page."""
+"""The time axis has a row for each rank, with regions and time in MPI. A brush filters all parts of the page."""
 
 from __future__ import annotations
 

@@ -18,7 +18,7 @@ export interface ScriptApi {
   ranked(): number[];
   /** Link directions that are drawn in a colour. */
   lit(): number[];
-  /** Link directions of those routes of the selected pair that carry no traffic. */
+  /** Link directions on routes of the selected pair without traffic. */
   unusedRoutes(): number[];
   /** The rotation of a picture in space. */
   turned(): number[] | undefined;

@@ -39,7 +39,7 @@ export interface Display {
   log?: boolean | undefined;
   theme?: string | undefined;
   picture?: string | undefined;
-  /** The run that lists show, and the run with which it is compared. */
+  /** The run of the lists, and the compared run. */
   run?: number | undefined;
   against?: number | undefined;
   /** How two runs are compared; side by side by default. */

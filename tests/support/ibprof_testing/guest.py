@@ -3,10 +3,9 @@
 
     python -m ibprof_testing.guest [--folder DIR] [--seconds N] -- COMMAND [ARGUMENT...]
 
-The command sees this machine's files. It can write only to DIR; other changes are lost. The guest has four devices, as
-if a and b were two hosts with two adapters each. A wire connects rail0a and rail0b. Another wire connects rail1a and
-rail1b. The GID at index 1 of a device is 10.0.RAIL.1 for a, and 10.0.RAIL.2 for b. The network interface of rail0a is
-eth0a, and so on.
+The command sees this machine's files. Only changes to DIR are kept. The guest has four devices, as if a and b were two
+hosts with two adapters each. A wire connects rail0a and rail0b. Another wire connects rail1a and rail1b. The GID at
+index 1 of a device is 10.0.RAIL.1 for a, and 10.0.RAIL.2 for b. The network interface of rail0a is eth0a, and so on.
 
 The kernel is a Debian package that scripts/guest-kernel.sh unpacks; nothing is installed. qemu interprets it without
 /dev/kvm. A privilege is needed only to read the command's files.

@@ -105,7 +105,7 @@ def start_order(name: str) -> int:
 
 
 def name_of(item: pytest.Item) -> str:
-    """Return `FILE::TEST` without parameters. FILE is relative to the folder `tests` or, outside of it, to the root."""
+    """Return `FILE::TEST` without parameters. FILE is relative to `tests`, or to the root for other tests."""
     return f"{_shorten(item.path)}::{getattr(item, 'originalname', item.name)}"
 
 

@@ -192,7 +192,7 @@ def test_an_unreachable_lid_is_found(tmp_path: Path) -> None:
 
 
 def test_a_loop_is_found(tmp_path: Path) -> None:
-    """Two switches send packets for LID 6 to each other. Their link is at port 22 of each switch."""
+    """Two switches send packets for LID 6 to each other. The link between them is at port 22 of each switch."""
     health = plant(tmp_path, "testbed44", fdbs=lambda text: re.sub(r"0x0006 : \d+ ", "0x0006 : 022 ", text))
     assert names(health) == ["loop"]
     assert "2 routes to 1 of 42 LIDs" in health.findings[0].what

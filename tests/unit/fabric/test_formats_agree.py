@@ -71,7 +71,7 @@ def test_every_format_gives_the_same_fabric(sample: str, other: str, tmp_path: P
 
 
 def test_a_link_that_is_not_active_is_hidden_by_ibnetdiscover() -> None:
-    """ibnetdiscover prints no states. Of two inactive links, ibprof recognises one, by its port without a LID."""
+    """ibnetdiscover prints no states. ibprof recognises one of two inactive links, by a port without a LID."""
     told = load_sample("quirks-init", IBDIAGNET).fabric
     shown = read_fabric(find_sample("quirks-init", IBNETDISCOVER))
     check_equal(shown, told, set(NODES))

@@ -186,7 +186,7 @@ def test_switches_that_the_dump_lacks_are_counted() -> None:
 
 
 def test_all_to_all_makes_the_known_number_of_traversals() -> None:
-    """A host has 17 others on its leaf (1 switch away), 306 others in its pod (3), and 972 outside (5)."""
+    """From a host, 17 hosts of the leaf are 1 switch away, 306 hosts of the pod 3, and 972 other hosts 5 switches."""
     subnet = load_sample("xgft3-1296", IBDIAGNET)
     loads = all_to_all(subnet)
     traversals = int(loads.bytes[subnet.fabric.node_kind[subnet.fabric.link_node] == NodeKind.SWITCH].sum())

@@ -28,7 +28,7 @@ def group_rows(path: Path, groups: int) -> list[tuple[float, int]]:
     found: list[tuple[float, int]] = []
     while left and len(found) < groups:
         first, kind = max(left)
-        # Groups of two kinds may have exactly the same time. Their order does not matter here.
+        # Groups of two kinds may have exactly the same time. The order of these groups does not matter here.
         members = [each for each in left if each[1] == kind and each[0] >= 0.99 * first]
         found.append((first, len(members)))
         left = [each for each in left if each not in members]

@@ -130,7 +130,7 @@ def test_the_only_cable_of_a_part_is_never_unplugged() -> None:
 
 
 def test_the_cut_of_a_leaf_by_hand() -> None:
-    # A leaf has 16 hosts and 8 uplinks. Its hosts send 127 x 16 flows of 1 MB; 15 x 16 of these stay on the leaf.
+    # A leaf has 16 hosts and 8 uplinks. Hosts of a leaf send 127 x 16 flows of 1 MB; 15 x 16 flows stay on the leaf.
     diagnosis = diagnose(situation(make_rails("xgft:2:16,8:1,8"), all_to_all(np.arange(128))))
     assert diagnosis is not None
     assert diagnosis.cut is not None

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""If ranks move between hosts with several adapters, their traffic moves to the corresponding adapters."""
+"""If ranks move between hosts with several adapters, the ranks' traffic moves to the corresponding adapters."""
 
 from __future__ import annotations
 

@@ -236,7 +236,7 @@ def test_no_link_lies_on_another_or_on_a_switch(graph: Graph) -> None:
         points = position_in_groups(graph)
     assert points is not None
     pairs = np.array([(a, b) for a, around in enumerate(graph) for b in around if a < b])
-    # Lines overlap if one ends on another, or if two leave a node in the same direction.
+    # Lines overlap if a line ends on another line, or if two lines leave a node in the same direction.
     assert distances(points, pairs).min() > 0.1
     along = points[pairs[:, ::-1]] - points[pairs]
     angle = np.arctan2(along[..., 1], along[..., 0])

@@ -137,7 +137,7 @@ def test_the_picture_shows_each_end_in_its_own_colour(tmp_path: Path) -> None:
     picture = imread(tmp_path / "p.png")[:, :, :3]
     height, width = picture.shape[:2]
     body = picture[:, : int(width * 0.9)]  # the picture without its colour bar
-    # Hosts are at the bottom. The middle of their lines is a little below the middle of the picture.
+    # Hosts are at the bottom. The middle of the hosts' lines is a little below the middle of the picture.
     lower, upper = body[int(height * 0.7) : int(height * 0.9)], body[int(height * 0.1) : int(height * 0.5)]
     dark, light = (part[np.ptp(part, axis=2) > 0.15].mean() for part in (lower, upper))
     assert dark < 0.35 < 0.5 < light

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Trace events follow the rules of their format. Their bytes add up to the recorded bytes."""
+"""Trace events follow the rules of their format. The events' bytes add up to the recorded bytes."""
 
 from __future__ import annotations
 

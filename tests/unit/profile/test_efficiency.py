@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Efficiencies and waiting time equal calculations by hand; the report states their limits."""
+"""Efficiencies and waiting time equal calculations by hand. The report states the limits of these values."""
 
 from __future__ import annotations
 

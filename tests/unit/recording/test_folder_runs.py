@@ -83,7 +83,7 @@ def test_worlds_of_different_sizes_stay_apart(tmp_path: Path) -> None:
 
 
 def test_ranks_that_started_much_later(tmp_path: Path) -> None:
-    """They are a separate run. Its profile names the run to which these ranks may belong."""
+    """Later ranks are a separate run, whose profile names the run to which these ranks may belong."""
     add(tmp_path, range(2), 4, 0, "parent 10 77")
     add(tmp_path, range(2, 4), 4, 3600, "parent 99 12", "host1")
     first, second = list_runs(tmp_path)

@@ -40,7 +40,7 @@ def intervals(run: Profile, rank: int) -> list[tuple[int, ...]]:
 
 
 def read_by_address(folder: Path, counters: Sequence[dict[str, int]], *snapshots: dict[str, Any]) -> Profile:
-    """Rank 0 has address 10. Its peers are 11 and 21 (rank 1), 12 (rank 2) and 13 (no rank)."""
+    """Rank 0 has address 10. Peers of rank 0 are 11 and 21 (rank 1), 12 (rank 2) and 13 (no rank)."""
     others = [Process(rank, 3, addresses=[[address(10 + rank, own=1)]]) for rank in (1, 2)]
     others[0].addresses = [[address(11, own=1), address(21, own=1)]]
     known = [address(10, own=1), address(11), address(12), address(13), address(21)]

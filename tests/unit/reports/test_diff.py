@@ -152,7 +152,7 @@ THRESHOLDS = [
     ("links_used>+0", False),
     ("bytes_unrouted>0", False),
 ]
-"""Thresholds, and true for those that the change from run A to run B crosses."""
+"""(threshold, true if the change from run A to run B crosses the threshold)."""
 
 
 def test_thresholds(runs: tuple[str, str], capsys: pytest.CaptureFixture[str]) -> None:

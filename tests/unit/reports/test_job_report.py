@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A job's report has the same numbers as text, as JSON and as a page. It shows names as text, never as markup."""
+"""A job's report has the same numbers as text, as JSON and as a page. Names are shown as text, never as markup."""
 
 from __future__ import annotations
 

@@ -255,7 +255,7 @@ def test_a_dragonfly_takes_at_most_one_global_cable() -> None:
         for pair in subnet.fabric.link_node[switch_links(subnet)]
     ]
     is_global = np.array([len(pair) == 2 for pair in names])
-    # Each of 5 groups has 8 hosts, and each host sends to the 32 hosts of other groups.
+    # There are 5 groups of 8 hosts. A host sends to the 32 hosts of other groups.
     assert int(loads[is_global].sum()) == 5 * 8 * 32
 
 

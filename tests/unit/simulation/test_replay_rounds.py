@@ -51,7 +51,7 @@ def measure_run(network: SimulatedNetwork, effort: Effort | None = None, limit: 
 
 
 def test_the_late_phase_of_a_run_is_measured(network: SimulatedNetwork) -> None:
-    """The last messages of a round arrive after its end, but belong to this round."""
+    """The last messages of a round arrive after the round's end, but belong to the round."""
     latency = measure_run(network)
     assert latency.is_settled
     assert latency.note == "2 whole rounds of the recorded run"
@@ -66,7 +66,7 @@ def test_the_late_phase_of_a_run_is_measured(network: SimulatedNetwork) -> None:
 
 
 def other_job(network: SimulatedNetwork, effort: Effort, measured: int, interval_ns: float = 30_000.0) -> Latency:
-    """Measure a run next to pairs of hosts that disturb it."""
+    """Measure a run next to pairs of hosts that disturb the run."""
     jobs = [a_run(network), Job("pairs", interval=network.ticks(interval_ns), jitter=0.5)]
     clients = [in_two_phases(network, host) for host in range(4)]
     clients += [Client(host, 1, [Step((host - 8) % 16 + 4, 100_000)], start=host) for host in range(8, 12)]
@@ -90,7 +90,7 @@ def test_a_round_begins_when_the_background_has_passed(network: SimulatedNetwork
 
 @pytest.mark.parametrize("interval_ns", [10_000.0, 100_000.0])
 def test_another_job_is_measured_in_whole_rounds_too(network: SimulatedNetwork, interval_ns: float) -> None:
-    """The measured time is whole rounds of the recorded run. So is the warm-up: one or three rounds."""
+    """Measured times are whole rounds of the recorded run. Warm-ups take one or three rounds."""
     latency = other_job(network, Effort(precision=1e-6), 1, interval_ns)
     assert latency.is_settled
     rounds = latency.measured_ns / ROUND_NS

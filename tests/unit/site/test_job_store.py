@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The store has each job once, even if several writers write at once. It names errors in its inputs."""
+"""The store has each job once, even if several writers write at once. Errors in inputs are named."""
 
 from __future__ import annotations
 

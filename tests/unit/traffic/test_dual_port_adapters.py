@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""An adapter has two ports in one subnet, with two LIDs each. Both ports belong to the adapter's host."""
+"""The ports of an adapter with two ports in one subnet, and two LIDs each, belong to the adapter's host."""
 
 from __future__ import annotations
 

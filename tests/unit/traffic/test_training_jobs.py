@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A training job sends the bytes of its collectives. The tests execute them step by step, in Megatron's groups."""
+"""A training job sends the bytes of its collectives. The tests execute the collectives in Megatron's groups."""
 
 from __future__ import annotations
 

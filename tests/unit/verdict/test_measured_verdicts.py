@@ -42,7 +42,7 @@ def test_ranks_that_are_late_in_turn_are_noise() -> None:
 
 def test_transfer_that_nothing_explains_is_slow_and_not_waiting() -> None:
     run = derive_profile(run_rounds({}, 20 * MS).traces())
-    # A rank sends 60 messages of 64 KiB within its host. They need 16 ms for copying, 6 ms for latency.
+    # A rank sends 60 messages of 64 KiB within its host: 16 ms for copying, 6 ms for latency.
     sent = [Count(rank, (rank + 1) % 4, 60 << 16, messages=60) for rank in range(4)]
     counters = make_profile(sent, [make_rank(rank, 0) for rank in range(4)], [make_host("n0")]).counters
     verdict = judge_run(replace(run, counters=counters))
@@ -63,7 +63,7 @@ def test_the_parts_sum_to_the_time_in_mpi() -> None:
 
 
 def test_times_of_threads_that_overlap_share_the_time_in_mpi() -> None:
-    """Calls of two threads overlap, so the time in MPI and its parts are halved."""
+    """Calls of two threads overlap. So waiting, transfer and their sum, the time in MPI, are halved."""
     run = derive_profile(run_rounds({1: 3 * MS}, 2 * MS).traces(), level=1)
     alone = judge_run(run)
     half = tuple(replace(rank, overlap_ns=int((alone.mpi_s or 0) * 5e8)) for rank in run.ranks)

@@ -33,7 +33,7 @@ OPERATIONS = ("ALLREDUCE", "RECV", "FILE_WRITE_ALL")
 def make_run(
     seconds: list[tuple[int, float]], sent: list[Count], run_s: float = 10, hosts: tuple[int, ...] = (0, 1)
 ) -> Profile:
-    """Return a run. seconds: operation of each rank, and its time inside MPI."""
+    """Return a run. seconds: (operation, time inside MPI) of each rank."""
     count = len(seconds)
     ranks = [
         replace(make_rank(rank, hosts[rank % len(hosts)]), has_times=True, start_ns=0, stop_ns=round(run_s * S))
@@ -106,7 +106,7 @@ def test_a_remedy_that_is_not_worth_it() -> None:
 
 @pytest.mark.parametrize(("gain_s", "is_worth_it"), [(0.06, False), (0.2, True)])
 def test_a_run_elsewhere_does_not_show_what_a_remedy_is_worth(gain_s: float, is_worth_it: bool) -> None:
-    """The demo runs on one host. Its report places the ranks on a captured fabric."""
+    """The demo runs on one host. The demo's report places the ranks on a captured fabric."""
     busiest = link(3.1, cause="placement", advice="place the ranks", gain_s=gain_s)
     run = make_run([(1, 5), (1, 5)], BULK)
     assert judge_run(run, busiest).is_worth_it is is_worth_it
@@ -144,7 +144,7 @@ def test_time_of_files_is_neither_waiting_nor_on_the_host() -> None:
 
 @pytest.mark.parametrize("times", [5, 10])
 def test_traffic_of_other_jobs_is_not_taken_for_waiting(times: int) -> None:
-    """The ranks are equal. Since other jobs slow messages, these take a multiple of their links' time."""
+    """The ranks are equal. Other jobs slow messages to a multiple of the time that their links need."""
     run = make_run([(1, 5.0)] * 8, [Count(rank, rank ^ 1, 10**6, 10) for rank in range(8)])
     verdict = judge_run(run, link(5 / times))
     assert verdict.kind is VerdictKind.UNKNOWN, verdict.text
@@ -193,7 +193,7 @@ def test_bytes_within_a_host() -> None:
 
 
 def test_bytes_within_a_host_need_no_times() -> None:
-    """No link carries these bytes, so their times do not matter."""
+    """No link carries bytes within a host, so the times do not matter."""
     run = make_run([(1, 8), (1, 8)], BULK, hosts=(0,))
     untimed = replace(run, ranks=tuple(replace(rank, has_times=False) for rank in run.ranks), times=CallTimes.empty())
     verdict = judge_run(untimed)
@@ -235,7 +235,7 @@ GROUP = PARTNER_GROUP | 4 << 40 | 1
 def test_what_calls_asked_for_takes_the_place_of_messages_not_seen(
     asked: list[tuple[int, int, int]], hosts: tuple[int, ...], kind: VerdictKind
 ) -> None:
-    """Equal ranks are in MPI for 9.9 s of 10 s. They wait, unless the bytes of the calls explain the time."""
+    """Equal ranks are in MPI for 9.9 s of 10 s. Ranks wait, unless the bytes of the calls explain the time."""
     run = make_run([(0, 9.9)] * 4, [], hosts=hosts)
     ranks = tuple(replace(rank, source=Source.UCX, sees_host=False, has_demands=True) for rank in run.ranks)
     rows = [(rank, *each) for rank in range(4) for each in asked]

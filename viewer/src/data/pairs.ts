@@ -17,7 +17,7 @@ export interface Pairs {
 /** Largest number of cells of a direct lookup table; if there are more possible pairs, a hash table is used. */
 const DIRECT = 1 << 24;
 
-/** Number the pairs (`source[flow]`, `destination[flow]`). Both are below `endpoints`, or negative if unknown. */
+/** Number the pairs (`source[flow]`, `destination[flow]`): indices below `endpoints`, or negative if unknown. */
 export function numberPairs(source: ArrayLike<number>, destination: ArrayLike<number>, endpoints: number): Pairs {
   const flows = source.length;
   const of = new Int32Array(flows).fill(NO_PAIR);

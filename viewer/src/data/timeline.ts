@@ -17,7 +17,7 @@ export class Timeline {
   private readonly groups: number;
   private readonly ranks: number;
 
-  /** `jobOf` is the job of each rank. For intervals of jobs, it maps each job to itself. */
+  /** `jobOf` is the job of each rank. For intervals of jobs, `jobOf` maps each job to itself. */
   constructor(
     readonly intervals: Intervals,
     readonly jobOf: NumberArray,

@@ -12,7 +12,7 @@ import { button, element, replaceChildren, rowOf, scroller, tableOf } from "../w
 
 const MOST = 300;
 
-/** A column other than bytes; the list can be sorted by it. */
+/** A column other than bytes, by which the list can be sorted. */
 export interface EndpointColumn {
   title: string;
   value(which: number): number;
@@ -98,7 +98,7 @@ export class EndpointListPanel implements Panel {
   ): { listed: number[]; found: number } {
     if (order === "sent" || order === "received") {
       const { first, used } = rankLargest(sums[order], MOST, (one, other) => one - other, fits);
-      // Endpoints that only receive follow those that send, or vice versa.
+      // Endpoints that only receive follow senders, or endpoints that only send follow receivers.
       const other = sums[order === "sent" ? "received" : "sent"];
       const rest = rankLargest(
         other,

@@ -10,7 +10,7 @@ const STUB_TURN = 0.35;
 const GAP = 1.5;
 /** Height of a group's arc / half width of the group. */
 const BULGE = 0.5;
-/** Largest half angle of a group, in radians. With a larger one, a ring of one group would have no inside. */
+/** Largest half angle of a group, in radians. With a larger angle, a ring of one group would have no inside. */
 const WIDEST_TURN = 1.1;
 
 interface Ring {

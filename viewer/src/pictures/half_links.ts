@@ -76,7 +76,7 @@ export class HalfLinks {
     this.stroke(context, [end], view);
   }
 
-  /** Draw dashed lines along those routes of the selected pair that carry no traffic. */
+  /** Draw dashed lines along routes of the selected pair without traffic. */
   strokeUnusedRoutes(context: DrawingContext, { unusedRoutes, theme }: Encoding, view: ViewTransform): void {
     if (!unusedRoutes.length) return;
     context.strokeStyle = theme.chosen;

@@ -26,7 +26,7 @@ export interface Theme {
   pointed: string;
   /** Colours of jobs, distinct in all kinds of colour blindness (Okabe and Ito). */
   jobs: string[];
-  /** Colours of numeric attributes of nodes and ranks; their hues differ from those of loads. */
+  /** Colours of numeric attributes of nodes and ranks; the hues differ from hues of loads. */
   values: string[];
 }
 

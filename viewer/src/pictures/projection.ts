@@ -5,7 +5,7 @@ import { matrixOf, type Quaternion } from "./rotation";
 
 /** Distance of the eye from the centre / radius of the ball that contains all points. */
 const EYE = 4;
-/** Size of the picture / size of the ball. It is above 1, since near points are enlarged. */
+/** Size of the picture / size of the ball: above 1, since near points are enlarged. */
 const ENLARGEMENT = 1.06;
 
 /** The projected nodes and middles of links. `near` is from -1 (far) to 1 (near). */

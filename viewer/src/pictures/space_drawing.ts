@@ -220,7 +220,7 @@ export class SpaceDrawing implements Drawing {
     if (state.end !== undefined) this.highlight(context, state.end, view, theme.chosen);
   }
 
-  /** Write names that overlap neither each other nor nodes, those of near switches first. */
+  /** Write names that overlap neither each other nor nodes. Near switches' names come first. */
   private paintNames(
     context: DrawingContext,
     encoding: Encoding,

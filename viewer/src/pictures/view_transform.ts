@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Zoom and pan: transforms from units of a picture to CSS pixels of its canvas.
+// Zoom and pan: transforms from a picture's units to a canvas's CSS pixels.
 
 /** Maps a point (pointX, pointY) to `pointX * scale + x` and `pointY * scale + y`. */
 export interface ViewTransform {

@@ -11,7 +11,7 @@ import { describeOtherLoad, describeOwnLoad } from "./comparison_text";
 
 const LISTED_RANKS = 12;
 
-/** The page's run, and the run with which it is compared. */
+/** The page's run, and the compared run. */
 interface ShownRuns extends Run {
   readonly compared: ComparedRun | null;
 }

@@ -6,7 +6,7 @@ switch is a bridge. A cable is a pair of virtual devices; `cables.c` delays the 
 rates. Open MPI reaches hosts through `agent`, which replaces ssh. `agent` starts programs with only HOME (for Open MPI
 5's daemon), PATH and TMPDIR set. So all other environment variables reach a host only if Open MPI sends them.
 
-It needs root. `up` removes the namespaces at the end. After a kill, the next `up` removes them.
+The cluster needs root. `up` removes the namespaces at the end. After a kill, the next `up` removes the namespaces.
 """
 
 from __future__ import annotations
@@ -136,10 +136,10 @@ class Hosts:
         """Run a command of Open MPI 5 on a host. Repeat the command if mpirun fails for known reasons.
 
         On a busy machine, mpirun of Open MPI 5.0.11 sometimes prints all lines and does not end. Then it is killed. If
-        a line is missing, the test fails at once. mpirun and its daemons also damage their own memory when ranks spawn
-        ranks on other hosts: valgrind reports it in each run, also without ibprof. mpirun crashed in 19 of 400 runs
-        without ibprof, and once in three successive starts. If a rank crashes, mpirun names this rank, and the command
-        is not repeated.
+        a line is missing, the test fails at once. When ranks spawn ranks on other hosts, mpirun and its daemons damage
+        their own memory. valgrind reports this damage in each run, also without ibprof. In 400 runs without ibprof,
+        mpirun crashed 19 times, once in three successive starts. If a rank crashes, mpirun names this rank, and the
+        command is not repeated.
         """
         for _ in range(_MPIRUN_STARTS - 1):
             try:
@@ -190,7 +190,7 @@ def _lay_plain(hosts: Hosts, cable: Cable) -> None:
 
 @contextmanager
 def _lay_long(hosts: Hosts, cables: Sequence[Cable]) -> Iterator[None]:
-    """Connect long cables: a process forwards their frames with a delay."""
+    """Connect long cables. A process delays the frames of these cables."""
     program = hosts.folder / "cables"
     subprocess.run(["cc", "-O2", "-o", program, Path(__file__).with_name("cables.c")], check=True)
     words = [word for cable in cables for end in _ends(hosts, cable) for word in end]

@@ -50,7 +50,7 @@ class Plan:
         return graph
 
     def splits(self) -> set[frozenset[str]]:
-        """Return, for each cable, the hosts that it separates from the first host.
+        """Return the hosts beyond each cable, seen from the first host.
 
         Cables with fewer than two hosts on a side are left out, because delays do not show them.
         """
@@ -99,7 +99,7 @@ def make_plan(leaves: Mapping[str, int], between: Iterable[Cable]) -> Plan:
 
 
 def one_switch(hosts: int) -> Plan:
-    """Return a plan of hosts with plain cables to one switch, for tests that do not depend on the network."""
+    """Return a plan of hosts with plain cables to one switch."""
     names = tuple(f"node{number + 1}" for number in range(hosts))
     return Plan(names, tuple(Cable(name, "switch") for name in names))
 

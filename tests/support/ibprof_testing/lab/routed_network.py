@@ -34,7 +34,7 @@ _MTU = PAYLOAD + HEADERS - 14
 _BURST = 2 * (PAYLOAD + HEADERS)
 _QUEUE = 64 << 20
 _NEXT = "169.254.0.1"
-"""Each node's address for the other end of any of its cables."""
+"""Address of the other end of each cable, the same at all nodes."""
 
 _NO_IPV6 = ("net.ipv6.conf.all.disable_ipv6=1", "net.ipv6.conf.default.disable_ipv6=1")
 _SWITCH_SETTINGS = (

@@ -11,8 +11,8 @@
     20 valid lids dumped
 
 LIDs are hexadecimal, ports decimal. LIDs without a route are not listed. Text after the port is ignored. dump_fts of
-infiniband-diags 44 also omits a table's last LID if this LID is a multiple of 64. The route to this LID is then
-unknown, and a note reports it.
+infiniband-diags 44 also omits a table's last LID if this LID is a multiple of 64. A note then reports that the route
+to this LID is unknown.
 """
 
 from __future__ import annotations

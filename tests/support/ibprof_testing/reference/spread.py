@@ -117,7 +117,7 @@ def _grow_in_batches(
 
     Yields:
         Three values for each batch. The first is the in-trees of the destinations. The second and third have an entry
-        for each flow to the destinations: the column of its tree, and its index.
+        for each flow to the destinations: the column of the flow's tree, and the flow's index.
     """
     switches = len(network.switch_node)
     travelling = np.flatnonzero((flows.place < switches) | (flows.reason == Reason.DELIVERED))

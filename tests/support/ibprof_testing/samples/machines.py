@@ -46,8 +46,8 @@ def nested(*levels: tuple[int | tuple[int, ...], Range], hops: Range = (0.0, 0.0
     """Return a function that draws a machine of nested levels, such as sockets, clusters, and threads of a core.
 
     Args:
-        levels: levels from the outermost to the threads of a core. A level has the number (or numbers to draw from) of
-            parts in a part of the level above. It also has the range of delays between these parts, ns.
+        levels: levels from the outermost to the threads of a core. For each level: the number (or numbers to draw
+            from) of parts in a part of the level above, and the range of delays between these parts, ns.
         hops: range of the additional delay of a hop on a grid of cores, ns. Each outermost part has a grid.
     """
 

@@ -199,7 +199,7 @@ def plant_shuffled_halo(shape: str, generator: Generator) -> Situation:
 
 
 def plant_scattered_groups(shape: str, generator: Generator) -> Situation:
-    """Plant sub-communicators that are scattered over all leaf switches, although one leaf switch would suffice."""
+    """Plant sub-communicators. Each is scattered over all leaf switches, but would fit on one leaf switch."""
     subnets = make_rails(shape)
     hosts = count_hosts(subnets)
     leaves = len(leaves_of(subnets[0]))

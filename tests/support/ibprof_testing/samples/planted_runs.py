@@ -53,8 +53,8 @@ class Plant:
         rails: number of rails; `policy` assigns bytes to rails.
         fault: function that plants a fault on the first rail and returns this rail.
         mpi_s: function from the most loaded link's time at line rate to a time in MPI, in s.
-        inside: function from the number of ranks to each rank's time in MPI, as a fraction of the result of `mpi_s`.
-        share: the result of `mpi_s` as a fraction of the run's time.
+        inside: function from the number of ranks to each rank's time in MPI / result of `mpi_s`.
+        share: result of `mpi_s` / the run's time.
         gbps: speed of all links, Gb/s.
         order: order in which ranks are assigned to hosts; None for the order of hosts in the fabric.
     """

@@ -18,7 +18,7 @@ MESSAGE_US, HOP = 1.0, 0.1
 
 @dataclass(frozen=True)
 class Sample:
-    """Delays with errors; and, for each link, the hosts that it separates from host 0."""
+    """Delays with errors, and the hosts beyond each link, seen from host 0."""
 
     delays: Matrix
     splits: set[frozenset[int]]
@@ -134,7 +134,7 @@ def _asymmetry(delays: Matrix, draw: np.random.Generator, _: float) -> Matrix:
 
 
 def _queues(delays: Matrix, draw: np.random.Generator, scale: float) -> Matrix:
-    """Add waiting. Pairs between two leaf switches share a queue, and wait for 0.5 to 1.5 times its mean time."""
+    """Add waiting. Pairs between two leaf switches share a queue: 0.5 to 1.5 times the queue's mean time."""
     leaf = np.arange(len(delays)) // 8
     wait = draw.exponential(0.1 * scale, (6, 6))
     of_pair = (wait + wait.T)[np.ix_(leaf, leaf)] * draw.uniform(0.5, 1.5, delays.shape)

@@ -77,7 +77,7 @@ def dump_sample(sample: str, links: str, tables: str | None) -> Dumps:
 def lacks_whole_links(dumps: Dumps, spoilt: Dumps) -> bool:
     """Return whether a dump of `ibnetdiscover -p` without tables lacks both lines of each missing link.
 
-    Such links leave no trace, nor do hosts without other links.
+    Links without a line leave no trace, nor do hosts whose links have no line.
     """
     if tuple(dumps.files) != (PORT_LIST,):
         return False

@@ -99,8 +99,8 @@ def find_waits(traces: Sequence[Trace]) -> list[np.ndarray]:
 
     A receive waits until its message starts (late sender). A send that blocks waits until its receive starts (late
     receiver). In a broadcast or scatter, a rank waits until the root starts (late broadcast). In other collectives, a
-    rank waits for the last rank whose data it needs (wait at N x N or at barrier, early reduce, early scan). If a call
-    waits for several events, the last event counts. A wait is never longer than its call.
+    rank waits until the last rank that it needs starts (wait at N x N or at barrier, early reduce, early scan). If a
+    call waits for several events, the last event counts. A wait is never longer than its call.
     """
     waits = [np.zeros(len(trace.calls), np.int64) for trace in traces]
 

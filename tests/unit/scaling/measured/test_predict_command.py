@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`ibprof-scaling predict` finds the law of growth of the profiles' times, and extrapolates it."""
+"""`ibprof-scaling predict` finds a law for the times in profiles, and extrapolates the times."""
 
 from __future__ import annotations
 

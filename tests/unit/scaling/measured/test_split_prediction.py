@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`ibprof-scaling predict PROFILE...` finds the laws of a run's parts. Its interval contains times of other runs."""
+"""`ibprof-scaling predict PROFILE...` finds the laws of a run's parts. The printed interval contains other runs."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ Law = Callable[[int], tuple[float, ...]]
 
 
 def strong(p: int) -> tuple[float, ...]:
-    """Return seconds of computing, of a sum in a tree, and of messages to all ranks. Their sum grows from p = 13 on."""
+    """Return seconds of computing, of a sum in a tree, and of messages to all ranks: a total that grows from p = 13."""
     return 2 / p, 0.004 * np.log2(p), 0.012 * (p - 1)
 
 
