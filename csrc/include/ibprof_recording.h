@@ -665,7 +665,7 @@ struct ibp_grid {
 };
 
 /* A text about the start of the job that contains names of the job's hosts. Only the first process of a host records
- * such texts. If a text is too long for a record, it continues in the next record with the same name. */
+ * such texts. A long text continues in the next record with the same name. */
 struct ibp_launch {
     /* An environment variable, or "command line" for the launcher's arguments; each argument ends with 0x1f. */
     char name[64];
@@ -722,7 +722,7 @@ struct ibp_message_sample {
     uint32_t level;
     uint16_t side; /* enum ibp_side */
     /* Since version 2. Upper bound on the number of messages and collectives, sampled or not, that the completing call
-     * completed; 0 if unknown. In version 1, `side` had 32 bits; these 16 bits were its upper half, which was 0. */
+     * completed; 0 if unknown. In version 1, `side` had 32 bits; these 16 bits were the upper half, 0. */
     uint16_t completed;
     /* Rank of the other process in MPI_COMM_WORLD. */
     uint32_t peer;

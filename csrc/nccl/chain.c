@@ -171,7 +171,8 @@ void ibp_nccl_chain_stop(struct ibp_nccl_pair *pair)
     void *const next = pair->next;
     const bool is_passing = pair->is_taken;
 
-    /* A pair in `lasting` keeps the handle of its stopped event, because it may be the parent of later events. */
+    /* A pair in `lasting` keeps the handle of its stopped event, because the event may be the parent of later
+     * events. */
     if (is_passing) pair->next = NULL;
     if (next) chain.profiler->stop(next);
     if (is_passing) __atomic_clear(&pair->is_taken, __ATOMIC_RELEASE);

@@ -4,7 +4,7 @@
  * ibprof's plug-in for Slurm. The plug-in records jobs started with `srun --ibprof` or `sbatch
  * --ibprof=ALLTOALL,BCAST`, or a percentage of all jobs.
  *
- * The plug-in must be built where Slurm is installed, because it needs a header of Slurm
+ * The plug-in must be built where Slurm is installed, because the code includes a header of Slurm
  * (docs/how-to/slurm-for-a-site.md). The plug-in only sets environment variables of tasks, as the user of the job.
  * Every function returns success, so that no job fails because of the plug-in.
  *
@@ -85,8 +85,8 @@ int slurm_spank_init(spank_t spank, int count, char **arguments)
     return ESPANK_SUCCESS;
 }
 
-/* Return whether a job is chosen for recording. The choice depends only on the job's number, so it is equal for all
- * steps on all nodes. The number is SLURM_JOB_ID, because S_JOB_ID differs between components of a heterogeneous
+/* Return whether a job is chosen for recording. The choice depends only on the job's number. So the choice is equal for
+ * all steps on all nodes. The number is SLURM_JOB_ID, because S_JOB_ID differs between components of a heterogeneous
  * job. */
 static bool is_sampled(spank_t spank)
 {

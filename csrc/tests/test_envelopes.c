@@ -57,7 +57,7 @@ static int group_translate_ranks(ibp_handle from, int ranks, const int *list, ib
     return 0;
 }
 
-/* Assign a sequence number to a received message, and keep its sample if the message is chosen. */
+/* Assign a sequence number to a received message, and keep the sample if the message is chosen. */
 static void receive(int peer, int tag)
 {
     struct ibp_message_sample *sample = NULL;

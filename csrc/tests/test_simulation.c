@@ -245,7 +245,7 @@ static void test_slots(void)
     ibp_sim_free(sim);
 }
 
-/* On random networks, all bytes that were sent arrive, in one long run or in many short runs. */
+/* On random networks, all sent bytes arrive, in one long run or in many short runs. */
 static void test_many(uint32_t seed)
 {
     struct net net;

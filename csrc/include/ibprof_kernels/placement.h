@@ -33,8 +33,8 @@ struct ibp_placement_score {
 };
 
 /* A placement problem: ranks, their traffic, and the slots of hosts. The bytes between two ports are split among the
- * rails to which both ports belong. `sent` and `received` have one row for each set of rails that two ports may have in
- * common. */
+ * rails to which both ports belong. `sent` and `received` have one row for each possible set of common rails of two
+ * ports. */
 struct ibp_placement_problem {
     uint32_t ranks;
     /* Number of slots, at least the number of ranks. The slots of a host have successive numbers. The slots of a group
@@ -50,8 +50,8 @@ struct ibp_placement_problem {
     uint32_t ends;
     /* Number of counted link directions between switches; their indices are 0 to `between` - 1. */
     uint32_t between;
-    /* 0: each host has one slot. 1: hosts may have several slots. 2: as 1, but ranks move to free slots only together
-     * with all other ranks of their host. */
+    /* 0: each host has one slot. 1: hosts may have several slots. 2: as 1, but a rank moves to a free slot only with
+     * all ranks of the host. */
     uint32_t has_several;
     /* Size of a group: successive ranks that remain on successive slots of one host; 1 if ranks move alone. The number
      * of ranks, and the number of slots of each host, are multiples of this size. */

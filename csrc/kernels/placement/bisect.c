@@ -135,8 +135,8 @@ static int contract(const level_t *fine, uint32_t count, level_t *coarse)
     return failed ? -ENOMEM : 0;
 }
 
-/* The cut is the total weight of edges between the parts. Return the cut, and set the gain of each vertex: by how much
- * its move lowers the cut. Set `excess` to the size of the first part minus its target, in vertices of the whole
+/* The cut is the total weight of edges between the parts. Return the cut. Set the gain of each vertex to the decrease
+ * of the cut if the vertex moves. Set `excess` to the size of the first part minus its target, in vertices of the whole
  * graph. */
 static double find_gains(const level_t *level, parts_t *p, int64_t *excess)
 {

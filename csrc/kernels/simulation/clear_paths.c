@@ -141,7 +141,7 @@ static bool is_continuation(const struct ibp_sim *sim, const struct ibp_sim_path
     return use->before == path->queue[at - 1] && use->packet != MANY;
 }
 
-/* Find the clear part of a path, and the ticks from each of its queues to the host. */
+/* Find the clear part of a path, and the ticks from each queue of the clear part to the host. */
 static void find_clear_part(const struct ibp_sim *sim, uint64_t bytes, struct ibp_sim_path *path)
 {
     const uint32_t packet = path->packet = first_packet(sim, bytes);
@@ -230,7 +230,7 @@ static void note_only(uint32_t *only, uint32_t value)
     if (*only != value) *only = MANY;
 }
 
-/* For each queue of a path, record the client, and the minimum ticks from the start of a message to its arrival. */
+/* For each queue of a path, record the client, and the minimum ticks from start to arrival of a message. */
 static void note_use(struct ibp_sim *sim, uint32_t client, uint64_t bytes, const struct ibp_sim_path *path)
 {
     const uint32_t packet = first_packet(sim, bytes);

@@ -153,8 +153,8 @@ static bool serves_later(const struct ibp_sim *sim, const struct ibp_sim_queue *
     return ibp_sim_skips(sim) && queue->waiting && ibp_sim_has_buffer(sim, queue, ibp_sim_bytes_of(queue->head.size));
 }
 
-/* Mark in `live` the queues whose buffer will become free: queues with a packet that is in flight or waits for a marked
- * queue. */
+/* Mark in `live` the queues whose buffer will become free. These queues have a packet that is in flight or waits for a
+ * marked queue. */
 static void mark_live(const struct ibp_sim *sim, const uint32_t *waits, uint8_t *live, uint32_t *reached)
 {
     uint64_t count = 0;

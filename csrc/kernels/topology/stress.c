@@ -80,7 +80,7 @@ static int sort_into_cells(cells_t *cells, const double (*position)[3], uint32_t
     return 0;
 }
 
-/* Add `times` * `offset` to the gradient of `other`, and subtract it from the gradient of `one`. */
+/* Add `times` * `offset` to the gradient of `other`, and subtract the product from the gradient of `one`. */
 static void pull(double (*gradient)[3], uint32_t one, uint32_t other, const double offset[3], double times)
 {
     for (int axis = 0; axis < 3; axis++) {

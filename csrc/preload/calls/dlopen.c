@@ -83,7 +83,7 @@ static void *prefer_own(const char *name, void *found)
 }
 
 /* 1 if ibprof has not yet redirected the MPI calls of a library that the program has opened with RTLD_DEEPBIND. The
- * dynamic linker binds the MPI calls of such a library directly to the MPI library, so they bypass ibprof. */
+ * dynamic linker binds the MPI calls of such a library directly to the MPI library, so these calls bypass ibprof. */
 static char opened_deep;
 
 /* Before a lookup: redirect the MPI calls of libraries that were opened with RTLD_DEEPBIND. */

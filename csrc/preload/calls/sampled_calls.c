@@ -119,7 +119,8 @@ static void number_collective(struct ibp_sampled_collective *sampled, const stru
         return;
     }
     known->name = on->name;
-    /* Not all members call MPI_Comm_create_group, so it is not counted as a collective call on the communicator. */
+    /* MPI_Comm_create_group does not count as a collective call on the communicator, because not all members call
+     * it. */
     known->number = called->operation == IBP_OPERATION_Comm_create_group ? on->calls : on->calls++;
     known->size_or_peer = on->size;
     known->member = on->member;
@@ -248,8 +249,8 @@ static uint64_t score(const struct ibp_sampled_collective *sampled, uint64_t now
     return late_ns > (int64_t)took_ns ? (uint64_t)late_ns : took_ns;
 }
 
-/* Record the sample of a blocking collective, if the hash chooses it or its score is one of the largest. The lock must
- * be held. */
+/* Record the sample of a blocking collective, if the hash chooses the call, or if the score is one of the largest. The
+ * lock must be held. */
 static void keep_blocking(struct ibp_sampled_collective *sampled, const struct ibp_called *called, uint64_t now_ns,
                           uint64_t score_ns)
 {

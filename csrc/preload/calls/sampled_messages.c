@@ -450,7 +450,8 @@ static void end_messages(struct ibp_sampled_message *sampled, unsigned operation
         .exit_ns = now_ns,
     };
 
-    /* MPI_Isendrecv returns one request for both messages, so the end of the send is unknown: record its sample now. */
+    /* MPI_Isendrecv returns one request for both messages. The end of the send is unknown, so record the send's sample
+     * now. */
     if (sampled->is_send_sampled && places->request >= 0 && places->from < 0)
         end_nonblocking_send(sampled, operation, request, now_ns);
     else if (sampled->is_send_sampled)

@@ -14,7 +14,7 @@
 #include <stdio.h>
 #include <strings.h>
 
-/* The sources of each MPI, most likely first. Open MPI may send by UCX or libfabric, but ibprof sees its messages at a
+/* The sources of each MPI, most likely first. Open MPI may send by UCX or libfabric, but ibprof sees the messages at a
  * higher layer. */
 static const struct ibp_source_operations *const sources_of_openmpi[] = {&ibp_source_openmpi, NULL};
 static const struct ibp_source_operations *const sources_behind_layer[] = {&ibp_source_openmpi_behind_layer, NULL};

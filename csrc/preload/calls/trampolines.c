@@ -59,7 +59,7 @@ static inline bool is_short(unsigned operation, enum ibp_call_kind kind)
         .root = ARGUMENT(count, ibp_demand_places[IBP_OPERATION_##name].root),                                         \
     })
 
-/* `next`: the next function of the wrapper; before it is found, a function that takes the long path. With
+/* `next`: the next function of the wrapper; before this function is found, a function that takes the long path. With
  * `HAS_CHOICES`, the wrapper calls `chosen` instead of `next`. */
 #define HAS_CHOICES(count) int (*chosen)(PARAMETERS_##count);
 #define HAS_NONE(count)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The ibprof developers
  *
- * Chains of callers: IBPROF_CALLERS=N. If a program calls MPI only through a library, all its call sites are in the
+ * Chains of callers: IBPROF_CALLERS=N. If a program calls MPI only through a library, all call sites are in the
  * library. With IBPROF_CALLERS=N, an MPI call is identified by its site and up to N enclosing functions. Functions of
  * MPI and libc are skipped. If Python called the outermost C function, the chain continues with lines of the Python
  * program.

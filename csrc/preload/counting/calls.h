@@ -129,7 +129,7 @@ bool ibp_calls_forget_unloaded(void);
 #define IBP_CALL_HERE(operation)                                                                                       \
     (IBP_LIKELY(!ibp_sites_recorded) ? &ibp_calls[operation] : ibp_call_find(operation, __builtin_return_address(0)))
 
-/* Expand to the `ibp_call` of the wrapper that contains this macro, if it is cached; otherwise to NULL. */
+/* Expand to the cached `ibp_call` of the wrapper that contains this macro; to NULL if none is cached. */
 #define IBP_CALL_HERE_CACHED(operation)                                                                                \
     (IBP_LIKELY(!ibp_sites_recorded) ? &ibp_calls[operation] : ibp_call_cached(operation, __builtin_return_address(0)))
 

@@ -88,7 +88,7 @@ void ibp_context_make(struct ibp_communicator *communicator)
 }
 
 /* Add another context for the same communicator. The new context gets a copy of the world ranks, because each context
- * frees its array when it is reused. */
+ * frees its array at reuse. */
 static struct ibp_context *add_another(struct ibp_context *context)
 {
     const size_t bytes = (size_t)context->size * sizeof *context->world_rank;

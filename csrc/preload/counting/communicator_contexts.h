@@ -30,7 +30,7 @@ static inline struct ibp_cached_context *ibp_cached_context_of(ibp_handle commun
     return (struct ibp_cached_context *)((char *)ibp_cached_contexts + ((uintptr_t)communicator & MASK));
 }
 
-/* Return the context of a communicator from the cache; NULL if the cache does not have it. The handle must not be 0. */
+/* Return the cached context of a communicator; NULL if none is cached. The handle must not be 0. */
 static inline struct ibp_context *ibp_context_cached(ibp_handle communicator)
 {
     const struct ibp_cached_context *cached = ibp_cached_context_of(communicator);

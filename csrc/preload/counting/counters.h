@@ -93,8 +93,8 @@ static inline uint64_t ibp_key_place(uint64_t key, uint64_t mask)
     return (key * UINT64_C(0x9e3779b97f4a7c15)) >> 35 & mask;
 }
 
-/* Return the slot at a key's hash position if it has the key; otherwise the next slot. The caller must check the key of
- * the returned slot. */
+/* Return the slot at a key's hash position if the slot has the key; otherwise the next slot. The caller must check the
+ * key of the returned slot. */
 static inline struct ibp_slot *ibp_slot_of(uint64_t key)
 {
     struct ibp_slot *slot = (struct ibp_slot *)((char *)ibp_counters.slots + ibp_key_place(key, ibp_counters.mask));

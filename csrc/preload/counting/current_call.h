@@ -43,8 +43,8 @@ struct ibp_current_call {
 
 extern IBP_INTERNAL IBP_THREAD_LOCAL struct ibp_current_call ibp_current_call;
 
-/* Return the communicator argument of the current call; 0 if there is none, or if the handle belongs to another MPI
- * library. */
+/* Return the communicator argument of the current call; 0 without this argument, or if the handle belongs to another
+ * MPI library. */
 static inline ibp_handle ibp_current_communicator(void)
 {
     return ibp_mpi.is_behind_layer ? 0 : IBP_HANDLE(ibp_current_call.communicator);

@@ -29,7 +29,8 @@ struct ibp_posted_receive {
 /* A wildcard source or tag. */
 #define IBP_ANY (-1)
 
-/* Return whether a receive must wait in the list: it has wildcards, or its message may match a receive in the list. */
+/* Return whether a receive must wait in the list, because of wildcards, or because its message may match a receive in
+ * the list. */
 bool ibp_receive_waits(const struct ibp_posted_receive *receive);
 
 /* Add a receive to the list. Return its identifier in the list, from 1; 0 if the list is full. */
@@ -66,7 +67,7 @@ void ibp_receives_disorder(ibp_handle communicator);
  * far. A round ends when the key of its first message occurs again, or after 64 further messages. */
 void ibp_message_post(struct ibp_instance_known *known, uint64_t key, uint64_t now_ns);
 
-/* Record the sample of a message, if the hash chooses the message or its score is one of the largest. */
+/* Record the sample of a message, if the hash chooses the message or the score is one of the largest. */
 void ibp_message_keep(const struct ibp_instance_known *known, enum ibp_side side,
                       const struct ibp_completing *completing);
 

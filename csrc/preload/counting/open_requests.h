@@ -35,7 +35,7 @@ struct ibp_instance_known {
     uint32_t member;
     int32_t root_or_tag;
     uint8_t stratum, keeps, stream_keeps;
-    /* For a message: true to time it even if the hash does not choose it (struct ibp_numbered). */
+    /* True to time a message that the hash does not choose (struct ibp_numbered). */
     bool is_timed;
 };
 

@@ -101,8 +101,7 @@ extern IBP_INTERNAL bool ibp_requests_show_starts;
 bool ibp_request_copy(void *address, struct ibp_request *known);
 void ibp_request_freed(void *address);
 
-/* Remember a partitioned send. ibprof counts all bytes of the send when the program starts it, because no hook sees the
- * partitions. */
+/* Remember a partitioned send. All bytes count at the start of the send, because no hook sees the partitions. */
 void ibp_request_keep_send(void *address, ibp_handle communicator, int peer, uint64_t bytes,
                            const struct ibp_call *call);
 

@@ -126,7 +126,7 @@ void *ibp_sample_take_long(enum ibp_instance instance, uint64_t score_ns)
     return record;
 }
 
-/* Keep a sample that the hash no longer chooses, if its score is one of the largest. Return the record that becomes
+/* Keep a sample that the hash no longer chooses, if the score is one of the largest. Return the record that becomes
  * free: `record` if the sample is not kept. */
 static struct ibp_sample *keep_long(enum ibp_instance instance, struct ibp_sample *record)
 {

@@ -358,8 +358,8 @@ static void end_sampled(const struct ibp_timing *timing, uint64_t ticks)
         add_to_estimate(time, rest);
         return;
     }
-    /* The time is no estimate for other calls: an interrupt or another process may have caused it. The next calls of
-     * the site are timed from entry to return, to see whether they are long too. */
+    /* The time is no estimate for other calls: an interrupt or another process may have delayed the call. The next
+     * calls of the site are timed from entry to return, to see whether these calls are long too. */
     time->ticks += rest;
     ibp_times_sum.ticks += rest;
     set_random_choice(call, NULL);

@@ -153,8 +153,8 @@ static inline __attribute__((always_inline)) bool ibp_posts_message(unsigned ope
            operation != IBP_OPERATION_Imrecv;
 }
 
-/* If only randomly chosen calls are timed and this call is not chosen, count it and return true. Return false if the
- * call must be timed from entry to return. */
+/* If only randomly chosen calls are timed and this call is not chosen, count the call and return true. Return false if
+ * the call must be timed from entry to return. */
 static inline __attribute__((always_inline)) bool ibp_time_at_random(struct ibp_call *call)
 {
     if (IBP_UNLIKELY(!call->time_at_random) || IBP_UNLIKELY(--call->until_timed < 0)) return false;
@@ -223,7 +223,7 @@ static inline void ibp_times_progress_end(uint64_t begin)
     ibp_times_waiting_since = now;
 }
 
-/* Before a call returns: add its time since the last pass of the progress loop, if ibp_times_see_exits is true. */
+/* Before a call returns: add the time since the last pass of the progress loop, if ibp_times_see_exits is true. */
 static inline void ibp_times_end_wait(void)
 {
     if (IBP_UNLIKELY(ibp_times_waiting_since) && ibp_times_see_exits) ibp_times_progress_end(ibp_times_waiting_since);

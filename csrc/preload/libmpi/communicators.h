@@ -87,7 +87,7 @@ const struct ibp_communicator *ibp_window_find(ibp_handle window);
 /* Forget a handle that is freed, because MPI may reuse it. */
 void ibp_communicator_forget(ibp_handle handle);
 
-/* Return the world rank of the peer that has rank `rank` in the communicator; IBP_PEER_UNKNOWN if it is unknown. */
+/* Return the world rank of rank `rank` of the communicator; IBP_PEER_UNKNOWN if unknown. */
 uint32_t ibp_communicator_peer(const struct ibp_communicator *communicator, int rank);
 
 /* Remember that MPI creates a communicator for a window. This function may be called before the communicator is

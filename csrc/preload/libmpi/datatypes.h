@@ -16,7 +16,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Offset of the size in Open MPI's datatype object; 0 if it is unknown, and in other ABIs. */
+/* Offset of the size in Open MPI's datatype object; 0 if unknown, and in other ABIs. */
 extern IBP_INTERNAL size_t ibp_datatype_size_offset;
 
 /* Find ibp_datatype_size_offset. Return false in other ABIs, or if the offset cannot be found. MPI must be initialised.

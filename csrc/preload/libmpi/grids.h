@@ -8,7 +8,7 @@
 
 #include "libmpi/library.h"
 
-/* Record the grid of a communicator that MPI_Cart_create has just created, if this process is on it. */
+/* Record the grid of a communicator that MPI_Cart_create has just created, if this process is on the grid. */
 IBP_INTERNAL void ibp_grid_note(ibp_handle communicator);
 
 /* Find the processes that send to this process in neighbourhood collectives. Write their ranks in the communicator to

@@ -28,7 +28,7 @@ struct ibp_mpi {
     void *null_request, *empty_request;
     /* Rank and size in MPI_COMM_WORLD; for a program that begins with a session, in the process set mpi://WORLD. */
     int rank, size;
-    /* The first session of a program that begins with a session; 0 if it begins with MPI_Init. */
+    /* The first session of a program that begins with a session; otherwise 0. */
     ibp_handle session;
     /* The group of the process set mpi://WORLD. */
     ibp_handle world_group;
@@ -84,7 +84,8 @@ bool ibp_mpi_is_wrapped(const char *name);
  * symbol, return the address of the copy. */
 void *ibp_mpi_symbol(const char *name);
 
-/* Return a PMPI function of the library, not ibprof's wrapper with this name; NULL if the library lacks it. */
+/* Return a PMPI function of the library, not ibprof's wrapper with this name; NULL if the library lacks the
+ * function. */
 void *ibp_mpi_own_function(const char *name);
 
 /* Return the value of MPI_TAG_UB; 0 if it is unknown, as in Open MPI's ABI. */

@@ -15,8 +15,8 @@
 /* A frame of the program, not of mpi4py or of a module that imports or runs programs. `frame`, `code` and `position`
  * are valid until the MPI call returns; `key` may be used later. */
 struct ibp_script_frame {
-    /* Identifies an instruction of a code object. If a new code object reuses the memory of a freed code object, its
-     * instructions have different keys. */
+    /* Identifies an instruction of a code object. A new code object in the memory of a freed code object has different
+     * keys. */
     uint64_t key;
     const char *frame, *code;
     int64_t position; /* position of the instruction in the bytecode */
@@ -24,7 +24,7 @@ struct ibp_script_frame {
 
 /* Find the program's innermost frame. If all frames belong to mpi4py, find the innermost of all frames. Return false if
  * this thread executes no Python code, or if the interpreter is unknown. The function makes no system call and reads no
- * text, because it is called in every MPI call. */
+ * text, because every MPI call calls it. */
 bool ibp_script_find(struct ibp_script_frame *frame);
 
 /* Go to the next outer frame of the program. Return false if no outer frame belongs to the program. */

@@ -30,7 +30,7 @@ static void *hidden_library(void)
     return path ? ibp_loaded_library(path) : NULL;
 }
 
-/* Keep the interpreter's library loaded if the program closes it, because ibprof calls a function of the library. */
+/* Keep the interpreter's library loaded after the program closes it, because ibprof calls a function of the library. */
 static void keep_loaded(const void *symbol)
 {
     ibp_open_function *open = ibp_loader_open();

@@ -27,8 +27,8 @@ struct ibp_recording_file {
 };
 
 /* Create the folder that `output` names, if needed, and write its path to `folder`. `output` may contain patterns such
- * as %j (job) and %h (host). Create or join the file in this folder. If the folder is on a network file system, or its
- * files cannot be mapped, create the file on the storage of the node. Return 0 or an errno. */
+ * as %j (job) and %h (host). Create or join the file in this folder. If files of the folder cannot be mapped safely
+ * (network file systems), create the file on the storage of the node. Return 0 or an errno. */
 int ibp_file_open(struct ibp_recording_file *recording, const char *output, char *folder, size_t bytes);
 
 /* Reopen the file or its copy. Return a descriptor, or -1 with errno set; ESTALE if the path is another file by now. */

@@ -62,7 +62,7 @@ static bool name_by_flux(struct name job)
     return *ibp_environment("FLUX_TASK_RANK") && join(job, "FLUX_JOB_ID", '\0', "");
 }
 
-/* MVAPICH2's mpirun_rsh: a random number, the launcher's host and its PID, equal on all hosts of the job. Source:
+/* MVAPICH2's mpirun_rsh: a random number, and the launcher's host and PID, equal on all hosts of the job. Source:
  * MVAPICH2, src/pm/mpirun/mpirun_rsh.c and mpispawn.c. */
 static bool name_by_mpirun_rsh(struct name job)
 {

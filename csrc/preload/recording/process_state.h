@@ -17,7 +17,7 @@
 struct ibp_process_state {
     /* True while MPI calls are recorded: between MPI_Init and MPI_Finalize. */
     bool active;
-    /* True if this process has a recording: it is a rank, or it has posted work requests. */
+    /* True if this process has a recording, because it is a rank or has posted work requests. */
     bool recorded;
     /* The verbs lock (counting/verbs_lock.h). */
     char verbs_lock;

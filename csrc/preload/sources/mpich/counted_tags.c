@@ -23,8 +23,8 @@ static uint32_t first_counted_tag = 287;
 #define LOWEST_MARKED_TAG 0x80000
 
 static bool numbers_were_wrong;
-/* True if this MPI allocates tags for calls that create communicators: a message of such a call had a tag below
- * LOWEST_MARKED_TAG. */
+/* True if this MPI allocates tags for calls that create communicators. A tag below LOWEST_MARKED_TAG in a message of
+ * such a call shows this. */
 static bool makers_take_tags;
 
 static bool has_taken_tags;

@@ -37,7 +37,7 @@ bool ibp_fi_is_pending(uint32_t peer, uint32_t context)
     return unplaced_count || find(peer, context, 0) < pending_count;
 }
 
-/* Return `call` if both calls are equal; their operation if only the operations are equal; otherwise
+/* Return `call` if both calls are equal; the operation if only the operations are equal; otherwise
  * IBP_OPERATION_UNATTRIBUTED. */
 static unsigned join(unsigned call, unsigned other)
 {

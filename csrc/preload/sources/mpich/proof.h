@@ -17,7 +17,7 @@
  * and peer. Otherwise write the reason to `why` and return -1. */
 int ibp_mpich_probe(char *why, size_t why_bytes);
 
-/* Called for each message that the source sees before recording begins: it may be the message of ibp_mpich_probe. */
+/* Called for each message that the source sees before recording begins, such as the message of ibp_mpich_probe. */
 void ibp_mpich_probe_seen(uint32_t tag, uint32_t peer, uint64_t bytes);
 
 /* Used while ibp_source_unproved is set. ibp_mpich_expect: store the size and tag of the message that a call is about

@@ -58,8 +58,8 @@ static inline struct ibp_openmpi_request *ibp_openmpi_request_of(void *request)
 typedef int ibp_openmpi_release_function(void **);
 extern IBP_INTERNAL ibp_openmpi_release_function *ibp_openmpi_release;
 
-/* A watch: the operation and communicator of a receive, as data for a callback. A watch contains the communicator
- * because some components of Open MPI do not store it in the request. The handle fits, because addresses have at most
+/* A watch: the operation and communicator of a receive, as data for a callback. A watch contains the communicator,
+ * because requests of some Open MPI components lack the communicator. The handle fits, because addresses have at most
  * 48 bits. */
 #define IBP_WATCH_KEY_BITS 14
 #define IBP_WATCH_OF(communicator, operation, kind)                                                                    \
@@ -104,7 +104,7 @@ static inline int ibp_openmpi_request_expect(void *request, struct ibp_context *
     return 0;
 }
 
-/* Before a persistent request is started: have its received bytes counted in a context when it completes. */
+/* Before a persistent request is started: have the received bytes counted in a context at completion. */
 static inline void ibp_openmpi_request_expect_next(void *request, struct ibp_context *context)
 {
     struct ibp_openmpi_request *part = ibp_openmpi_request_of(request);

@@ -17,7 +17,7 @@ static int progress(void)
     uint64_t begin;
     int result;
 
-    /* Check the clock here: while the program waits, it sends no messages that would check the clock. */
+    /* Check the clock here, because a waiting program sends no messages that would check the clock. */
     if (IBP_UNLIKELY(ibp_periodic_in_messages)) ibp_periodic_check_now();
     begin = ibp_times_progress_begin();
     if (!begin) return next_progress();

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The ibprof developers
  *
- * ibprof counts a receive when it completes, because only then its size and source are known (completion.h).
+ * A receive is counted at completion, because only then size and source are known (completion.h).
  */
 #include "platform/system.h"
 #include "sources/openmpi/receives.h"

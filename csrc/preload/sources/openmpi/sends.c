@@ -19,9 +19,9 @@ int ibp_openmpi_probes_seen;
 
 /* -- messages of ibp_here ------------------------------------------------------------------------------------------ */
 
-/* Return whether a message belongs to the call of the current context. A message belongs to this call if it has the
- * standard mode and is not a message of a nonblocking collective. Outside of wrapped calls, only MPI_Send and MPI_Isend
- * have the standard mode. */
+/* Return whether a message belongs to the call of the current context. A message of standard mode belongs to this call,
+ * unless it is a message of a nonblocking collective. Outside of wrapped calls, only MPI_Send and MPI_Isend have the
+ * standard mode. */
 static inline bool is_of_call(const struct ibp_context *here, int tag, int mode)
 {
     return IBP_LIKELY(tag >= here->lowest_tag) && IBP_LIKELY(mode == IBP_OPENMPI_STANDARD_MODE);

@@ -41,7 +41,7 @@ void ibp_openmpi_before_tag(void)
     ibp_unlock();
 }
 
-/* After the call: forget the tag if Open MPI did not allocate it, and remember further tags that Open MPI allocated. */
+/* After the call: forget a tag that Open MPI did not allocate, and remember further tags that Open MPI allocated. */
 void ibp_openmpi_after_tag(int error)
 {
     struct ibp_communicator *communicator;

@@ -16,7 +16,7 @@ void ibp_verbs_hook_device(struct ibp_verbs_context *context);
 void ibp_verbs_see_device(struct ibp_verbs_context *context);
 
 /* Create the route of a new queue pair, and forget a former route at its address. `wanted`: the attributes with the wr_
- * functions that the program requested; NULL if it requested no wr_ functions. */
+ * functions that the program requested; NULL without such a request. */
 void ibp_verbs_enter_qp(struct ibp_verbs_qp *qp, const struct ibp_verbs_qp_init *wanted);
 
 /* Return the route of a queue pair, created if needed; NULL if memory is exhausted or the device cannot be hooked. */

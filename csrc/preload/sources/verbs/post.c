@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The ibprof developers
  *
- * The hooks read a work request before they post it, because the program may change the request afterwards. The hooks
- * count the request after the provider has accepted it.
+ * The hooks read a work request before the post, because the program may change the request afterwards. The hooks count
+ * the request after the provider has accepted it.
  */
 #include "platform/system.h"
 #include "sources/verbs/post.h"

@@ -17,7 +17,7 @@
 struct ibp_verbs_build;
 
 /* The provider's functions that the hooks call; NULL for wr_ functions that a queue pair lacks. Queue pairs with the
- * same functions share one struct, so that it stays in the processor's cache. */
+ * same functions share one struct, so that the struct stays in the processor's cache. */
 struct ibp_verbs_provider {
     ibp_verbs_post_send *post_send;
     struct ibp_verbs_builders builders;
