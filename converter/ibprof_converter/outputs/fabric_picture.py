@@ -142,7 +142,7 @@ class LoadPanel:
 
 
 def split_loads(loads: Loads, panels: str | None) -> list[LoadPanel]:
-    """Return the loads of each panel, in recorded order; beyond `_MOST_PANELS`, the least loaded share one panel.
+    """Return each panel's loads, in recorded order. Beyond `_MOST_PANELS`, the least loaded share a panel.
 
     Args:
         loads: loads of links, by region, operation, site or job.

@@ -101,7 +101,7 @@ def _write_upper(
 
     Args:
         front: name of a written switch -> GUIDs of the switches that it represents.
-        parents, levels: GUID of a switch -> GUIDs of its parents, or its level.
+        parents, levels: GUID of a switch -> GUIDs of the parents, or the level.
         taken: names of switches that were already written.
     """
     level = 1

@@ -167,7 +167,7 @@ def _list_calls(
 
 
 def _list_intervals(run: Profile, rows: Rows, place: Place, first: int) -> Iterator[Event]:
-    """Yield the bytes and messages of a rank in each of its intervals, summed over all peers."""
+    """Yield a rank's bytes and messages in each interval, summed over all peers."""
     line = run.intervals
     spans, row = np.unique(_spans(line.begin_ns[rows], line.end_ns[rows]), axis=0, return_inverse=True)
     sums = np.zeros((len(spans), 2), np.uint64)

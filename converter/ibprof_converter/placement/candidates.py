@@ -168,7 +168,7 @@ class CandidateTimes:
         return CandidateRow(name, max(seconds, host), seconds, host, score.lost)
 
     def random_rows(self) -> tuple[CandidateRow, CandidateRow]:
-        """Return a row with the medians of `RANDOM_SEEDS` random placements, and the row of the best of them."""
+        """Return a row with the medians of `RANDOM_SEEDS` random placements, and a row of the best random placement."""
         problem = self._problem
         rows = [self.row("random", random_slots(problem.slots, problem.ranks, seed)) for seed in range(RANDOM_SEEDS)]
         median = CandidateRow(

@@ -113,10 +113,10 @@ def grouped_order(neighbours: Neighbours, sizes: list[int]) -> npt.NDArray[np.in
 def near_groups(slots: RankSlots, paths: SwitchPaths, ranks: int) -> list[int]:
     """Return the leaf switches (groups), beginning with close groups that have slots for all ranks.
 
-    Each group begins a candidate order: then come all other groups, sorted by distance (hops of routes) from this
-    group. Each order uses the fewest first groups that have slots for all ranks. The distances of their slots from the
-    first group are summed. The order with the smallest sum is chosen. If several orders have this sum, the order that
-    needs the fewest groups is chosen.
+    For each group, a candidate order has this group first, then the rest by distance (hops of routes). Each order uses
+    the fewest first groups that have slots for all ranks. The distances of their slots from the first group are summed.
+    The order with the smallest sum is chosen. If several orders have this sum, the order that needs the fewest groups
+    is chosen.
     """
     size = np.diff(slots.first_slot_of_group.astype(np.int64))
     distance = _distances(slots, paths)

@@ -207,7 +207,7 @@ def _name_files(report: JobReport, fabric: FabricOptions, traffic: TrafficOption
 
 
 def _list_options(fabric: FabricOptions, traffic: TrafficOptions) -> Iterator[str]:
-    """Yield the options of the report, with values, that `ibprof-place` has too."""
+    """Yield the report's options that `ibprof-place` has too, with values."""
     if fabric.tables:
         yield from ("--fdbs", *fabric.tables)
     options = {

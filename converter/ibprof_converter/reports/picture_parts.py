@@ -24,7 +24,7 @@ BADGE = 9.0
 _HEAD = 8.0
 _THIN = 2.5
 _THICK = 2.5
-"""A thick link's width is `_THIN` + `_THICK` times its time relative to the first link's time."""
+"""Width of a thick link: `_THIN` + `_THICK` * time / time of the first link."""
 
 _PLACES = (0.5, 0.38, 0.62, 0.28, 0.72, 0.2, 0.8)
 """Candidate positions of a number on a link, as fractions of the curve, the preferred position first."""

@@ -212,7 +212,7 @@ class AdaptivePaths:
         )
 
     def _cyclic(self, choices: Choices, classes: npt.NDArray[np.int64]) -> npt.NDArray[np.bool_]:
-        """Return true for each class of destinations that has a cycle in its choices: bool [class].
+        """Return true for each class of destinations with a cycle of choices: bool [class].
 
         Choices have a cycle if a choice leads to a switch with its first choice in the same or an earlier step.
         """

@@ -46,7 +46,7 @@ def balance_tables(fabric: Fabric, tables: ForwardingTables) -> ForwardingTables
     table = tables.port.copy()
     load = np.zeros(len(ends.number))
     egress = fabric.link_port.ravel()[ends.number]
-    # Route the destinations of one leaf switch one after the other: this loads the links of a tree evenly.
+    # Route the destinations leaf switch by leaf switch: this loads the links of a tree evenly.
     for each in np.argsort(leaves, kind="stable"):
         leaf, lid = int(leaves[each]), int(lids[each])
         chosen = _route(ends, distance[:, leaf], leaf, sources, load)

@@ -55,7 +55,7 @@ class PairPaths:
 class SubnetRoutes:
     """Routes of a subnet's packets. Expensive results are kept.
 
-    Link direction 2 * link + end has the node at this end as its sender.
+    The sender of link direction 2 * link + end is the node at this end.
 
     Attributes:
         network: the fabric and its tables.

@@ -202,7 +202,7 @@ def name_owner(uid: int) -> str:
 
 
 def identify_run(run: Profile) -> str:
-    """Return the key of a run, 16 hex digits: the same for its OTF2 archive and its recording."""
+    """Return the key of a run, 16 hex digits: the same for the OTF2 archive and the recording."""
     processes = sorted((run.hosts[rank.host].name, rank.pid, rank.start_ns) for rank in run.ranks)
     return hashlib.sha256(json.dumps([run.job, run.world_size, processes]).encode()).hexdigest()[:16]
 

@@ -257,7 +257,7 @@ class SiteQueries:
         )
 
     def find_slow_hosts(self, first: Day = None, last: Day = None, top: int = TOP) -> Rows:
-        """Return for each host the fraction of jobs with a late rank there, and its 95% interval (Wilson)."""
+        """Return for each host the fraction of jobs with a late rank there, with a 95% interval (Wilson)."""
         self._sum_days("hosts", first, last)
         rows = self._ask(
             "SELECT host, sum(jobs)::BIGINT AS jobs, sum(late_jobs)::BIGINT AS late_jobs, sum(wait_s) AS wait_s "

@@ -440,7 +440,7 @@ def _divide_by_wiring(machines: _Machines) -> set[Slot]:
 def _group_slots(
     values: Mapping[Slot, Mapping[int, frozenset[tuple[int, int]]]], is_shared: Callable[[Any, Any], bool]
 ) -> list[set[Slot]]:
-    """Return groups of adapter slots: on most hosts, the values of a slot and of its group's first slot agree.
+    """Return groups of adapter slots. On most hosts, all slots of a group agree with the group's first slot.
 
     Args:
         values: slot -> host -> P_Keys or leaf switches.

@@ -469,7 +469,7 @@ def _expert_exchange(job: TrainingJob) -> Iterator[_Flow]:
     """Yield the four all-to-alls of each layer with experts: tokens to experts and back, forward and backward.
 
     All experts get the same number of tokens. A rank has 1/tp of the tokens of its micro-batch. If several ranks share
-    an expert (`etp` above 1), their bytes for the expert's output are left out.
+    an expert (`etp` above 1), the bytes for the expert's output are left out.
     """
     groups = job.groups("ep", of_experts=True)
     stage = job.stage_of()[groups[:, 0]]

@@ -347,7 +347,7 @@ def _locate(
 
 
 def _cut_tables(subnet: Subnet, lid: npt.NDArray[np.int64]) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.uint8]]:
-    """Return the nodes with a forwarding table, and their egress ports to the given LIDs: uint8 [node, LID]."""
+    """Return the nodes with forwarding tables, and the egress ports to the given LIDs: uint8 [node, LID]."""
     network = subnet.routes.network
     switch = np.flatnonzero(network.row != NO_ROW)
     egress = network.tables.port

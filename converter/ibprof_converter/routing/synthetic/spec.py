@@ -35,7 +35,7 @@ def is_synthetic(name: str | PathLike[str]) -> bool:
 
 
 def count_subnets(name: str) -> int:
-    """Return the number of subnets of a synthetic fabric: its planes, times its rails if no cable joins the rails.
+    """Return a synthetic fabric's number of subnets: planes, times rails if no cable joins the rails.
 
     Raises:
         UsageError: the name describes no possible fabric of rails.
