@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`make docs` reads all pages without a warning; the menu has each page, and the reference has each option."""
+"""`make docs` reads all pages without a warning. The menu has each page, and the reference has each option."""
 
 from __future__ import annotations
 

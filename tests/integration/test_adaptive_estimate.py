@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Estimated loads of adaptive routing are close to the packet engine's loads; reports and placements use them."""
+"""Estimated loads of adaptive routing are close to the packet engine's loads. Reports and placements use estimates."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def run_json(main: Callable[[list[str]], int], arguments: list[str], capsys: pyt
 
 
 def test_the_estimate_ranks_and_judges(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """With static routes (5.6 ms), the report advises another placement; with adaptive routes (0.8 ms), no change."""
+    """The report advises another placement with static routes (5.6 ms), and no change with adaptive routes (0.8 ms)."""
     arguments = [SPREAD, str(write_collisions(tmp_path)), "--json"]
     static = run_json(report.main, arguments, capsys)
     assert static["load_basis"] == static["diagnosis"]["load_basis"] == "static"
@@ -154,7 +154,7 @@ def test_the_error_of_the_estimate_is_that_of_the_docs(shape: str, cut: int | No
 def test_ports_that_are_equally_full_but_lead_to_unequal_ones() -> None:
     """A middle switch lost three of four uplinks, but the queues of leaf switches do not show this at first.
 
-    If leaf switches chose all uplinks equally often, 6 flows would use the last uplink; in the packet engine, 3.1 do.
+    If leaf switches chose all uplinks equally often, 6 flows would use the last uplink. The packet engine has 3.1.
     """
     subnet = without_cables(read_subnet("xgft:3:4,4,4:1,4,4"), 3)
     hosts = index_network(subnet, Hardware()).hosts

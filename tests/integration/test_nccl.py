@@ -126,7 +126,7 @@ def test_ranks_wait_for_the_rank_whose_gpu_is_late(
 
 
 def test_balanced_gpus_make_no_rank_late(harness: Path, ports: Ports, tmp_path: Path) -> None:
-    """Before each of 20 collectives, all ranks compute for 20 ms; the transfer takes 20 ms too."""
+    """Before each of 20 collectives, all ranks compute for 20 ms. The transfer takes 20 ms too."""
     run_ranks(harness, ports, tmp_path, 4, 7, "compute_us=20000", "wire_us=20000", "collectives=20")
     run = load_profile(tmp_path)
     said = judge_run(run)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""OpenSM computes the captured tables again from the links; `ibprof-routes` compares the loads of OpenSM's engines."""
+"""OpenSM computes the captured tables again from the links. `ibprof-routes` compares the loads of OpenSM's engines."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`ibprof-sim run` reads valid study files; errors for invalid study files name the line."""
+"""`ibprof-sim run` reads valid study files. Errors for invalid study files name the line."""
 
 from __future__ import annotations
 
@@ -216,7 +216,7 @@ def test_files_that_are_no_study(content: bytes, tmp_path: Path, capsys: pytest.
 
 
 def test_a_file_that_grows_when_it_is_written_out(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """YAML aliases stand for lists of ten aliases, forty levels deep; no memory can hold the expanded value."""
+    """YAML aliases stand for lists of ten aliases, forty levels deep. No memory can hold the expanded value."""
     lists = ["&a0 [x]", *(f"&a{n} [{', '.join(10 * [f'*a{n - 1}'])}]" for n in range(1, 40))]
     job = f"jobs: [{{role: pairs, bytes: 1 B, name: [{', '.join(lists)}]}}]"
     (tmp_path / "study.yaml").write_text(f"fabric: xgft:1:4:1\n{job}\n")

@@ -67,7 +67,7 @@ def test_each_algorithm(name: str, program: str, style: str, ranks: int, build: 
     mpi = mpis.find_mpi(name) if name in mpis.NAMES else mpis.find_mpich_like(name)
     source, *words = program.split()
     matrices = record_rounds(mpi, ranks, [build(mpi, source), style, *words], tmp_path)
-    # Check that the settings change messages. On two ranks, many algorithms send the same messages; Intel MPI has few
+    # Check that the settings change messages. On two ranks, many algorithms send the same messages. Intel MPI has few
     # algorithms.
     least = len(matrices) // 2 if ranks > 2 and name != mpis.INTEL else 2
     assert source != "collectives.c" or len({tuple(matrix.items()) for matrix in matrices}) > least

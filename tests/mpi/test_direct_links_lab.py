@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Traffic on a path of two links shows whether an equally long direct link exists; hosts are network namespaces."""
+"""Traffic on a path of two links shows whether an equally long direct link exists. Hosts are network namespaces."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`ibprof-latency measure` measures all pairs in all modes on real MPIs; a kill or a full disk loses no results."""
+"""`ibprof-latency measure` measures all pairs in all modes on real MPIs. A kill or a full disk loses no results."""
 
 from __future__ import annotations
 

@@ -89,7 +89,7 @@ def check_one_job(output: Path, files: int = 1) -> None:
 
 @pytest.mark.parametrize("name", mpis.MPICH_FROM_PYPI)
 def test_gforker(name: str, build: Build, tmp_path: Path) -> None:
-    """Ranks that gforker starts have only a parent process in common; two launches are two runs."""
+    """Ranks that gforker starts have only a parent process in common. Two launches are two runs."""
     mpi = mpis.find_mpich_like(name)
     for launches in (1, 2):
         start(mpi, mpi.program("mpiexec.gforker"), build(mpi, "copied.c"), tmp_path / "rec")

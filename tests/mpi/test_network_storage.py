@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A recording for a network file system is mapped in the node's storage and copied; old copies are reported as old.
+"""A recording for a network file system is mapped in the node's storage and copied. Old copies are reported as old.
 
 A FUSE mount acts as the network file system. Namespaces with separate temporary folders act as nodes.
 """
@@ -172,7 +172,7 @@ def test_unruly_programs(system_mpi: Mpi, build: Build, network: Path, node: Pat
 def test_one_node_is_lost(brought: bool, system_mpi: Mpi, build: Build, network: Path, tmp_path: Path) -> None:
     """The ranks on two hosts were killed.
 
-    One host's recording is exact; of the lost host, only the last copy of counters is left.
+    One host's recording is exact. Of the lost host, only the last copy of counters is left.
 
     If the lost host's recording was fetched before the host was lost, all counters are exact.
     """

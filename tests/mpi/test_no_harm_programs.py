@@ -69,7 +69,7 @@ def test_ends(name: str, how: str, unruly: Build, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", every_mpi_but_quick(*FAMILIES))
 def test_functions_of_its_own(name: str, unruly: Build, tmp_path: Path) -> None:
-    """A program that defines MPI functions acts as a tool; ibprof sees the PMPI calls that these functions make."""
+    """A program that defines MPI functions acts as a tool. ibprof sees the PMPI calls that these functions make."""
     mpi = find_any(name)
     command: list[str | Path] = [unruly(mpi, "-DOWN_FUNCTIONS"), "handlers", "names"]
     done = check_no_harm(mpi, RANKS, command, tmp_path, variables={"LD_BIND_NOW": "1"})

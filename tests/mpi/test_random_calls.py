@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Random calls on random communicators: the messages that the program noted are recorded; no operation lacks bytes."""
+"""Random calls on random communicators: the messages that the program noted are recorded. No operation lacks bytes."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""ibprof predicts times from calls and computing times of a real run; these agree with the program's actions."""
+"""ibprof predicts times from calls and computing times of a real run. Predictions agree with the program's actions."""
 
 from __future__ import annotations
 

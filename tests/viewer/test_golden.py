@@ -110,7 +110,7 @@ def open_one_group(open_view: Open, folder: Path) -> Opened:
 
 
 def open_many(open_view: Open, folder: Path) -> Opened:
-    """Open a run of 1,024 ranks on 1,296 hosts; each rank has two random partners."""
+    """Open a run of 1,024 ranks on 1,296 hosts. Each rank has two random partners."""
     draw = random.Random(3)
     rows = [f"{rank},{draw.randrange(1024)},{draw.randint(1, 1 << 20)},1" for rank in range(1024) for _ in range(2)]
     (folder / "matrix.csv").write_text("\n".join(["src,dst,bytes,messages", *rows, ""]))

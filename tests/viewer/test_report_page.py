@@ -216,7 +216,7 @@ def test_it_prints_with_the_picture_and_unfolded(show: Show) -> None:
     assert page.locator("svg.wide-form").is_visible()
     assert not page.locator("svg.narrow-form").is_visible()
     assert folded.bounding_box()
-    # The first link's thick line has red strokes; other links' lines have the accent colour.
+    # The first link's thick line has red strokes. Other links' lines have the accent colour.
     strokes = {tuple(round(float(part), 2) for part in each) for each in STROKE.findall(drawn)}
     assert (0.7, 0.15, 0.12) in strokes
     assert (0.49, 0.16, 0.53) in strokes

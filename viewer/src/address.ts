@@ -78,7 +78,7 @@ function parameterReaders(model: Model, runs: number): Record<keyof State, Parse
   };
 }
 
-/** Parse a fragment. `model` is any run, since all runs have the same names; `runs` is the number of runs. */
+/** Parse a fragment. `model` is any run, since all runs have the same names. `runs` is the number of runs. */
 export function readState(fragment: string, model: Model, runs: number): State {
   const given = new URLSearchParams(fragment.replace(/^#/, ""));
   const state: Record<string, unknown> = {};

@@ -8,7 +8,7 @@ import type { State } from "./state";
 import type { View } from "./view";
 
 export interface ScriptApi {
-  /** Loads of the page's run: bytes, as decimal text, of [link][end]; links are in the order of links.csv. */
+  /** Loads of the page's run: bytes, as decimal text, of [link][end]. Links are in the order of links.csv. */
   loads(): string[][];
   /** Loads of the run with which the page's run is compared. */
   loadsAfter(): string[][];

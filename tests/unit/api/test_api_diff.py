@@ -31,7 +31,7 @@ Runs = tuple[Path, Path]
 
 
 def write_runs(folder: Path, prefix: str) -> Runs:
-    """Write two runs on four hosts; a host's name is the prefix and a number from 1 to 4."""
+    """Write two runs on four hosts. A host's name is the prefix and a number from 1 to 4."""
     paths = folder / "a.otf2", folder / "b.otf2"
     ranks, hosts = [make_rank(rank, rank) for rank in range(4)], [make_host(f"{prefix}{rank + 1}") for rank in range(4)]
     for path, sent in zip(paths, (5000, 7000), strict=True):

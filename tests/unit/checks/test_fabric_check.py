@@ -227,7 +227,7 @@ def test_links_without_any_tables_are_looked_at_all_the_same(tmp_path: Path) -> 
 
 
 def test_assumed_rates_are_compared_with_none(tmp_path: Path) -> None:
-    """The assumed rates of uplinks differ between leaves of two sizes; that is no fault of a cable."""
+    """That the assumed rates of uplinks differ between leaves of two sizes is no fault of a cable."""
     leaves = "".join(f"SwitchName=l{n} Nodes=n{n}[01-{16 if n else 4:02}]\n" for n in range(4))
     (tmp_path / "topology.conf").write_text(leaves + "SwitchName=top Switches=l[0-3]\n")
     health = check(tmp_path / "topology.conf")
@@ -406,7 +406,7 @@ def test_hosts_with_fewer_or_swapped_adapters_are_found() -> None:
 
 
 def test_hosts_of_several_kinds_are_no_finding() -> None:
-    """Other names of adapters, or two adapters on a rail, are no finding; hosts without an adapter on a rail are."""
+    """Other names of adapters, or two adapters on a rail, are no finding. A host without an adapter on a rail is."""
     others = [f"host{number:02} HCA-1" for number in range(1, 6)]
     kinds = [
         name_adapters(device, {each: each.replace("HCA-1", on) for each in others[:3]})

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""An archive NAME.otf2 needs a folder NAME, but a program may have this name; an older archive is not used."""
+"""An archive NAME.otf2 needs a folder NAME, but a program may have this name. An older archive is not used."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""All commands have a help and a version; errors for wrong command lines name the nearest right option or command."""
+"""All commands have a help and a version. Errors for wrong command lines name the nearest right option or command."""
 
 from __future__ import annotations
 

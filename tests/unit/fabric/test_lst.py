@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""In `.lst` files, special cases are read; damaged lines are left out and named, or the file is refused."""
+"""In `.lst` files, special cases are read. Damaged lines are left out and named, or the file is refused."""
 
 from __future__ import annotations
 

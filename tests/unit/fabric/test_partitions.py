@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Partitions are read from files of OpenSM, ibdiagnet and smpquery; the last two tools ran on ibsim."""
+"""Partitions are read from files of OpenSM, ibdiagnet and smpquery. The last two tools ran on ibsim."""
 
 from __future__ import annotations
 

@@ -25,7 +25,7 @@ from ibprof_testing.paths import DATA
 from ibprof_testing.samples.profiles import make_host, make_port, make_profile, make_rank
 
 ONE_LID = DATA / "cases" / "xdr-one-lid.txt"
-"""24 switches in four planes of 6; 8 hosts with four adapters, each with a port on every plane; 256 links."""
+"""24 switches in four planes of 6, 256 links, and 8 hosts with four adapters. An adapter has a port on each plane."""
 
 PLANES, ADAPTERS = 4, 32
 
@@ -50,7 +50,7 @@ def four_lids(folder: Path) -> Path:
 
 
 def net_dump(folder: Path, guid_step: int) -> Path:
-    """Write the fabric of `ONE_LID` as ibdiagnet's .net_dump; GUIDs of an adapter's ports differ by `guid_step`."""
+    """Write the fabric of `ONE_LID` as ibdiagnet's .net_dump. GUIDs of an adapter's ports differ by `guid_step`."""
     text, lines, name, guid, lid = ONE_LID.read_text(), [], "", "", ""
     for line in text.splitlines():
         if match := re.match(r'Switch\t\d+ "S-(\w+)"\t+# "([^"]+)" .* lid (\d+) ', line):

@@ -44,7 +44,7 @@ from ibprof_testing.samples.planted_causes import (
 
 
 def check(planted: list[Planted]) -> list[tuple[Planted, Diagnosis]]:
-    """Diagnose cases; at most 1 of 30 planted cases may have a wrong first cause, and no faultless case a cause."""
+    """Diagnose cases. At most 1 of 30 planted cases may have a wrong first cause, and no faultless case a cause."""
     diagnosed = []
     wrong = []
     for case in planted:
@@ -130,7 +130,7 @@ def test_the_only_cable_of_a_part_is_never_unplugged() -> None:
 
 
 def test_the_cut_of_a_leaf_by_hand() -> None:
-    # A leaf has 16 hosts and 8 uplinks. Hosts of a leaf send 127 x 16 flows of 1 MB; 15 x 16 flows stay on the leaf.
+    # A leaf has 16 hosts and 8 uplinks. Hosts of a leaf send 127 x 16 flows of 1 MB. 15 x 16 flows stay on the leaf.
     diagnosis = diagnose(situation(make_rails("xgft:2:16,8:1,8"), all_to_all(np.arange(128))))
     assert diagnosis is not None
     assert diagnosis.cut is not None

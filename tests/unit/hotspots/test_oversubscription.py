@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Narrowest cuts equal bisections calculated by hand; a cut never needs more time than the tables' routes."""
+"""Narrowest cuts equal bisections calculated by hand. A cut never needs more time than the tables' routes."""
 
 from __future__ import annotations
 

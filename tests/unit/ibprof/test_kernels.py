@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Python finds libibprof_kernels.so; the library's smaller functions return the expected values."""
+"""Python finds libibprof_kernels.so. The library's smaller functions return the expected values."""
 
 from __future__ import annotations
 

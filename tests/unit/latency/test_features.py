@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Peaks and steps equal numpy's results and the planted features; clusters, unusual processes and changes are found."""
+"""Peaks and steps equal numpy's results and the planted features. Clusters, unusual processes and changes are found."""
 
 from __future__ import annotations
 
@@ -102,7 +102,7 @@ def test_a_cube_of_noise_has_hardly_any_feature() -> None:
 
 
 def test_errors_with_long_tails_make_no_peaks_where_samples_are_known() -> None:
-    """One pair has a peak; each pair and length has eleven samples, with errors by Student's t (2 degrees)."""
+    """One pair has a peak. Each pair and length has eleven samples, with errors by Student's t (2 degrees)."""
     draw = np.random.default_rng(6)
     samples = 5e-6 * (1 + 0.02 * np.abs(draw.standard_t(2, (11, 64, 12, 12)))).astype(np.float32)
     samples[:, 30, 3, 4] += 2e-6

@@ -61,7 +61,7 @@ def test_numbers_of_rounds() -> None:
     rounds = [pairs.tolist() for pairs in halving(10)]
     assert len(rounds) == 11
     assert [len(pairs) for pairs in rounds] == [5] * 5 + [4] * 4 + [2, 2]
-    # As in Bufe's table, rounds 1 to 5 pair hosts of different halves; later rounds pair hosts within a half.
+    # As in Bufe's table, rounds 1 to 5 pair hosts of different halves. Later rounds pair hosts within a half.
     assert all(one < 5 <= other for pairs in rounds[:5] for one, other in pairs)
     assert all((one < 5) == (other < 5) for pairs in rounds[5:] for one, other in pairs)
 

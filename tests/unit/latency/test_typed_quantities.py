@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Times, fractions and message lengths are read as users type them; invalid ones are refused."""
+"""Times, fractions and message lengths are read as users type them. Invalid text is refused."""
 
 from __future__ import annotations
 

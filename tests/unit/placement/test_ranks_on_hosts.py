@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Placements of several ranks on a host also reduce loads of hosts' links; expected times are calculated by hand."""
+"""Placements of several ranks on a host also reduce loads of hosts' links. Expected times are calculated by hand."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from ibprof_converter.traffic.traffic_data import RankTraffic
 from ibprof_testing.samples.placements import hosts_on_all_rails, make_demand, make_problem, shuffled_halo
 
 TREE = "xgft:2:4,4:1,4"
-"""16 hosts on 4 leaf switches; each leaf has as many uplinks as hosts; all links have 100 Gb/s."""
+"""16 hosts on 4 leaf switches. A leaf has as many uplinks as hosts. All links have 100 Gb/s."""
 
 SECONDS_PER_BYTE = 8e-11
 

@@ -287,7 +287,7 @@ def test_the_result_is_never_worse_than_a_start() -> None:
 
 
 def test_ranks_that_fill_hosts_never_leave_a_free_slot_on_one() -> None:
-    """After each step, the job fills 7 of 16 hosts with two slots each; `PlainSearch` makes the same step."""
+    """After each step, the job fills 7 of 16 hosts with two slots each. `PlainSearch` makes the same step."""
     subnets = rails("xgft3-512")
     _, chosen = hosts_on_all_rails(subnets)
     problem = make_problem(samplesort(14, 2), subnets, chosen[::3][:16], 2, whole=2)

@@ -79,7 +79,7 @@ def test_paths_lengths_and_borders_are_those_of_single_packets(samples: tuple[st
 
 
 def test_rails_of_one_subnet_share_their_link_directions() -> None:
-    """Each adapter is a rail of the search; link directions that several rails share are listed once."""
+    """Each adapter is a rail of the search. Link directions that several rails share are listed once."""
     subnet = make_subnet()
     hosts = find_hosts([subnet.fabric])
     gpus = {number: 1 for number, name in enumerate(hosts.name) if name.startswith("gpu")}

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Folded stacks and speedscope files have the rows' times and bytes; speedscope files conform to the schema."""
+"""Folded stacks and speedscope files have the rows' times and bytes. Speedscope files conform to the schema."""
 
 from __future__ import annotations
 

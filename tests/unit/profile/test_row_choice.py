@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Operations, regions and sites select rows by name; an unknown name is an error that lists the known names."""
+"""Operations, regions and sites select rows by name. An unknown name is an error that lists the known names."""
 
 from __future__ import annotations
 

@@ -34,7 +34,7 @@ def rows(run: Profile) -> list[tuple[object, ...]]:
 
 
 def test_numpy_types_have_the_layout_that_the_compiler_gives_the_structs() -> None:
-    """cffi uses the compiler's layout, and the library asserts the sizes; numpy's types must equal cffi's."""
+    """cffi uses the compiler's layout, and the library asserts the sizes. numpy's types must equal cffi's."""
     layout = recording_layout()
     for name, record in layout.types.items():
         ctype = header().typeof(f"struct ibp_{name}")

@@ -98,7 +98,7 @@ def test_links_of_several_rails_are_named_with_theirs(capsys: pytest.CaptureFixt
 
 
 def test_the_busiest_link_is_first(capsys: pytest.CaptureFixture[str]) -> None:
-    """Links with more bytes than the busiest link are faster; text, list and verdict name the busiest link."""
+    """Links with more bytes than the busiest link are faster. Text, list and verdict name the busiest link."""
     assert report.main([FAULTY, "pattern:shift:7:100000", "--json"]) == 0
     document = json.loads(capsys.readouterr().out)
     times = [spot["line_rate_s"] for spot in document["hotspots"]]
@@ -108,7 +108,7 @@ def test_the_busiest_link_is_first(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 def test_links_are_ranked_by_bytes_if_asked(capsys: pytest.CaptureFixture[str]) -> None:
-    """Sorted by bytes, faster links come before the busiest link; the verdict still names the busiest link."""
+    """Sorted by bytes, faster links come before the busiest link. The verdict still names the busiest link."""
     arguments = [FAULTY, "pattern:shift:7:100000"]
     assert report.main([*arguments, "--rank-by", "bytes", "--json"]) == 0
     document = json.loads(capsys.readouterr().out)
@@ -125,7 +125,7 @@ def test_links_are_ranked_by_bytes_if_asked(capsys: pytest.CaptureFixture[str]) 
 def test_the_whole_report_fits_the_columns_that_are_asked_for(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Lines of piped output have the requested width too; only commands are longer, since users copy them."""
+    """Lines of piped output have the requested width too. Only commands are longer, since users copy them."""
     monkeypatch.setenv("COLUMNS", "80")
     assert report.main([FAULTY, "pattern:shift:7:100000", "--full"]) == 0
     lines = capsys.readouterr().out.splitlines()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A notebook shows profiles and link loads as tables, and names as text; IPython's formatter asks for the HTML."""
+"""A notebook shows profiles and link loads as tables, and names as text. IPython's formatter asks for the HTML."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tables and port groups are read from all forms of ibdiagnet 2's `.far` file; damage in the file is reported."""
+"""Tables and port groups are read from all forms of ibdiagnet 2's `.far` file. Damage in the file is reported."""
 
 from __future__ import annotations
 

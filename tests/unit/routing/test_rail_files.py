@@ -40,7 +40,7 @@ def put(path: Path, sample: str, name: str) -> Path:
 
 
 def write_ibroutes(folder: Path, sample: str) -> list[Path]:
-    """Write the output of `ibroute LID` for each switch; each file ends with an error message of the tool."""
+    """Write the output of `ibroute LID` for each switch. Each file ends with an error message of the tool."""
     folder.mkdir(parents=True, exist_ok=True)
     tables = re.split(r"(?=^Unicast lids )", read_sample_bytes(sample, DUMP_FTS).decode(), flags=re.MULTILINE)
     paths = []

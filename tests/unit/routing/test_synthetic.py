@@ -97,7 +97,7 @@ def test_scalable_units_have_the_switches_and_cables_of_the_reference_architectu
 
 @pytest.mark.parametrize("name", ["scalable-unit:6:radix=8:rails=2:hosts=21", "rail-optimised:15:radix=4:planes=2"])
 def test_rails_meet_above_the_leaves_only(name: str) -> None:
-    """Packets go up, then down, and change rails only at level 3; a host's adapters have successive LIDs."""
+    """Packets go up, then down, and change rails only at level 3. A host's adapters have successive LIDs."""
     subnet = make(name)
     fabric, levels = subnet.fabric, find_levels(subnet.fabric)
     lids = host_lids(fabric)
@@ -226,7 +226,7 @@ def test_a_torus_is_routed_one_dimension_after_the_other() -> None:
 
 
 def test_the_fat_tree_of_codes_has_one_link_to_each_of_many_tops() -> None:
-    """For 72 leaves of radix 36, CODES prints 4 pods and 9 repetitions; `xgft` has 9 parallel cables instead."""
+    """For 72 leaves of radix 36, CODES prints 4 pods and 9 repetitions. `xgft` has 9 parallel cables instead."""
     fabric = generate("codes:72,36").fabric
     kind = np.array([name[:3] for name in fabric.node_name])
     a, b = fabric.link_node.T

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """For a packet that does not arrive, the right reason is found.
 
-In testbed44, host01 has LID 1 and is on sw-a (LID 2); sw-b has LID 5.
+In testbed44, host01 has LID 1 and is on sw-a (LID 2). sw-b has LID 5.
 """
 
 from __future__ import annotations

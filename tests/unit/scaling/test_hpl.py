@@ -34,7 +34,7 @@ def test_efficiency_is_that_of_the_page(n: float, block: float, rows: int, colum
 
 
 def test_published_results() -> None:
-    """Published runs without accelerators reach the model's efficiency; the slides' model is ten times too low."""
+    """Published runs without accelerators reach the model's efficiency. The slides' model is ten times too low."""
     printed = subprocess.run(
         [sys.executable, ROOT / "benchmarks" / "hpl_published.py"], capture_output=True, text=True, check=True
     ).stdout

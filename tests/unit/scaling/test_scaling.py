@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The analytic model has the slides' values; approximations are near exact formulas; fits find the known laws."""
+"""The analytic model has the slides' values. Approximations are near exact formulas. Fits find the known laws."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The congestion threshold has the calculated value and a right interval; questions without an answer are refused."""
+"""The congestion threshold has the calculated value and a right interval. Questions without an answer are refused."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def test_reads_are_held_up_by_the_servers_own_links(capsys: pytest.CaptureFixtur
 
 
 def test_servers_with_slower_links_set_the_pace(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """The fabric is a hypercube at 32 Gb/s with 46 clients; the two isolated servers have links of 8 Gb/s."""
+    """The fabric is a hypercube at 32 Gb/s with 46 clients. The two isolated servers have links of 8 Gb/s."""
     for name in ("ibdiagnet.lst", "ibdiagnet.fdbs"):
         (tmp_path / name).write_bytes(lzma.decompress(find_sample("hypercube-4", name).read_bytes()))
     lst = tmp_path / "ibdiagnet.lst"

@@ -327,7 +327,7 @@ def test_a_deadlock_is_reported_while_others_go_on() -> None:
 
 @pytest.mark.parametrize("seed", range(40))
 def test_what_is_stuck_stays_and_nothing_else_does(seed: int) -> None:
-    """On rings with small buffers, stuck packets stay stuck; all clients end if and only if no packet is stuck."""
+    """On rings with small buffers, stuck packets stay stuck. All clients end if and only if no packet is stuck."""
     draw = np.random.default_rng(seed)
     network = make(("torus:6:1@100", "torus:7:2@100")[seed % 2], Hardware(packet_bytes=4096, lane_bytes=4096))
     hosts = network.hosts
@@ -377,7 +377,7 @@ def test_a_table_that_leads_to_another_host_ends_it() -> None:
 
 
 def test_a_long_run_comes_back_for_interrupts_and_limits() -> None:
-    """The engine returns regularly to check for interrupts and limits, which does not change the result."""
+    """The engine returns regularly to check for interrupts and limits. The result does not change."""
     network = index_network(read_subnet("xgft:2:4,4:1,4@100"), Hardware())
     clients = [Client(host, 0, [Step((host + 5) % 16, 1 << 50)]) for host in range(16)]
     simulation = Simulation(network, [Job("j")], clients)

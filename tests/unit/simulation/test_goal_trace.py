@@ -57,7 +57,7 @@ c requires b
 
 @pytest.mark.parametrize(("hosts", "way"), [((0, 1), NEAR), ((0, 4), FAR)])
 def test_a_job_takes_its_computation_and_its_messages(tmp_path: Path, hosts: tuple[int, int], way: float) -> None:
-    """Times agree with calculations by hand; on distant hosts, only the messages take longer."""
+    """Times agree with calculations by hand. On distant hosts, only the messages take longer."""
     found = simulate(tmp_path, PING_PONG, hosts)
     assert found.operation_mean == pytest.approx(1000 + way + 2000 + way + 500, abs=10)
     assert found.mean == pytest.approx(way, abs=3)  # the mean over messages between hosts
@@ -277,7 +277,7 @@ def test_processors_and_adapters_that_are_not_simulated_are_noted(tmp_path: Path
 
 
 def test_reading_takes_a_time_in_proportion_to_the_lines(tmp_path: Path) -> None:
-    """The limit is 0.1 ms a line; a search through all labels for each line took a minute."""
+    """The limit is 0.1 ms a line. A search through all labels for each line took a minute."""
     path, lines = tmp_path / "trace.goal", 40_000
     chain = "".join(f"r{n}: recv 8b from -1\n" + (f"r{n} requires r{n - 1}\n" if n else "") for n in range(lines))
     path.write_text("num_ranks 2\nrank 0 {\n" + "send 8b to 1\n" * lines + "}\nrank 1 {\n" + chain + "}\n")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Warm-ups and drifts are found; a measurement ends early only if the mean latency is known well enough."""
+"""Warm-ups and drifts are found. A measurement ends early only if the mean latency is known well enough."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def test_a_drift_is_what_a_line_changes_by() -> None:
 
 
 def test_noise_is_no_drift() -> None:
-    """Slices vary by a fifth; in the second series they also grow by two fifths."""
+    """Slices vary by a fifth. In the second series, slices also grow by two fifths."""
     random = np.random.default_rng(11)
     noise = random.normal(1, 0.2, (400, 40))
     assert np.mean([find_drift(slices_of(each)).exceeds(0.05) for each in noise]) < 0.05
@@ -133,7 +133,7 @@ def run_both(jobs: tuple[Workload, ...], measured: str) -> tuple[Outcome, Outcom
     ],
 )
 def test_a_mean_with_skipping_is_that_of_every_message(jobs: tuple[Workload, ...], measured: str) -> None:
-    """The means agree within 1%; for a steady job, the early end saves at least 30% of the packet hops."""
+    """The means agree within 1%. For a steady job, the early end saves at least 30% of the packet hops."""
     every, skipped = run_both(jobs, measured)
     assert every.latency.messages == pytest.approx(14 * 1000, rel=0.2)
     assert skipped.latency.is_settled
@@ -143,7 +143,7 @@ def test_a_mean_with_skipping_is_that_of_every_message(jobs: tuple[Workload, ...
 
 
 def test_what_is_not_steady_is_simulated_to_its_end() -> None:
-    """Next to a checkpoint, MPI's latencies vary too much: the measurement does not end early; results are equal."""
+    """Next to a checkpoint, MPI's latencies vary too much: the measurement does not end early. Results are equal."""
     every, skipped = run_both((io(256 * KIB), mpi(4 * KIB, 500 * US)), MPI)
     assert repr(skipped.latency) == repr(every.latency)  # since Python 3.13, nan is unequal in dataclasses
     assert skipped.packet_hops == every.packet_hops

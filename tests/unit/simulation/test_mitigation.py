@@ -76,9 +76,9 @@ def test_a_rate_is_of_what_requests_and_their_windows_take() -> None:
     latency = replace(latency_of(window), histogram=bins)
     outcomes = {cell.key: Outcome(cell.key, latency, 1, 0.0, {}) for cell in list_cells(SMALL, io(), mpi(), [1, 2])}
     found = next(each for each in compare_scenarios(SMALL, io(), mpi(), [1, 2], outcomes) if each.name == name)
-    # A mean cycle lasts (1 + 1.4) / 2 windows; in each cycle, 14 clients write 4 MiB each.
+    # A mean cycle lasts (1 + 1.4) / 2 windows. In each cycle, 14 clients write 4 MiB each.
     assert mean_of(found.io_bytes_per_s) == pytest.approx(14 * 4 * MIB / (1.2 * window) * 1e9)
-    # All requests last as long as the window; the window's jitter of 5% makes cycles 1.25% longer on average.
+    # All requests last as long as the window. The window's jitter of 5% makes cycles 1.25% longer on average.
     same = replace(latency, histogram=((0.9999 * window, 1.0001 * window, 200),))
     outcomes = {key: replace(outcome, latency=same) for key, outcome in outcomes.items()}
     found = next(each for each in compare_scenarios(SMALL, io(), mpi(), [1, 2], outcomes) if each.name == name)
@@ -86,7 +86,7 @@ def test_a_rate_is_of_what_requests_and_their_windows_take() -> None:
 
 
 def test_only_what_is_sure_is_recommended() -> None:
-    """Jobs on whole switches have message times 40% shorter; this is significant only if the seeds differ little."""
+    """Jobs on whole switches have message times 40% shorter. The gain is significant if the seeds differ little."""
 
     def compare(*spread: float) -> tuple[str | None, tuple[UndecidedChange, ...]]:
         outcomes = {}

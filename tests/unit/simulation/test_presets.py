@@ -42,7 +42,7 @@ def test_the_reduced_survey_shows_every_shape(every_study: Path) -> None:
         (row,) = (row for row in means if row["run"] == run and all(row[key] == value for key, value in wanted.items()))
         return float(row[column])
 
-    # At intervals below the congestion threshold, I/O requests take longer; requests of 4 KiB have no threshold.
+    # At intervals below the congestion threshold, I/O requests take longer. Requests of 4 KiB have no threshold.
     alone = {
         size: find("mean_us", IO, pattern, None) for size, pattern in {4: (4 * MIB, 5000), 1: (512 * KIB, 500)}.items()
     }

@@ -20,7 +20,7 @@ from ibprof_testing.samples.profiles import make_port
 from ibprof_testing.samples.timed_runs import make_timed_run
 
 FABRIC = "xgft:2:4,4:1,1@0.1"
-"""Links have 100 Mbit/s; the four hosts of a leaf switch share one uplink."""
+"""Links have 100 Mbit/s. The four hosts of a leaf switch share one uplink."""
 
 SENDING = 0.04
 """Time of 500 kB at 100 Mbit/s, in seconds."""
@@ -53,7 +53,7 @@ def test_as_recorded_it_takes_the_measured_time(tmp_path: Path, capsys: pytest.C
 
 
 def test_on_other_hosts_pairs_share_an_uplink(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Each direction of the uplink carries two messages instead of none; 3 ms in MPI do not depend on the network."""
+    """Each direction of the uplink carries two messages instead of none. 3 ms in MPI do not depend on the network."""
     found = predict(tmp_path, capsys, NEAR, "--to-hosts", "host01,host05,host02,host06")
     assert found["predicted_s"]["waits_early"] == pytest.approx(COMPUTING + 2 * SENDING, rel=0.02)
     assert found["seconds"] == pytest.approx(COMPUTING + 2 * SENDING + 0.003, rel=0.02)

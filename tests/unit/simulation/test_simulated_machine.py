@@ -328,7 +328,7 @@ def test_stored_results_are_of_the_same_hosts(tmp_path: Path) -> None:
 
 
 def test_named_servers_set_the_pace(tmp_path: Path) -> None:
-    """In a hypercube at 32 Gb/s, the isolated server is by default on hc-n046; the link of hc-n047 has 8 Gb/s."""
+    """In a hypercube at 32 Gb/s, the isolated server is by default on hc-n046. The link of hc-n047 has 8 Gb/s."""
     for name in ("ibdiagnet.lst", "ibdiagnet.fdbs"):
         (tmp_path / name).write_bytes(lzma.decompress(find_sample("hypercube-4", name).read_bytes()))
     lst = tmp_path / "ibdiagnet.lst"

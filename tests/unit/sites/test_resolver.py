@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Lines of small programs agree with binutils' addr2line; a damaged program or library does not end ibprof."""
+"""Lines of small programs agree with binutils' addr2line. A damaged program or library does not end ibprof."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def test_whole_program_optimization(build: Build) -> None:
 
 @pytest.mark.parametrize("is_packed", [False, True])
 def test_split_debug_information(is_packed: bool, build: Build) -> None:
-    """The program has the lines; files .dwo and .dwp, which ibprof does not read, have the inlined functions."""
+    """The program has the lines. Files .dwo and .dwp, which ibprof does not read, have the inlined functions."""
     program = build("-g", "-O2", "-gsplit-dwarf", "-gdwarf-4")
     if is_packed:
         run("dwp", "-e", program, "-o", f"{program}.dwp")
@@ -209,7 +209,7 @@ def test_limits_do_not_end_the_caller(build: Build) -> None:
 
 
 def test_paths_of_sources_are_whole(build: Build, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """Build systems give the compiler relative paths; ibprof adds the compiler's working folder."""
+    """Build systems give the compiler relative paths. ibprof adds the compiler's working folder."""
     program = build("-g")
     (tmp_path / "near").mkdir()
     monkeypatch.chdir(tmp_path / "near")

@@ -414,7 +414,7 @@ def test_processors_of_a_blizzard_node_are_switches(noise: float) -> None:
 
 @pytest.mark.parametrize("noise", [0.0, 0.01, 0.03])
 def test_a_dragonfly_is_recovered_although_some_switches_have_one_host(noise: float) -> None:
-    """Nine groups of four switches with two hosts each; three hosts were not measured."""
+    """Nine groups of four switches with two hosts each. Three hosts were not measured."""
     own = np.delete(np.repeat(np.arange(36), 2), [0, 10, 20])  # switch of each host
     hosts = len(own)
     links = {(4 * group + a, 4 * group + b) for group in range(9) for a in range(4) for b in range(a)}

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Throughputs of links are found in a network with fair sharing; pairs that are measured together share no link."""
+"""Throughputs of links are found in a network with fair sharing. Pairs that are measured together share no link."""
 
 from __future__ import annotations
 

@@ -163,7 +163,7 @@ def test_a_pair_of_threads_slower_than_others_is_a_switch() -> None:
 
 @pytest.mark.parametrize(("seed", "apart"), [(0, 1.0), (1, 1.0), (2, 1.4), (3, 1.4)])
 def test_distances_of_regions_are_no_switches_and_no_factors(seed: int, apart: float) -> None:
-    """Each region of a cloud has three zones of three hosts; distances of regions differ by up to 40%."""
+    """Each region of a cloud has three zones of three hosts. Distances of regions differ by up to 40%."""
     draw = np.random.default_rng(seed)
     region, zone = np.arange(36) // 9, np.arange(36) // 3
     between = np.triu(draw.uniform(60, 60 * apart, (4, 4)), 1)
@@ -182,7 +182,7 @@ def test_distances_of_regions_are_no_switches_and_no_factors(seed: int, apart: f
 
 @pytest.mark.parametrize("noise", [0.0, 0.005, 0.01])
 def test_exact_delays_of_milliseconds_show_all_switches(noise: float) -> None:
-    """Two pods of two leaf switches, two hosts each; the delays of pods and leaf switches differ by 30%."""
+    """Two pods of two leaf switches, two hosts each. The delays of pods and leaf switches differ by 30%."""
     leaf, pod = np.arange(8) // 2, np.arange(8) // 4
     delays = np.where(np.equal.outer(pod, pod), 1160.0, 1510.0)
     delays[np.equal.outer(leaf, leaf)] = 495.0
@@ -253,7 +253,7 @@ def test_switches_that_queues_alone_show_are_not_accepted() -> None:
 
 
 def four_sockets(cores: int, seed: int) -> Sample:
-    """Return delays, with errors of 2%, of four sockets in a ring; each core has two threads."""
+    """Return delays, with errors of 2%, of four sockets in a ring. Each core has two threads."""
     socket = np.repeat(range(4), 2 * cores)
     hops = abs(np.subtract.outer(socket, socket)) % 4
     delays = 50.0 + np.where(hops, 40 + 60 * np.where(hops == 2, 2, 1), 0)

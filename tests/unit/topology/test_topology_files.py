@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A topology written as JSON is read back unchanged; JSON and `.lst` have the measured link rates."""
+"""A topology written as JSON is read back unchanged. JSON and `.lst` have the measured link rates."""
 
 from __future__ import annotations
 

@@ -234,7 +234,7 @@ def test_large_all_to_all_as_a_matrix_is_that_of_the_flows(
 
 
 def test_a_recorded_run_has_the_ports_that_it_had(dump: Dump) -> None:
-    # The run had three adapters of gpu1, in sysfs's order; the fabric has eight adapters of gpu1.
+    # The run had three adapters of gpu1, in sysfs's order. The fabric has eight adapters of gpu1.
     lids = {device: LID_OF[f"gpu1 {device}"] for device in ("mlx5_10", "mlx5_2", "mlx5_7")}
     hosts = [
         make_host("one", *(make_port(lid, GUID_OF[lid], device=device) for device, lid in lids.items())),

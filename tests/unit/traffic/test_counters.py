@@ -31,7 +31,7 @@ SAMPLE = "counters-small"
 LEAF1 = 0x0002C90200400000
 NODE01, NODE02 = 0x0002C903000A0000, 0x0002C903000A0010
 SET = 5_000_000_000
-"""Number of 4-byte words that port 1 of leaf1 sends, as set in ibsim; datagrams of the tools add some kB."""
+"""Number of 4-byte words that port 1 of leaf1 sends, as set in ibsim. Datagrams of the tools add some kB."""
 
 
 def fabric() -> Fabric:
@@ -49,7 +49,7 @@ def read(tmp_path: Path, name: str) -> dict[tuple[int, int], int]:
 
 
 def test_every_tool_says_what_was_set_in_bytes(tmp_path: Path) -> None:
-    """A word is 4 bytes; ibqueryerrors prints 5000008856 words as `18.626GB`."""
+    """A word is 4 bytes. ibqueryerrors prints 5000008856 words as `18.626GB`."""
     for name in ("perfquery.out", "ibqueryerrors-counters.out", "ibqueryerrors-data.out"):
         counters = read(tmp_path, name)
         assert 0 <= counters[LEAF1, 1] - 4 * SET < 200_000, name

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Adapters for storage are recognised and left out; each command leaves out the same adapters."""
+"""Adapters for storage are recognised and left out. Each command leaves out the same adapters."""
 
 from __future__ import annotations
 
@@ -157,7 +157,7 @@ def test_storage_in_a_subnet_of_its_own_is_recognised_by_its_servers() -> None:
 
 
 def partition(fabric: Fabric, keys: Callable[[str], dict[int, bool]], names: dict[int, str] | None = None) -> Fabric:
-    """Put hosts' adapters into partitions; `keys` returns the partitions of an adapter's name."""
+    """Put hosts' adapters into partitions. `keys` returns the partitions of an adapter's name."""
     of_node = {node: keys(name) for node, name in enumerate(fabric.node_name) if name.startswith(("gpu", "nas"))}
     return replace(fabric, partitions=Partitions(names or {}, of_node))
 

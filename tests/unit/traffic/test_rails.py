@@ -16,7 +16,7 @@ BYTES = st.integers(0, (1 << 63) - 1)
 
 
 def shares_of(policy: str, flows: list[tuple[int, int, int, int]], usable: list[list[bool]]) -> list[list[int]]:
-    """Divide flows (source, destination, bytes, messages) over rails; return bytes [flow][rail]."""
+    """Divide flows (source, destination, bytes, messages) over rails. Return bytes [flow][rail]."""
     sources, destinations, *amounts = zip(*flows, strict=True)
     source, destination = np.array(sources, np.int32), np.array(destinations, np.int32)
     counts, messages = (np.array(amount, np.uint64) for amount in amounts)

@@ -138,7 +138,7 @@ def test_tensor_groups_send_the_published_sum() -> None:
 
 
 def test_gradients_are_all_parameters() -> None:
-    """GPT-3 has 175 billion parameters (Narayanan et al., equation 2); their gradients are fp32."""
+    """GPT-3 has 175 billion parameters (Narayanan et al., equation 2). Their gradients are fp32."""
     found = sent("pattern:nccl-tree:dp=2,gpus=1")
     hidden, layers = 12288, 96
     count = 12 * layers * hidden**2 * (1 + 13 / (12 * hidden) + (51200 + 2048) / (12 * layers * hidden))
@@ -174,7 +174,7 @@ def test_stages_send_what_each_micro_batch_sends(sp: int, chunks: int) -> None:
 
 @pytest.mark.parametrize("sizes", ["tp=2,pp=2,dp=4,ep=4", "dp=6,ep=3", "tp=4,dp=2,ep=8,etp=1"])
 def test_tokens_go_to_experts_and_back(sizes: str) -> None:
-    """Each token goes to two experts, evenly distributed, and returns; in the backward pass, so do the gradients."""
+    """Each token goes to two experts, evenly distributed, and returns. Gradients do so in the backward pass."""
     job = read_job(f"pattern:moe-alltoall:{sizes},{SMALL}")
     wanted: Counter[tuple[int, int]] = Counter()
     for group in job.groups("ep", of_experts=True).tolist():

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Each region has the right share of a run's time and waiting; the verdict names regions with large shares."""
+"""Each region has the right share of a run's time and waiting. The verdict names regions with large shares."""
 
 from __future__ import annotations
 

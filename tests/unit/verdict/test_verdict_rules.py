@@ -124,7 +124,7 @@ def test_ranks_behind_a_slow_link_make_others_wait() -> None:
 
 
 def test_ranks_that_are_late_in_turn() -> None:
-    """Each rank waits equally long in a collective; the collective's few bytes do not explain the time."""
+    """Each rank waits equally long in a collective. The collective's few bytes do not explain the time."""
     few = [Count(0, 1, 640, 80), Count(1, 0, 640, 80)]
     verdict = judge_run(make_run([(0, 7), (0, 7)], few, hosts=(0,)))
     assert verdict.kind is VerdictKind.WAITING, verdict.text

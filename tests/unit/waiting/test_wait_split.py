@@ -42,7 +42,7 @@ def late_in_turn(ranks: int = 4, rounds: int = 300) -> SyntheticRun:
 
 
 def halo_with_a_slow_rank(ranks: int = 5, rounds: int = 200) -> SyntheticRun:
-    """Return a run where rank 2 is slow, except in each eighth round; only these rounds let ibprof compare clocks."""
+    """Return a run where rank 2 is slow, except in each eighth round. Only these rounds let ibprof compare clocks."""
     run = SyntheticRun(ranks, seed=4)
     for number in range(rounds):
         run.compute({2: 2 * MS if number % 8 else 0})
@@ -264,7 +264,7 @@ def test_neighbours_wait_for_the_last_of_their_sources_alone() -> None:
     profile = derive_profile(run.traces())
     rows = profile.collective_samples
     names = tuple("NEIGHBOR_ALLGATHER" if name == "ALLREDUCE" else name for name in profile.operations)
-    # Each rank receives from the rank before it; the last source is the rank itself.
+    # Each rank receives from the rank before it. The last source is the rank itself.
     ends = [(rank, peer) for rank in range(4) for peer in (rank - 1, rank) if peer >= 0]
     columns = {name: np.zeros(len(ends), column) for name, column in MessageSamples.column_types().items()}
     columns["communicator"][:] = rows.communicator[0]

@@ -96,7 +96,7 @@ export interface Flows {
 }
 
 /**
- * Bytes sent over time, for each rank, interval and group of peers; times are in seconds since the first interval. If
+ * Bytes sent over time, for each rank, interval and group of peers. Times are in seconds since the first interval. If
  * the traffic has no ranks, `rank` and both peers are jobs.
  */
 export interface Intervals {

@@ -46,7 +46,7 @@ export const FONT = '"DejaVu Sans", system-ui, sans-serif';
 /** The approximate width of a letter of the 11-pixel font. */
 export const LETTER = 6.6;
 
-/** Space around the picture; the names of rows are at the left. */
+/** Space around the picture. The names of rows are at the left. */
 export const MARGIN = { left: 64, right: 24, top: 28, bottom: 28 };
 
 /** Write the names of rows at the left edge of the canvas; names that would overlap are left out. */

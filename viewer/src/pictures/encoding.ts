@@ -20,7 +20,7 @@ export interface Encoding {
   state: State;
   theme: Theme;
   run: Run;
-  /** For each link direction the bytes of the selection; if `isChange`, the change in units of `measure`. */
+  /** For each link direction the bytes of the selection. If `isChange`, the change in units of `measure`. */
   amounts: Amounts;
   /** Measure and scale of the colours, and the selected range of the scale. */
   measure: Measure;
@@ -241,7 +241,7 @@ function findUnusedRoutes({ table }: Run, state: State, amounts: Amounts): numbe
   return (table.pairRoutes(state) ?? []).flat().filter((end) => !amounts.approximate(end));
 }
 
-/** Return true if ranks, hosts, a link direction or a node are selected, so that the direction of bytes matters. */
+/** Return true if the direction of bytes matters: ranks, hosts, a link direction or a node are selected. */
 export function selectsEndpoints({ ranks, hosts, source, destination, from, to, end, node }: State): boolean {
   return [ranks, hosts, source, destination, from, to, end, node].some((each) => each !== undefined);
 }

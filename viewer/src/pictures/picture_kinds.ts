@@ -40,7 +40,7 @@ export class PictureKinds {
     private readonly runs: readonly Run[],
     compared: () => ComparedRun | null,
   ) {
-    // Pictures show the fabric, which all runs share; only the nodes of ranks and jobs differ from run to run.
+    // Pictures show the fabric, which all runs share. Only the nodes of ranks and jobs differ from run to run.
     const { model } = this;
     this.used = lazy(() => findUsedNodes(runs));
     const colourOf = makeNodeColouring(runs, compared);
@@ -81,7 +81,7 @@ export class PictureKinds {
   }
 
   private fold(state: State): Folding | null {
-    // If links are coloured by a property, no node is folded, since links without traffic have the property too.
+    // If links are coloured by a property, no node is folded: links without traffic have the property too.
     if (state.unfold || findValue(this.model, state)) return null;
     return this.foldedAs(state.open ?? []);
   }

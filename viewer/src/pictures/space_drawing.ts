@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The network in space, if nodes have positions in space. A drag rotates the picture; near nodes are drawn over far
+// The network in space, if nodes have positions in space. A drag rotates the picture. Near nodes are drawn over far
 // ones.
 
 import { type Model, SWITCH } from "../data/model";
@@ -77,7 +77,7 @@ export class SpaceDrawing implements Drawing {
     return this.halfLinks.extentOf(end);
   }
 
-  /** Return the front node at a point, else the nearest half link; coloured half links come first. */
+  /** Return the front node at a point, else the nearest half link. Coloured half links come first. */
   find(encoding: Encoding, x: number, y: number, reach: number): Hit {
     const { model, projection } = this;
     let found: number | undefined;

@@ -177,7 +177,7 @@ export class Viewport {
     this.view = viewAt(at, this.fitted(), this.size());
   }
 
-  /** Adapt to a new size of the canvas; the centre stays the same. */
+  /** Adapt to a new size of the canvas. The centre stays the same. */
   private refit(): void {
     this.goTo(this.encoding?.state.at);
     this.redraw();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The legend of jobs, if there are several; a click selects a job.
+// The legend of jobs, if there are several. A click selects a job.
 
 import type { Page } from "../page";
 import { THEMES } from "../pictures/palette";

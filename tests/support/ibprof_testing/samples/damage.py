@@ -152,7 +152,7 @@ PLANES = 4
 
 
 def copy_to_planes(right: ListedFabric, folder: Path) -> ListedFabric:
-    """Return an XDR fabric: each of four planes has a copy of the switches and cables; the planes share the adapters.
+    """Return an XDR fabric. Each of four planes has a copy of the switches and cables. Planes share the adapters.
 
     Args:
         right: the fabric of one plane. Adapters have one port.
@@ -535,7 +535,7 @@ def _cut_off_leaves(right: ListedFabric) -> Iterator[DamagedFabric]:
 
 
 def _reuse_lids(split: ListedFabric) -> ListedFabric:
-    """Return a fabric of separate parts; the LIDs of each part begin with 1."""
+    """Return a fabric of separate parts. The LIDs of each part begin with 1."""
     part = {node: node for link in split.links for node in nodes_of(link)}
     for _ in part:
         for link in split.links:

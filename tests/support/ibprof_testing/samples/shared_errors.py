@@ -168,7 +168,7 @@ KINDS: dict[str, Callable[[Matrix, np.random.Generator, float], Matrix]] = {
 
 
 def _away_from_first(group: frozenset[int], count: int) -> set[frozenset[int]]:
-    """Return {group}, or {complement} if host 0 is in the group; an empty set if either has fewer than two hosts."""
+    """Return {group}, or {complement} if host 0 is in the group; an empty set if a side has fewer than two hosts."""
     away = frozenset(range(count)) - group if 0 in group else group
     return {away} if 1 < len(away) < count - 1 else set()
 

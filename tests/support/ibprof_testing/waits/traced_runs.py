@@ -127,7 +127,7 @@ PLANTS = (
 
 @contextmanager
 def slow_loopback(mbit: int) -> Iterator[list[str]]:
-    """Make a network namespace whose loopback device has `mbit` Mb/s; yield the words that run a command there.
+    """Make a network namespace whose loopback device has `mbit` Mb/s. Yield the words that run a command there.
 
     All packets between processes in the namespace go through this device.
 

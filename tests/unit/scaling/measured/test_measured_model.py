@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Run times predicted from delays, calls and forwarding tables; each part equals calculations by hand."""
+"""Run times predicted from delays, calls and forwarding tables. Each part equals calculations by hand."""
 
 from __future__ import annotations
 
@@ -130,7 +130,7 @@ TREE = "xgft:2:4,4:1,2"
     ("pattern", "ranks", "share"),
     [
         (RING, 16, 1.0),
-        # Two rounds stay within leaf switches; in two rounds, the messages of four hosts share two uplinks.
+        # Two rounds stay within leaf switches. In two rounds, the messages of four hosts share two uplinks.
         (DOUBLING, 16, (1 + 1 + 2 + 2) / 4),
         (DOUBLING, 4, 1.0),
         # A host sends 12 of 15 messages to other leaves. Four hosts share two uplinks.

@@ -132,7 +132,7 @@ def test_a_run_of_one_process_is_the_base_of_speed_up(
 
 
 def test_delays_of_another_unit(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
-    """The same delays in ns give the same prediction; `linpack` and `hpl` take the bandwidth from the file."""
+    """The same delays in ns give the same prediction. `linpack` and `hpl` take the bandwidth from the file."""
     line = [*write_inputs(tmp_path), "--processes", "16", "--json"]
     cube = np.broadcast_to((1e4 + LENGTHS)[:, None, None] * (1 - np.eye(2)), (5, 2, 2))
     np.savez(tmp_path / "d.npz", delays=cube, hosts=np.array(["a", "b"]), lengths=LENGTHS)
