@@ -12,13 +12,13 @@ from ibprof.text.notebook_html import NotebookView
 from ibprof.text.quantities import printable
 
 if TYPE_CHECKING:
-    pass
-
-if TYPE_CHECKING:
     from ibprof.waiting.wait_split import HostPair, LateRank
 
 ADVICE = "What to do:"
 """First words of the last sentence of a verdict on waiting: the advice."""
+
+NOISE = "noise"
+"""Cause of waiting if different ranks are late in turn, so that no balance of work helps."""
 
 WORTH_HAVING = 0.01
 """Minimum share of the run that a worthwhile remedy saves."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
@@ -17,6 +17,7 @@ from ibprof.verdict.job_times import LATENCY_S, JobTimes, Place, TransferTimes, 
 from ibprof.verdict.shared_cores import SHARED_CORES
 from ibprof.verdict.verdict_data import (
     ADVICE,
+    NOISE,
     WORTH_HAVING,
     BusiestLink,
     Evidence,
@@ -222,14 +223,14 @@ class _Judge:
         named = _NAMED_CAUSES.get(kind)
         causes = [each for each in self._times.transfer_causes if named is None or each.name in named]
         shared = self._times.shared_cores
-        waits_in_turn = kind is VerdictKind.WAITING and self._find_cause_of_waiting() == "noise"
+        waits_for_cores = kind is VerdictKind.WAITING and self._may_wait_for_cores()
         # Waiting ranks use cores as well, so only a large lack of cores explains late ranks.
         lacked_s = shared.lacked_s or 0.0 if shared else 0.0
-        waits_in_turn &= lacked_s >= WITHOUT_CORES * (self._run_s or 0.0)
+        waits_for_cores &= lacked_s >= WITHOUT_CORES * (self._run_s or 0.0)
         # Ranks that poll a slow network use cores too. So name missing cores only if nearly all bytes stay within
         # hosts, or if there are more ranks than cores.
         decides = shared and (shared.is_crowd or self._on_host_share() >= 1 - WORTH_HAVING)
-        if shared and (waits_in_turn or (decides and kind is not VerdictKind.WAITING)):
+        if shared and (waits_for_cores or (decides and kind is not VerdictKind.WAITING)):
             # Missing cores also make copies slow: name them before `memory-bound`.
             place = next((number for number, each in enumerate(causes) if each.name == "memory-bound"), len(causes))
             causes.insert(place, shared.cause)
@@ -299,20 +300,49 @@ class _Judge:
 
         The cause is `late-rank` for one rank, `slow-host` for ranks of one host, and `noise` for ranks late in turn.
         """
-        late = self._times.parts.late if self._times and self._times.parts else ()
         if self._times and self._waits_at_end(self._times):
             return "late-rank"
-        total = sum(each.wait_s for each in late)
-        if not total:
+        latest, share = self._find_latest()
+        if latest is None:
             return None
-        ranks: dict[int, float] = {}
-        hosts: dict[str, float] = {}
-        for each in late:
-            ranks[each.rank] = ranks.get(each.rank, 0.0) + each.wait_s
-            hosts[each.host] = hosts.get(each.host, 0.0) + each.wait_s
-        if max(ranks.values()) >= CAUSED_BY_ONE * total:
+        if share >= CAUSED_BY_ONE:
             return "late-rank"
-        return "slow-host" if len(hosts) > 1 and max(hosts.values()) >= CAUSED_BY_ONE * total else "noise"
+        hosts = {each.host for each in self._late}
+        return "slow-host" if len(hosts) > 1 and self._find_latest("host")[1] >= CAUSED_BY_ONE else NOISE
+
+    def _may_wait_for_cores(self) -> bool:
+        """Return whether a lack of cores could explain the waiting: no host is slow, and no rank works longer."""
+        cause, (latest, _) = self._find_cause_of_waiting(), self._find_latest()
+        if cause == "late-rank" and latest and self._times and not self._waits_at_end(self._times):
+            return not self._works_longer(latest)
+        return cause == NOISE
+
+    @property
+    def _late(self) -> tuple[LateRank, ...]:
+        return self._times.parts.late if self._times and self._times.parts else ()
+
+    def _find_latest(self, of: Literal["rank", "host"] = "rank") -> tuple[LateRank | None, float]:
+        """Return where the latest rank or host causes most waiting, and its share of all waiting, over all places."""
+        waiting: dict[int | str, float] = {}
+        for each in self._late:
+            waiting[getattr(each, of)] = waiting.get(getattr(each, of), 0.0) + each.wait_s
+        total = sum(waiting.values())
+        if not total:
+            return None, 0.0
+        latest = max(waiting, key=lambda key: waiting[key])
+        return next(each for each in self._late if getattr(each, of) == latest), waiting[latest] / total
+
+    def _works_longer(self, late: LateRank) -> bool:
+        """Return whether a late rank's additional time outside MPI explains the waiting for it; true if unknown.
+
+        Each other rank waits at most for this additional time.
+        """
+        measured = self._times.measured if self._times else None
+        if measured is None or late.outside_s is None or late.others_outside_s is None:
+            return True
+        waiting_s = sum(each.wait_s for each in self._late if each.rank == late.rank)
+        others = len(np.unique(measured.shares.rank)) - 1
+        return (late.outside_s - late.others_outside_s) * others >= CAUSED_BY_ONE * waiting_s
 
     def _are_messages_small(self) -> bool:
         times = self._times
@@ -412,7 +442,7 @@ class _Judge:
             return
         wait = format_with_error(times.wait_s, parts.error_s)
         at_end = f", most of it in MPI_Finalize, for rank {times.latest}"
-        late = at_end if self._waits_at_end(times) else self._say_late(parts.late)
+        late = at_end if self._waits_at_end(times) else self._say_late()
         yield f"Waiting for other ranks is {share:.0%} of {self._time} ({wait}){late}."
         yield self._say_unsplit()
         # Report slow transfer too: a slow network is possible although ranks wait.
@@ -477,21 +507,24 @@ class _Judge:
         """Return whether most waiting is in MPI_Finalize, where ranks wait for the rank with most time outside MPI."""
         return times.latest is not None and times.end_s >= times.wait_s / 2 > 0
 
-    def _say_late(self, late: tuple[LateRank, ...]) -> str:
-        """Return text on the latest rank: the place, frequency and length of waiting for it; its time outside MPI."""
-        if not late:
+    def _say_late(self) -> str:
+        """Return text on the latest rank: where ranks wait for it, how often, how long, and its time outside MPI."""
+        latest, share = self._find_latest()
+        if latest is None:
             return ""
-        total, first = sum(each.wait_s for each in late), late[0]
-        if first.wait_s < total / 2:
-            return f", for {len({each.rank for each in late})} ranks in turn"
-        at = f" at {first.site}" if self._has_sites and first.site else ""
-        host = f" on {first.host}" if first.host else ""
-        often = f", which is late in {first.share:.0%} of these calls, by {format_seconds(first.late_s)}"
+        if share < CAUSED_BY_ONE:
+            return f", for {len({each.rank for each in self._late})} ranks in turn"
+        at = f" at {latest.site}" if self._has_sites and latest.site else ""
+        place = f"{name_call(latest.operation)}{at}"
+        is_most = latest.wait_s >= CAUSED_BY_ONE * sum(each.wait_s for each in self._late)
+        host = f" on {latest.host}" if latest.host else ""
+        who = f"{f'in {place}, ' if is_most else ''}for rank {latest.rank}{host}"
+        often = f"{latest.share:.0%} of {'these calls' if is_most else f'the calls of {place}'}"
         outside = ""
-        if first.outside_s and first.others_outside_s and first.outside_s > 1.1 * first.others_outside_s:
-            times = first.outside_s / first.others_outside_s
+        if latest.outside_s and latest.others_outside_s and self._works_longer(latest):
+            times = latest.outside_s / latest.others_outside_s
             outside = f"; it is {self._outside} {times:.1f} times as long as the others"
-        return f", most of it in {name_call(first.operation)}{at}, for rank {first.rank}{host}{often}{outside}"
+        return f", most of it {who}, which is late in {often}, by {format_seconds(latest.late_s)}{outside}"
 
     def _say_files(self) -> str:
         if self._times is None or not self._mpi_s or self._times.files_s < LITTLE_MPI * self._mpi_s:
@@ -574,19 +607,17 @@ class _Judge:
         return found
 
     def _advise_balance(self, evidence: Sequence[Evidence], cause: str | None) -> str:
-        """Return advice that names the late rank or host, and the place of the waiting; otherwise no text.
-
-        Advice needs a known late rank, and one of the causes `late-rank`, `slow-host` and None.
-        """
-        if not evidence or evidence[0].rank is None or cause not in ("late-rank", "slow-host", None):
+        """Return advice that names the late rank or host, and the place of the waiting; empty if none is known."""
+        if not evidence or evidence[0].rank is None or cause == NOISE:
             return ""
-        late = evidence[0]
+        latest, _ = self._find_latest("host" if cause == "slow-host" else "rank")
+        at_end = self._times is not None and self._waits_at_end(self._times)
+        late = evidence[0] if latest is None or at_end else self._locate_late(latest)
         at = f" at {late.site}" if late.site else f" in region {late.region}" if late.region else ""
         place = f"before {late.operation}{at}" if late.operation else self._outside
-        first = self._times.parts.late[0] if self._times and self._times.parts and self._times.parts.late else None
-        if cause == "slow-host" and first:
-            return f"{ADVICE} find out what makes the ranks of {first.host} late {place}."
-        if first and first.outside_s and first.outside_s <= 1.1 * (first.others_outside_s or 0.0):
+        if cause == "slow-host" and latest:
+            return f"{ADVICE} find out what makes the ranks of {latest.host} late {place}."
+        if latest and not at_end and not self._works_longer(latest):
             return f"{ADVICE} find out what makes rank {late.rank} late {place}."
         return f"{ADVICE} give rank {late.rank} less to do {place}, or the other ranks more."
 
@@ -594,10 +625,10 @@ class _Judge:
         """Return the late ranks, with operation, site and region of the waiting for them."""
         if self._waits_at_end(times):
             return [Evidence(times.latest, "MPI_Finalize")]
-        return [
-            Evidence(late.rank, name_call(late.operation), late.site if self._has_sites else None, late.region)
-            for late in parts.late[:3]
-        ]
+        return [self._locate_late(late) for late in parts.late[:3]]
+
+    def _locate_late(self, late: LateRank) -> Evidence:
+        return Evidence(late.rank, name_call(late.operation), late.site if self._has_sites else None, late.region)
 
     def _find_transfer(self, measured: MeasuredWaiting) -> list[tuple[float, Evidence]]:
         """Return operations, sites and regions with most transfer, and the seconds of transfer, summed over ranks."""

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from ibprof.profile.missing_data import format_names
 from ibprof.text.quantities import count_of, format_seconds, name_call, name_mpi
-from ibprof.verdict.verdict_data import WORTH_HAVING, Verdict, VerdictKind
+from ibprof.verdict.verdict_data import NOISE, WORTH_HAVING, Verdict, VerdictKind
 from ibprof.verdict.verdict_rules import NOT_THERE
 from ibprof_converter.analysis.loads_view import render_view
 from ibprof_converter.analysis.output_files import FULL_PATHS, PathRedactor, shorten_command
@@ -189,14 +189,15 @@ def _warn_of_missing(coverage: Coverage) -> str:
 
 def _advise_balance(verdict: Verdict) -> list[str]:
     """Return advice on the program as HTML list items: calls with waiting ranks, and the late rank of each call."""
-    late = [each for each in verdict.evidence if each.rank is not None and verdict.kind is VerdictKind.WAITING]
+    is_uneven = verdict.kind is VerdictKind.WAITING and verdict.cause != NOISE and not verdict.transfer_causes
+    late = [each for each in verdict.evidence if each.rank is not None and is_uneven]
     places = (
         f"{each.operation or 'MPI calls'}{f' at {each.site}' if each.site else ''}"
         f"{f' in region {each.region}' if each.region and not each.site else ''}"
         for each in late
     )
     advice = [
-        f"Balance the work before {place}: other ranks wait there for rank {each.rank}."
+        f"Balance the work before {place}, or find out what delays rank {each.rank}: other ranks wait there for it."
         for each, place in zip(late, places, strict=True)
     ]
     return [f"<li><p><strong>{_escape_whole(each)}</strong></p></li>" for each in advice]
@@ -210,17 +211,22 @@ def _weigh(verdict: Verdict) -> str:
 
 
 def _advise(verdict: Verdict, diagnosis: Diagnosis) -> str:
-    """Return HTML: advice on the program, then each cause with its remedy.
+    """Return HTML: advice on the program and its hosts, then each cause with its remedy.
 
-    Without causes, a sentence states that no problem was found in the network.
+    Without causes, a sentence states that no remedy makes the most loaded link faster.
     """
-    items = [*_advise_balance(verdict), *map(_advise_on, range(len(diagnosis.causes)), diagnosis.causes)]
+    of_hosts = (
+        f"<li><p><strong>{_escape_whole(each.advice)}</strong></p>"
+        f'<p class="soft">Cause: {_escape_whole(f"{each.name}: {each.evidence}")}</p></li>'
+        for each in verdict.transfer_causes
+    )
+    items = [*_advise_balance(verdict), *of_hosts, *map(_advise_on, range(len(diagnosis.causes)), diagnosis.causes)]
     listed = f'<ol class="causes">{"".join(items)}</ol>' if items else ""
     if not diagnosis.causes:
         hosts = show_number("diagnosis.max_host_link_s", diagnosis.max_host_link_s, ValueKind.SECONDS)
         between = show_number("diagnosis.max_switch_link_s", diagnosis.max_switch_link_s, ValueKind.SECONDS)
         return (
-            f"{listed}<p>Nothing in the network: no problem was found. Hosts' own links need {hosts}, "
+            f"{listed}<p>No remedy that was tried makes the most loaded link faster. Hosts' own links need {hosts}, "
             f"links between switches {between}{_count_tried(diagnosis)}.</p>"
         )
     return listed

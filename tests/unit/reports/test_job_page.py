@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from ibprof.verdict.verdict_data import Evidence, VerdictKind
+from ibprof.verdict.verdict_data import Evidence, TransferCause, VerdictKind
 from ibprof_converter.analysis.output_files import shorten_command
 from ibprof_converter.analysis.pipeline_options import FabricOptions, TrafficOptions
 from ibprof_converter.cli import report
@@ -63,6 +63,19 @@ def test_an_imbalance_gets_the_rank_and_the_line_to_change(shifted: JobReport) -
     waiting = replace(shifted.verdict, kind=VerdictKind.WAITING, evidence=evidence)
     head = page_of_report(replace(shifted, verdict=waiting), None).head
     todo = head.partition("What to do")[2]
-    assert "Balance the work before MPI_Allreduce at solve.c:12: other ranks wait there for rank 3." in todo
-    assert "Balance the work before MPI_Barrier in region halo: other ranks wait there for rank 7." in todo
+    assert "Balance the work before MPI_Allreduce at solve.c:12, or find out what delays rank 3: other ranks" in todo
+    assert "Balance the work before MPI_Barrier in region halo, or find out what delays rank 7: other ranks" in todo
     assert "Balance the work" not in page_of_report(shifted, None).head
+
+
+def test_a_lack_of_cores_gets_its_own_advice_and_no_balance_of_work(shifted: JobReport) -> None:
+    cause = TransferCause("oversubscribed-cores", "The 4 ranks of n0 share core 0.", "Use more hosts.")
+    evidence = (Evidence(3, "MPI_Allreduce", "solve.c:12", "main"),)
+    crowded = replace(
+        shifted.verdict, kind=VerdictKind.WAITING, cause=cause.name, evidence=evidence, transfer_causes=(cause,)
+    )
+    todo = page_of_report(replace(shifted, verdict=crowded), None).head.partition("What to do")[2]
+    whole = re.sub(r"</?span[^>]*>", "", todo)
+    assert "<strong>Use more hosts.</strong>" in whole
+    assert "Cause: oversubscribed-cores: The 4 ranks of n0 share core 0." in whole
+    assert "Balance the work" not in whole

@@ -96,6 +96,11 @@ def timed_run(transfer_ns: int, late_ns: int = 0, lacked: float = 0.75) -> Profi
     for number in range(60):
         made.compute({number % 4: late_ns})
         made.collective("Allreduce", 8, transfer_ns)
+    return share_core(made, lacked)
+
+
+def share_core(made: SyntheticRun, lacked: float) -> Profile:
+    """Return the profile of a run of 4 ranks on one core, where ranks have no core for a fraction of the run."""
     run = derive_profile(made.traces())
     sent = [Count(rank, (rank + 1) % 4, 60 << 16, messages=60) for rank in range(4)]
     known = make_profile(sent, [make_rank(rank) for rank in range(4)], [make_host("n0")])
@@ -137,3 +142,23 @@ def test_ranks_that_are_late_in_turn_since_they_share_a_core() -> None:
     # Polling ranks wait for cores too, so shared cores need not be the reason why ranks come late.
     assert judge_run(timed_run(20_000, late_ns=5 * MS, lacked=0.5)).cause == "noise"
     assert NO_PROBLEM in verdict.text
+
+
+@pytest.mark.parametrize("works_longer", [False, True])
+def test_one_late_rank_is_late_for_want_of_a_core_unless_it_works_longer(works_longer: bool) -> None:
+    """One rank is late before all collectives; unless it works longer, others are outside MPI as long after them."""
+    made = SyntheticRun(4, seed=8)
+    for _ in range(60):
+        made.compute({2: 5 * MS})
+        made.collective("Allreduce", 8, 20_000)
+        if not works_longer:
+            made.compute(dict.fromkeys((0, 1, 3), 5 * MS))
+            made.collective("Allreduce", 8, 20_000)
+    verdict = judge_run(share_core(made, lacked=0.75))
+    assert verdict.late[0].rank == 2
+    assert (verdict.kind, verdict.cause) == (VerdictKind.WAITING, "late-rank" if works_longer else SHARED_CORES)
+    assert ("times as long as the others" in verdict.text) == works_longer
+    assert ("give rank 2 less to do" in verdict.text) == works_longer
+    enough = judge_run(share_core(made, lacked=0.5))
+    assert enough.cause == "late-rank"
+    assert ("find out what makes rank 2 late before MPI_Allreduce" in enough.text) != works_longer
