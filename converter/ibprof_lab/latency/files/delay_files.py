@@ -389,10 +389,10 @@ _ZERO = re.compile(r"0+\.?0*|\.0+")
 def complete_triangle(rows: Sequence[tuple[int, list[str]]]) -> list[tuple[int, list[str]]]:
     """Complete the rows of a triangle to equal length; the missing half stays empty.
 
-    A row is a line number and its fields, without a name. In a lower triangle each row is one field longer than the row
-    before it, in an upper triangle one field shorter. If the last field of each row (in an upper triangle the first) is
-    zero or empty, these fields are the diagonal. Otherwise the diagonal is missing; if any field is zero then, the
-    rows are not a triangle. Rows that are not a triangle are returned unchanged.
+    A row is a line number and its fields, without a name. Rows of a lower triangle become longer by one field, rows of
+    an upper triangle shorter. The diagonal is the last field of each lower row, or the first field of each upper row,
+    if these fields are zero or empty. Otherwise the diagonal is missing, and no field may be zero. Rows that are not a
+    triangle are returned unchanged.
     """
     lengths = [len(fields) for _, fields in rows]
     count = len(rows)

@@ -2,9 +2,9 @@
 """The plan of a measurement (lengths, mode, noise, limits), and schedules: the pairs of each round.
 
 A round is an int32 array [p, 2] of pairs measured at the same time. In rounds of `sequential`, `round_robin`, `halving`
-and `color_pairs`, no process is in two pairs. All rounds contain each unordered pair once, measured in both directions.
-In a round of `shifts`, each process sends to one process and receives from one. All rounds contain each ordered pair
-once.
+and `color_pairs`, no process is in two pairs. Together, these rounds contain each unordered pair once, measured in both
+directions. In a round of `shifts`, each process sends to one process and receives from one. Together, the rounds of
+`shifts` contain each ordered pair once.
 """
 
 from __future__ import annotations

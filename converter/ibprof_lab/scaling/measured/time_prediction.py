@@ -3,8 +3,8 @@
 
 A run takes the time of computing plus the time of its calls. Computing time is a constant plus a multiple of the
 operations per process. The time of a call is the time of its algorithm on the measured network, times a factor of the
-operation. Recorded runs give these factors. They also give the numbers of calls and bytes, as functions of the problem
-size n and the number of processes p.
+operation. Recorded runs give these factors, and the numbers of calls and bytes as functions of the problem size n and
+the number of processes p.
 
 To estimate errors, each run is predicted from all other runs. The deviations of these predictions give 95% intervals
 (Student's t). For n or p of 2^d times the largest recorded value, the intervals are sqrt(1 + d^2) times as wide.

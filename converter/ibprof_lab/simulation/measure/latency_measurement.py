@@ -208,7 +208,7 @@ class Rounds:
     def measure(self) -> Latency:
         """Run until enough rounds are measured, or the simulation ends."""
         while not self._has_warmed_up():
-            # If the measured job has a limit, it may end within a round: run in pieces that are shorter than a round.
+            # A job with a limit may end within a round: run in pieces that are shorter than a round.
             self._begin = self._simulation.state.now + self._chunk if self._ends else self._begin + self._round
             came = self._run_to(self._begin)
             if not came:

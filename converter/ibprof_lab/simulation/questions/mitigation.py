@@ -37,7 +37,7 @@ WORTH = 0.95
 class Scenario:
     """Results of a scenario with both jobs. Times are in ns, for seeds whose means settled.
 
-    The methods compare two values for each seed, and return the mean over seeds; None if no seed has both values.
+    The methods return the mean over seeds of a comparison; None if no seed has both values.
 
     Attributes:
         name: name for users.
@@ -61,7 +61,7 @@ class Scenario:
         return average(compare(self.together[job], self.alone[job]))
 
     def change_by_seed(self, job: str, now: Scenario) -> BySeed:
-        """Return for each seed: a job's latency next to the other job / the same latency in the scenario `now`."""
+        """Return a job's latency next to the other job / the same latency in the scenario `now`, by seed."""
         return compare(self.together[job], now.together[job])
 
     def change(self, job: str, now: Scenario) -> Figure | None:

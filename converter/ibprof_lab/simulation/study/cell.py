@@ -147,7 +147,7 @@ def _describe_workload(workload: Workload, runs: bool) -> dict[str, Any]:
 
 
 def make_cells(setting: Setting, workloads: Sequence[Workload], measured: str, seeds: Sequence[int]) -> list[Cell]:
-    """Return two simulations of a measured job for each seed: one of this job alone, and one with all jobs."""
+    """Return two simulations per seed: of the measured job alone, and of all jobs."""
     everyone = tuple(each.name for each in workloads)
     return [
         Cell(setting, tuple(workloads), running, measured, seed)

@@ -2,8 +2,8 @@
 """Estimates of a simulation's packet hops and processor time, from bounds for closed queueing networks.
 
 A client sends its next message after the previous one is complete. A client's cycle is therefore at least its interval
-plus the time of a message alone. It is also at least the time in which the servers' links carry one message of every
-client.
+plus the time of a message alone. The cycle is also at least the time in which the servers' links carry one message of
+every client.
 
 Source: P. J. Denning and J. P. Buzen, "The operational analysis of queueing network models", ACM Computing Surveys
 10(3), 1978.

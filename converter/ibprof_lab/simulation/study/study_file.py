@@ -187,7 +187,7 @@ def _read_variant(
 
 
 def _read_setting(reader: StudyReader, study: Mapping[str, Any], base: Setting) -> Setting:
-    """Read the setting of a variant. If servers have named hosts, only their number is read (see `_place_named`)."""
+    """Read the setting of a variant. Of servers with named hosts, only the number is read (see `_place_named`)."""
     setting = _read_servers(reader, study, base)
     if "routes" in study:
         text = reader.text("routes", study["routes"])

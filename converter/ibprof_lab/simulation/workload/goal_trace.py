@@ -232,7 +232,7 @@ class _Run:
         return id(receive) in self._received
 
     def append_wait(self, receive: Operation) -> None:
-        """Append a wait for a message to the order of its rank, unless it is already in the order."""
+        """Append a wait for a message to the order of its rank, unless the order already has this wait."""
         if not receive.is_ordered:
             receive.is_ordered = True
             self.ordered[receive.rank].append(receive)

@@ -45,7 +45,7 @@ class HostAssignment:
 def order_leaves(network: SimulatedNetwork) -> list[Ints]:
     """Return the hosts of each leaf switch, sorted by port.
 
-    Leaf switches are ordered as in the fabric's drawing, by pod. In a fabric without levels, they are ordered as in the
+    Leaf switches are ordered as in the fabric's drawing, by pod. Without levels, leaf switches are ordered as in the
     file.
     """
     layout = lay_out([network.subnet.fabric])[0]
@@ -185,7 +185,7 @@ def choose_servers(
     if placement is ServerPlacement.RANDOM:
         return random.permutation(np.concatenate(leaves))[:servers].astype(np.int64)
     if placement is ServerPlacement.SPREAD:
-        # Take first the host on the last port of each leaf switch, then the host on the port before, and so on.
+        # Take the hosts on the last ports of all leaf switches, then the hosts on the ports before, and so on.
         depth = max(len(leaf) for leaf in leaves)
         turns = [leaf[-1 - turn] for turn in range(depth) for leaf in leaves if turn < len(leaf)]
         return np.array(turns[:servers], np.int64)

@@ -238,7 +238,7 @@ def list_gaps(workload: Workload) -> list[str]:
 
 
 def account_for_workload(workload: Workload) -> list[StageAccount]:
-    """Count the used and the left-out data and messages of a recorded run; return an empty list for other jobs."""
+    """Count used and left-out data and messages of a recorded run; return an empty list for other jobs."""
     if not workload.is_recorded:
         return []
     return [*account_for_run(load_run(workload.profile)), load_recorded(workload).account]

@@ -70,8 +70,8 @@ def find_far_hosts(delays: npt.NDArray[np.floating], known: Known) -> Floats:
 def find_slow_hosts(delays: npt.NDArray[np.floating], known: Known) -> Floats:
     """Return how many times as long each host's delays are, float64 [host]: above 1 for slow hosts, else 1.
 
-    These are far hosts whose other delays are longer too, by their geometric mean. The other far hosts are alone on
-    their switch. Medians are unsuitable: without errors, many delays of a network are equal.
+    A slow host is a far host whose other delays are also longer, by their geometric mean. Other far hosts are alone on
+    a switch. Medians are unsuitable: without errors, many delays of a network are equal.
     """
     factor = find_far_hosts(delays, known)
     if not (factor > 1).any():

@@ -96,8 +96,8 @@ class _Evidence:
         """True if the host is excluded from the child, bool [k, children].
 
         A host is excluded if more delays place it outside than inside. If all other children seem excluded, this
-        majority must be at least `_AGREEING`. A child also counts as excluded if the delays to all its hosts are
-        measured, since no pair is left to measure.
+        majority must be at least `_AGREEING`. A child also counts as excluded if no pair of the host and the child is
+        left to measure.
         """
         seems = self.far > self.near
         others_seem = seems.sum(axis=1, keepdims=True) - seems == seems.shape[1] - 1

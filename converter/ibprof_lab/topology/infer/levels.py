@@ -284,7 +284,7 @@ def _fit(
     hidden = 0
     if clock:
         more = np.setdiff1d(list(_find_gaps(linked, delays, deviation, least, 0.0, errors)), kept).astype(int)
-        # Take means: the median of rounded delays is a rounded delay, and their mean is more exact.
+        # Take means: the median of rounded delays is a rounded delay, but a mean is more exact.
         tree, height = linked.take_nodes(kept, np.mean)
         # Switches of one size and about one delay differ by at most one clock step. If only some of them are found, the
         # clock's errors hide the rest.

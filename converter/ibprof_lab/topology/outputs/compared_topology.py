@@ -288,13 +288,13 @@ def _describe_cabling(found: TopologyDifferences) -> Iterator[str]:
         )
     for part in found.separated[:_MOST_SHOWN]:
         yield (
-            f"separated: {_names(part.hosts)} are on {part.switch} in the reference, but have longer delays than its "
+            f"separated: {_names(part.hosts)} are on {part.switch} in the reference, but have longer delays than the "
             f"other hosts {_names(part.others)}"
         )
     for switch in found.recabled[:_MOST_SHOWN]:
         yield (
             f"wrong cable: the delays show {switch.switch} with {_names(switch.hosts)} nearest to "
-            f"{_names(switch.found_near)}; in the reference it is nearest to {_names(switch.near)}"
+            f"{_names(switch.found_near)}; in the reference the switch is nearest to {_names(switch.near)}"
         )
     for group in found.regrouped[:_MOST_SHOWN]:
         yield (

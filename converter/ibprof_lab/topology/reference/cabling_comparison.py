@@ -71,7 +71,7 @@ def compare_cabling(
 def reduce_graph(reference: Reference, hosts: Integers) -> nx.Graph:
     """Return the part of a reference that delays between hosts can show.
 
-    Other vertices than `hosts` are left out if they have one link; a link replaces those with two links. If each switch
+    A vertex that is not in `hosts` is left out if it has one link, and replaced by a link if it has two. If each switch
     has exactly one host, as in a torus, the host also represents the switch.
     """
     graph = nx.Graph()
@@ -102,8 +102,8 @@ def _compare_links(found: InferredTopology, matched: MatchedHosts, graph: nx.Gra
     """Compare the links of direct networks.
 
     Each link of the reference has the probability of the arc between its hosts, or 0 without an arc. The similarity is
-    the mean of these probabilities; the paper's formula is a sum, but its text describes the mean. Of several arcs
-    between two hosts' processes, the largest probability is taken.
+    the mean of these probabilities, as in the paper's text; the paper's formula is a sum. Of several arcs between two
+    hosts' processes, the largest probability is taken.
     """
     host_of = np.full(found.vertices, -1, np.int64)
     for host, members in enumerate(matched.of_inferred):

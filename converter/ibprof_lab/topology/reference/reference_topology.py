@@ -266,8 +266,7 @@ def _from_subnet(name: str, subnet: Subnet) -> Reference:
 _SOURCES_AT_ONCE = 64
 
 NOT_PASSED, AS_FAST, SLOWER = "white", "red", "blue"
-"""The paper's colours: for links on no measured path, for links that are not slower than line rate, and for other
-links."""
+"""The paper's colours of links: white on no measured path, red if not slower than line rate, else blue."""
 
 
 @dataclass(frozen=True, slots=True)

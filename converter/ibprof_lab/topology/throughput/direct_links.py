@@ -4,8 +4,8 @@
 In the test, two hosts send while other pairs fill a link of the known path. If the switches have a direct link, the two
 hosts keep their rate.
 
-Source: Bufe (see `published_methods`), section 2.2.1. Unlike in the thesis, total rates of all pairs are compared. They
-prove a direct link only if the other pairs certainly fill the path.
+Source: Bufe (see `published_methods`), section 2.2.1. Unlike in the thesis, total rates of all pairs are compared. An
+unchanged total proves a direct link only if the other pairs certainly fill the path.
 """
 
 from __future__ import annotations

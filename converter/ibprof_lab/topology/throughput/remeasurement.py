@@ -115,7 +115,7 @@ _FLOOR = 0.02
 
 
 def choose_representatives(routes: InferredRoutes, each: int = 1) -> list[Pair]:
-    """Return pairs that determine every link's latency: `each` sets of pairs, each with other hosts if possible."""
+    """Return pairs that determine every link's latency: `each` sets of pairs, with different hosts if possible."""
     pairs: dict[Pair, None] = {}
     for turn in range(each):
         for one, other in _of_links(routes, turn):
