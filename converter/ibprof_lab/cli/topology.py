@@ -372,7 +372,7 @@ def _add_outputs(parser: argparse.ArgumentParser) -> None:
 def _add_position_arguments(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
     add("--positions", choices=POSITION_METHODS, default=POSITION_METHODS[0], help="method of positions in space; "
-        "paper: the published descent, which takes minutes for 200 hosts or more (default: fast)")  # fmt: skip
+        "paper: gradient descent as published, which takes minutes for 200 hosts or more (default: fast)")  # fmt: skip
     add(
         "--gamma",
         metavar="G",

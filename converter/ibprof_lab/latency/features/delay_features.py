@@ -21,7 +21,7 @@ import numpy.typing as npt
 from ibprof_lab.latency.model.delays import Delays
 
 PAPERS_THRESHOLD = 0.25
-"""Correlation threshold of the paper, estimated from a picture in the paper: the delays of the cluster K-60."""
+"""Correlation threshold of the paper, estimated from the paper's picture of the cluster K-60."""
 
 FEWEST_LENGTHS = 4
 """Smallest number of message lengths for a search for peaks and steps."""

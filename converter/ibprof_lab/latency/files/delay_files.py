@@ -131,7 +131,7 @@ def _forget_impossible(path: Path, delays: Delays) -> None:
 
 
 def _read_numpy(path: Path, unit: float) -> Delays:
-    """Read an array [n, n] or [L, n, n] from .npy, or from .npz with `delays` (optional: `hosts`, `lengths`).
+    """Read an array [n, n] or [L, n, n] from .npy, or from .npz with `delays`, and optionally `hosts` and `lengths`.
 
     Raises:
         InputError: the file has other content.

@@ -363,7 +363,7 @@ def measure_delays(
         pairs: file of pairs to repeat, without a measurement of other pairs; None for all pairs.
         few_pairs: True to measure only the pairs that `search` chooses.
         dry_run: True to only print an estimate.
-        search: function that returns a `PairChooser`, which chooses the few pairs to measure.
+        search: function that returns a `PairChooser` for few pairs.
 
     Returns:
         The number of the signal that ended the measurement, with partial results in the file; 0 if no signal arrived.

@@ -55,7 +55,7 @@ _UNIT = 1 << 20
 
 _MOST_PAIRS = 1 << 22
 """Largest number of pairs of ranks in `ALL_PAIRS`. If a job has more pairs, only pairs with evenly spaced differences
-of the two rank numbers are listed."""
+of rank numbers are listed."""
 
 
 @dataclass(frozen=True, slots=True)

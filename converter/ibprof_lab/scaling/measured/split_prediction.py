@@ -151,7 +151,7 @@ def _name_program(command: str) -> str:
 
 
 def read_runs(given: Sequence[tuple[float | None, Path]], scaling: str | None) -> tuple[list[RunParts], str | None]:
-    """Return the runs, and the kind of scaling that the problem sizes show; without problem sizes, `scaling`.
+    """Return the runs, and the kind of scaling by their problem sizes, or `scaling` without problem sizes.
 
     Raises:
         InputError: the profiles have different programs, only one number of processes, or problem sizes that neither

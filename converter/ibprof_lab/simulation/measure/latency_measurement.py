@@ -138,7 +138,7 @@ def _summarise(
     taken = samples["ticks"] * to_ns
     if not len(taken):
         return NOTHING
-    # The search for the warm-up uses means over as many successive messages as there are clients.
+    # The search for the warm-up uses means over N successive messages, where N is the number of clients.
     points = max(len(taken) // max(clients, 1), 1)
     series = average_parts(taken, points)
     cut = min(find_warm_up(series) if precision else points, looked_at)

@@ -5,8 +5,9 @@ A client waits T(I) for each request, then for the interval I: its cycle is I + 
 time of a request alone. At interval 0, T is C: in this time, the servers' links and the routes to servers carry one
 request of every client. If the cycle is close to C, the throughput is nearly maximal, and T is nearly C - I. T(I) is
 thus near T0 or near C - I; these two asymptotes cross at I = C - T0. A throughput is computed from the mean of T over
-all requests. The ratio C / T0 is computed from each client's mean, averaged over the clients. If only the servers'
-links limit C, the asymptotes cross at N S/(n B) - S/B: N clients, n servers, S bytes per request, B bytes/s per link.
+all requests. The ratio C / T0 is computed from each client's mean, averaged over the clients. With N clients, n
+servers, S bytes per request and B bytes/s per link, the asymptotes cross at N S/(n B) - S/B if only the servers' links
+limit C.
 
 Source: P. J. Denning and J. P. Buzen, "The operational analysis of queueing network models", ACM Computing Surveys
 10(3), 1978; the term is from K. A. Brown, "Resource Contention due to Data Movement on HPC Systems", doctoral

@@ -47,7 +47,7 @@ def list_results(cells: Sequence[Cell], outcomes: Mapping[str, Outcome]) -> list
 
 
 def account_for_cells(cells: Sequence[Cell], outcomes: Mapping[str, Outcome]) -> list[StageAccount]:
-    """Count the used and the left-out simulations, data of recorded runs, and links and hosts of fabrics."""
+    """Count used and left-out simulations, data of recorded runs, and links and hosts of fabrics."""
     unsettled = Counter(
         latency.note or "no settled mean latency"
         for cell in cells

@@ -393,7 +393,7 @@ def plan_preset(name: str, machine: MachineOptions, seeds: Sequence[int], quick:
 
 
 def _refuse_small_lanes(reader: StudyReader, name: str, hardware: Hardware, variants: Sequence[YamlMapping]) -> None:
-    """Refuse options with which a packet is larger than a lane's buffer in one of the study's variants."""
+    """Refuse options that make a packet larger than a lane's buffer in a variant of the study."""
     used = [reader.numbers("hardware", each.get("hardware", YamlMapping()), hardware) for each in variants]
     least, most = min(each.lane_bytes for each in used), max(each.packet_bytes for each in used)
     packet, lane, other = hardware.packet_bytes, hardware.lane_bytes, f"the study {name} has"

@@ -46,7 +46,7 @@ ANY = -1
 """Wildcard for the source or the tag of a receive."""
 
 _Waiting = dict[tuple[int, int], deque[tuple[int, Operation]]]
-"""Messages to a rank, or receives of a rank, without match so far: (source, tag) -> (sequence number, operation)."""
+"""Unmatched messages to a rank, or unmatched receives of a rank: (source, tag) -> (sequence number, operation)."""
 
 
 @lru_cache(maxsize=4)

@@ -50,8 +50,8 @@ _ROUNDS = 60
 """Largest number of iterations in `_share_out`."""
 
 _CLOSE = 1e-3
-"""`_share_out` ends when the relative errors of each size's number of messages and of each interval's mean size are
-below this."""
+"""`_share_out` ends when all relative errors are below this: of each size's number of messages, and of each interval's
+mean size."""
 
 _STEP, _STEEPEST = 2.0, 60.0
 """Limits of an interval's slope in `_share_out`: its change per iteration, and its absolute value."""
@@ -289,8 +289,8 @@ def _split(number: Ints) -> dict[int, npt.NDArray[np.intp]]:
 
 def _share_out(count: Floats, size: Floats, messages: Floats, total: Floats) -> Floats:
     """Distribute the messages of each size over intervals with known numbers of messages and bytes. The method is
-    iterative proportional fitting. In each interval, sizes have weights size ** slope; the slope is chosen so that the
-    mean size is right.
+    iterative proportional fitting. In each interval, sizes have weights size ** slope, with the slope that gives the
+    right mean size.
 
     Args:
         count, size: [size], number of messages, and bytes of a message.

@@ -163,7 +163,7 @@ def _make_line(run: Profile, rank: int) -> _Line:
     start, stop = float(own.start_ns - epoch), float((own.stop_ns or own.start_ns) - epoch)
     begin, end, inside = _list_intervals(run, rank, epoch, start, stop)
     part = inside / np.maximum(end - begin, 1)
-    # Assume that an interval's time inside MPI is next to the neighbouring interval with the larger part inside MPI.
+    # Assume that an interval's time inside MPI adjoins the neighbouring interval with more time inside MPI.
     is_first = np.concatenate([[0.0], part[:-1]]) > np.concatenate([part[1:], [1.0]])
     edges: list[float] = [start]
     kinds: list[bool] = []

@@ -35,7 +35,7 @@ per message."""
 _SLOW, _FEW_SLOW = 1.2, 0.05
 """A host is slow if its shortest delay exceeds `_SLOW` times the median of the hosts' shortest delays.
 
-No host counts as slow if several hosts, and more than the fraction `_FEW_SLOW` of all hosts, exceed this limit.
+If several hosts, more than the fraction `_FEW_SLOW` of all hosts, exceed this limit, no host counts as slow.
 """
 
 _TRIED = 24
@@ -53,7 +53,7 @@ _BLOCK = 512
 
 
 def find_far_hosts(delays: npt.NDArray[np.floating], known: Known) -> Floats:
-    """Return how many times as long each host's shortest delay is, float64 [host]: above 1 for far hosts, else 1.
+    """Return the factor by which each host's shortest delay is longer, float64 [host]: above 1 for far hosts, else 1.
 
     The factor is the host's shortest delay divided by the median of all hosts' shortest delays. In a direct network
     without slow hosts, all hosts have about the same shortest delay.
@@ -68,7 +68,7 @@ def find_far_hosts(delays: npt.NDArray[np.floating], known: Known) -> Floats:
 
 
 def find_slow_hosts(delays: npt.NDArray[np.floating], known: Known) -> Floats:
-    """Return how many times as long each host's delays are, float64 [host]: above 1 for slow hosts, else 1.
+    """Return the factor by which each host's delays are longer, float64 [host]: above 1 for slow hosts, else 1.
 
     A slow host is a far host whose other delays are also longer, by their geometric mean. Other far hosts are alone on
     a switch. Medians are unsuitable: without errors, many delays of a network are equal.

@@ -53,7 +53,7 @@ _FEW_HOSTS = 16
 
 _EXPLAINED = 2.3
 """A model explains a pattern if the `ResidualPattern.strength` of the model's residuals is below this. The limit is the
-largest strength that was found in some hundred matrices with independent errors."""
+largest strength found in many matrices with independent errors."""
 
 _MUCH_LESS = 0.25
 """A model also explains a pattern if its residuals' `ResidualPattern.deviation` is less than this fraction of the

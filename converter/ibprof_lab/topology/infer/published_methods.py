@@ -144,7 +144,7 @@ class _Model:
                     changed = True
 
     def _find_clique(self, latency: float) -> list[Vertex] | None:
-        """Return the largest clique of hosts with edges of about the given latency; if there is none, of switches.
+        """Return the largest clique of hosts, or else of switches, with edges of about the given latency.
 
         Return None if there is no clique of switches either.
         """

@@ -179,7 +179,7 @@ def number_groups(leaf: Integers) -> Integers:
 
 
 def join_moved(now: Integers, was: Integers, nearer: Integers) -> Integers:
-    """Return the groups `now` after each host that is nearer to another switch has joined the group of that switch."""
+    """Return the groups `now`, with each host that is nearer to another switch moved to that switch's group."""
     joined = now.copy()
     for host in np.flatnonzero(nearer != was).tolist():
         groups = np.unique(now[(was == nearer[host]) & (nearer == was)])

@@ -31,7 +31,7 @@ from ibprof_lab.topology.throughput.pair_jobs import (
 )
 
 _OVERFULL = 1 / SAME
-"""A link is overloaded if the rate sent over it / its throughput exceeds this."""
+"""A link is overloaded if sent rate / throughput exceeds this."""
 
 
 class Finding(Enum):

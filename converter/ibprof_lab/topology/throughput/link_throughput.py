@@ -85,8 +85,8 @@ def _loads(result: PairJobResult) -> dict[int, float]:
 
 
 def _bound(job: PairJob, through: int | None, gbps: npt.NDArray[np.float64], aside: set[int]) -> float:
-    """Return the largest rate of a job over the edge `through` (None: total rate) that the links' throughput permits,
-    Gb/s. Links of unknown throughput (nan), and edges in `aside`, permit any rate.
+    """Return the largest rate over the edge `through` (None: in total) that the links' throughput permits a job, Gb/s.
+    Links of unknown throughput (nan), and edges in `aside`, permit any rate.
     """
     used = [row for row, links in enumerate(job.links) if through is None or through in links]
     edges = sorted({edge for row in used for edge in job.links[row]} - aside)
@@ -155,7 +155,8 @@ def pair_neighbours(routes: InferredRoutes) -> list[list[PairJob]]:
     """Pair directly linked hosts; return rounds that cover all links between hosts (2.3.1, algorithms 4 and 5).
 
     In each round, paths follow links that were not yet measured. A path begins at the host with the most unmeasured
-    links, and goes on to the neighbour with the most. A round measures every second link of each of its paths.
+    links, and continues at the neighbour with the most unmeasured links. A round measures every second link of each of
+    its paths.
     """
     host_of = {
         int(switch): host
