@@ -154,7 +154,7 @@ def test_the_error_of_the_estimate_is_that_of_the_docs(shape: str, cut: int | No
 def test_ports_that_are_equally_full_but_lead_to_unequal_ones() -> None:
     """A middle switch lost three of four uplinks, but the queues of leaf switches do not show this at first.
 
-    If leaf switches chose all uplinks equally often, 6 flows would use the last uplink. The packet engine has 3.1.
+    If leaf switches chose all uplinks equally often, 6 flows would use the last uplink, instead of 3.1 in the engine.
     """
     subnet = without_cables(read_subnet("xgft:3:4,4,4:1,4,4"), 3)
     hosts = index_network(subnet, Hardware()).hosts

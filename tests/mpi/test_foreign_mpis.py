@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""ibprof does no harm with unknown MPIs, or with libraries that translate handles for an MPI, and reports them."""
+"""ibprof reports unknown MPIs, and libraries that translate handles for an MPI. ibprof does no harm with them."""
 
 from __future__ import annotations
 

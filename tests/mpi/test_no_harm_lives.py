@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Programs that start or end MPI outside main behave as without ibprof. So do programs that other tools watch."""
+"""Programs that start or end MPI outside main, or that another tool watches, behave as without ibprof."""
 
 from __future__ import annotations
 

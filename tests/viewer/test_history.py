@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Selections, filters and tabs are entries of the browser's history, for Back and Forward. Drags and zooms are not."""
+"""Selections, filters and tabs, but not drags and zooms, are entries of the browser's history (Back and Forward)."""
 
 from __future__ import annotations
 

@@ -124,7 +124,7 @@ function findSwitches(run: Run, text: string): SearchResult[] {
 
 const NAMED = new Set([findRegions, findOperations, findSites, findHosts, findSwitches]);
 
-/** Return the results whose names contain the text, first names that begin with the text. `*`, all, is left out. */
+/** Return the results whose names contain the text, first names that begin with the text. The name `*` is left out. */
 function match(known: string[], text: string, make: (index: number) => SearchResult): SearchResult[] {
   const wanted = text.toLowerCase();
   const [starting, others]: [number[], number[]] = [[], []];

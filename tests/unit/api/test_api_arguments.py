@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Invalid arguments of the Python API raise an error without internal frames, which states the expected value."""
+"""The error for invalid arguments of the Python API states the expected value, and has no internal frames."""
 
 from __future__ import annotations
 

@@ -56,7 +56,7 @@ def names(health: FabricHealth) -> list[str]:
 @pytest.mark.parametrize("sample", INNOCENT)
 def test_nothing_is_found_where_nothing_is_wrong(sample: str, lst: str) -> None:
     health = check(find_sample(sample, lst))
-    # The tables that dump_fts wrote lack LID 64, which is a host's LID in ibnetdiscover's list in the same folder.
+    # The tables of dump_fts lack LID 64. In ibnetdiscover's list in the same folder, LID 64 is a host's LID.
     forgotten = ["unreachable-lid"] if (sample, lst) == ("hypercube-4", IBNETDISCOVER) else []
     assert names(health) == forgotten
     assert health.trusted == (not forgotten)
@@ -406,7 +406,7 @@ def test_hosts_with_fewer_or_swapped_adapters_are_found() -> None:
 
 
 def test_hosts_of_several_kinds_are_no_finding() -> None:
-    """Other names of adapters, or two adapters on a rail, are no finding. A host without an adapter on a rail is."""
+    """Other names of adapters, or two adapters on a rail, are no finding. A missing adapter on a rail is a finding."""
     others = [f"host{number:02} HCA-1" for number in range(1, 6)]
     kinds = [
         name_adapters(device, {each: each.replace("HCA-1", on) for each in others[:3]})

@@ -48,7 +48,7 @@ def halo(side: int, size: int) -> RankTraffic:
 
 
 def test_a_halo_is_placed_in_blocks() -> None:
-    """With a row of 16 ranks, a host sends 2 * 16 messages. With a block of 4 x 4 ranks, a host sends 4 * 4."""
+    """With a row of 16 ranks, a host sends 2 * 16 messages. With 4 x 4 ranks, a host sends 4 * 4 messages."""
     problem = problem_of(halo(16, 10**9), 16)
     rows = problem.score(packed_slots(problem.slots, 256))
     assert rows.bottleneck_seconds == pytest.approx(32 * 10**9 * SECONDS_PER_BYTE)
@@ -95,7 +95,7 @@ def test_roots_of_gathers_are_put_on_different_hosts() -> None:
 
 
 def test_a_halo_numbered_at_random_is_as_good_as_from_a_partitioner() -> None:
-    """With SharedMap's partition, the busiest link needs 0.32 ms. The search must reach this time."""
+    """With SharedMap's partition, the busiest link needs 0.32 ms. The search must reach 0.32 ms too."""
     problem = problem_of(shuffled_halo((8, 4, 4), 1), 1, "xgft:2:16,8:1,8")
     assert place(problem, 4.0).max_seconds <= 0.32e-3 * (1 + 1e-9)
 

@@ -143,7 +143,7 @@ def test_sections_by_name(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 def test_a_cut_verdict_keeps_its_advice() -> None:
-    """A long verdict loses sentences of evidence first. If the verdict is still too long, only a sentence stays."""
+    """A long verdict loses sentences of evidence first. If the verdict is still too long, one sentence stays."""
     sentences = [
         "Ranks wait for rank 2.",
         "Transfer is small, and takes little time.",

@@ -106,7 +106,7 @@ def test_what_cannot_be(network: SimulatedNetwork, workloads: list[Workload], se
 
 
 def test_isolation_shows() -> None:
-    """Jobs on random hosts slow each other. Jobs on whole leaf switches do not, on this fabric."""
+    """Jobs on random hosts slow each other. On this fabric, jobs on whole leaf switches do not slow each other."""
     tree = index_network(read_subnet("xgft:3:8,8,4:1,8,2:1,1,4@100"), Hardware())
 
     def mean(workloads: list[Workload], placement: JobPlacement) -> float:

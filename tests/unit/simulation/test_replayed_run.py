@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Predicted times of a recorded run equal calculations by hand. Hosts, tables or other jobs differ."""
+"""Predicted times of a recorded run equal calculations by hand: on other hosts, with other tables or next to a job."""
 
 from __future__ import annotations
 

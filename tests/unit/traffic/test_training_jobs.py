@@ -174,7 +174,7 @@ def test_stages_send_what_each_micro_batch_sends(sp: int, chunks: int) -> None:
 
 @pytest.mark.parametrize("sizes", ["tp=2,pp=2,dp=4,ep=4", "dp=6,ep=3", "tp=4,dp=2,ep=8,etp=1"])
 def test_tokens_go_to_experts_and_back(sizes: str) -> None:
-    """Each token goes to two experts, evenly distributed, and returns. Gradients do so in the backward pass."""
+    """Each token goes to two experts, evenly distributed, and returns. In the backward pass, gradients do so too."""
     job = read_job(f"pattern:moe-alltoall:{sizes},{SMALL}")
     wanted: Counter[tuple[int, int]] = Counter()
     for group in job.groups("ep", of_experts=True).tolist():

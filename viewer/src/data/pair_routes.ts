@@ -26,9 +26,7 @@ export function findPairRoutes(
   return findHostAddresses(model, flows, keys, from, to).map((addresses) => router.route(...addresses));
 }
 
-/**
- * Return the addresses of two hosts on each rail: by a flow between the hosts, if any.
- */
+/** Return the addresses of two hosts on each rail. A flow between the hosts has precedence. */
 function findHostAddresses(
   { nodeHost, nodeRail, header }: Model,
   flows: Flows,

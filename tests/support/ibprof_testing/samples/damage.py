@@ -213,7 +213,7 @@ class DamagedFabric:
 
 
 def damage_dumps(right: Dumps) -> Iterator[DamagedFabric]:
-    """Yield damaged dumps of a fabric. In each, a file is damaged at one place."""
+    """Yield dumps of a fabric, each time with one file damaged at one place."""
     names = (*(name.split()[0] for name in right.nodes if name), *right.files)
     for number, file in enumerate(right.files):
         text = "forwarding tables" if number else "list of links"
@@ -225,7 +225,7 @@ def damage_dumps(right: Dumps) -> Iterator[DamagedFabric]:
 
 
 def damage_fabric(right: ListedFabric) -> Iterator[DamagedFabric]:
-    """Yield damaged fabrics. In each, a cable, LID, switch, table or host is damaged."""
+    """Yield fabrics, each time with one damaged cable, LID, switch, table or host."""
     for damage in (
         _damage_cables,
         _damage_lids,
@@ -708,7 +708,7 @@ def _write_twice(run: Mapping[str, Sequence[Process]], host: str, again: Sequenc
 
 
 def damage_run(right: Mapping[str, Sequence[Process]]) -> Iterator[DamagedRun]:
-    """Yield damaged runs. In each, one rank, host, file, operation or counter is damaged."""
+    """Yield runs, each time with one damaged rank, host, file, operation or counter."""
     for number, operation in enumerate(OPERATIONS):
         if any(each["operation"] == number for processes in right.values() for each in processes[0].counters[0]):
             for what, kept in (("removed", ()), ("counted as control", ("control",))):

@@ -133,7 +133,7 @@ def slow_host(which: int, factor: float) -> Wreck:
 
 
 def wrong_spine(leaf: int, which: int, instead: int) -> Wreck:
-    """Move a cable of a leaf switch to another spine: the spine of another cable of this leaf switch."""
+    """Move a cable of a leaf switch to the spine of another cable of this leaf switch."""
 
     def wreck(fabric: Fabric) -> Fabric:
         node = leaves(fabric)[leaf]

@@ -27,7 +27,7 @@ SMALL = Setting("xgft:2:8,4:1,8@100", servers=4, effort=QUICK)
 """4 leaves of 8 hosts, full bisection."""
 
 MACHINE = ["--fabric", "xgft:2:8,9:1,8@100", "--servers", "8", "--workers", "1", "--quick"]
-"""Options for 9 leaves of 8 hosts. One leaf has servers. If jobs get whole leaves, each has 4: 4 clients per server."""
+"""Options for 9 leaves of 8 hosts. One leaf has servers. Jobs on whole leaves get 4 leaves: 4 clients per server."""
 
 
 def latency_of(mean: float, settled: bool = True) -> Latency:
