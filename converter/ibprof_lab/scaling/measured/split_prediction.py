@@ -214,7 +214,7 @@ def predict_split(
         if not least <= p <= most:
             raise InconsistentError(
                 f"no prediction: {p} processes are beyond the range of {least} to {most}. The runs have {counts[0]} "
-                f"to {counts[-1]}; predictions hold up to {FARTHEST:g} times the largest recorded number"
+                f"to {counts[-1]} processes; predictions hold up to {FARTHEST:g} times the largest recorded number"
             )
     powers = [1 << power for power in range(most.bit_length()) if least <= 1 << power <= most]
     shown = {*(wanted or {*powers, *counts})}

@@ -259,8 +259,8 @@ class TimeModel:
             limit = (
                 f"the fabric has slots for {most}"
                 if most == self.most_processes
-                else f"recorded runs have {least} to {max(run.processes for run in self.runs)}, and predictions hold "
-                f"up to {FARTHEST:g} times the largest recorded number"
+                else f"recorded runs have {least} to {max(run.processes for run in self.runs)} processes; predictions "
+                f"hold up to {FARTHEST:g} times the largest recorded number"
             )
             raise OutOfRangeError(f"{processes} processes are beyond the range of {least} to {most}: {limit}")
         smallest, largest = self.sizes

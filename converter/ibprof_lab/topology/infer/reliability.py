@@ -48,8 +48,8 @@ _FEWEST_HOSTS = 6
 _ALIKE = 0.5
 _FEWEST_TOGETHER, _FEW_TOGETHER = 2, 3
 """A host may belong to a neighbouring switch with at least `_FEWEST_TOGETHER` hosts if no delay to these hosts was
-measured. It may also belong there if such a delay is an outlier, the host is alone on its switch, and the neighbouring
-switch has one link and at most `_FEW_TOGETHER` hosts."""
+measured. A host alone on its switch may also belong to a neighbouring switch with one link and at most `_FEW_TOGETHER`
+hosts, if a delay between them is an outlier."""
 
 
 def weigh_support(
