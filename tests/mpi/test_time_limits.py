@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Ranks end with the test that started them, even after a timeout, when the killed launcher cannot end them."""
+"""After a timeout, the killed launcher cannot end its ranks. The ranks still end with the test."""
 
 from __future__ import annotations
 

@@ -227,7 +227,7 @@ def test_links_without_any_tables_are_looked_at_all_the_same(tmp_path: Path) -> 
 
 
 def test_assumed_rates_are_compared_with_none(tmp_path: Path) -> None:
-    """That the assumed rates of uplinks differ between leaves of two sizes is no fault of a cable."""
+    """Different assumed rates of uplinks, on leaves of two sizes, are no fault of a cable."""
     leaves = "".join(f"SwitchName=l{n} Nodes=n{n}[01-{16 if n else 4:02}]\n" for n in range(4))
     (tmp_path / "topology.conf").write_text(leaves + "SwitchName=top Switches=l[0-3]\n")
     health = check(tmp_path / "topology.conf")

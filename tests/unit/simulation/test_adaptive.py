@@ -78,7 +78,7 @@ def test_a_tie_is_decided_by_lot(name: str, ports: int, limit: float) -> None:
 
 @pytest.mark.parametrize("ports", [7, 90])
 def test_all_other_ports_are_taken_before_an_occupied_one(ports: int) -> None:
-    """A leaf switch has as many hosts as uplinks. If each host sends a packet, each packet takes a different uplink."""
+    """A leaf switch has as many hosts as uplinks. If all hosts send at once, each packet takes a different uplink."""
     network = make(f"xgft:2:{ports},2:1,{ports}@100")
     clients = [Client(host, 0, [Step(host + ports, 4096)]) for host in range(ports)]
     simulation = Simulation(network, [Job("all", limit=1)], clients, adaptive=True)

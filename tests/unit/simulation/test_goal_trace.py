@@ -158,7 +158,7 @@ def test_a_rank_waits_for_a_message_only_where_an_operation_requires_it(tmp_path
 
 
 def test_what_may_begin_when_a_receive_begins_does_not_wait_for_its_message(tmp_path: Path) -> None:
-    """The message takes 84 us. Meanwhile, the rank computes for 50 us; after the message, it computes for 20 us."""
+    """The message takes 84 us. The rank computes for 50 us during the message, and for 20 us afterwards."""
     text = """\
 num_ranks 2
 rank 0 {

@@ -63,7 +63,7 @@ def test_the_parts_sum_to_the_time_in_mpi() -> None:
 
 
 def test_times_of_threads_that_overlap_share_the_time_in_mpi() -> None:
-    """Calls of two threads overlap. So waiting, transfer and their sum, the time in MPI, are halved."""
+    """Half of the time in MPI is overlap of threads. So the time in MPI and its parts are halved."""
     run = derive_profile(run_rounds({1: 3 * MS}, 2 * MS).traces(), level=1)
     alone = judge_run(run)
     half = tuple(replace(rank, overlap_ns=int((alone.mpi_s or 0) * 5e8)) for rank in run.ranks)

@@ -247,8 +247,8 @@ export function selectsEndpoints({ ranks, hosts, source, destination, from, to, 
 }
 
 /**
- * Return the link direction that gives a half link its colour. Both halves have the colour of the busier direction,
- * unless directions matter: in changes, and if `selectsEndpoints` returns true.
+ * Return the link direction that gives a half link its colour. In changes, or if `selectsEndpoints` returns true, each
+ * half has its own colour. Otherwise both halves have the colour of the busier direction.
  */
 export function colouringEnd({ steps, emphasis, isChange, state }: Encoding, end: number): number {
   const back = end ^ 1;

@@ -158,7 +158,7 @@ export class LineDrawing implements Drawing {
   }
 
   private isVisible(end: number, view: ViewTransform, width: number, height: number): boolean {
-    // This runs for each link direction of each picture, so it allocates no arrays.
+    // No arrays are allocated, because this code runs for each link direction of each picture.
     const { x, y, middleX, middleY } = this.layout;
     const node = this.model.endNode[end];
     const fromX = view.x + x[node] * view.scale;

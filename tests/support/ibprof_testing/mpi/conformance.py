@@ -148,7 +148,7 @@ def _threads(target: Target) -> dict[str, Matrix]:
 
 
 def _neighbours(target: Target) -> dict[str, Matrix]:
-    """Return the traffic of programs/neighbours.c: four messages along a ring, and from rank 0 to all ranks."""
+    """Return the traffic of programs/neighbours.c: four messages on each edge of a ring, and from rank 0 to others."""
     edges = [*patterns.ring(RANKS), *((0, rank) for rank in range(2, RANKS))]
     sent = add_up((*edge, 8 + 1024 * (1 + 16 + 200), 4) for edge in edges)
     return {f"NEIGHBOR_{call}": sent for call in ("ALLGATHER", "ALLGATHERV", "ALLTOALL", "ALLTOALLV", "ALLTOALLW")}
