@@ -214,7 +214,7 @@ bool ibp_nccl_open(const void *caller)
     static bool is_tried;
 
     if (state.is_open && !state.recorder->is_recording())
-        return false; /* a child of fork must not wait for the lock: it may never be released */
+        return false; /* a child of fork must not wait for the lock, which may never be released */
     lock();
     if (!is_tried) state.is_open = open_once(caller);
     is_tried = true;
@@ -701,9 +701,9 @@ static enum wait wait_of(int state_of_step)
     }
 }
 
-/* Return the resource that an operation waits for. If its steps wait for different resources, return the resource of
- * the most advanced step. Steps of sends wait for the GPU, then the peer, then the network. Steps of receives wait for
- * the network, then for the GPU. */
+/* Return the resource that an operation waits for. If the operation's steps wait for different resources, return the
+ * resource of the most advanced step. Steps of sends wait for the GPU, then the peer, then the network. Steps of
+ * receives wait for the network, then for the GPU. */
 static enum wait wait_of_operation(const struct operation *operation)
 {
     if (!operation->is_send && operation->waiting[FOR_GPU]) return FOR_GPU;

@@ -167,7 +167,7 @@ static uint32_t count_timed(uint32_t messages, uint64_t between_ns)
     return timed;
 }
 
-/* While messages are rare, each one is timed, even if they were frequent before. */
+/* While messages are rare, each message is timed, even after frequent messages. */
 static void test_each_rare_message_is_timed(void)
 {
     CHECK(!count_timed(40000, 500));

@@ -33,8 +33,8 @@ static inline uint32_t ibp_sim_look_up(const struct ibp_sim *sim, uint32_t node,
 /* Set the path of a process to the path between two hosts, unless the process already has this path. */
 void ibp_sim_set_path(struct ibp_sim *sim, uint32_t process, uint32_t from, uint32_t to);
 
-/* Return a packet's queue at node `to`, its next node. Return IBP_SIM_AT_HOST if `to` is a host, IBP_SIM_CHOOSE + the
- * switch if several ports are possible. Call this function when the packet departs to node `to`. */
+/* Return a packet's queue at the next node, `to`. Return IBP_SIM_AT_HOST if `to` is a host, IBP_SIM_CHOOSE + the switch
+ * if several ports are possible. Call this function when the packet departs to node `to`. */
 static inline uint32_t ibp_sim_find_ahead(const struct ibp_sim *sim, uint32_t to, uint32_t client, unsigned hop)
 {
     const struct ibp_sim_path *path = &sim->path[client];

@@ -11,7 +11,7 @@
 #include <stdbool.h>
 #include <string.h>
 
-/* A description has at most 64 bytes. LONGEST_NAME is larger than that, because escaped characters need several bytes.
+/* A description has at most 64 bytes. LONGEST_NAME is larger than 64, because escaped characters need several bytes.
  * LONGEST_NAME also limits the time for a malicious line. */
 enum { DESCRIPTION_BYTES = 64, LONGEST_NAME = 256, UNPRINTED_LANES = 2, SPEED_BYTES = 8 };
 

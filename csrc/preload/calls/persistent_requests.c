@@ -96,7 +96,7 @@ static inline bool is_to_be_seen(void)
     return IBP_LIKELY(ibp_get_here()->is_outside) || (ibp_is_active() && !ibp_is_within_call());
 }
 
-/* If a start needs no work except counting, count it and return true. Otherwise return false. */
+/* If a start needs no work except counting, count the start and return true. Otherwise return false. */
 static inline bool is_short_start(struct ibp_call *call, void **requests, int count)
 {
     if (IBP_UNLIKELY(!ibp_get_here()->is_outside) || IBP_UNLIKELY(!call) || IBP_UNLIKELY(!call->time_at_random) ||

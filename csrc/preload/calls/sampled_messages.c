@@ -375,8 +375,8 @@ void ibp_partitioned_init(unsigned operation, const struct ibp_posted_receive *p
     ibp_lock();
     is_alone = !ibp_open_request_of(role, apart.communicator, apart.source, apart.tag);
     keep_init(operation, is_send, apart, request, bytes, 0);
-    /* MPI matches partitioned requests with equal arguments in the order of their creation. A program may start them in
-     * another order, so their messages are no longer sampled. */
+    /* MPI matches partitioned requests with equal arguments in the order of their creation. A program may start such
+     * requests in another order, so the messages are no longer sampled. */
     if (!is_alone)
         ibp_envelope_stop(apart.communicator, apart.source, apart.tag, is_send ? IBP_SIDE_SENDER : IBP_SIDE_RECEIVER);
     ibp_unlock();

@@ -51,7 +51,7 @@ struct ibp_context *ibp_context_find_for_receives(ibp_handle communicator, unsig
 /* Create the context of a communicator whose messages are user data. */
 void ibp_context_make(struct ibp_communicator *communicator);
 
-/* Forget a communicator or window that is freed, because MPI may reuse its handle. Pointers to its contexts remain
+/* Forget a communicator or window that is freed, because MPI may reuse the handle. Pointers to its contexts remain
  * valid while receives are pending. */
 void ibp_context_forget(ibp_handle communicator);
 

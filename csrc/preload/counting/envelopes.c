@@ -133,7 +133,7 @@ static unsigned stratum_of(const struct ibp_named_communicator *named, int tag, 
     return (unsigned)(ibp_sample_hash(choice_of(named, tag, 0), 2 + class) % IBP_SAMPLE_STRATA);
 }
 
-/* Return the number of the next small message to be sampled; it is at least `number`. */
+/* Return the number, at least `number`, of the next small message to be sampled. */
 static uint64_t next_of(const struct ibp_named_communicator *named, int tag, uint64_t number)
 {
     const unsigned level = ibp_sample_level(IBP_INSTANCE_MESSAGE, stratum_of(named, tag, 0));

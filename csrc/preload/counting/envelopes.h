@@ -28,7 +28,7 @@ struct ibp_envelope {
     /* `next`: the number of the next message to be sampled. `messages`: how many messages come before this message. */
     uint64_t next;
     struct ibp_messages_left messages;
-    /* How many messages of this envelope ibp_envelopes_end has added to the total in the recording. */
+    /* Number of messages of this envelope that ibp_envelopes_end has added to the recording's total. */
     uint64_t counted;
     /* Hash of communicator, sender, receiver and tag, equal in both processes; 0 for messages to and from
      * MPI_PROC_NULL. */

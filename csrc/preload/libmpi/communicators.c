@@ -64,7 +64,7 @@ static int translate_ranks(ibp_handle group, int size, int *world)
 }
 
 /* Write the size of a group and the world ranks of its members to `into`. If rank i is world rank i for all members,
- * the array of ranks is NULL. Nothing is allocated for such a group if it is small. Return 0, or -1 on failure. */
+ * the array of ranks is NULL. Nothing is allocated for a small group of this kind. Return 0, or -1 on failure. */
 static int translate(ibp_handle group, struct ibp_communicator *into)
 {
     enum { FEW = 128 };

@@ -35,7 +35,7 @@ struct ibp_python_layout {
     uint16_t code_basic_size, code_file, code_name, code_qualified_name, code_lines, code_first_line;
     uint16_t code_bytecode, code_tlbc, code_version;
     /* String. `string_ascii`, `string_other`: characters of ASCII strings and of non-ASCII strings. `string_width_bit`:
-     * the bytes of a character are a bit field of the state, which begins at this bit. */
+     * first bit of the state's field that contains the number of bytes of a character. */
     uint16_t string_length, string_state, string_ascii, string_other, string_width_bit;
     uint16_t bytes_data;
 };

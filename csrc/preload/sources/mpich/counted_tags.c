@@ -317,7 +317,7 @@ static bool is_of_blocking_collective(const struct ibp_communicator *communicato
            (is_made_of_nonblocking() || !communicator->only_started);
 }
 
-/* A message has shown that MPICH allocates tags for the current call, a blocking collective or the creation of a
+/* A message has shown that MPICH allocates tags for the current call, which is a blocking collective or creates a
  * communicator. Correct the number of allocated tags, and return the number of the current `ibp_call`. */
 static unsigned blocking_call(struct ibp_communicator *communicator, uint32_t tag)
 {

@@ -25,8 +25,9 @@ void ibp_fi_pend(struct ibp_fi_announcement announcement);
 bool ibp_fi_is_pending(uint32_t peer, uint32_t context);
 
 /* Remove the oldest announcement with this peer and context, and return the number of the sending `ibp_call`. If
- * pending announcements with this peer and context are from several call sites, return their operation. If the
- * announcements have several operations, or if there is no announcement, return IBP_OPERATION_UNATTRIBUTED. */
+ * pending announcements with this peer and context are from several call sites, return the operation of these
+ * announcements. If the announcements have several operations, or if there is no announcement, return
+ * IBP_OPERATION_UNATTRIBUTED. */
 unsigned ibp_fi_settle(uint32_t peer, uint32_t context);
 
 #endif

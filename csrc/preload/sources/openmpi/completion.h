@@ -53,8 +53,8 @@ static inline struct ibp_openmpi_request *ibp_openmpi_request_of(void *request)
     return (struct ibp_openmpi_request *)((char *)request + ibp_openmpi_request_offset);
 }
 
-/* Open MPI's function that frees a request; NULL if ibprof does not replace it. ibprof replaces it only if several
- * threads may be in MPI. */
+/* Open MPI's function that frees a request; NULL if ibprof does not replace the function. The function is replaced only
+ * if several threads may be in MPI. */
 typedef int ibp_openmpi_release_function(void **);
 extern IBP_INTERNAL ibp_openmpi_release_function *ibp_openmpi_release;
 

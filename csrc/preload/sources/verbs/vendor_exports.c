@@ -2,8 +2,8 @@
  * Copyright The ibprof developers
  *
  * Hooks of functions of the libraries of EFA, HNS, MANA and mlx4 that create a queue pair, or permit posts without
- * verbs. Posts without verbs are invisible to ibprof. A queue pair that permits them counts as unseen until its first
- * post through verbs.
+ * verbs. Posts without verbs are invisible to ibprof. A queue pair that permits such posts counts as unseen until its
+ * first post through verbs.
  */
 #include "platform/system.h"
 #include "sources/verbs/exports.h"
