@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The ibprof developers
  *
- * Functions by which a C or C++ program marks regions for ibprof. The program need not be linked to libibprof.so: if
- * the library is neither preloaded nor linked (-libprof), the functions do nothing. Call the functions between MPI_Init
- * and MPI_Finalize, from one thread at a time. Below MPI_THREAD_SERIALIZED, calls from threads other than the thread
- * that initialised MPI are ignored.
+ * Functions by which a C or C++ program marks regions for ibprof. The program need not be linked to libibprof.so
+ * (-libprof). Without the library, the functions do nothing. Call the functions between MPI_Init and MPI_Finalize, from
+ * one thread at a time. Below MPI_THREAD_SERIALIZED, calls from threads other than the thread that initialised MPI are
+ * ignored.
  *
  *     for (step = 0; step < steps; step++) {
  *         exchange();

@@ -579,8 +579,8 @@ struct ibp_mark {
     uint64_t time_ns;
     uint32_t kind; /* enum ibp_mark_kind */
     uint32_t region;
-    /* Totals of user data since the start. Totals are 0 in marks of IBP_MARK_BEGIN and IBP_MARK_END, because their
-     * computation would take long. */
+    /* Totals of user data since the start. Totals are 0 in marks of IBP_MARK_BEGIN and IBP_MARK_END, because totals
+     * would take long to compute. */
     uint64_t sent_bytes;
     uint64_t sent_messages;
     uint64_t received_bytes;

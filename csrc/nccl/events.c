@@ -559,7 +559,7 @@ static void sample_operation(struct operation *operation, unsigned channel)
     unlock();
 }
 
-/* Store the present time in an operation's sample, as the time of the first data from the GPU or as the end. */
+/* Store the present time in an operation's sample: as the time of the GPU's first data, or as the end. */
 static void note_sample(const struct operation *operation, bool is_end)
 {
     struct sample *const sample = operation->sample;
