@@ -145,7 +145,7 @@ def compare_engines(
     """Route a fabric by each engine, and compute the link loads of a traffic.
 
     Args:
-        fabric: the fabrics. If they have tables, the first row has the loads with these tables.
+        fabric: the fabrics. If the fabrics have tables, the first row has the loads with these tables.
         engines: OpenSM's names of the engines.
 
     Raises:

@@ -89,14 +89,14 @@ class FabricOptions:
         return find_rails(self.names, self.tables, self.name_map)
 
     def files(self) -> Iterator[Path]:
-        """Yield the files to read, including those found next to the dumps."""
+        """Yield the files to read, including files found next to the dumps."""
         for rail in self.find_rails():
             yield from rail.all()
 
 
 @dataclass(frozen=True, slots=True)
 class TrafficOptions:
-    """The traffic, and the options that put it on a fabric.
+    """The traffic, and the options for putting the traffic on a fabric.
 
     Attributes:
         names: profiles, recordings, tables or patterns, one per job.
@@ -105,7 +105,7 @@ class TrafficOptions:
         nic: policy that chooses a rank's adapter in one subnet; None: the measured or recorded adapter, else the
             default policy.
         by: columns that divide the loads, from `REGION`, `OPERATION` and `SITE`.
-        counters: files of port counters to compare with the loads: one file, or one before and one after the run.
+        counters: files of port counters to compare with the loads: one file, or a file before and a file after the run.
         adaptive: true to add bounds of adaptive routing even if no dump mentions it.
         strict: true if unroutable bytes are an error.
         flows_limit: largest number of flows of an all-to-all held in memory at once; None: no limit.

@@ -205,7 +205,7 @@ def _place_jobs(fabric: RoutedFabric, demands: Sequence[Demand], options: Traffi
     for name, demand, placement in zip(options.names, demands, placements, strict=True):
         if isinstance(demand, RankTraffic):
             job = map_to_lids(demand, fabric.hosts, fabric.fabrics, placement, options.rails, options.nic)
-            # The coverage reports the gaps of a single job's recording; with several jobs, notes report them.
+            # The coverage reports the gaps of a single job's recording. With several jobs, notes report the gaps.
             missing = describe_gaps(demand.profile) if demand.profile and len(demands) > 1 else ()
             placed.append(replace(job, notes=(*job.notes, *missing)))
         elif (placement or options.rails or options.nic) and not options.inherited:
@@ -234,7 +234,7 @@ def _compare_counters(
 ) -> Agreement:
     """Compare loads with port counters: the values of one file, or the increase between two files."""
     if len(names) > 2:
-        raise UsageError(f"--counters: expected one file, or two, before and after; found {len(names)}")
+        raise UsageError(f"--counters: expected one file, or a file before and a file after, found {len(names)}")
     if not isinstance(placed, Traffic):
         raise UsageError(f"--counters: expected traffic to compare with counters, found {placed.origin}")
     read = []
@@ -291,8 +291,8 @@ def judge_loads(
 def _time_regions(loads: FabricLoads) -> Mapping[str, float] | None:
     """Return the seconds at line rate of each region's most loaded link direction.
 
-    The result is None without ranks, for one region or more than `_MOST_REGIONS`, and for too many flows. It is also
-    None if no link's speed is known. Loads of a region are not estimated, so it is None for adaptive routing.
+    The result is None without ranks, for one region or more than `_MOST_REGIONS`, and for too many flows. The result is
+    also None if no link's speed is known, and for adaptive routing, because loads of a region are not estimated.
     """
     from ibprof_converter.hotspots.link_report import DIAGNOSED_FLOWS  # noqa: PLC0415  (slow to import)
 

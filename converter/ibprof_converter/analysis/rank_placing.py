@@ -96,7 +96,7 @@ class PlaceOptions:
     divide_groups: bool = False
 
     def files(self) -> Iterator[Path]:
-        """Yield the files to read, and a placement rule such as `packed` as a path that does not exist."""
+        """Yield the files to read. A placement rule such as `packed` is yielded too, as a path."""
         named = (self.placement, None if self.hosts == OWN else self.hosts)
         yield from (Path(name) for name in named if name is not None)
 

@@ -48,8 +48,8 @@ class RunChange:
     Attributes:
         kind: the difference that changed the loads; `SEVERAL` if several differences cannot be separated.
         text: the sentence on the change.
-        ratio: time at line rate of the most loaded link, second run / first run; or the ratio of bytes if a speed is
-            unknown. None if a run loads no link.
+        ratio: second run / first run: time at line rate of the most loaded link, or bytes if a speed is unknown.
+            None if a run loads no link.
         link: the most loaded link direction of the slower run; None if links are unknown.
         most_loaded: the most loaded link directions of the first run, and of the second run.
     """
@@ -234,7 +234,7 @@ def _compare_fabrics(a: RunFacts, b: RunFacts) -> _Reason | None:
 
 
 def _differ_on_links(a: RunFacts, b: RunFacts) -> bool:
-    """Return true if the runs load a link direction, or their most loaded link directions, with different bytes."""
+    """Return true if the runs put different bytes on a link direction, or on their most loaded link directions."""
     keys = {*a.carried, *b.carried}
     if not (a.knows_all_links and b.knows_all_links):
         keys = {*a.carried} & {*b.carried}

@@ -149,7 +149,7 @@ def _check_uplinks(rail: int, fabric: Fabric) -> Iterator[FabricFinding]:
 
 
 def _check_downlinks(rail: int, fabric: Fabric) -> Iterator[FabricFinding]:
-    """Find switches of the top level with fewer links to lower levels than most comparable ones (`find_few_links`)."""
+    """Find switches of the top level with few links to lower levels (`find_few_links`)."""
     for found in find_few_links(fabric, find_levels(fabric)):
         named = zip(name_nodes(fabric, found.nodes), found.count.tolist(), strict=True)
         what = (

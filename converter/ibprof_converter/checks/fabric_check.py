@@ -259,9 +259,9 @@ def check_rails_alike(fabrics: Sequence[Fabric], hosts: Hosts) -> Iterator[Fabri
 def _check_adapters(fabrics: Sequence[Fabric], hosts: Hosts) -> Iterator[FabricFinding]:
     """Find hosts that lack adapters on a rail, and hosts with the adapters of two rails swapped.
 
-    If at least two hosts, and a quarter of all, have equal numbers of adapters on each rail, the fabric was built so:
-    these hosts lack no adapter. If at least half of all hosts lack adapters, no host is reported. To find swaps, hosts
-    with the same names of adapters are compared.
+    If at least two hosts, and a quarter of all, have equal numbers of adapters on each rail, these hosts lack no
+    adapter. If at least half of all hosts lack adapters, no host is reported. To find swaps, hosts with the same names
+    of adapters are compared.
     """
     names: list[list[set[str]]] = []
     for fabric, of_node in zip(fabrics, hosts.of_node, strict=True):
@@ -292,9 +292,9 @@ def _check_adapters(fabrics: Sequence[Fabric], hosts: Hosts) -> Iterator[FabricF
 
 
 def _find_swapped(one: Sequence[Set[str]], other: Sequence[Set[str]], hosts: Sequence[int]) -> list[int]:
-    """Return the hosts with an adapter, on each of two rails, that is usually on the other rail.
+    """Return the hosts with swapped adapters: each rail has an adapter that is usually on the other rail.
 
-    If at least half of `hosts` have such adapters, the result is empty.
+    If at least half of `hosts` have swapped adapters, the result is empty.
     """
     usual, usual_there = (
         Counter(frozenset(rail[host]) for host in hosts).most_common(1)[0][0] for rail in (one, other)

@@ -59,8 +59,8 @@ class FindingKind(Enum):
     NO_TABLE = _Meaning(
         "switch-without-table",
         True,
-        "these switches did not answer the tool in time. Bytes through them count as unrouted: dump the tables again, "
-        "with a longer timeout, or from OpenSM",
+        "these switches did not answer the tool in time, so bytes through these switches count as unrouted. Dump the "
+        "tables again, with a longer timeout, or from OpenSM",
     )
     FOREIGN_TABLE = _Meaning(
         "table-without-switch",
@@ -138,8 +138,8 @@ class FindingKind(Enum):
     SLOW_SWITCH = _Meaning(
         "slow-switch",
         False,
-        "all links of the switch to a level are slower than usual. The switch is of an older generation, or wrong "
-        "cables, firmware, or the speed or width set on ports limit the links",
+        "all links of the switch to a level are slower than usual. The switch is of an older generation, or "
+        "something limits the links: wrong cables, firmware, or a speed or width set on ports",
     )
     NARROW_LINK = _Meaning(
         "narrow-link",
@@ -150,7 +150,7 @@ class FindingKind(Enum):
         "unknown-rate",
         False,
         "the dump states no known width or speed of these links, so times on these links are unknown. "
-        "--check does not compare these links with others",
+        "The check does not compare these links with others",
     )
     FEW_UPLINKS = _Meaning(
         "few-uplinks",
@@ -195,7 +195,7 @@ class FindingKind(Enum):
     LOOPED_CABLE = _Meaning(
         "looped-cable",
         False,
-        "both ends of the cable are in the same switch, so no route uses the cable: an end is in the wrong switch",
+        "no route uses a cable with both ends in the same switch: an end is in the wrong switch",
     )
     SEPARATE_PARTS = _Meaning(
         "separate-parts",

@@ -23,7 +23,7 @@ _FLOWS = 1 << 22
 _DAMAGE = {
     DamageKind.LOST: (FindingKind.DAMAGED, "damaged part", "damaged parts"),
     DamageKind.NO_ANSWER: (FindingKind.NO_ANSWER, "part with missing answers", "parts with missing answers"),
-    DamageKind.STRAY: (FindingKind.STRAY_LINES, "part that does not belong to it", "parts that do not belong to it"),
+    DamageKind.STRAY: (FindingKind.STRAY_LINES, "part with other text", "parts with other text"),
 }
 
 
@@ -61,7 +61,7 @@ def check_tables(rail: int, subnet: Subnet) -> Iterator[FabricFinding]:
 def check_routes(rail: int, subnet: Subnet) -> Iterator[FabricFinding]:
     """Follow the tables from every switch with hosts to every host, and find routes that do not arrive.
 
-    Routes from switches without hosts are not checked: in a fat-tree, spines have no routes to other spines.
+    Routes between switches are not checked: in a fat-tree, spines have no routes to other spines.
     """
     fabric = subnet.fabric
     network = subnet.routes.network
@@ -132,7 +132,7 @@ def _name_lid(fabric: Fabric, lid: int) -> str:
 
 
 def check_dumps(rail: int, subnet: Subnet) -> Iterator[FabricFinding]:
-    """Find damage, nodes that did not answer, and foreign lines in the dumps; and tables that are too short."""
+    """Find damage, missing answers and foreign lines in the dumps, and tables that are too short."""
     fabric, adaptive = subnet.fabric, subnet.adaptive
     dumps = [(fabric.name, fabric.damage), (subnet.tables.name, subnet.tables.damage)]
     if adaptive is not None and adaptive.tables is not subnet.tables:

@@ -130,7 +130,7 @@ def add_subcommand(
         examples: text for the subcommand's help, after the arguments.
         description: text for the subcommand's help; by default the summary as a sentence.
         build: function that receives the parsed arguments and returns a function that runs the command; None if the
-            caller runs it.
+            caller runs the command.
         shown: options in the short `--help`; empty for all options.
 
     Returns:

@@ -63,7 +63,7 @@ OPEN_MPI_ENVIRONMENT = {
     "OMPI_MCA_btl_vader_single_copy_mechanism": "none",
 }
 
-MOVED = "# All ranks ran on this machine. From here on, they are placed on the hosts of a captured fabric."
+MOVED = "# All ranks ran on this machine. From here on, the ranks are placed on hosts of a captured fabric."
 
 NO_MPI = (
     "no Open MPI was found, which the demo needs: pip install 'ibprof[mpi]', or "

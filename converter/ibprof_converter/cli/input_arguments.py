@@ -90,8 +90,8 @@ def add_fabric_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--node-name-map",
         metavar="FILE",
-        help="names of nodes by GUID, in the format of OFED's tools. If FILE is missing, OFED's usual folders are "
-        "searched for it (default: the map next to LST, if any)",
+        help="names of nodes by GUID, in the format of OFED's tools. OFED's usual folders are searched for a "
+        "missing FILE (default: the map next to LST, if any)",
     )
     parser.add_argument(
         "--placement",

@@ -118,7 +118,7 @@ def write_placement(files: PlacementFiles, hosts: Sequence[str], leaves: int = 0
 
     Args:
         hosts: host of each rank.
-        leaves: number of leaf switches that the hosts are on; 0 if unknown.
+        leaves: number of the hosts' leaf switches; 0 if unknown.
 
     Raises:
         OSError: a file cannot be written; the error names it.

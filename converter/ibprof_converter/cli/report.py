@@ -100,14 +100,14 @@ def _check_lone_options(arguments: argparse.Namespace, names: Sequence[str]) -> 
         UsageError: an option needs a fabric, or there are several traffics.
     """
     of_fabric = (*list_fabric_arguments(), "counters", "top", "rank_by", "max_unrouted")
-    refuse_options(arguments, of_fabric, "only with a fabric: name its .lst before TRAFFIC")
+    refuse_options(arguments, of_fabric, "only with a fabric: name the .lst before TRAFFIC")
     if len(names) > 1:
         from ibprof_converter.traffic.traffic_reader import is_traffic  # noqa: PLC0415  (--help must come at once)
 
         for name in names:
             if not (is_traffic(name) or Path(name).exists()):
                 raise UsageError(f"{name}: no such file")
-        raise UsageError("several profiles are jobs on one fabric: name its .lst before the profiles")
+        raise UsageError("several profiles are jobs on one fabric: name the .lst before the profiles")
 
 
 def _print_text(report: JobReport, chosen: Sequence[str], full: bool) -> None:

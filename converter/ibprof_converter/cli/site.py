@@ -59,7 +59,7 @@ def main(argv: Sequence[str] | None) -> int | None:
 def _parser() -> argparse.ArgumentParser:
     parser = make_parser(
         NAME,
-        "Keep a small summary of every job of a site, as Parquet by day, and answer questions about all of them. All "
+        "Keep a small summary of every job of a site, as Parquet by day, and answer questions about them. All "
         "times are UTC.",
         _EXAMPLES,
     )
@@ -205,7 +205,7 @@ def _add_outputs(commands: Subcommands) -> None:
 def _add_upkeep(commands: Subcommands) -> None:
     expire = _add(commands, "expire", "delete old jobs", "--older-than 90d", _expire)
     expire.add_argument("--older-than", metavar="DAYS", type=type_of(_parse_days), required=True, help="such as 90d")
-    summary = "write for each user of this machine a store of the user's jobs, which no other user can read"
+    summary = "write a store of the jobs of each user, readable only by this user of this machine"
     share = _add(commands, "share", summary, "/srv/ibprof-users", _share)
     share.add_argument("folder", metavar="DIR", type=Path, help="parent folder of the users' folders")
     summary = "make a store with synthetic jobs on a fat-tree, and jobs recorded on this machine"

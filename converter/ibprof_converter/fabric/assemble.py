@@ -30,7 +30,7 @@ NOT_ACTIVE = "link not active"
 _OLD_TOP_SPEED = "10"
 
 _PORTS_ASSUMED = 254
-"""If a list states at least this number of ports, the number is unknown: some formats state a maximum instead."""
+"""From this number of ports on, the stated number may be a maximum of the format: the true number is unknown."""
 
 
 class DuplicateLidError(InconsistentError):
@@ -149,7 +149,7 @@ def _find_left_out(listing: Listing, kept_guid: npt.NDArray[np.uint64]) -> Itera
 
 
 def _drop_unconfigured_lids(listing: Listing) -> Listing:
-    """Return the listing without the LIDs of unconfigured ports, whose links become inactive."""
+    """Return the listing without LIDs of unconfigured ports, and with these ports' links inactive."""
     unconfigured = listing.lid == NOT_CONFIGURED_LID
     if not unconfigured.any():
         return listing

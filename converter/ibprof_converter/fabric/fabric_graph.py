@@ -101,7 +101,7 @@ class Fabric:
         port_lmc: int32 [p], LMC. The port has the LIDs lid .. lid + 2**lmc - 1.
         warnings: sentences on anomalies of the file.
         link_lanes: uint8 [link], width, 0 where unknown.
-        link_half: bool [link], true if the link is listed from one end, in a format that lists links from both ends.
+        link_half: bool [link], true if a format for links from both ends lists this link from only one end.
         inactive: descriptions of links that are left out because they are not active.
         link_unequal: bool [link], true if the two ends have different widths or speeds; the lower rate is used.
         unequal: descriptions of the links with unequal ends, with both rates.

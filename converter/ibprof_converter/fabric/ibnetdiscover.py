@@ -276,7 +276,7 @@ def _is_switch(line: bytes) -> bool:
 
 
 def _is_cut(last: bytes) -> bool:
-    """Return true if the last line of a file, which has no line break, is only the beginning of a line."""
+    """Return true if the last line of a file, without line break, is only the beginning of a line."""
     text = last.strip()
     if not text or _PORT.fullmatch(last):
         return False

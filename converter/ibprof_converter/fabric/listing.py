@@ -181,7 +181,7 @@ class Groups:
         return cls(keys, first, group.reshape(key.shape))
 
     def take_equal(self, listing: Listing, values: npt.NDArray[AnyInteger], what: str) -> npt.NDArray[AnyInteger]:
-        """Return for each group the value that all its ends have: [group]. `values` is [row, 2].
+        """Return the common value of the ends of each group: [group]. `values` is [row, 2].
 
         Raises:
             InconsistentError: ends of a group have different values.

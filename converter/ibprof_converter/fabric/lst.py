@@ -58,7 +58,7 @@ def looks_like_lst(head: bytes) -> bool:
 
 
 def looks_like_opensm_lst(head: bytes) -> bool:
-    """Return true if a `.lst` was written by OpenSM, which prints only 6 digits of the first end's VenID."""
+    """Return true if OpenSM wrote a `.lst`: then the first end's VenID has only 6 digits."""
     first = _SIGN.search(head)
     return first is not None and re.search(rb" VenID:[0-9A-Fa-f]{6} ", first[0].split(b"}", 1)[0]) is not None
 
@@ -119,7 +119,7 @@ def _read_columns(log: DamageLog, data: bytes) -> tuple[dict[str, npt.NDArray[An
 
 
 def _leave_out(log: DamageLog, number: int, line: bytes, expected: str, found: str) -> None:
-    """Note an unusable line as a lost link if the line has a part of a link, else as a stray line."""
+    """Note a line with parts of a link as a lost link, any other line as a stray line."""
     if re.search(rb"[{}]| (?:PN:|PHY=|LOG=|SPD=)", line):
         switch = _SWITCH.search(line)
         log.lose(number, InputError(log.path, number, expected, found), int(switch[1], 16) if switch else None)

@@ -33,7 +33,7 @@ _SIGN = re.compile(_COLUMNS.pattern, re.MULTILINE)
 _PORT = re.compile(rb"[ \t]{0,99}[^:\n]{1,40}:[ \t]{0,99}[0-9]{1,3}[ \t]{0,99}:.*")
 # An incomplete line: the beginning of a port's line or of a stanza, or a port's line without the closing quote.
 _CUT = re.compile(rb'[ \t]{1,99}|[ \t]{0,99}(?:[0-9][0-9/ \t]{0,99}(?::.*[^"\r])?:?|".*)')
-# A comment. In the line with column names, which also begins with `#`, a colon follows.
+# A comment. The line with column names also begins with `#`, but a colon follows.
 _IGNORED = re.compile(rb"\s*(?:#(?![ \t]*:).*)?")
 # `_FIELDS` matches a part of a port's line. `_NEXT` matches the beginning of another port's line within a line.
 _FIELDS = re.compile(rb".*[ \t]:.*[ \t]:.*[ \t]:.*")

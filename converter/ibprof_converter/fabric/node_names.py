@@ -153,8 +153,8 @@ def name_unnamed(listing: Listing) -> Listing:
 def distinguish_switches(listing: Listing) -> Listing:
     """Return the listing with a unique name for each switch.
 
-    All unmanaged switches of one model have the same description. A repeated name becomes `NAME (..66fe)`, with as many
-    last digits of the NODE GUID as needed to distinguish the switches.
+    All unmanaged switches of one model have the same description. A repeated name becomes `NAME (..66fe)`: the last
+    digits of the NODE GUID distinguish the switches.
     """
     name_of = listing.node_names(listing.kind == NodeKind.SWITCH)
     sharing: dict[str, list[int]] = {}

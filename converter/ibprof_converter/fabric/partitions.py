@@ -159,7 +159,7 @@ def _read_port_tables(path: str | PathLike[str], data: bytes) -> _Members:
 
 
 def _read_definitions(path: str | PathLike[str], data: bytes) -> _Members:
-    """Read OpenSM's `partitions.conf`. A partition without a P_Key, which OpenSM chooses, gets a negative number."""
+    """Read OpenSM's `partitions.conf`. A partition without a P_Key gets a negative number: OpenSM chooses the P_Key."""
     read = _Members()
     text = _COMMENT.sub(b"", data)
     number, end = 1, 0

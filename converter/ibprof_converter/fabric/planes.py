@@ -4,8 +4,8 @@
 An XDR adapter has a port on each of four planes, and spreads packets over the planes. The ports have one common LID or
 four LIDs. Each plane becomes a rail, and traffic is spread evenly over these rails.
 
-A chassis can have a switch on each plane. Links inside the chassis, whose ports ibdiagnet labels `FNM`, join these
-switches, but only management uses these links. An aggregation node is on one plane.
+A chassis can have a switch on each plane. Links inside the chassis join these switches, only for management. ibdiagnet
+labels the ports of these links `FNM`. An aggregation node is on one plane.
 Source: public parsers of ibdiagnet's dumps of XDR fabrics. No complete dump was available.
 """
 
@@ -122,7 +122,7 @@ def take_plane(listing: Listing, plane: int, planes: npt.NDArray[np.int64] | Non
         raise ValueError(f"{listing.path} has no planes")
     chosen = listing.select(np.flatnonzero(planes == plane))
     count = int(planes.max()) + 1
-    remark = f"{count} planes that no cable joins, each with a port of every adapter: traffic is spread over them"
+    remark = f"{count} planes that no cable joins, each with a port of every adapter: traffic is spread over the planes"
     notes = [remark]
     if inside := int((planes < 0).sum()):
         notes.append(f"{inside} rows are left out: their links join planes inside a chassis, only for management")

@@ -86,7 +86,7 @@ def parse_port_list(path: str | PathLike[str], data: bytes) -> Listing:
 
 
 def _leave_out(log: DamageLog, number: int, line: bytes) -> None:
-    """Note an unusable line as a lost link if the line has a part of a port's line, else as a stray line."""
+    """Note a line with parts of a port's line as a lost link, any other line as a stray line."""
     if _PART.search(line):
         begin = _BEGIN.match(line) if line.lstrip().startswith(b"SW") else None
         error = InputError(log.path, number, _FORM, quote_found(line))

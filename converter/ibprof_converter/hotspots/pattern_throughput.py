@@ -78,7 +78,7 @@ def measure_throughput(
     """Compute the throughput of each pattern over the adapters of all hosts of a rail.
 
     Args:
-        samples: number of samples of each pattern that has a seed (0, 1, 2, ...) or a distance.
+        samples: number of samples of each pattern with a seed (0, 1, 2, ...) or a distance.
         progress: function that is called with the name of each pattern before its computation.
 
     Raises:

@@ -49,7 +49,7 @@ _SQUARES_LIMIT = 1 << 22
 """Squares are searched only if the sum of (number of neighbours)² over the switches is at most this."""
 
 _BULGES = tuple(np.arange(4, 19) / 20)
-"""Candidates for the height of a group's arc, as fractions of half its width."""
+"""Candidates for the height of a group's arc, as fractions of half the group's width."""
 
 _MEASURED = 1500
 """With more links than this, only distances between switches and links of group 0 are checked."""
@@ -114,8 +114,8 @@ def position_on_grid(graph: list[set[int]]) -> Points | None:
     """Return positions in a grid if the graph is a product of rings, paths and pairs; else None.
 
     Opposite sides of a square of four switches belong to the same factor. Two links of a switch belong to the same
-    factor if no square contains the two links, or if a triangle contains them. A ring of four is a square: it is found
-    as two pairs, which `_join_pairs` joins.
+    factor if no square contains the two links, or if a triangle contains them. A ring of four is found as two pairs,
+    which `_join_pairs` joins.
 
     The two longest factors are the rows and columns. A ring is folded: the switches of one half stand between the other
     switches. So all links are short, and no link covers another. In a cell of the grid, switches that differ in further
@@ -149,7 +149,7 @@ def position_on_grid(graph: list[set[int]]) -> Points | None:
 
 
 def _join_pairs(factors: list[_Factor]) -> list[_Factor]:
-    """Return the factors after joining each two factors of size 2 to a ring of four."""
+    """Return the factors, with pairs of factors of size 2 joined to rings of four."""
     pairs = [factor for factor in factors if factor.size == 2]
     others = [factor for factor in factors if factor.size > 2]
     for one, other in zip(pairs[::2], pairs[1::2], strict=False):
@@ -198,7 +198,7 @@ def _order_factor(nodes: int, graph: list[set[int]], edges: list[tuple[int, int]
     """Return the ring, path or pair that `edges` form; None if `edges` form another graph."""
     along = set(edges)
     others = [(a, b) for a, around in enumerate(graph) for b in around if a < b and (a, b) not in along]
-    # Switches that are connected by other links than `edges` have the same position along this factor.
+    # Links outside `edges` join switches with the same position along this factor.
     layer = find_parts(nodes, np.array(others, np.int64).reshape(-1, 2))
     links: dict[int, set[int]] = defaultdict(set)
     for a, b in edges:
@@ -224,7 +224,7 @@ def _order_factor(nodes: int, graph: list[set[int]], edges: list[tuple[int, int]
 def position_in_groups(graph: list[set[int]]) -> Points | None:
     """Return positions of fully connected groups of switches on a circle; None for other graphs.
 
-    The switches of a group form an arc that bulges outwards, so links between two groups meet no switch of a third.
+    The switches of a group form an arc that bulges outwards. Links between groups then meet no other group.
     """
     shared = {(a, b): len(around & graph[b]) for a, around in enumerate(graph) for b in around if a < b}
     most = max(shared.values(), default=0)
@@ -263,7 +263,7 @@ def _find_closest(points: Points, pairs: npt.NDArray[np.intp]) -> float:
 def _order_by_aim(
     graph: list[set[int]], members: npt.NDArray[np.intp], group: npt.NDArray[np.intp], groups: int
 ) -> npt.NDArray[np.intp]:
-    """Return the switches of a group, ordered by the direction of their links to other groups."""
+    """Return the switches of a group, ordered by the mean direction of the links to other groups."""
     own = int(group[members[0]])
 
     def aim(node: int) -> tuple[float, int]:

@@ -76,7 +76,7 @@ def lay_out(fabrics: Sequence[Fabric], level_hosts: re.Pattern[str] | None = Non
 
 
 class _HostColumns:
-    """The x of the first rail's hosts, which the second rail uses for the same hosts."""
+    """The x of the first rail's hosts. The same hosts on the second rail get the same x."""
 
     def __init__(self) -> None:
         self._of_host: dict[str, list[float]] = defaultdict(list)

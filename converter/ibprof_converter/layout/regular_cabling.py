@@ -105,7 +105,7 @@ def _leave_bridges(
 ) -> npt.NDArray[np.int64]:
     """Return the links of `extra` whose ends stay connected if all links of `extra` are removed.
 
-    The remaining links of `extra` are assumed to be intended, because they join parts of the fabric.
+    The remaining links of `extra` join parts of the fabric, so these links are assumed to be intended.
     """
     part = find_parts(fabric.nodes, fabric.link_node[np.setdiff1d(between, extra)])
     ends = part[fabric.link_node[extra]]
@@ -188,7 +188,7 @@ def _fit_level(
 
 
 def _expect(count: Counts, has_other_end: npt.NDArray[np.bool_]) -> Counts | None:
-    """Return the number of cables that each pair of switches should have: as most similarly cabled switches have.
+    """Return for each pair of switches the number of cables that most similarly cabled switches have.
 
     Args:
         count: int64 [lower, upper], number of cables between two switches of successive levels.
@@ -201,8 +201,7 @@ def _expect(count: Counts, has_other_end: npt.NDArray[np.bool_]) -> Counts | Non
     has = (count > 0).astype(np.float64)
     shared = has @ has.T
     either = has.sum(axis=1)[:, np.newaxis] + has.sum(axis=1) - shared
-    # Two switches with one common neighbour are similarly cabled if only one switch has a second neighbour: the other
-    # switch may lack a cable.
+    # A switch with a single neighbour may lack a cable, so it is similar to a switch with this and a second neighbour.
     alike = (shared > _ALIKE * either) | ((shared == 1) & (either == 2))
     groups, group = np.unique(alike, axis=0, return_inverse=True)
     if len(groups) > _MOST_GROUPS:
@@ -485,7 +484,7 @@ def _fit_global(
     between: npt.NDArray[np.int64],
     inside: npt.NDArray[np.bool_],
 ) -> tuple[npt.NDArray[np.int64], list[tuple[int, int]]] | None:
-    """Compare the cables between groups: their number should be equal for all pairs of groups, and for all switches.
+    """Compare the cables between groups: all pairs of groups, and all switches, should have equal numbers of cables.
 
     Returns:
         The extra cables of pairs of groups with more cables than usual. The two switches of each missing cable. None

@@ -114,8 +114,8 @@ def test_a_spine_with_half_the_links_of_its_peers_has_a_remedy(
     (cause,) = diagnosis["causes"]
     assert (cause["cause"], cause["kind"], cause["at"]) == ("few-links", "repair", ["spine1"])
     assert cause["evidence"][0] == (
-        "spine1 has 4 links to switches; most switches of its level have 8: the fabric was built so, or a cable is "
-        "missing from each switch below"
+        "spine1 has 4 links to switches; most switches of its level have 8: the fabric was built so, or each switch "
+        "below lacks a cable"
     )
     assert [cause["change"].count(f"leaf{leaf} ") for leaf in range(4)] == [1] * 4
     assert cause["max_time_after_s"] < 0.7 * cause["max_time_s"]

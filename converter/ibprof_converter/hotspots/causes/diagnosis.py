@@ -58,7 +58,7 @@ _MOST_TRIED = 8
 
 _EXPENSIVE = {PROGRAM, LINKS}
 _SPLITS = "bytes would arrive nowhere"
-_OTHER_REPAIRS = "the chosen repairs leave a shorter link time than these, are fewer, or were tried earlier"
+_OTHER_REPAIRS = "the chosen repairs leave a shorter link time, are fewer, or were tried earlier"
 
 Progress = Callable[[str], None]
 Repairs = tuple[Repair, ...]
@@ -318,7 +318,7 @@ class _RepairTrials:
     def _fewest(self, repairs: Repairs) -> Repairs:
         """Return the first few repairs after which the time is at most 5% above the time after all repairs.
 
-        Single repairs are tried first, then the first two, the first three, and so on. If none suffices, return all.
+        Single repairs are tried first, then the first two, the first three, and so on. Otherwise return all repairs.
         """
         enough = NEAR_BEST * self._seconds(repairs)
         if len(repairs) == 1 or not self._helps(repairs):

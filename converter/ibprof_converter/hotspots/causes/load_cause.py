@@ -65,7 +65,7 @@ class Change:
         kind: one of `KINDS`.
         what: text that describes the change.
         after: the situation with the change; None if the change was not tried or is impossible.
-        most: largest ratio of link times, after the change / before, for which the change can be a remedy.
+        most: largest link time after the change / before, for which the change can be a remedy.
         why_not: the reason why the change was not tried, or cannot be a remedy.
         at, evidence, advice, change: as in `LoadCause`.
     """

@@ -54,7 +54,7 @@ Sides = npt.NDArray[np.bool_]
 
 @dataclass(frozen=True, slots=True)
 class SwitchCut:
-    """A part of a fabric, its links to all other nodes, and the bytes across these links.
+    """A part of a fabric, the links to all other nodes, and the bytes across these links.
 
     Attributes:
         level: highest level of the part's switches.
@@ -104,7 +104,7 @@ def narrowest_cut(situation: Situation) -> SwitchCut | None:
             part = whole[find_ends(fabric)][fabric.lid_port[lids]]
             joined = part[0] == part[1]
         flows = ends[0, joined], ends[1, joined], situation.flows.bytes[here][joined].astype(np.float64)
-        # Search only once among planes with equal cabling and equal bytes, which have the same cuts.
+        # Planes with equal cabling and equal bytes have the same cuts: search only once.
         arrays = (fabric.node_kind, fabric.link_node, fabric.link_gbps, level, *flows)
         digest = sha256(b"".join(sha256(np.ascontiguousarray(each).data).digest() for each in arrays)).digest()
         if digest in known:

@@ -154,7 +154,7 @@ def _describe_slow_switch(situation: Situation, rail: int, switch: SlowSwitch) -
         at=name,
         evidence=f"{switch.describe(fabric)}: either the switch is an older model, or something "
         "limits it (a speed or width set on its ports, wrong cables, firmware)",
-        change=f"find what limits {name}, or replace it, so that its links run at {usual} Gb/s",
+        change=f"find what limits {name}, or replace the switch, so that the links run at {usual} Gb/s",
         heat=float(situation.seconds[rail][switch.links].max(initial=0.0)),
         apply=speed_up,
         remakes_tables=False,
@@ -251,8 +251,8 @@ def _find_few_uplinks(situation: Situation, rail: int) -> Iterator[Repair]:
     """Find which ends of the most loaded link between switches have too few uplinks.
 
     For fewer uplinks than usual, the cause is MISSING_UPLINK. For uplinks too slow for a leaf's hosts (`_LOCAL`), the
-    cause is OVERSUBSCRIPTION, except if only one uplink or up to a quarter is missing. At the top level, links within
-    the level count as uplinks.
+    cause is OVERSUBSCRIPTION, but MISSING_UPLINK if at most a quarter of the uplinks, or one, is missing. At the top
+    level, links within the level count as uplinks.
     """
     busiest = situation.most_loaded_between_switches()
     if busiest is None or busiest.rail != rail:
@@ -344,7 +344,7 @@ def _find_few_links(situation: Situation, rail: int) -> Iterator[Repair]:
                     rail=rail,
                     at=name,
                     evidence=f"{name} has {having} links to switches; most switches of its level have {found.usual}: "
-                    "the fabric was built so, or a cable is missing from each switch below",
+                    "the fabric was built so, or each switch below lacks a cable",
                     change="plug " + _list_cables(fabric, cables, len(cables)),
                     advice="plug " + _list_cables(fabric, cables, _CABLES_ADVISED),
                     heat=_heat(situation, rail, [node]),
@@ -525,7 +525,7 @@ class FreePorts:
         return None
 
     def take(self, node: int, wanted: PortOfNode | None = None) -> PortOfNode | None:
-        """Return a free port of a node, if possible `wanted`, and mark it as used; None if no port is free."""
+        """Take a free port of a node, if possible `wanted`; None if no port is free."""
         candidates = (PortOfNode(node, port) for port in range(1, self._ports[node] + 1))
         found = wanted if wanted and wanted not in self._used else None
         found = found or next((each for each in candidates if each not in self._used), None)

@@ -72,7 +72,7 @@ _ADVICE: Mapping[str, Mapping[str, str]] = {
 
 
 def try_adapters(situation: Situation) -> Iterator[Change]:
-    """Try two changes: divide the bytes of each pair of hosts evenly over rails, and evenly over adapters."""
+    """Try two changes: divide the bytes of each pair of hosts evenly over rails, or over adapters."""
     rails = len(situation.subnets)
     flows = situation.flows
     if not len(flows.bytes):

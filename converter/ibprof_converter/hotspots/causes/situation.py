@@ -302,10 +302,10 @@ class RankFlows:
 def find_rank_flows(
     placed: Traffic, demand: RankTraffic | None, hosts: Hosts, subnets: Sequence[Subnet]
 ) -> RankFlows | None:
-    """Return the traffic between the ranks of a job; None if the model cannot place the ranks on other slots.
+    """Return the traffic between a job's ranks; None if the model cannot place the ranks on other slots.
 
-    The result is None for several jobs, bytes with an unknown rank or host, hosts that lack a rail, and hosts on which
-    the search does not support `SPREAD`.
+    The result is None for several jobs, and for bytes with an unknown rank or host. The result is also None if a host
+    lacks a rail, or if the search does not support `SPREAD` on these hosts.
 
     Args:
         placed: the flows on the network.
