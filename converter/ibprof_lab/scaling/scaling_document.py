@@ -33,10 +33,10 @@ from ibprof_lab.scaling.top500 import correlate_with_rank, read_systems
 Document = dict[str, Any]
 
 NOT_MEANT = (
-    "b_eff is not the bandwidth of a link, of a host, nor of a bisection: it is the one bandwidth that would explain "
-    "R_max if all bytes of a system passed through it. It grows with the number of processes",
+    "b_eff is not the bandwidth of a link, of a host or of a bisection. With this one bandwidth for all bytes of a "
+    "system, the model gives R_max; b_eff grows with the number of processes",
     "R_max per core is not a peak: communication is a part of its time",
-    "a rank correlation is not a cause: both quantities are computed from R_max, which also decides the list's rank",
+    "a rank correlation is not a cause: both quantities come from R_max, by which the list is sorted",
 )
 """Sentences that prevent wrong readings of the numbers of a TOP500-like list."""
 

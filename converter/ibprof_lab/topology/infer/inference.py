@@ -101,8 +101,8 @@ def infer(values: PairDelays, effort: InferenceEffort | None = None) -> Inferenc
         simple = _resample(choose_model(delays, ("levels",), errors), hosts, effort)
         if not simple.refusal and simple.choice.candidate.switches > 1:
             notes.append(
-                f"the model {answer.choice.candidate.model} explains delays better, but {answer.refusal}; the topology "
-                "therefore has nested switches only, and other routes between them may exist"
+                f"the model {answer.choice.candidate.model} explains delays better, but {answer.refusal}. The topology "
+                "therefore has only nested switches; further routes between switches may exist"
             )
             answer = simple
     choice, topology = answer.choice, answer.topology
@@ -127,8 +127,8 @@ def infer(values: PairDelays, effort: InferenceEffort | None = None) -> Inferenc
     unknown = _doubts(choice, topology.support, hosts)
     if choice.candidate.switches == 1 and choice.candidate.model != "direct":
         unknown.append(
-            "all hosts are on one switch, or on several switches whose delays differ by too little to be seen: "
-            f"by less than about {max(2 * choice.noise, 0.01):.0%}"
+            "all hosts are on one switch, or on several switches whose delays differ by less than about "
+            f"{max(2 * choice.noise, 0.01):.0%}"
         )
     topology = replace(topology, noise=choice.noise, notes=tuple(notes), unknown=tuple(unknown))
     return Inference(topology, chosen[pairs], answer.refusal)
@@ -170,8 +170,8 @@ def _infer_from_core(values: PairDelays, core: npt.NDArray[np.integer], effort: 
     notes = [
         *values.notes,
         *(text.format(name_some(values.hosts, which)) for text, which in said if which),
-        f"{share:.1%} of the pairs were measured: the delays of {len(core)} hosts show the switches, and the other "
-        "hosts were attached by their delays",
+        f"{share:.1%} of the pairs were measured. The delays of {len(core)} hosts show the switches; all other hosts "
+        "were attached by their delays",
         *found.topology.notes,
     ]
     unknown = list(found.topology.unknown)

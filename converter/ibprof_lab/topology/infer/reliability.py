@@ -190,8 +190,8 @@ def refuse(topology: InferredTopology, choice: ModelChoice) -> str | None:
     if choice.levels is not None and choice.levels.hidden:
         step, hidden = format_seconds(choice.levels.clock_step), choice.levels.hidden
         return (
-            f"delays are multiples of {step}, the clock's step, and many deviate from the model by a step or more: "
-            f"these errors may hide {count_of(hidden, 'more switch')}"
+            f"delays are multiples of {step}, the clock's step. Many deviate from the model by a step or more, and "
+            f"may hide {count_of(hidden, 'more switch')}"
         )
     return _refuse_single_hosts(topology, choice.outliers, choice.measured)
 

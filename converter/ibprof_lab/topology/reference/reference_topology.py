@@ -407,8 +407,8 @@ def keep_unique(
         return paths
     if reference.vertices > LARGEST_WITH_CYCLES:
         raise UsageError(
-            f"{reference.origin}: expected at most {LARGEST_WITH_CYCLES} vertices, found {reference.vertices}: other "
-            "paths of the same length are searched in a graph with cycles; --paths shortest needs no search"
+            f"{reference.origin}: expected at most {LARGEST_WITH_CYCLES} vertices, found {reference.vertices}. In a "
+            "graph with cycles, other paths of the same length are searched; --paths shortest needs no search"
         )
     between = shortest_path(reference.adjacency(weighted=True), directed=False)
     a, b = reference.link.T
