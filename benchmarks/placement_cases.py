@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The 20 cases of `placement.py`: traffic of programs on fat-trees of equal hosts, with one slot for each rank."""
+"""The 20 cases of `placement.py`: programs' traffic on fat-trees of equal hosts, with a slot for each rank."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Measure the time and memory of users' commands for reading the recording of a large job.
+"""Measure the time and memory of commands, as users type them, for the recording of a large job.
 
 python benchmarks/scale.py [--ranks 10000] [--destinations 500] [--regions 3] [--fabric xgft:3:18,18,36:1,18,18]
 

@@ -32,7 +32,7 @@ class region(ContextDecorator):
 
 
 def mark(name: str) -> None:
-    """Assign the traffic since the last mark to the region `name`, except traffic inside other named regions."""
+    """Assign the traffic since the last mark to the region `name`. Traffic of other named regions is not affected."""
     _find("ibprof_region")(_encode(name))
 
 

@@ -95,7 +95,7 @@ def place_of(file: Path, order: list[list[str]]) -> tuple[int, str]:
 
 
 def points_right(file: Path, included: Path) -> bool:
-    """Return true if an include breaks all `ORDERS`: only the file's room, and rooms left of it, are allowed."""
+    """Return true if no list of `ORDERS` allows an include. Allowed are the file's room, and rooms further left."""
     for order in ORDERS:
         (own, room), (other, other_room) = place_of(file, order), place_of(included, order)
         if 0 <= other < own or (room and room == other_room):

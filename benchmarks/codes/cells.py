@@ -4,9 +4,9 @@
 python benchmarks/codes/cells.py --codes BUILD -o FOLDER [--hours H] [--window MS] [--seed S] [CELL ...]
 
 BUILD is a build folder of CODES (github.com/codes-org/codes), made with CMake for MPICH. Both simulators get the same
-starts, destinations and pauses on CODES' own fat-tree, `codes:72,36`. A client's n-th message in ibprof is compared
-with the n-th message in CODES, if both began within the window. A stopped benchmark continues where it ended. It also
-repeats cells that a time limit below H ended. The program prints a row for each job of a cell.
+starts, destinations and pauses on CODES' own fat-tree, `codes:72,36`. A client's n-th messages in ibprof and CODES are
+compared if both began within the window. A stopped benchmark continues where it ended. It also repeats cells that a
+time limit below H ended. The program prints a row for each job of a cell.
 """
 
 from __future__ import annotations

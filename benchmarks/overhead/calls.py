@@ -22,7 +22,7 @@ GOAL_SMALL, GOAL_LARGE, LARGE = 1.05, 1.02, 1 << 10
 # Cells with an interval wider than WIDTH are measured again, MORE_ROUNDS rounds at a time.
 WIDTH, MORE_ROUNDS = 0.02, 10
 
-# To count instructions: batches of a run (one more is the warm-up); calls of a batch, in short and in long runs.
+# For counts of instructions: batches in a run, without the warm-up batch; calls in a batch of short and of long runs.
 BATCHES_COUNTED, CALLS_COUNTED = 10, (100, 1000)
 
 Cells = dict[str, float]

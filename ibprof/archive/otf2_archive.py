@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 SUFFIX = ".otf2"
 
 _MAGIC = b"OTF2"
-# In an anchor file, one byte with the kind of chunk and one byte with the byte order come first.
+# An anchor file begins with two bytes: the kind of the first chunk, and the byte order.
 _MAGIC_OFFSET = 2
 
 _NAMES_TRIED = 10_000

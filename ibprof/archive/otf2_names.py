@@ -114,7 +114,7 @@ def parse_counter_member(name: str) -> Tag:
 
 
 def transfer_members(opcode: Opcode) -> tuple[str, str]:
-    """Return the names of the bytes and of the number of work requests, such as `bytes posted write`."""
+    """Return two names for work requests with an opcode: of bytes (`bytes posted write`) and of their number."""
     return f"{TRANSFER_MEMBER} {opcode.name.lower()}", f"messages posted {opcode.name.lower()}"
 
 

@@ -70,7 +70,7 @@ def main(argv: Sequence[str] | None) -> None:
 
 
 def _mend_zsh(script: str) -> str:
-    """Return shtab's zsh script, changed so that `.` can read it, and that it completes more than one argument."""
+    """Return shtab's zsh script, changed for `.` and for completing more than one argument."""
     script = re.sub(r'^  "\(\*\)::?', '  "*:', script, flags=re.MULTILINE)
     return script.replace("one_or_more='(*)'", "one_or_more='*:'").replace(_WHERE_EVALUATED, _WHERE_READ)
 

@@ -108,7 +108,7 @@ def main(argv: Sequence[str] | None) -> int:
     variables = {"IBPROF_RUN": str(uuid.uuid4())} | variables
     variables["IBPROF_OUTPUT"] = _absolute(variables.get("IBPROF_OUTPUT") or RECORDING)
     if launcher not in (None, Launcher.SRUN):
-        # Expand the path's patterns here: on other hosts, ranks may be in another job step or in no job.
+        # Expand the path's patterns here: ranks on other hosts may be in another job step or in no job.
         variables["IBPROF_OUTPUT"] = expand_output(variables["IBPROF_OUTPUT"], output_values(environment))
     launch = Launch(command, environment | variables)
     if launcher:
@@ -233,7 +233,7 @@ def _describe_program(command: Sequence[str]) -> list[str]:
 
 
 def _make_profiles(recordings: Sequence[Path], name: str, fabric: Sequence[str]) -> list[str]:
-    """Write a profile of the job with most ranks, and of each job of a batch system; return the lines to print.
+    """Write profiles of the job with most ranks, and of each job of a batch system. Return the lines to print.
 
     Without recorded jobs, no lines are returned.
     """

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Pass libibprof.so and its settings to every process of a job, by options and variables of the launcher.
+"""Pass libibprof.so and settings to every process of a job, by options and variables of the launcher.
 
 The behaviour of Open MPI was tested with 4.1.4, 4.1.8 and 5.0.11:
 
@@ -208,7 +208,7 @@ def _ask_version(program: str) -> str:
 
 
 def _take_option(command: Sequence[str], option: str) -> tuple[list[str], dict[str, str]]:
-    """Remove the user's own LD_PRELOAD from a command, and collect the other variables that the command passes.
+    """Remove the user's LD_PRELOAD from a command, and collect the variables that the command passes.
 
     Returns:
         The command, and the values of variables by name; empty for `-x NAME`.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The communication matrix of a profile, by rank, host or port, and its rows as CSV."""
+"""The communication matrix of a profile, by rank, host or port, also as CSV."""
 
 from __future__ import annotations
 
@@ -338,5 +338,5 @@ def format_row(row: Sequence[object]) -> str:
 
 
 def _quote(name: str) -> str:
-    # Add a second field, because csv quotes an empty name in a row of one field.
+    # Add a second field: csv quotes an empty name in a row of one field.
     return format_row((name, 0)).removesuffix(",0\n")

@@ -31,8 +31,8 @@ NO_SPANS = "efficiencies by region need all marks, and the recording holds only 
 class Efficiency:
     """Efficiencies, 0 to 1, of a run or a region; docs/efficiency.md has the formulas.
 
-    Source: M. Wagner, S. Mohr, J. Gimenez, J. Labarta, "A Structured Approach to Performance Analysis", Tools for High
-    Performance Computing 2017, Springer 2019: the metrics of the centre of excellence POP.
+    Metrics of the centre of excellence POP. Source: M. Wagner, S. Mohr, J. Gimenez, J. Labarta, "A Structured Approach
+    to Performance Analysis", Tools for High Performance Computing 2017, Springer 2019.
 
     Attributes:
         region: name of the region; None for the whole run.
@@ -262,7 +262,7 @@ class Waiting:
 def estimate_waiting(run: Profile) -> tuple[Waiting, ...]:
     """Split the time of the collectives in `MUTUAL` into waiting and transfer; sort by waiting, descending.
 
-    Calls of a collective can be matched only if several ranks call it equally often: other sites are left out. Rooted
+    Sites are left out unless several ranks call the collective equally often: other calls cannot be matched. Rooted
     collectives and messages are left out: the quickest rank can leave before others enter.
     """
     times, sites = run.times, name_sites(run)

@@ -211,7 +211,7 @@ def describe_gaps(run: Profile, *, with_operations: bool = True) -> Iterator[str
 def describe_incomplete(run: Profile) -> str:
     """Return a sentence on incomplete ranks; empty if all ranks are complete.
 
-    A rank is incomplete if data or its end is missing, or if recording was off for more than `MUCH` of its time.
+    A rank is incomplete if it lost data, did not end, or had recording off for more than `MUCH` of the time.
     """
     return "; ".join(filter(None, (_describe_cut(run), _describe_killed(run), _describe_off(run, MUCH))))
 
@@ -228,7 +228,7 @@ def _describe_cut(run: Profile) -> str:
 
 
 def _describe_off(run: Profile, least: float = 0.0) -> str:
-    """Return a sentence on ranks with recording off for more than `least` of their time; otherwise no text."""
+    """Return a sentence on ranks with recording off for more than `least` of the time; otherwise no text."""
     off = [rank for rank in run.ranks if rank.off_ns > least * max((rank.stop_ns or 0) - rank.start_ns, 0)]
     if not off:
         return ""
@@ -250,7 +250,7 @@ def _describe_killed(run: Profile) -> str:
 
 
 def _counts_arguments(run: Profile) -> bool:
-    """Return whether one-sided or partitioned data were counted both in UCX or libfabric, and from arguments."""
+    """Return whether one-sided or partitioned data were counted twice: in UCX or libfabric, and from arguments."""
     below = any(rank.source in (Source.UCX, Source.LIBFABRIC) for rank in run.ranks)
     return below and bool((_is_counted_by_arguments(run) & (run.counters.kind == Kind.USER)).any())
 

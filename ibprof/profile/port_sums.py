@@ -23,10 +23,9 @@ _SENT_COUNTERS = (("port_xmit_data", 4), ("tx_bytes", 1))
 _RECEIVED_COUNTERS = (("port_rcv_data", 4), ("rx_bytes", 1))
 
 NEARLY = 0.99
-"""A port has counted too little if it counted less than this share of the bytes that the run sent through it.
+"""A port has counted too little if it counted less than this share of the run's bytes through this port.
 
-A tolerance is needed: ports' counters are read when the host's first process ends, while other processes may still
-send.
+A tolerance is needed: counters are read when the host's first process ends. Other processes may still send.
 """
 
 SMALLEST_MTU = 1024
@@ -35,7 +34,7 @@ OVERHEAD = 128
 
 
 _COMPLETE = 0.99
-"""Work requests are incomplete if their bytes are less than this share of the user data between hosts.
+"""Work requests are incomplete with less than this share of the user data between hosts.
 
 A tolerance is needed: a message may still be in transit at the end of MPI.
 """

@@ -692,7 +692,7 @@ class Profile(NotebookView):
     """Traffic of one run.
 
     Attributes:
-        name: name of the profile's file or folder.
+        name: name of the file or folder.
         mpi: the MPI library's own name and version.
         command: command of rank 0, or of the first recorded rank.
         job: the launcher's name of the job.

@@ -2,7 +2,7 @@
 """Operations with fewer recorded bytes than calls asked for: comparison of `Demands` with `Counters`.
 
 The comparison uses the least traffic that any algorithm needs. Unaccounted bytes are the unrecorded part of this
-minimum. Only bytes between units count: a unit is a rank, or a host if the source does not see messages in memory.
+minimum. Only bytes between units count. A unit is a rank, or a host if the source does not see messages in memory.
 """
 
 from __future__ import annotations
@@ -232,7 +232,7 @@ def is_nonblocking_collective(operation: str) -> bool:
 def _least_with_root(rows: _Rows, units: Units, *, is_tree: bool) -> int:
     """Return a lower bound of the bytes that ranks exchange with roots or peers in other units.
 
-    If a tree can combine or forward data (`is_tree`), each unit counts its rank with most bytes.
+    If a tree can combine or forward data (`is_tree`), only the rank with most bytes in each unit counts.
     """
     known = np.flatnonzero(rows.partner < np.uint64(len(units.of_rank)))
     partner = rows.partner[known].astype(np.intp)
@@ -269,7 +269,7 @@ def _least_of_scan(unit: Indices, amount: Bytes, members: Indices) -> int:
 
 
 def _least_of_blocks(_unit: Indices, amount: Bytes, members: Indices) -> int:
-    """Return the bytes of all blocks times (number of units - 1): each other unit gets or gives a block."""
+    """Return the bytes of all blocks times (number of units - 1): all other units get a block, or contribute."""
     return sum_exactly(amount) * (len(np.unique(members)) - 1)
 
 
@@ -338,7 +338,7 @@ def describe_no_comparison(run: Profile) -> Iterator[str]:
 
 
 def summarize_unaccounted(run: Profile) -> Iterator[str]:
-    """Yield at most one line, on all operations with less recorded traffic than calls asked for."""
+    """Yield a line on all operations with less recorded traffic than calls asked for; no line without them."""
     sums = _sum_by_operation(find_unaccounted(run))
     if not sums:
         return

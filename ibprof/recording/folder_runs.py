@@ -183,7 +183,7 @@ def read_launch(files: Sequence[RecordingFile]) -> dict[str, str]:
 def read_scheduler_job(files: Sequence[RecordingFile]) -> SchedulerJob:
     """Return the batch system's job of a run, from the first file that names a job.
 
-    Rank 0's file should come first: files of other hosts may name a launcher's step, or no job after ssh.
+    Rank 0's file should come first: other hosts' files may name a launcher's step or, after ssh, no job.
     """
     for file in files:
         texts = read_launch([file])
@@ -224,7 +224,7 @@ class FileGroup:
         same_time = bool(file.run) or file.start_ns - first.start_ns <= START_SPREAD_NS
         if not same_time or not self.ranks.isdisjoint(_ranks(file)):
             return False
-        # Without names of run and job, files belong together only if they have ranks and equal world sizes.
+        # Without names of run and job, files belong together only with ranks and equal world sizes.
         return bool(file.run or file.job) or (bool(self.ranks) and self.world_sizes == _world_sizes(file))
 
     def may_continue(self, other: FileGroup) -> bool:

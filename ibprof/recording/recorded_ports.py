@@ -263,8 +263,7 @@ def read_grids(file: RecordingFile) -> list[tuple[Grid, ...]]:
 
 
 def describe_copy(file: RecordingFile, process: np.void) -> Iterator[str]:
-    """Yield sentences on the place or age of counters on a node's storage; none if they were copied at the process's
-    end."""
+    """Yield sentences on the place or age of counters that were not copied from a node at the process's end."""
     if not file.storage or process["flags"] & recording_layout().constants["IBP_PROCESS_FINALIZED"]:
         return
     if file.on_node:

@@ -60,7 +60,7 @@ def open_program(path: str, build_id: str, unchanged_since_ns: int | None = None
 
 
 def _changed_ns(path: str) -> int:
-    """Return the time of a file's last change, of content, name or other metadata, in ns."""
+    """Return the time of a file's last change in ns. A change of metadata, such as the name, counts too."""
     status = os.stat(path)  # noqa: PTH116
     return max(status.st_mtime_ns, status.st_ctime_ns)
 

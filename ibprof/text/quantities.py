@@ -91,7 +91,7 @@ def name_call(operation: str) -> str:
 
 
 def name_mpi(text: str) -> str:
-    """Return name and version from the text of an MPI library, such as `Open MPI 4.1.4`.
+    """Return name and version from an MPI library's text, such as `Open MPI 4.1.4`.
 
     A text without a known name is returned whole, on one line.
     """

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Figures of a recorded run for its verdict: time in MPI (also by region), waiting, messages, bytes between hosts."""
+"""Figures of a recorded run for the verdict: time in MPI (also by region), waiting, messages, bytes between hosts."""
 
 from __future__ import annotations
 
@@ -40,14 +40,14 @@ SLOWEST_LINK = 12.5e6
 """Bytes per second of a slow link today, 100 Mb/s: the assumed rate if no link is known."""
 
 SLOWEST_COPY = 0.5e9
-"""Minimum bytes per second that a rank copies within its host, for the bytes that it sends plus those it receives."""
+"""Slowest rate of a rank's copies within a host, in bytes per second, for sent plus received bytes."""
 
 _MANY_TIMES = 4
 """Without a fabric, transfer explains call time up to this multiple of the busiest host's bytes / `SLOWEST_LINK`."""
 
 _NEXT_TO_OTHERS = 16
-"""With a fabric, transfer explains call time up to this multiple of the most loaded link's time at line rate: other
-jobs' traffic may slow the messages.
+"""With a fabric, transfer explains call time up to this multiple of the most loaded link's time: other jobs' traffic
+may slow messages.
 
 Source: benchmarks/codes/README.md: messages concurrent with a checkpoint take 8 to 11 times as long.
 """
@@ -206,7 +206,7 @@ def measure_job(run: Profile, links: BusiestLink | None = None) -> JobTimes:
     files = _time_in(run, of_files=True) / ranks if timed else 0.0
     collective = sum(site.waiting_s for site in waiting) / ranks
     rest = _time_in(run, of_files=False) / ranks - collective if timed else 0.0
-    # If the sizes of messages are unknown, no time is unexplained: such messages may take any time.
+    # Without the sizes of messages, no time is unexplained: messages may take any time.
     unexplained = 0.0 if sent.is_unknown_within else max(rest - transfer - each * LATENCY_S, 0.0)
     end = float(spans.max() - spans.mean()) if whole and timed and not run.is_of_nccl else 0.0
     at_work = max((mpi.busy_s if mpi else 0.0) - files - max(imbalance - end, collective + unexplained), 0.0)
@@ -345,7 +345,7 @@ def _sum_sent(run: Profile, on_host_share: float | None) -> _Sent:
 
 @dataclass(frozen=True, slots=True)
 class AskedWithinHosts:
-    """Bytes and messages that calls ask to move between ranks of one host, sum over all ranks.
+    """Bytes and messages that calls ask to move within hosts, summed over all ranks.
 
     Point-to-point calls are exact. The data of collectives are estimates for common algorithms.
     """
@@ -355,7 +355,7 @@ class AskedWithinHosts:
 
 
 def sum_asked_within_hosts(run: Profile) -> AskedWithinHosts | None:
-    """Return the data that calls ask to move between ranks of one host; None if some calls are unknown."""
+    """Return the data that calls ask to move within hosts; None if some calls are unknown."""
     ranks = [rank for rank in run.ranks if rank.rank < run.world_size]
     if not ranks or not all(rank.has_demands for rank in ranks):
         return None
@@ -416,7 +416,7 @@ def _barriers(run: Profile, host_of: np.ndarray) -> int:
 
 
 def _rounds(ranks: int) -> int:
-    """Return the number of rounds of messages after which `ranks` ranks can all have reached each other."""
+    """Return the number of rounds of messages after which each of `ranks` ranks can reach all others."""
     return math.ceil(math.log2(ranks)) if ranks > 1 else 0
 
 
@@ -445,7 +445,7 @@ def find_place_of_waiting(run: Profile, ranks: list[Rank], latest: int, waiting_
         return None
     places, place_of = np.unique(keys, axis=1, return_inverse=True)
     seconds = times.time_ns[rows].astype(np.float64) * 1e-9
-    # The latest rank does not wait: waiting at a place is other ranks' time there beyond the time of the latest rank.
+    # The latest rank does not wait: waiting is other ranks' time at this place beyond the latest rank's time.
     share = np.where(times.rank[rows] == latest, -(len(ranks) - 1), 1)
     longer = np.bincount(place_of.ravel(), weights=seconds * share, minlength=places.shape[1])
     most = int(longer.argmax())

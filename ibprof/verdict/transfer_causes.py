@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from ibprof.waiting.wait_split import HostPair
 
 CARRIES = 0.5
-"""A transport counts as used if it carries at least this share of the job's bytes."""
+"""A used transport carries at least this share of the job's bytes."""
 
 _LOOPBACK = "lo"
 
@@ -32,7 +32,7 @@ _IDLE = 0.1
 """A port with at most this share of the job's bytes counts as idle."""
 
 _SLOWER = 0.75
-"""An adapter is slow if its rate is below this share of the usual rate of the hosts' adapters."""
+"""A slow adapter has less than this share of the usual rate of the hosts' adapters."""
 
 _USUAL_WIDTH = 4
 """Usual number of lanes of an InfiniBand link."""
@@ -53,13 +53,13 @@ _MANY_SEGMENTS = 100
 """Minimum number of retransmitted segments for packet loss, and of notifications for congestion."""
 
 _MUCH_OTHER = 0.5
-"""A port's other traffic is a cause if its bytes are at least this multiple of the job's own bytes."""
+"""Multiple of the job's own bytes from which a port's other traffic is a cause."""
 
 _WORTH_SAYING = 1 << 20
 """Minimum of other traffic in bytes: daemons use each interface a little."""
 
 _WAITS = 1.0
-"""A port is congested if it waited at least this number of ticks per sent word."""
+"""A congested port waited at least this number of ticks per sent word."""
 
 _MARKED = 1e-4
 """A port is congested if congestion notifications / sent packets are at least this."""
@@ -311,7 +311,7 @@ def _find_wrong_transport(run: Profile, hosts: Sequence[_HostTraffic]) -> Iterat
 
 
 def _find_idle_port(traffic: _HostTraffic, interface: Interface) -> Port | None:
-    """Return the fastest active port that could replace an interface; None if there is no such port.
+    """Return the fastest active port that could replace an interface; None without one.
 
     Such a port belongs to the interface's device, or is idle and faster than the interface.
     """
@@ -327,7 +327,7 @@ def _find_idle_port(traffic: _HostTraffic, interface: Interface) -> Port | None:
 
 
 def _find_faster_interface(traffic: _HostTraffic, used: Interface) -> Interface | None:
-    """Return the fastest idle interface of at least twice the speed of the used interface; None without one."""
+    """Return the fastest idle interface with twice the speed of the used interface or more; None without one."""
     better = [
         each
         for each in traffic.host.interfaces

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Rules for the verdict on a job, from its profile and, with a fabric, from its links."""
+"""Rules for the verdict on a job, from the profile and, with a fabric, from the links."""
 
 from __future__ import annotations
 
@@ -33,31 +33,31 @@ if TYPE_CHECKING:
     from ibprof.waiting.wait_split import LateRank, MeasuredWaiting
 
 LITTLE_MPI = 0.1
-"""Time in MPI is a reason for a slow job only if it is at least this share of the run."""
+"""Share of the run from which time in MPI can explain a slow job."""
 
 MUCH_WAITING = 0.5
-"""Waiting for other ranks decides the verdict if it is at least this share of the time in MPI."""
+"""Share of MPI time from which waiting for other ranks decides the verdict."""
 
 LINK_SHARE = 0.3
-"""The most loaded link decides the verdict only if it is busy for at least this share of the time in MPI."""
+"""Share of MPI time from which the most loaded link can decide the verdict, by its time at line rate."""
 
 SMALL_BYTES = 16 << 10
-"""Messages are small if their mean size is below this: latency then takes longer than the bytes."""
+"""Messages are small below this mean size: latency then takes longer than the bytes."""
 
 NAMED_REGIONS = 2
 """Number of regions that the verdict names; each takes at least `LITTLE_MPI` of the time in MPI."""
 
 LITTLE_WAITING = 0.01
-"""The verdict states a region's waiting if it is at least this share of the region's time in MPI."""
+"""Share of a region's MPI time from which the verdict states waiting."""
 
 CAUSED_BY_ONE = 0.5
-"""A rank or host is the cause of waiting if at least this share of all waiting is for it."""
+"""Share of all waiting from which one rank or host is the cause of waiting."""
 
 WITHOUT_CORES = 2 / 3
 """Missing cores explain late ranks if ranks have no core for at least this fraction of the run."""
 
 MUCH_OF_FILES = 0.5
-"""MPI-IO decides the verdict if its calls take at least this share of the time in MPI."""
+"""Share of MPI time from which MPI-IO decides the verdict."""
 
 NO_SAMPLES = "samples of calls, which measure waiting: this profile has none"
 NO_RATE = (
@@ -214,10 +214,7 @@ class _Judge:
                 yield SiteTransfer(place.operation, place.site, place.region, seconds / ranks)
 
     def _find_transfer_causes(self, kind: VerdictKind) -> tuple[TransferCause, ...]:
-        """Return the possible causes of slow transfer for a kind of verdict; none if the kind is not in `_SLOWED`.
-
-        Missing cores are a cause of waiting too if ranks are late in turn.
-        """
+        """Return the possible causes of slow transfer for a kind of verdict; none if the kind is not in `_SLOWED`."""
         if self._times is None or kind not in _SLOWED:
             return ()
         named = _NAMED_CAUSES.get(kind)
@@ -508,7 +505,7 @@ class _Judge:
         return times.latest is not None and times.end_s >= times.wait_s / 2 > 0
 
     def _say_late(self) -> str:
-        """Return text on the latest rank: where ranks wait for it, how often, how long, and its time outside MPI."""
+        """Return text on the latest rank: the place, frequency and length of waiting for it; its time outside MPI."""
         latest, share = self._find_latest()
         if latest is None:
             return ""

@@ -59,8 +59,8 @@ class EventOrders:
     Attributes:
         first, second: int64, indices of the events' clocks.
         first_ns, second_ns: int64, times of the events by their clocks.
-        is_certain: bool; false if the order may be wrong. Of such orders between two clocks in one direction, at least
-            one is assumed to be right in each part of the run.
+        is_certain: bool; false if the order may be wrong. In each part of the run, at least one such order is assumed
+            to be right, for two clocks and one direction.
     """
 
     first: Integers
@@ -116,7 +116,7 @@ def one_clock() -> HostClocks:
 
 @dataclass(frozen=True, slots=True)
 class _PairLine:
-    """Clock b minus clock a, as the line `offset + slope * (x - origin)` over a's time x, and the line's error.
+    """Clock b minus clock a at time x of clock a: the line `offset + slope * (x - origin)`, with its error.
 
     `error` has the error at each of the times `moments` of clock a.
     """
@@ -237,7 +237,7 @@ def _cut(polygon: list[tuple[float, float]], side: int, place: float, level: flo
 
 
 def _follow_paths(clocks: int, references: Integers, lines: Sequence[_PairLine]) -> HostClocks:
-    """Return each clock relative to the first reference that it is connected with, over the path with the least error.
+    """Return each clock relative to the first connected reference, over the path with the least error.
 
     The search is Dijkstra's.
     """
@@ -349,7 +349,7 @@ def _find_deciding(messages: MessageSamples, clocks: HostClocks, clock_of: Integ
 def _find_torn(orders: EventOrders, clocks: int) -> Integers:
     """Return clocks that a host's ranks cannot share, because the ranks' events contradict the known orders.
 
-    The events contradict an order that is certain (`is_certain`), or more than half of the other orders.
+    The events contradict a certain order (`is_certain`), or more than half of the uncertain orders.
     """
     own = orders.first == orders.second
     clock, certain = orders.first[own], orders.is_certain[own]
@@ -403,7 +403,7 @@ def _order_collectives(matched: MatchedSamples, operations: Sequence[str], clock
     rounds = np.ceil(np.log2(np.maximum(rows.size[chosen][begins], 2))).astype(np.int64)
     clock, instance = clock[begins], instance[begins]
     starts, counts = find_runs(instance)
-    # Compare a collective's clocks with one of them: the clock with most collectives if it takes part, else the first.
+    # Compare a collective's clocks with its first clock or, if present, with the clock that has most collectives.
     common = int(np.bincount(clock).argmax())
     is_common = clock == common
     hub = np.repeat(np.where(np.logical_or.reduceat(is_common, starts), -1, starts), counts)

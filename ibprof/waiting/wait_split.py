@@ -48,16 +48,16 @@ _UNTIMED = frozenset(
 
 
 SPREADS = 3
-"""By chance, a row's time may exceed the time that its samples represent by up to this number of standard errors.
+"""Largest excess of a row's time over the time that samples represent, in standard errors, that counts as chance.
 
 A larger excess is unsplit, if it is above `LITTLE_OF_A_CALL` of the row's time.
 """
 
 MOST_OF_A_ROW = 0.25
-"""A sampled call is an outlier only if it would represent more than this share of the row's time."""
+"""An outlier is a sampled call that would represent more than this share of the row's time."""
 
 LONG_OF_A_ROW = 8
-"""A sampled call is an outlier only if it takes more than this multiple of the mean time of the row's calls."""
+"""An outlier takes more than this multiple of the mean time of the row's calls."""
 
 LITTLE_OF_A_CALL = 0.1
 """Largest uncertain share of a call's time that counts as an error of waiting, not as unsplit time."""
@@ -141,7 +141,7 @@ def measure_waiting(run: Profile) -> MeasuredWaiting | None:
 
     ranks = max(max((rank.rank for rank in run.ranks), default=0) + 1, run.world_size)
     host_of = np.full(ranks, -1, np.int64)
-    # Containers of a machine have different names but share a clock: give them one host index. Their `boot` is equal.
+    # Containers of a machine have different names, but share a clock and `boot`: give them one host index.
     boots: dict[int, int] = {}
     for rank in run.ranks:
         host_of[rank.rank] = boots.setdefault(rank.boot, rank.host) if rank.boot else rank.host
@@ -190,9 +190,9 @@ def share_times(run: Profile, calls: SplitCalls) -> WaitShares:
     Some calls are always sampled: a rank's longest calls, and large messages in rows with thinned small messages. Their
     times are summed. Other samples give the fraction of waiting in the rest of the row's time (ratio estimate). The
     variance assumes that calls were chosen independently with probability 1 / weight. If messages were thinned, it
-    assumes that groups of messages were chosen. Unsampled calls add an error of 1 / (n + 2) of their time, where n is
-    the effective sample size. An outlier (`LONG_OF_A_ROW`, `MOST_OF_A_ROW`) represents only itself. If samples
-    represent much less time than the row has, they missed long calls: the remaining time is unsplit.
+    assumes that groups of messages were chosen. Unsampled calls add an error of time / (n + 2), where n is the
+    effective sample size. An outlier (`LONG_OF_A_ROW`, `MOST_OF_A_ROW`) represents only itself. If samples represent
+    much less time than the row has, they missed long calls: the remaining time is unsplit.
     Source: Cochran, Sampling Techniques, 3rd edition, section 6.4; Kish, Survey Sampling, section 8.2.
     """
     times = run.times
@@ -289,7 +289,7 @@ def _find_rows(times: RowArrays, calls: SplitCalls) -> npt.NDArray[np.int64]:
 
 
 def _group_equal(columns: Sequence[npt.NDArray[np.int64]]) -> tuple[int, npt.NDArray[np.int64]]:
-    """Return the number of distinct rows, and each row's index of its group of equal rows."""
+    """Return the number of distinct rows, and the index of each row's group of equal rows."""
     key = np.zeros(len(columns[0]), np.int64)
     for column in columns:
         shifted = column - column.min(initial=0)
@@ -310,7 +310,7 @@ _MOST_ROWS = 4_000_000
 
 @dataclass(frozen=True, slots=True)
 class LateRank:
-    """A rank that other ranks wait for in one operation, at one site and in one region.
+    """A rank that other ranks wait for, in an operation at a site in a region.
 
     Attributes:
         rank: the late rank.
@@ -403,8 +403,7 @@ def trace_back(
 ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.float64], npt.NDArray[np.int64]]:
     """Return the ranks that caused the waiting of chosen calls.
 
-    While a late rank waits in a sampled call, it is not the cause of waiting. The cause is the rank that it waits for,
-    and so on.
+    While a late rank itself waits in a sampled call, the cause is the rank that it waits for, and so on.
 
     Returns:
         Rank, nanoseconds and index into `chosen` of each cause. A call's nanoseconds sum to its waiting.
@@ -435,7 +434,7 @@ def trace_back(
         starts = np.where(there, np.maximum(begin[at], since), until) if len(begin) else until
         ends = np.where(there, np.clip(end[at], starts, until), until) if len(begin) else until
         none = ~there | (ends <= starts)
-        # The rank was late from the end of this waiting, or from the start of the interval if it did not wait.
+        # The rank was late from the end of this waiting on; without waiting, from the start of the interval on.
         lateness = np.where(none, until - since, until - ends)
         found.append((who, lateness.astype(np.float64), item))
         passes = ~none

@@ -335,10 +335,10 @@ def _need_of_collectives(
 
 
 def _find_needed(matched: MatchedSamples, shapes: Integers, start: Integers) -> Integers:
-    """Return for each row of a collective the row of the member that it waits for.
+    """Return the row of the member that each row of a collective waits for.
 
-    In FROM_ROOT collectives this is the root's row; in others, the row of the member that started last. In PREFIX
-    collectives, only the members up to the row's own member are compared.
+    In FROM_ROOT collectives this is the root's row, otherwise the row with the last start. PREFIX collectives have only
+    the members up to the row's member.
     """
     begins, counts = find_runs(matched.instance)
     latest = np.lexsort((start, matched.instance))[begins + counts - 1]
@@ -354,7 +354,7 @@ def _find_needed(matched: MatchedSamples, shapes: Integers, start: Integers) -> 
 
 
 def _pair_with_sources(matched: MatchedSamples, chosen: Integers) -> tuple[Integers, Integers]:
-    """Return pairs of rows of one collective: a chosen row, and the row of a rank that sends to it."""
+    """Return pairs of rows of one collective: a chosen row (the receiver), and the row of a sender."""
     rows, sources = matched.collectives, matched.sources
     nothing = np.zeros(0, np.int64)
     if not len(chosen) or not len(sources.rank):
@@ -393,7 +393,7 @@ def _bound_latest(
     found = []
     for sign in (-1, 1):
         bound = np.maximum.reduceat((start + sign * wide)[order], begins)
-        # Largest start on other clocks: the second largest of all if the largest is on the row's clock.
+        # Largest start on other clocks. If the row's clock has the largest of all, take the second largest.
         by_size = np.lexsort((bound, of_instance))
         largest = by_size[starts + members - 1]
         second = by_size[np.maximum(starts + members - 2, starts)]

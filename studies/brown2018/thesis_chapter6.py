@@ -106,7 +106,7 @@ def down_switches() -> Verdict:
 
 
 def _is_reached(network: Any, switch: int, server: int, ends: set[int]) -> bool:
-    """Return whether packets from one of the link directions `ends` to a server pass a switch."""
+    """Return whether packets to a server, from any of the link directions `ends`, pass a switch."""
     at = {int(network.end_to[end]) - network.hosts for end in ends if network.end_to[end] >= network.hosts}
     for _ in range(4):
         if switch in at:

@@ -269,7 +269,7 @@ def by_hosts() -> str:
 
 
 def uplink_load() -> str:
-    """Return the load of 4 KB I/O at 1 µs on the links up from the clients' leaf switches, and the load's limit.
+    """Return the load of 4 KB I/O at 1 µs on uplinks of the clients' leaf switches, and the load's limit.
 
     All bytes pass the servers' links, which limits the load.
     """

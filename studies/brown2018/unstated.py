@@ -5,8 +5,8 @@ python studies/brown2018/unstated.py [--minutes M] [--only CLAIM ...] [--inputs 
 
 Each element of `INPUTS` is a plausible set of unstated values, for all figures of both chapters. Each claim of `CLAIMS`
 is tested with each set, in simulations with fewer messages than in the studies. No test begins after M minutes. Results
-in `unstated.csv` are kept. The studies use the first set: its results differ from the studies' results only by fewer
-messages.
+in `unstated.csv` are kept. The studies use the first set. Its results differ from the studies' results only because of
+fewer messages.
 """
 
 from __future__ import annotations
