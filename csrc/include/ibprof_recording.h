@@ -648,8 +648,8 @@ struct ibp_snapshot {
     uint32_t reserved;
     uint64_t bytes[IBP_SNAPSHOT_GROUPS];
     uint64_t messages[IBP_SNAPSHOT_GROUPS];
-    /* Since version 2. Sums over all ibp_time of the process, including the time so far of a timed call in progress. 0
-     * if times are not recorded. */
+    /* Since version 2. Sums over all ibp_time of the process, including the time so far of a timed call in progress.
+     * Without recorded times: 0. */
     uint64_t ticks;
     uint64_t sampled_ticks;
 };
@@ -700,8 +700,8 @@ struct ibp_collective_sample {
     uint64_t enter_ns;
     uint64_t exit_ns;
     /* Since version 2. For a blocking call, the longer of two times: the duration, and the time between the entries of
-     * the previous collective and this call. So a process that is late and does not wait has a high score too. 0 for
-     * other calls. */
+     * the previous collective and this call. So a process that is late and does not wait has a high score too. Other
+     * calls have the score 0. */
     uint64_t score_ns;
 };
 

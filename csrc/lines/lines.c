@@ -19,8 +19,8 @@ static int open_common_file(const char *path, backtrace_error_callback failed, v
 /* Maximum depth of inlined functions. If functions are nested deeper, the innermost functions are left out. */
 #define DEEPEST 256
 
-/* List of all memory that libbacktrace's alloc.c allocates. libbacktrace never frees most of this memory, so lines.c
- * frees it. */
+/* List of all memory that libbacktrace's alloc.c allocates. Most of this memory is never freed by libbacktrace, so
+ * lines.c frees all of it. */
 struct block {
     struct block *next, *previous;
     max_align_t contents[];

@@ -2,8 +2,8 @@
  * Copyright The ibprof developers
  *
  * The next profiler plug-in. NCCL loads only one plug-in. To use a next plug-in too, the user names it in
- * IBPROF_NCCL_NEXT, in the format of NCCL_PROFILER_PLUGIN. ibprof loads the next plug-in, and passes on the requested
- * events, with the handles that the next plug-in returned.
+ * IBPROF_NCCL_NEXT, in the format of NCCL_PROFILER_PLUGIN. The requested events are passed on to the next plug-in, with
+ * the handles that it returned.
  */
 #ifndef IBPROF_NCCL_CHAIN_H
 #define IBPROF_NCCL_CHAIN_H

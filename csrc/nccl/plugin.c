@@ -21,7 +21,7 @@ struct contexts {
     struct ibp_nccl_context *own;
     void *next;
 };
-/* All communicators beyond CONTEXTS_MAX share the last element. ibprof sums their bytes; the next plug-in does not see
+/* All communicators beyond CONTEXTS_MAX share the last element. Their bytes are summed; the next plug-in does not see
  * these communicators. */
 static struct contexts contexts[CONTEXTS_MAX + 1];
 static uint32_t contexts_used;

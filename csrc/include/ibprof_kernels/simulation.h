@@ -154,8 +154,8 @@ void ibp_sim_free(struct ibp_sim *sim);
 
 /* Let packets skip hops at which nothing can delay them, to make the simulation faster. The function must be called
  * before the first run. Starts and latencies of messages stay the same, except for the order of events within a tick.
- * ibp_sim_ends does not count skipped hops. Return 1 if hops are skipped. Return 0 if hops cannot be skipped (adaptive
- * routing, several lanes, reads, long or unknown paths, too many paths), or -ENOMEM. */
+ * Skipped hops are not counted by ibp_sim_ends. Return 1 if hops are skipped. Return 0 if hops cannot be skipped
+ * (adaptive routing, several lanes, reads, long or unknown paths, too many paths), or -ENOMEM. */
 int ibp_sim_skip_hops(struct ibp_sim *sim);
 
 /* Run until tick `until`. The run ends earlier if all work is done, after IBP_SIM_HOPS_AT_A_TIME hops, in a deadlock,
@@ -170,8 +170,8 @@ void ibp_sim_look(const struct ibp_sim *sim, struct ibp_sim_state *state);
  * most_queued[end]: largest such number of one lane so far. */
 void ibp_sim_ends(const struct ibp_sim *sim, uint64_t *bytes, uint64_t *busy, uint64_t *queued, uint64_t *most_queued);
 
-/* Read the state of each client: number and bytes of completed steps, and the tick of the last completion. busy[client]
- * is 1 during a step, and while the client waits for messages. */
+/* Read the state of each client: number and bytes of completed steps, and the tick of the last completion. Element
+ * busy[client] is 1 during a step, and while the client waits for messages. */
 void ibp_sim_clients(const struct ibp_sim *sim, uint64_t *steps, uint64_t *bytes, uint64_t *last, uint8_t *busy);
 
 /* Find waiting packets. Packet i occupies buffer of link direction holds[i] and waits for buffer of link direction

@@ -13,7 +13,7 @@
 
 /* -- cffi begins -- */
 
-/* Compute the exact sum of values as a number of 128 bits. sum[0] is the lower half, sum[1] the upper half. */
+/* Compute the exact sum of values as a number of 128 bits. The lower half is sum[0], the upper half sum[1]. */
 void ibp_sum(const uint64_t *values, size_t count, uint64_t sum[2]);
 
 /* -- cffi ends -- */

@@ -44,7 +44,7 @@ bool ibp_implementation_find(struct ibp_implementation *found);
  * known ABI is found. */
 bool ibp_implementation_find_behind(const struct ibp_implementation *front, struct ibp_implementation *found);
 
-/* Return the ABI of a library; IBP_ABI_NONE if unknown. ibprof infers the ABI from symbols that only one implementation
+/* Return the ABI of a library; IBP_ABI_NONE if unknown. The ABI is inferred from symbols that only one implementation
  * of MPI defines, and from MPI_Abi_get_version. Without this function, ibprof uses the library's name. */
 enum ibp_abi ibp_implementation_abi(const struct ibp_implementation *library);
 

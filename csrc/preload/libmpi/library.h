@@ -19,8 +19,8 @@ struct ibp_mpi {
     /* If the ABI is unknown (IBP_ABI_NONE), ibprof passes no handle to the library. */
     enum ibp_abi abi;
     struct ibp_implementation library;
-    /* True if the program calls `library` through another library, which translates handles. ibprof then ignores the
-     * handles in arguments. */
+    /* True if the program calls `library` through another library, which translates handles. Handles in arguments are
+     * then ignored. */
     bool is_behind_layer;
     ibp_handle world;
     ibp_handle self;

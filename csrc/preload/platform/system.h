@@ -28,8 +28,8 @@
  * function call, and musl can load the library. */
 #define IBP_THREAD_LOCAL _Thread_local __attribute__((tls_model("initial-exec")))
 
-/* glibc 2.34 moved dlsym and other functions into libc, with a new symbol version. ibprof uses the old version, which
- * all systems have. */
+/* glibc 2.34 moved dlsym and other functions into libc, with a new symbol version. The old version is used, because all
+ * systems have it. */
 #if defined(__GLIBC__)
 #if __GLIBC_PREREQ(2, 34) && defined(__x86_64__)
 __asm__(".symver dlsym,dlsym@GLIBC_2.2.5");

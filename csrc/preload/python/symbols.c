@@ -20,8 +20,7 @@ static int visit_library(struct dl_phdr_info *info, size_t bytes, void *into)
     return 1;
 }
 
-/* Return a handle of the interpreter's library; NULL if it is not loaded. dlsym needs the handle if the library was
- * opened with RTLD_LOCAL. */
+/* Return a handle of the interpreter's library; NULL if it is not loaded. With RTLD_LOCAL, dlsym needs the handle. */
 static void *hidden_library(void)
 {
     const char *path = NULL;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The ibprof developers
  *
- * Libraries in this process that can move data without MPI messages. ibprof recognises such a library by its name.
+ * Libraries in this process that can move data without MPI messages. Such a library is recognised by its name.
  */
 #ifndef IBPROF_RECORDING_OTHER_TRANSPORTS_H
 #define IBPROF_RECORDING_OTHER_TRANSPORTS_H

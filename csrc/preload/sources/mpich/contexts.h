@@ -2,7 +2,7 @@
  * Copyright The ibprof developers
  *
  * A map from contexts to communicators. A context is a number in each MPICH message that identifies the communicator.
- * ibprof learns the contexts of communicators from messages.
+ * The contexts of communicators are learnt from messages.
  */
 #ifndef IBPROF_SOURCES_MPICH_CONTEXTS_H
 #define IBPROF_SOURCES_MPICH_CONTEXTS_H

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The ibprof developers
  *
- * Most functions of libfabric are called through tables of functions in objects. ibprof redirects the function that
- * opens a fabric. After MPI has opened a fabric, ibprof replaces the tables of the fabric, and later the tables of its
- * domains and endpoints.
+ * Most functions of libfabric are called through tables of functions in objects. First, ibprof redirects the function
+ * that opens a fabric. After MPI has opened a fabric, ibprof replaces the tables of the fabric, and later the tables of
+ * its domains and endpoints.
  */
 #include "platform/system.h"
 #include "sources/mpich/libfabric.h"

@@ -2,8 +2,8 @@
  * Copyright The ibprof developers
  *
  * Open MPI's table of point-to-point functions, `mca_pml`: an exported struct of function pointers, which collectives
- * use too. The layouts of versions 4 and 5 differ by one entry. ibprof finds the layout from the names of functions in
- * the table.
+ * use too. The layouts of versions 4 and 5 differ by one entry. The layout is found from the names of functions in the
+ * table.
  */
 #ifndef IBPROF_SOURCES_OPENMPI_TABLE_H
 #define IBPROF_SOURCES_OPENMPI_TABLE_H

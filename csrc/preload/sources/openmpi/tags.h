@@ -2,7 +2,7 @@
  * Copyright The ibprof developers
  *
  * Internal tags of Open MPI, which show the operation of internal messages. For a call whose messages may be sent after
- * its return, Open MPI allocates a tag of the communicator. ibprof knows the tag before the first message. See
+ * its return, Open MPI allocates a tag of the communicator. The tag is known before the first message. See
  * docs/decisions/0003.
  */
 #ifndef IBPROF_SOURCES_OPENMPI_TAGS_H

@@ -157,8 +157,8 @@ DEFINE(int, ibv_destroy_ah, void *handle)
     return ibp_verbs_destroy(next, &ibp_address_handles, handle);
 }
 
-/* libibverbs implements this function by internal calls of the two functions below. ibprof cannot hook internal calls,
- * so it makes the two calls itself. */
+/* libibverbs implements this function by internal calls of the two functions below. Internal calls cannot be hooked, so
+ * ibprof makes the two calls itself. */
 DEFINE(void *, ibv_create_ah_from_wc, struct ibp_verbs_object *domain, void *completion, void *header, uint8_t port)
 {
     static int (*next)(struct ibp_verbs_context *, uint8_t, void *, void *, struct ibp_verbs_path *);

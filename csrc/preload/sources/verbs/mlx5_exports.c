@@ -2,7 +2,7 @@
  * Copyright The ibprof developers
  *
  * Hooks of the functions of mlx5's library that open a device or create a queue pair. Some queue pairs permit posts
- * without verbs. ibprof cannot see these posts, and counts such queue pairs as unseen.
+ * without verbs. Such queue pairs count as unseen.
  */
 #include "platform/system.h"
 #include "sources/verbs/exports.h"
