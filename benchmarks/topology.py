@@ -40,7 +40,7 @@ Draw = tuple[str, int, str, float, int]
 """Shape, hosts, method, noise, seed."""
 
 Outcome = tuple[bool, float, bool]
-"""Whether the whole topology was recovered, F1 score of the parts, and whether the search gave up."""
+"""True if the whole topology was recovered; F1 score of the parts; True if the search gave up."""
 
 Infer = Callable[[Matrix], InferredTopology]
 
