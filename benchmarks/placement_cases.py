@@ -26,7 +26,7 @@ class PlacementCase:
         demand: function that returns the program's traffic.
         each: number of ranks on a host.
         fabric: a synthetic fat-tree with tapered uplinks.
-        tree: number of children of a node at each level: slots of a host, hosts of a leaf switch, and so on.
+        tree: number of children of a node by level: slots of a host, hosts of a leaf switch, and so on.
     """
 
     name: str

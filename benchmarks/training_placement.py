@@ -141,7 +141,7 @@ class Compared:
     Attributes:
         free: key of `FREE`.
         ratio: the quotient for the placement by `ibprof-place`.
-        least: lower bound of the quotient over all placements that keep each tensor group on one host.
+        least: lower bound of the quotient over placements with each tensor group on one host.
         splits: whether `ibprof-place` divides a tensor group among hosts.
         is_open: false if links of hosts limit every placement (`_ALIKE`).
     """

@@ -57,7 +57,7 @@ FIRST = "echo -20 2> /dev/null > /proc/self/autogroup; exec"
 """Beginning of an sh command that gives runs priority over other work of the machine."""
 
 ON_ITS_OWN = 'taskset -c "${PMI_RANK:-$OMPI_COMM_WORLD_RANK}"'
-"""Command that binds each rank to a processor, so that ranks do not share one."""
+"""Command that binds each rank to a different processor."""
 
 REPEATED = 2
 """Number of real runs of each program. MPIs take turns."""

@@ -17,8 +17,8 @@ def load_profile(path: str | PathLike[str], run: str | None = None) -> Profile:
     """Return the profile at a path; the profile's name is the path.
 
     Args:
-        path: an archive, a recording's folder, one of its files, or the output folder of a run. If NAME.otf2 does not
-            exist, but the recording NAME.ibprof does, the archive is written first.
+        path: an archive, a recording's folder, a file of a recording, or the output folder of a run. If only the
+            recording NAME.ibprof exists, NAME.otf2 is written first.
         run: name of a recording's run; None for the newest.
 
     Raises:

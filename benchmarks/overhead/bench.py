@@ -88,7 +88,7 @@ class Bench:
     ) -> str:
         """Run a program as one of the variants, and return its output.
 
-        The libraries in `first` are preloaded before ibprof's library, the libraries in `preloaded` after it.
+        Libraries in `first` are preloaded before ibprof's library, libraries in `preloaded` after ibprof's library.
 
         Call sites and times are recorded only if the environment has IBPROF_SITES=1 and IBPROF_TIME=1.
         """

@@ -3,8 +3,8 @@
 
     python benchmarks/verbs/run.py [LIBIBPROF.SO]
 
-Bare and preloaded runs alternate. Times in ns are from the fastest batch: other work disturbs it least. The added time
-is also shown for the median batch. With valgrind, the output includes instructions per post.
+Bare and preloaded runs alternate. Times in ns are from the fastest batch, with the least disturbance. The added time is
+also shown for the median batch. With valgrind, the output includes instructions per post.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Check a program: whether it can be preloaded, and its MPI library."""
+"""Check whether a program can be preloaded, and find its MPI library."""
 
 from __future__ import annotations
 

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Start a job so that all its processes get libibprof.so, and the settings of libibprof.so."""
+"""Start a job whose processes all get libibprof.so and its settings."""

@@ -38,7 +38,7 @@ class Selection:
     Attributes:
         operation, region: names; None for all.
         site: name of a call site; None for all.
-        since_start: true to add, on each rank, the bytes of regions that were closed for good when the rank last closed
+        since_start: true to add, on each rank, the bytes of regions that ended for good before the last end of
             `region`.
         kind: user data or MPI's own messages.
         received: true for bytes that receivers counted, false for bytes that senders and fetchers counted.
@@ -57,7 +57,7 @@ class Matrix:
     """Bytes of each pair with traffic, in the order of source and destination.
 
     Attributes:
-        names: names of senders and receivers; of a port, the GUID.
+        names: names of senders and receivers; GUIDs of ports.
         source, destination: int64 [pair], indices into the names.
         bytes, messages: [pair], uint64; Python integers if a sum exceeds 64 bits.
         notes: sentences on traffic that the matrix lacks.
@@ -210,10 +210,7 @@ def _choose(run: Profile, selection: Selection) -> Flags:
 
 
 def _closed_until(run: Profile, region: int) -> Flags:
-    """Return a mask [process, region]: `region`, and regions that the process ended before it last closed `region`.
-
-    Regions that the process opened again later are not included.
-    """
+    """Return a mask [process, region]: `region`, and regions that ended for good before the last end of `region`."""
     # Marks of many visits are incomplete, but last_ns is the time of the last exit. A region with begin and end has no
     # CLOSE mark. last_ns is 0 if the rank never left the region.
     times = run.region_times

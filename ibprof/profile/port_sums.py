@@ -283,7 +283,7 @@ class HostCheck:
 
     Attributes:
         host: name of the host.
-        bytes_sent: bytes that its ranks passed to the MPI library for ranks on other hosts.
+        bytes_sent: bytes that the host's ranks passed to the MPI library for ranks on other hosts.
         hardware_sent: bytes of all traffic with all headers, by the host's port counters; None where unknown.
         unexplained_sent: lower bound of the bytes in `hardware_sent` beyond messages with overhead; None if unknown.
     """

@@ -159,7 +159,7 @@ class Port:
         rate_gbps: rate of the active link in Gb/s.
         state: the link's state, `PORT_ACTIVE` or another state of InfiniBand's PortInfo.
         hardware: the port's own counters.
-        pci: the device's PCI function, such as `0000:3b:00.0`; empty if there is none, or it was not recorded.
+        pci: the device's PCI function, such as `0000:3b:00.0`; empty where unknown.
         numa_node: the device's NUMA node; None where unknown.
         near_cores: cores near the device, as the kernel lists them (`0-15,64-79`); empty where unknown.
         width: lanes of the link; 0 where unknown.
@@ -234,7 +234,7 @@ class Interface:
         numa_node: the interface's NUMA node; None where unknown.
         is_up: true if the link is up, according to the kernel.
         hardware: the interface's counters.
-        virtual_mbps: speed in Mb/s that the kernel states for a virtual interface; None for other interfaces.
+        virtual_mbps: the kernel's speed of a virtual interface in Mb/s; None for other interfaces.
     """
 
     name: str
@@ -390,8 +390,8 @@ class Site:
         build_id: build ID of the object, as hex digits; empty if it has none.
         name: the site's name, `file.c:LINE`; without a line, `function+0x1f` or `object+0x1f` (docs/sites.md).
         inlined_in: the functions that contain the call after inlining, innermost first; empty if callers were recorded.
-        callers: call sites of `function` and of its callers, innermost first, at most IBPROF_CALLERS; each has no
-            `callers`. A function into which a call was inlined counts as a caller.
+        callers: call sites of `function` and of its callers, innermost first, at most IBPROF_CALLERS; without `callers`
+            of their own. A function into which a call was inlined counts as a caller.
     """
 
     file: str
@@ -491,7 +491,7 @@ class CallTimes(RowArrays):
 class CallSamples(RowArrays):
     """Begin and end of sampled collectives and messages. See docs/formats/recording.md.
 
-    All ranks of a collective or message choose it by the same hash.
+    All ranks of a collective or message compute the same hash, which chooses samples.
 
     Times are readings of the host's sample clock (`Rank.clock_offset_ns`), which all ranks of a host share.
 
@@ -505,8 +505,8 @@ class CallSamples(RowArrays):
         level: uint8, sampling level: 1 of 2^level collectives or messages is kept.
         bytes: uint64.
         enter_ns, exit_ns: int64, entry and return of the completing call.
-        is_long: bool, true if it was among the longest of the rank, or was entered or posted late. Long collectives are
-            always kept. Long messages are kept if the rank had at most one message in 5 µs on average.
+        is_long: bool, true for the rank's longest samples, and for late entries and posts. Long collectives are always
+            kept. Long messages are kept if the rank had at most one message in 5 µs on average.
         is_chosen: bool, true if chosen at random; false if only long, with level 0.
     """
 

@@ -148,7 +148,7 @@ def _carried(port: PortSum) -> dict[str, int | None]:
 
 
 def _regions(run: Profile) -> list[dict[str, Any]]:
-    """Return the regions with visits or traffic; times are those of the slowest rank."""
+    """Return the regions with visits or traffic, with the times of the slowest rank."""
     times, counters, sent = run.region_times, run.counters, np.flatnonzero(_is_sent(run.counters))
     count = len(run.regions)
     totals = sum_by_group(counters.region[sent], count, counters.bytes[sent])

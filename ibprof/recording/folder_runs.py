@@ -131,7 +131,7 @@ def list_runs(*paths: Path, on_damage: Callable[[InputError], None] | None = Non
 
 
 def choose_run(path: Path, runs: Sequence[RecordedRun], name: str | None) -> RecordedRun:
-    """Return the newest run, or the named one.
+    """Return the run with a name, or the newest run.
 
     Raises:
         UsageError: no run has this name.
@@ -275,7 +275,7 @@ def _distance(one: list[tuple[str, str]], other: list[tuple[str, str]]) -> int:
 
 
 def copy_from_node(recording: Path) -> tuple[list[Path], list[Path]]:
-    """Replace a recording's files by the originals on this node's storage, which are deleted.
+    """Move originals from this node's storage to the recording, in place of their copies.
 
     Returns:
         The replaced files, and the files on the node that processes still write. The latter are left unchanged.

@@ -242,7 +242,7 @@ def _read_header(path: Path, data: npt.NDArray[np.uint8]) -> np.void:
     oldest, newest = constants["IBP_OLDEST_FORMAT_VERSION"], constants["IBP_FORMAT_VERSION"]
     if not oldest <= header["version"] <= newest:
         raise InputError(path, None, f"recording format version {oldest} to {newest}", str(header["version"]))
-    # Cut the header: after the shorter header of an earlier version, other data follow.
+    # Headers of earlier versions are shorter, and followed by other data: cut them off.
     header = _resize(data[None, : min(_header_bytes(header), record.itemsize)], record.itemsize).view(record)[0, 0]
     if header["byte_order"] != constants["IBP_BYTE_ORDER"]:
         raise InputError(path, None, "this machine's byte order", f"{header['byte_order']:#010x}")
@@ -300,7 +300,7 @@ def _next_segment(magics: npt.NDArray[np.uint32], page_index: int, magic: int) -
 
 
 def _has_gap(header: np.void, segments: Records, processes: Records) -> bool:
-    """Return whether assigned space belongs to no segment; only killed processes may leave such space."""
+    """Return whether assigned space belongs to no segment, though no process was killed."""
     ended = processes["flags"] & recording_layout().constants["IBP_PROCESS_FINALIZED"]
     assigned = int(header["end_bytes"]) - int(header["segments_offset"])
     return bool(ended.all()) and int(segments["bytes"].sum()) < assigned
@@ -337,7 +337,7 @@ def _check_segment(path: Path, segment: np.void, offset: int, file_bytes: int) -
 
 
 def _find_processes(path: Path, data: npt.NDArray[np.uint8], segments: Records) -> tuple[Records, npt.NDArray[np.intp]]:
-    """Return the processes, and the index of each segment's process, -1 if it has none."""
+    """Return the processes, and the index of each segment's process; -1 without a process."""
     layout = recording_layout()
     record = layout.types["process"]
     theirs = segments[segments["kind"] == layout.constants["IBP_SEGMENT_PROCESS"]]

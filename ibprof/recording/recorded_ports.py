@@ -34,7 +34,7 @@ _BOOT = "boot"
 _TRANSPORT_COUNTS = ("handles", "sent_bytes", "received_bytes", "segments", "retransmitted", "min_rtt_us")
 
 _NEGATIVE = 1 << 63
-"""Unsigned 64-bit differences from this value on are negative numbers that wrapped around."""
+"""Unsigned 64-bit differences of at least this value are wrapped negative numbers."""
 
 
 def _read_hardware(file: RecordingFile) -> dict[tuple[str, int], list[HardwareCounter]]:

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Merge the files of a recorded run into a Profile.
 
-Each process and each file numbers its regions and operations separately. This module gives regions or operations with
-the same name one number. Numbers are in the order of the lowest rank with the name.
+Processes and files number regions and operations separately. This module gives equal names one number, in the order of
+the lowest rank with the name.
 """
 
 from __future__ import annotations

@@ -156,8 +156,8 @@ class ObjectAddresses:
     Attributes:
         object_path: path of the program or library.
         build_id: required build ID, as hex digits; empty if unknown.
-        addresses: addresses in the file, as `nm` prints them. A call's address is the return address minus one: this is
-            still on the call's line.
+        addresses: addresses in the file, as `nm` prints them; for a call, the return address minus one, still on the
+            call's line.
         unchanged_since_ns: latest allowed time of a change of a file without build ID, in Unix time; None for any.
     """
 

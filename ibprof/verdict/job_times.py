@@ -85,7 +85,7 @@ class TransferTimes:
         transfer_s: time of data transfer: measured time without waiting.
         unsplit_s: time without samples or comparable clocks; includes calls of MPI-IO.
         error_s: standard error of `wait_s` and `transfer_s`.
-        expected_s: time of the job's bytes at line rate plus its messages' latency; None if unknown.
+        expected_s: time of the job's bytes at line rate plus latency of messages; None if unknown.
         late: ranks that other ranks waited for.
         causes: possible causes of slow transfer, the surest first.
     """
@@ -128,7 +128,7 @@ class JobTimes:
         messages: number of sent messages, mean over ranks.
         bytes_sent: sent bytes of all ranks.
         between_hosts: share of `bytes_sent` to ranks on other hosts, 0 to 1.
-        hidden_on_host: true if all ranks are on one host, and some of their messages are not recorded.
+        hidden_on_host: true if all ranks are on one host, and some messages are not recorded.
         is_of_nccl: true for time of NCCL's proxies, during which GPUs may compute.
         parts: measured waiting and transfer; None without sampled calls, where estimates are used.
         measured: the complete measurement of waiting and transfer.

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Time in MPI calls, split into waiting, transfer and an unsplit rest from a profile's samples; ranks that come late.
+"""Split time in MPI calls into waiting, transfer and an unsplit rest, by a profile's samples; find late ranks.
 
-If a rank is late only because it waited, it passes on another rank's delay. Waiting for a late rank is traced back
-through the sampled calls to the rank that came late without waiting. The samples also show, for each pair of hosts, the
-rate of large messages and the latency of small messages.
+A rank that is late because of waiting passes on another rank's delay. Waiting is traced back, through sampled calls, to
+the rank that came late without waiting. The samples also show, for each pair of hosts, the rate of large messages and
+the latency of small messages.
 """
 
 from __future__ import annotations
@@ -486,7 +486,7 @@ class HostPair:
         source, destination: names of the hosts.
         via: carrier of the bytes at the source: an interface or ports, or `memory`; empty if unknown.
         large_messages: number of sampled messages of at least `LARGE_BYTES` that have a rate.
-        rate_gbps: median rate of large messages from the later start of both ends until the receiving call returns;
+        rate_gbps: median rate of large messages, from the start of the later end to the return of the receiving call;
             None without large messages. Simultaneous messages share the network, and lower this rate.
         small_messages: number of sampled messages of at most `SMALL_BYTES` whose receiver waited.
         latency_s: median latency of `small_messages`, from the start of the send, in seconds; None without small

@@ -57,7 +57,7 @@ class SplitCalls(RowArrays):
         rank, region, operation, site: int32, as in `CallTimes`.
         enter_ns, stay_ns: int64, entry of the call by the common clock, and duration.
         wait_ns: int64, waiting.
-        least_ns, most_ns: int64, bounds of `wait_ns` from errors of clocks and from missing records of other ends.
+        least_ns, most_ns: int64, bounds of `wait_ns`, from errors of clocks and missing records of other ranks.
         state: uint8, `WaitState` of the last event that the call needs.
         late: int32, rank that caused the last event; -1 for none.
         late_ns: int64, time of the last event by the common clock.
@@ -179,7 +179,7 @@ def split_calls(
     # Fraction of the call's messages that thinning chose. Without thinning (level 0) this fraction is 1, even if
     # records are lost.
     chosen = np.where((level_of > 0) & ~stands_alone, np.minimum(counts / completed, 1), 1.0)
-    # State and late rank are those of the event with the longest wait.
+    # The event with the longest wait determines the state and the late rank.
     decisive = np.lexsort((need("wait")[order], np.repeat(np.arange(len(begins)), counts)))
     last = order[decisive[begins + counts - 1]]
     common, _ = clocks.to_common(clock_of[rank[first]], enter[first])

@@ -39,8 +39,7 @@ class Inputs:
     """Values that the thesis does not state.
 
     Attributes:
-        drawn: true if MPI processes choose random partners, which several processes may share; false if partners send
-            to each other.
+        drawn: true if MPI processes choose random partners; false if partners send to each other.
         together: true if all clients start within 1 µs; false for starts spread over an interval.
         lane_bytes, packet_bytes, switch_ns: as in `Hardware`.
         throttled: fraction of the compute hosts on which the throttled I/O of figure 6.7 runs.
