@@ -90,7 +90,7 @@ def test_pictures_and_the_view_say_that_they_are_static(tmp_path: Path) -> None:
     static, adaptive = (load_fabric(fabric, TrafficOptions((traffic,), adaptive=asked)) for asked in (False, True))
     assert adaptive.subtitle == f"{static.subtitle}; loads of static routes, though switches route adaptively"
     (shown,) = set(adaptive.coverage.modelled) - set(static.coverage.modelled)
-    assert "the list of hosts that load a link use static routes" in shown
+    assert "lists of hosts use static routes" in shown
     modelled = load_fabric(FabricOptions((SPREAD,), routes="modelled"), TrafficOptions((traffic,)))
     assert modelled.subtitle == f"{static.subtitle}; routes modelled:d-mod-k"
 
