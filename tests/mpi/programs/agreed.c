@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The ibprof developers
  *
- * Makes each collective call once, if all MPIs can be set to the same algorithm: agreed BYTES; a block has BYTES, a multiple of 8.
+ * Makes each collective call once, if all MPIs can be set to the same algorithm: agreed BYTES (a multiple of 8).
  */
 #include <mpi.h>
 #include <stdlib.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The ibprof developers
  *
- * Sends the same message to the same peer in two regions by turns: by MPI_Send in even rounds of a region, by MPI_Isend
- * in odd rounds. Messages of the second region are a byte longer.
+ * Sends messages to one peer, in two regions by turns. Even rounds of a region use MPI_Send, odd rounds MPI_Isend.
+ * Messages of the second region are a byte longer.
  *
  *     alternating_regions ROUNDS
  */

@@ -2,7 +2,7 @@
  * Copyright The ibprof developers
  *
  * Each rank sends 20 messages of 1,000 bytes to the next rank, pauses, and sends 5 messages of 100 bytes to the
- * previous rank; then it ends or is killed. There are only point-to-point calls.
+ * previous rank. Then the rank ends or is killed. There are only point-to-point calls.
  *
  *     bursts end|kill
  */

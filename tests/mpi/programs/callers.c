@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The ibprof developers
  *
- * Calls MPI through the library that is named: directly, from recursions, from functions that the library and libc call.
+ * Calls MPI through the named library: directly, from recursions, and from functions that the library and libc call.
  * A comment names each line that the test checks.
  */
 #include <dlfcn.h>

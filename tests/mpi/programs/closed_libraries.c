@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The ibprof developers
  *
- * Two libraries are opened, called and closed in turn, so that each gets the addresses of the other. With -DCLOSED=1 or
- * 2, this file is a library. A comment at each call has the bytes that its line sends on all ranks together. Two ranks.
+ * Two libraries are opened, called and closed in turn, so the second library gets the addresses of the first. With
+ * -DCLOSED=1 or 2, this file is a library. A comment at each call has the bytes that the line sends on two ranks.
  *
  *     closed_libraries FIRST SECOND
  */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The ibprof developers
  *
- * Every way to make a communicator, each used for a broadcast of 1,000 bytes from its last rank.
+ * Every way to make a communicator. Each communicator broadcasts 1,000 bytes from its last rank.
  */
 #include <mpi.h>
 

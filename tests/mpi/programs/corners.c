@@ -93,7 +93,7 @@ static void *enter_without_right(void *unused)
     return NULL;
 }
 
-/* Threads enter regions, as in OpenMP, although the thread level does not allow it. */
+/* Threads enter regions, as in OpenMP, although the thread level does not allow threads. */
 static long unlevelled(void)
 {
     pthread_t thread[4];
@@ -126,7 +126,7 @@ static long small(void)
 
 /* -- descriptors and signals -------------------------------------------------------------------------------------------- */
 
-/* The program opens its own files with the descriptors of the standard streams. ibprof must not write to them. */
+/* The program opens files with the descriptors of the standard streams. ibprof must not write to these files. */
 static long seized(void)
 {
     const int output = dup2(STDOUT_FILENO, 200);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The ibprof developers
  *
- * Duplicates of MPI_COMM_WORLD, which other calls complete; then collectives on the duplicates and on MPI_COMM_WORLD. The
- * program ends with status 3 if a duplicate has other members than MPI_COMM_WORLD.
+ * Duplicates of MPI_COMM_WORLD, which other calls complete. Then collectives on the duplicates and on MPI_COMM_WORLD.
+ * The program ends with status 3 if the members of a duplicate differ from MPI_COMM_WORLD.
  *
  *     duplicates idup    by MPI_Comm_idup, two at a time
  *     duplicates dup     by MPI_Comm_dup

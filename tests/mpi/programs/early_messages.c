@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The ibprof developers
  *
- * Rank 1 receives messages that were sent long before, first small, then large: MPI copies large messages without
- * waiting. It prints the seconds inside its calls by the program's clock: RANK OPERATION LINE SECONDS. Two ranks.
+ * Rank 1 receives messages that were sent long before. Small messages come first, then large messages, which MPI copies
+ * without waiting. Rank 1 prints the seconds inside calls, by its own clock: RANK OPERATION LINE SECONDS. Two ranks.
  *
  *     early_messages SMALL LARGE BYTES
  */

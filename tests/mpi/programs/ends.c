@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The ibprof developers
  *
- * ends HOW NUMBER: end with a status, by a signal, by MPI_Abort, after some seconds, or with some MiB of memory in use.
+ * ends HOW NUMBER: end with a status, by a signal or by MPI_Abort, after some seconds, or with some MiB of used memory.
  */
 #include <mpi.h>
 #include <signal.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The ibprof developers
  *
- * finalize BYTES: two attributes of MPI_COMM_SELF, each of which sends BYTES to the next rank when MPI_Finalize deletes
- * it; the attribute set last is deleted first.
+ * finalize BYTES: MPI_COMM_SELF has two attributes. When MPI_Finalize deletes an attribute, its callback sends BYTES to
+ * the next rank. The attribute that was set last is deleted first.
  */
 #include <mpi.h>
 #include <stdlib.h>

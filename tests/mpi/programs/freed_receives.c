@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The ibprof developers
  *
- * Rank 0 frees receives before their messages are sent, after their messages arrived, or after it cancelled them.
+ * Rank 0 frees receives before their messages are sent, after their messages arrived, or after cancelling the receives.
  *
  *     freed_receives RECEIVES
  */

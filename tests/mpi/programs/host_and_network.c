@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The ibprof developers
  *
- * Messages within a host between calls that use the network. Ranks 0 and 1, and 2 and 3, are on one host.
+ * Messages within a host between calls that use the network. Ranks 0 and 1 share a host, and ranks 2 and 3.
  *
- *     host_and_network groups       intercommunicators are made, which MPICH 5 does over the network within a host too
+ *     host_and_network groups       intercommunicators are made; MPICH 5 uses the network for this, even within a host
  *     host_and_network allreduce    all ranks reduce
  *     host_and_network pending      all ranks reduce while messages within the host are pending
  */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The ibprof developers
  *
- * Collectives between the lower half of the ranks and the upper half, which is in reverse order.
+ * Collectives between the lower half of the ranks and the upper half. The upper half is in reverse order.
  *
  *     intercomms STYLE
  */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The ibprof developers
  *
- * Each rank polls for a message that never comes, while a signal's handler interrupts it for half of the time, as other processes may. It prints
- * the seconds by its own clock: RANK OPERATION LINE SECONDS.
+ * Each rank polls for a message that never comes. A signal handler interrupts the rank for half of the time, as other
+ * processes may. Each rank prints the seconds by its own clock: RANK OPERATION LINE SECONDS.
  */
 #include <mpi.h>
 #include <signal.h>

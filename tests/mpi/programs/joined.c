@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The ibprof developers
  *
- * Two programs connect while they run: by MPI_Comm_spawn of any command, or by a port whose name is in a file. One of
- * the programs may be unrecorded.
+ * Two programs connect while they run: by MPI_Comm_spawn of any command, or by a port with its name in a file. A
+ * program may be unrecorded.
  *
  *     joined spawn COMMAND...      runs it on as many ranks; it ends with `joined child`
  *     joined accept|connect FILE

@@ -5,7 +5,7 @@
  *
  *     killed one|all|abort|exit|segv|sleep [calls]
  *
- * Before that, even ranks make a number of further calls that send 8 bytes to the next rank, from one line.
+ * Before the end, even ranks make further calls at one line. Each of these calls sends 8 bytes to the next rank.
  */
 #include <mpi.h>
 #include <signal.h>

@@ -46,7 +46,7 @@ static void sort_samples(void)
     MPI_Alltoallv(sent, out, out_at, MPI_CHAR, received, in, in_at, MPI_CHAR, MPI_COMM_WORLD);
 }
 
-// Within groups of ranks that are far from each other in the order of ranks.
+// Within groups of distant ranks.
 static void transpose(void)
 {
     static MPI_Comm column = MPI_COMM_NULL;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The ibprof developers
  *
- * Rank 0 puts BYTES into the window of rank 1, which waits in a barrier; then rank 0 sends BYTES in partitions.
+ * Rank 0 puts BYTES into the window of rank 1, which waits in a barrier. Then rank 0 sends BYTES in partitions.
  *
  *     large_puts BYTES
  */

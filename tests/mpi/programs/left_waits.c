@@ -97,8 +97,8 @@ int main(int argc, char **argv)
     FILE *file;
     int rank;
 
-    /* A handler may leave libevent while it holds a lock, for which the end of Open MPI then waits forever, also without
-     * ibprof. The lock is rarely held if libevent polls once in 100 s: messages within a host need no events. */
+    /* A handler may leave libevent while it holds a lock. Then the end of Open MPI waits forever, also without ibprof.
+     * If libevent polls once in 100 s, the lock is rarely held. Messages within a host need no events. */
     setenv("OMPI_MCA_mpi_event_tick_rate", "100000000", 1);
     MPI_Init(&argc, &argv);
     world = MPI_COMM_WORLD;

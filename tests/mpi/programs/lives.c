@@ -5,7 +5,7 @@
  *
  *     lives aborting|forked-first|controlled|deep|raised|early
  *
- * early: MPI starts before main, and ends after it. With -DLIBRARY, this file is the library that does so.
+ * early: MPI starts before main, and ends after main. With -DLIBRARY, this file is the library that does both.
  */
 #include "ibprof.h"
 

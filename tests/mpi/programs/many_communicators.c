@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The ibprof developers
  *
- * Ranks make communicators in each way, use them and free them; a copy of the process that fork makes calls nothing. Each
- * rank prints how many kB of memory it came to use after the first tenth.
+ * Ranks make communicators in each way, use them and free them. A forked copy of the process calls nothing. Each rank
+ * prints by how many kB the used memory grew after the first tenth.
  *
  *     many_communicators COMMUNICATORS
  *

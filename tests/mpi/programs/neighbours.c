@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The ibprof developers
  *
- * Neighbourhood collectives on a topology: a grid, a directed graph with unlike degrees made in either way, or a ring as
- * MPI-1 knew graphs.
+ * Neighbourhood collectives on a topology: a grid, a directed graph with unequal degrees (made by two calls), or a ring
+ * as a graph of MPI-1.
  *
  *     neighbours STYLE grid|adjacent|distributed|graph
  */

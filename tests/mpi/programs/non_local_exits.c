@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The ibprof developers
  *
- * Calls with wrong arguments call an error handler of the program. They return, or the handler leaves them by longjmp,
- * in C++ by an exception. In between, the program sends the same messages in all cases:
+ * Calls with wrong arguments call an error handler of the program. The handler returns, or leaves the call by longjmp
+ * (in C++ by an exception). Between these calls, the program sends the same messages in all cases:
  *
  *     non_local_exits returned|left|signalled|threaded
  *
- * signalled: a handler of a signal, on a stack of its own, jumps. threaded: left in a thread that is not the first one.
+ * signalled: a signal handler on a separate stack jumps. threaded: another thread than the first leaves calls.
  */
 #include <mpi.h>
 #include <pthread.h>
@@ -16,7 +16,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* If there may be several threads, MPICH holds a lock when it calls a handler, and hangs if the handler never returns. */
+/* If a program may have threads, MPICH calls a handler with a held lock, and hangs if the handler never returns. */
 #ifdef OPEN_MPI
 #define LEVEL_OF_THREADS MPI_THREAD_MULTIPLE
 #else

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The ibprof developers
  *
- * Every one-sided call, on a window that was made by one of four calls.
+ * Every one-sided call, on a window that one of four calls made.
  *
  *     onesided create|allocate|shared|dynamic
  *

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The ibprof developers
  *
- * A library that opens another library by the search path in itself, and looks up a function in the libraries after it.
- * Both results depend on the calling library. With -DOPENED, this file is the other library.
+ * A library that opens a second library by its own search path, and looks up a function in the libraries after itself.
+ * Both results depend on the calling library. With -DOPENED, this file is the second library.
  */
 #include <dlfcn.h>
 
@@ -22,7 +22,7 @@ int opens_library(void)
     if (!library) return 1;
     *(void **)&answer = dlsym(library, "answer");
     if (!answer || answer() != 42) return 2;
-    /* No library after this one has the function; a lookup from the program finds it. */
+    /* No library after this library has the function, but a lookup from the program finds it. */
     return dlsym(RTLD_NEXT, "opens_library") ? 3 : 0;
 }
 #endif

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The ibprof developers
  *
- * Another tool that is preloaded: it counts broadcasts by the profiling interface of MPI, and prints their number.
- * It passes on starts and completions of requests, and sends.
+ * Another preloaded tool. It counts broadcasts by the profiling interface of MPI, and prints the number of broadcasts.
+ * The tool passes on sends, and starts and completions of requests.
  */
 #include <mpi.h>
 #include <stdio.h>

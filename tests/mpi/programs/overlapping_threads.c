@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The ibprof developers
  *
- * On rank 1, for messages of rank 0 that come after known times, in units of SECONDS:
+ * Threads of rank 1 wait for messages of rank 0. The known times of waiting, in units of SECONDS:
  *
  *     thread A waits from 0 to 3 in MPI_Recv,
  *     thread B waits from 1 to 5 in MPI_Probe, so that two of these five units overlap,
  *     the main thread then waits alone, from 5 to 7.
  *
- * Rank 1 prints by its own clock how long its threads were inside calls, and how much of it overlaps. Two ranks.
+ * Rank 1 prints the time of its threads inside calls, and the overlap of this time, by its own clock. Two ranks.
  *
  *     overlapping_threads SECONDS
  */

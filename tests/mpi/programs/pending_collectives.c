@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The ibprof developers
  *
- * Nonblocking collectives that send after their call. `between`: they are between two groups of different sizes, which
- * also send within the group. `freed`: their communicator is freed meanwhile, and the next communicator may reuse its
+ * Nonblocking collectives that send after their call. `between`: the collectives are between two groups of different
+ * sizes, which also send within the group. `freed`: the communicator is freed, and the next communicator may reuse the
  * handle. `persistent`, `freed-persistent`: persistent collectives start in between, on MPI_COMM_WORLD or on a freed
- * communicator. `made`: communicators, windows and files are created from their communicator. `failed`: other calls
+ * communicator. `made`: communicators, windows and files are created from the communicator. `failed`: other calls
  * fail. `neighbours`: neighbourhood collectives follow, after calls in which some ranks send nothing. `blocking`:
  * blocking collectives follow.
  *
@@ -48,7 +48,7 @@ static int is_chosen(const char *call)
         if (!is_all()) MPI_Wait(&requests[--started], MPI_STATUS_IGNORE);                                              \
     } while (0)
 
-/* Each group reduces ITEMS items of the other one and scatters them to its own ranks. */
+/* Each group reduces ITEMS items of the other group, and scatters the result to its own ranks. */
 static void start_all(MPI_Comm comm, int ranks, int root)
 {
     const size_t most = (size_t)ranks * ITEMS;

@@ -2,9 +2,9 @@
  * Copyright The ibprof developers
  *
  * Receives are posted in one region, and their messages arrive in another region, in calls of other operations.
- * Meanwhile other calls receive on the communicator, some ranks free it, and new communicators with reversed ranks
- * reuse its handle. The notes have the received bytes of RECV, RECV_INIT, SENDRECV and ISENDRECV, for each sending
- * rank.
+ * Meanwhile other calls receive on the communicator. Some ranks free the communicator, and new communicators with
+ * reversed ranks reuse the handle. The notes have the received bytes of RECV, RECV_INIT, SENDRECV and ISENDRECV, for
+ * each sending rank.
  *
  *     pending_receives single|multiple      the level of threads
  */
@@ -136,7 +136,7 @@ static void live(int life)
     MPI_Bcast(bytes, 5, MPI_CHAR, life % ranks, one);
     MPI_Bcast(bytes, 5, MPI_CHAR, life % ranks, other);
     send_to(other, !reversed, 20, 7);
-    /* Some ranks free a communicator with pending receives and create another; the other ranks send afterwards. */
+    /* Some ranks free a communicator with pending receives, and create a communicator. Then the other ranks send. */
     if (frees) send_to(one, reversed, 10, 11 + life % 3);
     if (frees) MPI_Comm_free(&one);
     next = make(!reversed);

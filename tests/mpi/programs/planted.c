@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Small programs that spend time as their names say, in random detail: planted NAME MILLISECONDS BYTES ROUNDS SEED.
-// A round takes about MILLISECONDS on the rank that works; SEED chooses ranks and calls. benchmarks/verdicts.py runs it.
+// Small programs that spend time as their names say, with random details: planted NAME MILLISECONDS BYTES ROUNDS SEED.
+// On the rank that works, a round takes about MILLISECONDS. SEED chooses ranks and calls. For benchmarks/verdicts.py.
 #include <mpi.h>
 #include <stdlib.h>
 #include <string.h>

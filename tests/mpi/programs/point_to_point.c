@@ -2,7 +2,7 @@
  * Copyright The ibprof developers
  *
  * Random messages of every kind of send, received in every way, on communicators that order ranks differently. All ranks
- * draw the same numbers, so each knows what all others do.
+ * draw the same numbers, so each rank knows the calls of all ranks.
  *
  *     point_to_point SEED [intra]      with intracommunicators alone
  */
@@ -62,7 +62,7 @@ static void draw_messages(void)
         message->receiver = (int)draw((unsigned)ranks);
         message->bytes = sizes[draw(sizeof sizes / sizeof *sizes)];
         message->taking = (enum taking)draw(TAKINGS);
-        /* A rank that probes may itself wait in a send, so no other rank may wait for it. */
+        /* A rank that probes may wait in a send, so no rank may wait for a rank that probes. */
         message->mode = message->taking >= AFTER_PROBE ? (enum mode)(NOT_WAITING + draw(MODES - NOT_WAITING))
                                                        : (enum mode)draw(MODES);
         message->comm = draw_communicator(message->sender, message->receiver);

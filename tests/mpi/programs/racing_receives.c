@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The ibprof developers
  *
- * One thread posts receives. Another thread starts at the same moment and completes them within its sends, with a
- * varying delay, so that the two threads' steps interleave in every order. Every second receive is persistent.
+ * One thread posts receives. Another thread starts at the same moment and completes the receives within its sends. Its
+ * delay varies, so the steps of the two threads interleave in every order. Every second receive is persistent.
  *
  *     racing_receives MESSAGES
  */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The ibprof developers
  *
- * Random calls on random communicators. These come from splits, groups, duplicates, grids and merged intercommunicators,
- * and are freed so that their handles are used again. Datatypes have gaps; calls are in place, of no items, of each style.
+ * Random calls on random communicators: splits, groups, duplicates, grids and merged intercommunicators. Communicators
+ * are freed, so MPI reuses handles. Datatypes have gaps. Some calls are in place or have no items; all styles are used.
  * All ranks draw the same numbers. Rank 0 prints the point-to-point messages of each pair of ranks:
  * `sender receiver bytes messages`.
  *

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The ibprof developers
  *
- * Each rank sends to itself: many quick messages, and among them a large one of a single item, a derived datatype. MPI copies it inside calls
- * that do not wait. Prints the seconds inside the calls by its own clock: RANK OPERATION LARGE_ONE ALL.
+ * Each rank sends to itself: many quick messages, and a large message of one item of a derived datatype. MPI copies the
+ * large message inside calls that do not wait. Prints the seconds inside calls: RANK OPERATION LARGE_ONE ALL.
  */
 #include <mpi.h>
 #include <stdio.h>

@@ -5,7 +5,7 @@
  * lines for rank 0, which is late. Meanwhile, one thread makes and frees communicators. Rank 1 prints the seconds that
  * its threads were inside MPI_Send and MPI_Wait, by its own clock.
  *
- * Under Open MPI 4.1.4 threads of two ranks that exchange all their messages do not always end, also without ibprof.
+ * With Open MPI 4.1.4, threads that exchange messages between two ranks sometimes hang, also without ibprof.
  *
  *     repeated_threads ROUNDS DELAY_MICROSECONDS
  */

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The ibprof developers
  *
- * Communicators and datatypes that come and go, so that MPI reuses their handles for others: with other members, in
- * another order, of another size. Receives are pending while their communicator is freed and while a collective runs on
- * it. Two communicators and two datatypes alternate; with `threads`, two threads use a communicator each.
+ * Communicators and datatypes come and go, so MPI reuses handles for communicators with other members or another order,
+ * and for datatypes of another size. Receives are pending while their communicator is freed or runs a collective. Two
+ * communicators and two datatypes alternate. With `threads`, two threads use a communicator each.
  *
  *     reused_handles [threads]
  */
@@ -61,7 +61,7 @@ static void reuse_communicators(void)
     }
 }
 
-/* Rank 0 frees a communicator while it waits for a message on it, and uses another one before the message is sent. */
+/* Rank 0 frees a communicator with a pending receive. Before the message is sent, rank 0 uses another communicator. */
 static void free_while_pending(void)
 {
     for (int life = 0; life < LIVES; life++) {
@@ -87,7 +87,7 @@ static void free_while_pending(void)
     }
 }
 
-/* A receive is posted before a collective on the same communicator and arrives after it. */
+/* On one communicator, a receive is posted, a collective runs, and then the message arrives. */
 static void receive_around_collectives(void)
 {
     MPI_Comm communicator = make(1);

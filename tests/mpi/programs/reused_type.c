@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The ibprof developers
  *
- * A rank sends to itself at one line: many messages of a small datatype, then a few of a large one with the same handle.
- * It prints the seconds inside MPI_Send, by its own clock, and 1 if the handle is the same.
+ * A rank sends to itself at one line: many messages of a small datatype, then a few messages of a large datatype with
+ * the same handle. The rank prints the seconds inside MPI_Send, by its own clock, and 1 if the handle is the same.
  */
 #include <mpi.h>
 #include <stdio.h>

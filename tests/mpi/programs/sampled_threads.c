@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The ibprof developers
  *
- * Several threads send messages and make collectives at the same time, each with a separate tag and communicator; then
+ * Several threads send messages and make collectives at the same time, each with a separate tag and communicator. Then
  * all threads send with the same tag. Then a thread receives messages that another thread probed.
  */
 #include <mpi.h>

@@ -67,7 +67,7 @@ static void transform(double seconds, int bytes)
     free(parts);
 }
 
-// Rank 0 hands out 24 tasks a round (strong), or 6 a rank (weak), of unequal length; it takes 1 ms for each.
+// In a round, rank 0 hands out 24 tasks (strong), or 6 a rank (weak), of unequal length. Each task takes rank 0 1 ms.
 static void workers(double seconds, int tasks)
 {
     double task = 0;
@@ -105,7 +105,7 @@ static void serial(double seconds, int bytes)
     free(all);
 }
 
-// A sweep over the ranks in turn, as of a triangular system: each starts a block when the rank before has ended it.
+// A sweep over the ranks in turn, as in a triangular system. A rank starts a block when the rank before has ended it.
 static void sweep(double seconds, int bytes)
 {
     static char edge[1 << 16];

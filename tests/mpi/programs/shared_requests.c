@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The ibprof developers
  *
- * Threads share their requests: one thread posts a request; another tests, waits for, cancels or frees it; a third
- * starts it again. A thread takes an item (a message or a receive) from a common queue, makes one call for it, and puts
- * it back. A matched probe and the receive of its message are in different threads.
+ * Threads share requests. One thread posts a request; a second thread tests, waits for, cancels or frees the request; a
+ * third thread starts the request again. A thread takes an item (a message or a receive) from a common queue, makes one
+ * call for the item, and puts it back. A matched probe and the receive of the message are in different threads.
  *
  *     shared_requests MESSAGES [SEED]
  *
@@ -256,7 +256,7 @@ static void add(enum item_kind kind, enum send_kind send, enum tag tag, int byte
     queue[waiting++] = unfinished++;
 }
 
-/* Each message has its receive: two of three by a request, the third by a matched probe. */
+/* Each message has a receive: two of three receives are requests, the third is a matched probe. */
 static void add_all(int messages, unsigned seed)
 {
     const int sizes[] = {1, 100, 4000, LARGEST};

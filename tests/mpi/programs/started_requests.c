@@ -2,8 +2,8 @@
  * Copyright The ibprof developers
  *
  * Persistent requests as programs start them: many at once, with requests to MPI_PROC_NULL and collectives among them.
- * Some are freed while they are active. Buffered sends start again before the first message has left, so that Open MPI
- * replaces their requests. No request refers to ibprof when it is freed, or when recording has ended in MPI_Finalize.
+ * Some requests are freed while active. Buffered sends start again before the first message has left, so Open MPI
+ * replaces their requests. A freed request must not refer to ibprof, nor any request after the recording has ended.
  *
  *     started_requests [threads]
  */
@@ -27,8 +27,8 @@ static int me, ranks, to, source;
 static char *from, *into;
 static MPI_Request kept[2], left[2];
 
-/* End the program if a request of Open MPI, freed or not, has an address in libibprof.so in the bytes that all kinds
- * of requests have. */
+/* End the program if a request of Open MPI, freed or not, has an address in libibprof.so. Only the bytes that all kinds
+ * of requests have are read. */
 static void check_unhooked(void *const *request, const char *when)
 {
     Dl_info where;

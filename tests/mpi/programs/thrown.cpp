@@ -2,7 +2,7 @@
  * Copyright The ibprof developers
  *
  * An error handler leaves calls with wrong arguments by an exception. Then rank 1 waits for rank 0 in calls from deeper
- * frames, and writes their seconds, by its own clock, to a file: RANK OPERATION LINE SECONDS. Two ranks.
+ * frames, and writes the seconds in these calls, by its own clock, to a file: RANK OPERATION LINE SECONDS. Two ranks.
  *
  *     thrown ROUNDS SECONDS [FILE]
  */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The ibprof developers
  *
- * Actions of programs that ibprof must not disturb. Each mode does an unusual action and then exchanges messages; rank
+ * Actions of programs that ibprof must not disturb. Each mode does an unusual action and then exchanges messages. Rank
  * 0 prints the result, so that two runs can be compared. The last mode may end the program, as in
  *
  *     unruly handlers forks regions end:return
@@ -28,7 +28,7 @@ static int me, ranks;
 
 /* -- results ---------------------------------------------------------------------------------------------------------- */
 
-/* Return a sum over all ranks; before, every rank sends to every other rank. */
+/* Let each rank send to all other ranks, then return a sum over all ranks. */
 static long total(long mine)
 {
     long from[64], into[64], sum = 0;
@@ -150,7 +150,7 @@ static long forks(void)
     return total(ended);
 }
 
-/* Run the command in UNRULY_CHILD by system() and by popen(), and print its output and status. */
+/* Run the command in UNRULY_CHILD by system() and by popen(), and print output and status. */
 static long shells(void)
 {
     const char *command = getenv("UNRULY_CHILD");

@@ -67,7 +67,7 @@ static void serve_others(double seconds)
     }
 }
 
-// All other ranks wait for data that rank 0 computes; rank 0 leaves the call at once.
+// All other ranks wait for data that rank 0 computes. Rank 0 leaves the call at once.
 static void compute_on_rank_0(double seconds)
 {
     for (int round = 0; round < 4; ++round) {
@@ -89,7 +89,7 @@ static void exchange(double seconds, int bytes)
     int ends;
     do {
         for (int round = 0; round < (bytes > SMALL_BYTES ? 5 : 50); ++round) shift(bytes);
-        // Rank 0 decides for all: if each rank read its own clock, one could go on alone.
+        // Rank 0 decides for all ranks: by its own clock, a rank could go on alone.
         ends = MPI_Wtime() - begin >= seconds;
         MPI_Bcast(&ends, 1, MPI_INT, 0, MPI_COMM_WORLD);
     } while (!ends);

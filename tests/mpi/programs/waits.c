@@ -127,7 +127,7 @@ static void look(void)
     if (rank + 1 < ranks) MPI_Send(out, bytes, MPI_CHAR, rank + 1, 1, MPI_COMM_WORLD);
 }
 
-// One rank of a ring is slow; its delay reaches the next neighbours one round later.
+// One rank of a ring is slow. The delay reaches the next neighbours a round later.
 static void grid(void)
 {
     static MPI_Comm ring = MPI_COMM_NULL;
@@ -373,7 +373,7 @@ static void seldom(void)
     exchange();
 }
 
-// One of 1,000 messages is long; sends and waits of all other messages are short.
+// One of 1,000 messages is long. Sends and waits of all other messages are short.
 static void tail(void)
 {
     static int round;

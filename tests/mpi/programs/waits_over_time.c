@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The ibprof developers
  *
- * The ranks are late by turns: rank 1 waits in MPI_Recv, rank 0 in MPI_Barrier; in between, both compute. Each rank
+ * The ranks are late by turns. Rank 1 waits in MPI_Recv, rank 0 in MPI_Barrier. In between, both compute. Each rank
  * prints a line for each call and each computation: OPERATION BEGIN END, in seconds of Unix time. COMPUTE is outside of
  * calls. Two ranks.
  *

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * A program that opens the interpreter's library so that its symbols are hidden, and runs a script. Where the script
- * says sys.audit("probe"), it prints what ibprof finds.
+ * A program that opens the interpreter's library with hidden symbols, and runs a script. Where the script calls
+ * sys.audit("probe"), the program prints the file, line and function that ibprof finds.
  *
  *     embed LIBRARY SCRIPT
  */

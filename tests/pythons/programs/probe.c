@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * An extension module that asks ibprof for the line of its caller, with the interpreter's lock released as mpi4py does
- * it. It declares Python's functions itself, since headers of most versions are not installed. Built with
- * -DFREE_THREADED for interpreters without the lock, whose objects have a longer head.
+ * An extension module that asks ibprof for the line of its caller. Like mpi4py, the module releases the interpreter's
+ * lock before. The module declares Python's functions itself, since headers of most versions are not installed. Built
+ * with -DFREE_THREADED for interpreters without the lock, whose objects have a longer head.
  */
 #include "platform/system.h"
 #include "python/interpreter.h"
@@ -81,7 +81,7 @@ static PyObject *here(PyObject *module, PyObject *arguments)
     return result ? Py_BuildValue("(NN)", as_list(seen, count), result) : NULL;
 }
 
-/* here_again(times) -> key of the innermost frame; the same one each time, or 0 */
+/* here_again(times) -> key of the innermost frame, or 0 if keys differ */
 static PyObject *here_again(PyObject *module, PyObject *arguments)
 {
     struct ibp_script_frame frame;

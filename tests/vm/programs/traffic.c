@@ -5,9 +5,9 @@
  *
  *     traffic DEVICE DEVICE plain|built|datagrams|shared
  *
- * `plain` posts lists of requests, `built` uses the wr_ functions, `datagrams` an address handle, `shared` receives from a
- * shared receive queue. The first device posts all; it prints OPCODE BYTES MESSAGES as it was told to post, and waits for each
- * request to be completed without an error.
+ * `plain` posts lists of requests, `built` uses the wr_ functions, `datagrams` an address handle. `shared` receives
+ * from a shared queue. The first device posts all requests. The program prints OPCODE BYTES MESSAGES of the posted
+ * requests, and waits until each request completes without an error.
  */
 #include <infiniband/verbs.h>
 #include <stdint.h>

@@ -4,9 +4,9 @@
  * Mock MPI libraries. An unknown handle ends the program by abort.
  *
  * By default, a separate MPI: a job is one process, and nothing is sent. With -DINNER="path", a layer that translates
- * handles for Open MPI, and opens it with the flags HOW; with -DINNER=NULL, the layer is linked with Open MPI. Options:
- * -DWITHOUT_PMPI has no PMPI names, -DWITH_OBJECTS has objects of Open MPI's names, as layers for programs of Open MPI
- * have. -DOF_MPICH translates for MPICH instead.
+ * handles for Open MPI, and opens Open MPI with the flags HOW. With -DINNER=NULL, the layer is linked with Open MPI.
+ * Options: -DWITHOUT_PMPI leaves out PMPI names. -DWITH_OBJECTS adds objects with Open MPI's names, as in layers for
+ * programs of Open MPI. -DOF_MPICH translates for MPICH instead.
  */
 #define _GNU_SOURCE
 #include "mpi.h"

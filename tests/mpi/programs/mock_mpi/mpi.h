@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The ibprof developers
  *
- * The header of mock.c: an MPI whose handles differ from all other MPIs'.
+ * The header of mock.c: an MPI with handles unlike the handles of real MPIs.
  */
 #ifndef MOCK_MPI_H
 #define MOCK_MPI_H

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Cables with a length: a frame that enters one end leaves the other end a fixed time later.
+// Cables with a length: a frame enters an end, and leaves the other end a fixed time later.
 //
 //     cables NAMESPACE DEVICE NAMESPACE DEVICE MICROSECONDS  [...]
 //
@@ -31,7 +31,7 @@ struct frame {
     unsigned char data[FRAME_BYTES];
 };
 
-// One direction of a cable: frames leave in the order in which they came.
+// One direction of a cable: frames leave in the order of their arrival.
 struct lane {
     int in, out;
     long long delay_ns;
@@ -97,7 +97,7 @@ static long long put_out(struct lane *lane, long long next_ns)
     while (lane->first != lane->end) {
         struct frame *frame = &lane->ring[lane->first % FRAMES];
         if (frame->due_ns > now_ns()) return frame->due_ns < next_ns ? frame->due_ns : next_ns;
-        // A frame that the device does not take is lost, as on any network; TCP repeats it.
+        // A frame that the device does not take is lost, as on any network. TCP repeats lost frames.
         ssize_t sent = write(lane->out, frame->data, frame->bytes);
         (void)sent;
         lane->first++;

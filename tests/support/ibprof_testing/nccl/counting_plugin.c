@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The ibprof developers
  *
- * A profiler plug-in of one version (VERSION) that counts events, and writes a line of JSON to NEXT_LOG at the end.
+ * A profiler plug-in of the version VERSION. It counts events, and writes a line of JSON to NEXT_LOG at the end.
  * Handles point to the plug-in's memory. The plug-in fails if a call passes another handle.
  */
 #define _GNU_SOURCE

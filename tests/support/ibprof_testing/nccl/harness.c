@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The ibprof developers
  *
- * Stands for NCCL, without a GPU: loads a profiler plug-in as NCCL does, and passes it the events of collectives in NCCL's
- * order, from a proxy thread for each communicator. The bytes of all steps are really sent between the ranks, by TCP.
+ * A mock of NCCL without a GPU. Like NCCL, it loads a profiler plug-in, and passes the events of collectives to the
+ * plug-in, from a proxy thread for each communicator. Ranks really send the bytes of all steps, by TCP.
  *
  *     nccl_harness PLUGIN VERSION [key=value ...]
  *
@@ -128,7 +128,7 @@ static void read_all(struct communicator *c, int peer, long bytes)
 
 /* -- events of every version --------------------------------------------------------------------------------------- */
 
-/* A buffer for an event, filled with what memory may contain: narrow members must not be read as wide ones. */
+/* A buffer for an event, filled with arbitrary bytes, because narrow members must not be read as wide members. */
 union event {
     struct ibp_nccl_event_1 v1;
     struct ibp_nccl_event_2 v2;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A reference for waiting times without ibprof's code: a preloaded library that stores the start and end of every MPI call.
+// A reference for waiting times without ibprof's code: a preloaded library that stores start and end of every MPI call.
 //
 //     LD_PRELOAD="tracer.so libibprof.so" TRACER_OUTPUT=FOLDER mpirun ... ./program
 //
@@ -172,7 +172,7 @@ static struct request *keep_request(const MPI_Request *handle, const struct requ
 static struct request **find_request(uint64_t handle)
 {
     struct request **at = bucket_of(handle);
-    // A library may have one handle for all that are complete at once: any of those is as good.
+    // MPI may use one handle for all requests that complete at once. Then any of these requests is right.
     while (*at && (*at)->handle != handle) at = &(*at)->next;
     return at;
 }
@@ -192,7 +192,7 @@ static void finish_message(struct message message, const struct group *group, co
     if (group->id) add(&messages, &message);
 }
 
-// Called before the waiting call itself is added, so that calls.used is its number.
+// Called before the waiting call is added, so calls.used is the number of the waiting call.
 static void finish_request(uint64_t handle, const MPI_Status *status)
 {
     struct request **at = find_request(handle), *found = *at;
@@ -420,7 +420,7 @@ TIMED(Win_lock_all, (int promises, MPI_Win window), (promises, window))
 TIMED(Win_unlock_all, (MPI_Win window), (window))
 TIMED(Win_flush, (int rank, MPI_Win window), (rank, window))
 
-// Pairs of calls of which the second one needs the first one are kept like messages. Late receivers are none of theirs.
+// If a call needs a call of a peer, the pair of calls is kept like a message. Such pairs have no late receivers.
 static void add_end(const char *name, int side, const struct group *group, int peer, int tag, int64_t start)
 {
     struct message end = {.communicator = group->id, .side = side, .tag = tag, .post = start, .order = ++posted};
@@ -670,7 +670,7 @@ int MPI_Probe(int peer, int tag, MPI_Comm comm, MPI_Status *status)
     return result;
 }
 
-// A message that a probe takes is received by it: the call that then receives it waits for nobody.
+// A matched probe counts as the receive of the message, since the later receive does not wait.
 int MPI_Mprobe(int peer, int tag, MPI_Comm comm, MPI_Message *taken, MPI_Status *status)
 {
     NEXT(Mprobe);
