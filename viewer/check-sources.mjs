@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Checks all sources together: node check-sources.mjs [FOLDER]. Import cycles (types-only imports included), and names
-// of classes, interfaces and types that two modules declare, are errors.
+// Checks all sources together: node check-sources.mjs [FOLDER]. Import cycles are errors, even of types only. A class,
+// interface or type that two modules declare is an error too.
 import { readdirSync, readFileSync } from "node:fs";
 import { dirname, join, relative, resolve } from "node:path";
 import { fileURLToPath } from "node:url";

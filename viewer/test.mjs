@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Runs the unit tests: bundles each with esbuild, then runs them with the test runner of Node: node test.mjs [NAME...]
+// Bundles the unit tests with esbuild, and runs the tests with the test runner of Node: node test.mjs [NAME...]
 import { mkdtempSync, readdirSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";

@@ -37,7 +37,7 @@ test("a node has its own colour, or that of its first rank", () => {
   const rail = { name: "rail", has_levels: true };
   const ofRanks = attribute("rank", [0, 1, 2, 3], ["a", "b", "c", "d"]);
   const ofNodes = attribute("node", [3, 2, 1, 0, 0, 0, 0], ["a", "b", "c", "d"]);
-  // There are two rails: ranks 1 and 2 are on node 1 of the first rail, rank 1 on node 3 of the second rail.
+  // There are two rails. Ranks 1 and 2 are on node 1 of the first rail, rank 1 on node 3 of the second rail.
   const rankNode = Int32Array.of(0, 2, 1, 3, 1, -1, -1, -1);
   const model = makeModel({ attributes: [ofRanks, ofNodes], rankNode }, { rails: [rail, rail] });
   const colours = new NodeColours(model);

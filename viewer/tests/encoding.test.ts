@@ -36,7 +36,7 @@ function encode(state: State): { steps: number[]; first: number[] } {
 
 test("loads get colours on a linear scale, unused links none", () => {
   const { steps, first } = encode({});
-  // Link direction 0 has 84 bytes, 3 has 63 bytes, and those on the route to host 2 have 21: a quarter of 63 colours.
+  // Link direction 0 has 84 bytes, 3 has 63 bytes. Directions on the route to host 2 have 21: a quarter of 63 colours.
   assert.deepEqual(steps, [STEPS, 0, 0, 1 + Math.round(0.75 * 63), 0, 17, 0, 0, 17, 0, 0, 17]);
   // If loads are equal, a host's own link comes first.
   assert.deepEqual(first, [0, 3, 5, 8, 11]);
@@ -77,7 +77,7 @@ test("colours are by the measure, others share their scale", () => {
 });
 
 test("emphasis is time at line rate, on one scale with the other run", () => {
-  // Link 0 is twice as fast as link 1; link 5, whose speed is unknown, counts as fast as the fastest link.
+  // Link 0 is twice as fast as link 1. The speed of link 5 is unknown, so link 5 counts as fast as the fastest link.
   const linkGbps = Float64Array.of(200, 100, 100, 100, 100, Number.NaN);
   const run = makeRun({ linkGbps, flows: RUN.model.flows });
   const loads = run.table.loadOfEnds({});
@@ -92,7 +92,7 @@ test("emphasis is time at line rate, on one scale with the other run", () => {
   const other = new Amounts(12);
   other.add(3, 126, 0);
   assert.equal(encodeLoads(run, {}, THEMES.light, loads, BYTES, [other]).emphasis[3], Math.round(63 / 2));
-  // Colours by time: the slow link, not the one with most bytes, has the last colour, and the scale is in seconds.
+  // Colours by time: the slow link has the last colour, not the link with most bytes. The scale is in seconds.
   const timed = encodeLoads(run, {}, THEMES.light, loads, TIMES);
   assert.deepEqual([timed.steps[0], timed.steps[3], timed.steps[11]], [43, STEPS, 1 + Math.round(10.5)]);
   assert.equal(formatAmount(timed, timed.scale.most), "5.04 ns");

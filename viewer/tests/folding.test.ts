@@ -13,7 +13,7 @@ const HOSTS = 8;
 const LEAVES = 4;
 const PODS = 4;
 
-/** Return a rail with nodes of the given levels (each node of level 0 is a separate host) and links between `ends`. */
+/** Return a rail with nodes of the given levels, and links between `ends`. A node of level 0 is a separate host. */
 function describeNodes(level: number[], x: number[], y: number[], ends: number[]): Partial<Model> {
   const nodes = level.length;
   return {
@@ -87,9 +87,9 @@ test("hosts of a leaf switch, leaf switches, pods and the top become stubs", () 
   const folding = foldIdle(model, useOnePod(model), []);
   assert.ok(folding);
   assert.deepEqual(describe(folding), [
-    // Hosts 9 to 15 of the second leaf are folded; the two idle hosts of the first leaf are too few.
+    // Hosts 9 to 15 of the second leaf are folded. The two idle hosts of the first leaf are too few.
     [9, 7, 0],
-    // The two other leaf switches of the pod are folded with their hosts, and so are the three other pods.
+    // The pod's two other leaf switches are folded with their hosts. The three other pods are folded too.
     [16, 2, 1],
     [16, 16, 0],
     [32, 6, 1],
@@ -140,7 +140,7 @@ test("what is shown keeps its order, apart from its neighbours, and hosts are un
   assert.ok(Math.max(...x) < 32);
 });
 
-/** Return the tree twice, as two rails: the second has an adapter on each host, and its rows are mirrored. */
+/** Return the tree as two rails. The second rail has an adapter on each host, and mirrored rows. */
 function makeRails(): Model {
   const one = makeTree();
   const twice = (values: ArrayLike<number>, change = (value: number): number => value): number[] => [
@@ -197,7 +197,7 @@ test("with an idle rail, idle pods of the other one are folded too", () => {
   assert.equal(folding.stubOf[half + LEAF], folding.stubOf[half + TOP]);
 });
 
-/** Return cells of four leaf switches and two switches above them, which are connected to those of all other cells. */
+/** Return cells of four leaf switches and two top switches. Each top switch is linked to its peers in all cells. */
 function makeCells(cells: number): Model {
   const level: number[] = [];
   const x: number[] = [];
@@ -231,7 +231,7 @@ function makeCells(cells: number): Model {
 test("idle cells whose top switches are connected to one another become stubs", () => {
   const model = makeCells(6);
   const [leaf, top] = [192, 192 + 24];
-  // Two hosts of the first cell, one host of the third cell, and a top switch of both cells have traffic.
+  // Two hosts of the first cell, one host of the third cell, and a top switch of each of these cells have traffic.
   const used = use(model, 0, 8, 64, leaf, leaf + 1, leaf + 8, top, top + 4);
   const folding = foldIdle(model, used, []);
   assert.ok(folding);
@@ -345,7 +345,7 @@ test("nothing is folded without traffic, with traffic everywhere, in a plane, or
 });
 
 test("a host with traffic on one rail keeps its column on the other", () => {
-  // The second pod pair of the tree as a second rail, with the hosts of the first in the same columns.
+  // The tree's second pair of pods is a second rail, with hosts in the columns of the first pair.
   const single = makeTree();
   const half = 64;
   const nodeX = Float32Array.from(single.nodeX, (x, node) => (single.nodeLevel[node] ? x : x % half));
@@ -369,7 +369,7 @@ test("links of stubs are drawn once, those of idle switches to each switch above
     return sum;
   };
   const isLeaf = (node: number): boolean => node >= LEAF && node < POD;
-  // The first leaf has 6 + 2 hosts, the second leaf a host and a stub; two links join stubs of hosts and leaves.
+  // The first leaf has 6 + 2 hosts, the second leaf a host and a stub. Two links join stubs of hosts and leaves.
   assert.equal(
     count((node) => node < LEAF, isLeaf),
     8 + 2 + 2,

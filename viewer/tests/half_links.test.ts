@@ -11,7 +11,7 @@ import { makeFlows, makeRun } from "./small_fabric";
 
 const RUN = makeRun({ flows: makeFlows([{ from: 0, to: 1, bytes: 8 }]) });
 
-/** Nodes 0 to 3 are at y = 0, leaf 0 is at (100, 100), other nodes are far away; middles of links are halfway. */
+/** Nodes 0 to 3 are at y = 0, leaf 0 at (100, 100), other nodes far away. Middles of links are halfway. */
 const POINTS: LinkPoints = {
   x: Float64Array.of(0, 200, 900, 900, 100, 900, 900),
   y: Float64Array.of(0, 0, 900, 900, 100, 900, 900),
@@ -34,7 +34,7 @@ test("the nearest half within reach is found", () => {
   assert.equal(LINKS.find(encode(), 24, 26, 5), 0);
   assert.equal(LINKS.find(encode(), 126, 74, 5), 3);
   assert.equal(LINKS.find(encode(), 30, 60, 5), undefined);
-  // Beyond the end of a half link, the distance to its last point counts.
+  // Beyond the end of a half link, the distance to the last point counts.
   assert.equal(LINKS.find(encode(), -3, -3, 5), 0);
   assert.equal(LINKS.find(encode(), -4, -4, 5), undefined);
   assert.equal(LINKS.find(encode({ used: true }), 153, 47, 5), 3);

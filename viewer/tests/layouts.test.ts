@@ -66,7 +66,7 @@ test("blocks go from the top level down, a column for each switch", () => {
       [2, 2],
     ],
   );
-  // Hosts 0 and 1 are in the column of leaf 0, hosts 2 and 3 in that of leaf 1.
+  // Hosts 0 and 1 are in the column of leaf 0, hosts 2 and 3 in the column of leaf 1.
   assert.equal(x[0], x[2]);
   assert.equal(x[4], x[6]);
   assert.ok(x[0] < x[4]);

@@ -27,7 +27,7 @@ test("a pair of ranks has a route on each rail on which both have an address", (
   assert.deepEqual(routesOf({ source: 3, destination: 2 }, { rankAddress }, 2), [[6, 5], []]);
 });
 
-/** Host 2 has a second address, 4; the forwarding tables send its packets to host 3. */
+/** Host 2 has a second address, 4. The forwarding tables send packets for address 4 to host 3. */
 const TWO_ADDRESSES = {
   addressNode: Int32Array.of(0, 1, 2, 3, 2),
   addressEnd: Int32Array.of(0, 2, 4, 6, 4),

@@ -44,7 +44,7 @@ test("a drag rotates by twice its angle on the ball (Shoemake)", () => {
 });
 
 test("points are centred, and near ones enlarged", () => {
-  // Two nodes are on the line of sight, at distance 1 from the centre; the eye is at distance 4.
+  // Two nodes are on the line of sight, at distance 1 from the centre. The eye is at distance 4.
   const projection = new Projection([0, 0, 1, 0, 0, 3], 2, [0, 1]);
   projection.rotate(IDENTITY);
   near(projection.near, [-1, 1, 0]);

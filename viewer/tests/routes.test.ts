@@ -48,7 +48,7 @@ test("no table leads to an address without a column, and no table ends a route",
 test("a route to a switch ends there", () => {
   const flows = {
     ...makeFlows(),
-    // Address 4 is the spine's; leaf 0 has the same egress port to it as to host 2.
+    // Address 4 is the spine's. Leaf 0 has the same egress port to the spine as to host 2.
     addressNode: Int32Array.of(0, 1, 2, 3, 6),
     addressEnd: Int32Array.of(0, 2, 4, 6, -1),
     addressColumn: Int32Array.of(0, 1, 2, 3, 2),
@@ -67,7 +67,7 @@ test("hosts may be cabled to each other", () => {
 });
 
 test("routes may be long and many", () => {
-  // A row of 12 switches between two hosts: link 0 to the first host, then switch to switch, link 12 to the second.
+  // A row of 12 switches between two hosts. Link 0 leads to the first host, link 12 to the second host.
   const switches = 12;
   const row = makeModel({
     nodes: switches + 2,

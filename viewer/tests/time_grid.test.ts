@@ -5,7 +5,7 @@ import { test } from "node:test";
 import { axisTicks, hourTicks, NO_REGION, TimeGrid } from "../src/data/time_grid";
 import { Timeline } from "../src/data/timeline";
 
-/** Rank 0 sends 60 bytes in the first 2 of 4 s, rank 1 sends 30 bytes in the last 2 s. */
+/** Of 4 s, rank 0 sends 60 bytes in the first 2 s, and rank 1 sends 30 bytes in the last 2 s. */
 const SENT = {
   rank: Int32Array.of(0, 1),
   begin: Float64Array.of(0, 2),
@@ -14,14 +14,14 @@ const SENT = {
   lastPeer: Int32Array.of(1, 0),
   bytes: Float64Array.of(60, 30),
 };
-/** Rank 0 is half of the first second inside MPI, rank 1 all of the last one. */
+/** Rank 0 is inside MPI for half of the first second, rank 1 for the whole last second. */
 const INSIDE = {
   rank: Int32Array.of(0, 1),
   begin: Float64Array.of(0, 3),
   end: Float64Array.of(1, 4),
   seconds: Float64Array.of(0.5, 1),
 };
-/** Rank 0 is in `halo` for the first 1.6 s, then in `main`; rank 1 is in `main` from 1 s on. */
+/** Rank 0 is in `halo` for the first 1.6 s, then in `main`. Rank 1 is in `main` from 1 s on. */
 const VISITS = {
   rank: Int32Array.of(0, 0, 1),
   region: Uint16Array.of(1, 0, 0),
@@ -44,7 +44,7 @@ test("consecutive ranks share a row if there are many", () => {
   const grid = new TimeGrid({ ...SENT, inside: INSIDE, visits: VISITS }, 4, 2, 2, 1);
   assert.deepEqual([grid.rows, grid.ranksOf(0)], [1, [0, 1]]);
   assert.deepEqual([...grid.bytes()], [60, 30]);
-  // A cell covers 2 s of two ranks, which are inside MPI for 0.5 s, and in the next cell for 1 s.
+  // A cell covers 2 s of two ranks. In the first cell, ranks are inside MPI for 0.5 s, in the next cell for 1 s.
   assert.deepEqual([...(grid.insideParts() ?? [])], [0.125, 0.25]);
   assert.deepEqual([...(grid.regions()?.at ?? [])], [1, 0]);
   assert.deepEqual(new TimeGrid(SENT, 4, 5, 2, 2).ranksOf(1), [3, 4]);

@@ -6,7 +6,7 @@ import { LoadTable } from "../src/data/load_table";
 import { Timeline } from "../src/data/timeline";
 import { loadsOf, makeFlows, makeModel } from "./small_fabric";
 
-/** Rank 0 sends 60 bytes to rank 1 in the first 2 s of 4, and 30 to ranks 2 and 3 in the last; rank 3 receives 10 at 1 s. */
+/** Rank 0 sends 60 bytes to rank 1 in the first 2 s, then 30 to ranks 2 and 3. Rank 3 receives 10 bytes at 1 s. */
 const INTERVALS = {
   rank: Int32Array.of(0, 0, 3),
   begin: Float64Array.of(0, 2, 1),
@@ -30,14 +30,14 @@ test("the part of a flow is that of its pair's group", () => {
   const timeline = new Timeline(INTERVALS, JOBS);
   const flows = makeFlows();
   assert.deepEqual([...timeline.parts(flows, 0, 1)], [0.5, 0, 0]);
-  // The interval of rank 3 has no length: it is at 1 s, within [1, 2) but not [0, 1).
+  // The interval of rank 3 has no length. 1 s is within [1, 2), but not within [0, 1).
   assert.deepEqual([...timeline.parts(flows, 1, 2)], [0.5, 0, 1]);
   assert.deepEqual([...timeline.parts(flows, 3, 4)], [0, 0.5, 0]);
 });
 
 test("bytes that the receiver recorded count for the flow to it", () => {
   const flows = makeFlows([{ from: 1, to: 3, bytes: 10 }]);
-  // Rank 1 has no intervals; rank 3 recorded its exchange with the group of ranks 0 and 1.
+  // Rank 1 has no intervals. Rank 3 recorded its exchange with the group of ranks 0 and 1.
   assert.deepEqual([...new Timeline(INTERVALS, JOBS).parts(flows, 0, 2)], [1]);
 });
 

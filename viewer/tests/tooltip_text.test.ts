@@ -22,7 +22,7 @@ test("a node has its ranks, a long list is cut", () => {
   const crowded = makeRun({ rankNode: new Int32Array(14) }, { rank_names: names });
   const lines = describePointed({ ...crowded, compared: null }, encode(crowded), { node: 0 });
   assert.equal(lines[2], "ranks 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, …");
-  // There are two rails: rank 1 is on node 2 of the first rail and on node 3 of the second rail.
+  // There are two rails. Rank 1 is on node 2 of the first rail and on node 3 of the second rail.
   const railed = makeRun({ rankNode: Int32Array.of(0, 1, 2, 3) }, { rails: [RAIL, RAIL], rank_names: ["0", "1"] });
   assert.equal(describePointed({ ...railed, compared: null }, encode(railed), { node: 3 })[2], "ranks 1");
   // A switch has no ranks.
