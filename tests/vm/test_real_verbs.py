@@ -43,7 +43,7 @@ CASES = Path(__file__).parent / "cases.sh"
 RAILS = Path(__file__).parents[2] / "examples" / "rails"
 
 HEADERS = 1.07
-"""A packet of 1,024 bytes has 58 bytes of headers (Ethernet, IP, UDP, BTH, ICRC), or 62 in a reply to a READ."""
+"""A packet of 1,024 bytes has 58 bytes of headers (Ethernet, IP, UDP, BTH, ICRC); a reply to a READ has 62."""
 
 GID_OF = {f"rail{rail}{end}": f"0a00:{rail:02x}{number:02x}" for rail in (0, 1) for end, number in (("a", 1), ("b", 2))}
 

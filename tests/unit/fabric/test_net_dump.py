@@ -56,7 +56,7 @@ def test_ports_on_the_outside_are_those_of_the_other_switch(tmp_path: Path) -> N
 
 
 def test_links_of_adapters_are_whole_and_those_of_missing_switches_are_half(tmp_path: Path) -> None:
-    """The file lacks the section of a switch, but other switches' sections have its links and LID."""
+    """The file lacks the section of a switch. Sections of other switches have the missing switch's links and LID."""
     assert not fabric_of(tmp_path, LEAF + TOP).link_half.any()
     cut = LEAF.replace("1/7        :", "7          :") + row(
         "1/4", 4, "0xc42a10300dbfb92", "8", 25697, '"MF0;top:x/U1"'

@@ -186,7 +186,7 @@ def test_switches_that_the_dump_lacks_are_counted() -> None:
 
 
 def test_all_to_all_makes_the_known_number_of_traversals() -> None:
-    """From a host, 17 hosts of the leaf are 1 switch away, 306 hosts of the pod 3, and 972 other hosts 5 switches."""
+    """Routes cross 1 switch to 17 hosts of the leaf, 3 to 306 hosts of the pod, and 5 to 972 other hosts."""
     subnet = load_sample("xgft3-1296", IBDIAGNET)
     loads = all_to_all(subnet)
     traversals = int(loads.bytes[subnet.fabric.node_kind[subnet.fabric.link_node] == NodeKind.SWITCH].sum())

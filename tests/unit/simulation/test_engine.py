@@ -69,7 +69,7 @@ def test_a_message_is_pipelined(packets: int) -> None:
 
 
 def test_a_host_pauses_between_packets() -> None:
-    """As one message or as 1,024 messages, 4 MiB are 1,024 packets with 1,023 pauses of 10 ns."""
+    """One message of 4 MiB, or 1,024 messages, are 1,024 packets with 1,023 pauses of 10 ns."""
     network = make(TREE, replace(EXACT, switch_ns=100, wire_ns=10, nic_gap_ns=10, tick_ns=0.02))
     to = network.hosts - 1
     hops, sending = count_hops(network, 0, to), 4096 * 8 / 100

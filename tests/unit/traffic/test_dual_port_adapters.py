@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The ports of an adapter with two ports in one subnet, and two LIDs each, belong to the adapter's host."""
+"""An adapter has two ports in one subnet, each with two LIDs. The adapter's host has these two ports."""
 
 from __future__ import annotations
 

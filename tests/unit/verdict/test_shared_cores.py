@@ -100,7 +100,7 @@ def timed_run(transfer_ns: int, late_ns: int = 0, lacked: float = 0.75) -> Profi
 
 
 def share_core(made: SyntheticRun, lacked: float) -> Profile:
-    """Return the profile of a run of 4 ranks on one core, where ranks have no core for a fraction of the run."""
+    """Return the profile of 4 ranks that share a core. They lack the core for the fraction `lacked` of the run."""
     run = derive_profile(made.traces())
     sent = [Count(rank, (rank + 1) % 4, 60 << 16, messages=60) for rank in range(4)]
     known = make_profile(sent, [make_rank(rank) for rank in range(4)], [make_host("n0")])
@@ -146,7 +146,7 @@ def test_ranks_that_are_late_in_turn_since_they_share_a_core() -> None:
 
 @pytest.mark.parametrize("works_longer", [False, True])
 def test_one_late_rank_is_late_for_want_of_a_core_unless_it_works_longer(works_longer: bool) -> None:
-    """One rank is late before all collectives; unless it works longer, others are outside MPI as long after them."""
+    """Rank 2 comes late to 60 collectives. Unless rank 2 works longer, other ranks are then as long outside MPI."""
     made = SyntheticRun(4, seed=8)
     for _ in range(60):
         made.compute({2: 5 * MS})

@@ -47,7 +47,6 @@ class Plant:
 
     Attributes:
         kind, cause: kind and cause of the correct verdict.
-        fabric: shape of the fabric.
         pairs: pairs of ranks that send `size` bytes, in messages of `message` bytes.
         hosts: hosts with `each` ranks; empty for all hosts.
         rails: number of rails; `policy` assigns bytes to rails.

@@ -26,7 +26,7 @@ Law = Callable[[int], tuple[float, ...]]
 
 
 def strong(p: int) -> tuple[float, ...]:
-    """Return seconds of computing, of a sum in a tree, and of messages to all ranks: a total that grows from p = 13."""
+    """Return seconds of computing, a sum in a tree, and messages to all ranks. The total grows from p = 13 on."""
     return 2 / p, 0.004 * np.log2(p), 0.012 * (p - 1)
 
 
