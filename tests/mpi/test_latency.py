@@ -143,10 +143,7 @@ def test_one_process_alone(system_mpi: Mpi, tmp_path: Path) -> None:
 
 
 def test_large_messages_take_longer(system_mpi: Mpi, tmp_path: Path) -> None:
-    """A message of 4 MiB takes longer than a message of 4 KiB.
-
-    Other processes do not disturb the compared value, a minimum of many deliveries.
-    """
+    """Other processes do not disturb the compared value, because it is a minimum of many deliveries."""
     often = ("--repetitions", "50", "--batch-time", "50us", "--again", "0")
     measure(system_mpi, 2, *often, "--lengths", "4K,4M", "-o", "delays.nc", folder=tmp_path)
     short, long = read_delays(tmp_path / "delays.nc").minimum[:, 0, 1]  # type: ignore[index]

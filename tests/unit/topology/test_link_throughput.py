@@ -131,7 +131,7 @@ def test_links_of_a_direct_network_are_each_measured() -> None:
 
 @pytest.mark.parametrize(("ring", "rounds"), [(True, 2), (False, 2)])
 def test_a_ring_and_a_line_of_hosts_take_two_rounds(ring: bool, rounds: int) -> None:
-    """A ring or line of hosts takes O(1) rounds, a host linked with n hosts n rounds (Bufe, figures 2.17, 2.18)."""
+    """A host that is linked with n hosts takes n rounds (Bufe, figures 2.17 and 2.18)."""
     count = 10
     edges = np.array([(host, host + 1) for host in range(count - 1)] + ([(0, count - 1)] if ring else []), np.int32)
     assert len(pair_neighbours(InferredRoutes(direct(count, edges)))) == rounds
