@@ -7,7 +7,7 @@
  *
  * Conventions: Functions return 0 or a negative errno, unless stated otherwise. The caller owns all arrays and passes
  * their lengths; no function writes beyond the end of an array. Functions print nothing. Their only state is in their
- * arguments, so several threads may call them at the same time. Comments such as [rails][ports] are dimensions of
+ * arguments, so several threads may call them at the same time. Comments such as [rails][ports] state the dimensions of
  * arrays.
  */
 #ifndef IBPROF_KERNELS_H

@@ -19,8 +19,8 @@ struct ibp_nccl_recorder {
     /* Open the recording of this process, and record the version of NCCL. Return whether the process has a
      * recording. */
     bool (*open)(const char *library);
-    /* Set the rank of this process, for a process that gets no rank from MPI or the launcher. If `rank` and `ranks` are
-     * 0, remove the rank again. */
+    /* Set the rank of this process, for a process that receives no rank from MPI or the launcher. If `rank` and `ranks`
+     * are 0, remove the rank again. */
     void (*set_rank)(uint32_t rank, uint32_t ranks);
     /* `reserve`: return the next free record of a kind for NCCL, filled with zeros; NULL if the recording is full.
      * `publish`: add the record to the recording, and return its index. Only one thread at a time may use these two

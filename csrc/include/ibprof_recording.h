@@ -132,8 +132,8 @@ enum ibp_side {
     IBP_SIDE_WAITER = 2,
     /* A call that ends a wait of other processes: MPI_Win_post, MPI_Win_complete. */
     IBP_SIDE_NOTIFIER = 3,
-    /* The record is no sample and has no times. The record states that this process receives from the peer in
-     * neighbourhood collectives. Each process has at least one such record: with itself as the peer. */
+    /* No sample: the record has no times, and states that this process receives from the peer in neighbourhood
+     * collectives. For each communicator, one of these records has this process itself as the peer. */
     IBP_SIDE_SOURCE = 4
 };
 
@@ -165,11 +165,11 @@ enum ibp_kind {
 /* The traffic matrix is the sum of sent and fetched bytes. Received bytes are the same bytes, counted by the receiver
  * as a check. */
 enum ibp_direction {
-    /* This process sent the bytes to the peer. */
+    /* Bytes that this process sent to the peer. */
     IBP_DIRECTION_SENT = 0,
-    /* This process read the bytes from the peer (MPI_Get, RDMA READ). The peer does not count them. */
+    /* Bytes that this process read from the peer (MPI_Get, RDMA READ). The peer does not count these bytes. */
     IBP_DIRECTION_FETCHED = 1,
-    /* The peer sent the bytes to this process. */
+    /* Bytes that the peer sent to this process. */
     IBP_DIRECTION_RECEIVED = 2
 };
 
@@ -178,31 +178,30 @@ enum ibp_direction {
 enum ibp_opcode { IBP_OPCODE_SEND = 0, IBP_OPCODE_WRITE = 1, IBP_OPCODE_READ = 2, IBP_OPCODE_ATOMIC = 3 };
 
 enum ibp_mark_kind {
-    /* Recording began. */
+    /* The start of the recording. */
     IBP_MARK_START = 0,
-    /* IBPROF_REGION() was called. `region` is the region that got the traffic since the previous call of
-     * IBPROF_REGION(). */
+    /* A call of IBPROF_REGION(). The call assigned the traffic since the previous call to `region`. */
     IBP_MARK_CLOSE = 1,
-    /* A named region was entered. */
+    /* The entry of a named region. */
     IBP_MARK_BEGIN = 2,
-    /* A named region was left. */
+    /* The end of a named region. */
     IBP_MARK_END = 3,
-    /* Recording was switched off (MPI_Pcontrol(0), ibprof_off). */
+    /* The program switched recording off (MPI_Pcontrol(0), ibprof_off). */
     IBP_MARK_OFF = 4,
-    /* Recording was switched on again. */
+    /* The program switched recording on again. */
     IBP_MARK_ON = 5,
     /* MPI_Finalize. */
     IBP_MARK_STOP = 6
 };
 
 enum ibp_process_flags {
-    /* MPI_Finalize was reached: the counters are complete. */
+    /* Set if the process reached MPI_Finalize, so that the counters are complete. */
     IBP_PROCESS_FINALIZED = 1,
-    /* IBPROF selects operations. Only these are counted. */
+    /* Set if only the operations in IBPROF are counted. */
     IBP_PROCESS_FILTERED = 2,
-    /* The source also sees messages between ranks of one host. */
+    /* Set if the source also sees messages between ranks of one host. */
     IBP_PROCESS_SEES_HOST = 4,
-    /* The process has records of IBP_SEGMENT_DEMANDS. */
+    /* Set if the process has records of IBP_SEGMENT_DEMANDS. */
     IBP_PROCESS_DEMANDS = 8
 };
 
@@ -215,7 +214,7 @@ enum ibp_full {
     IBP_FULL_MOVED = 2,
     /* The file could not be opened again for another reason. */
     IBP_FULL_CLOSED = 3,
-    /* The file could not be opened again because the program changed its user. */
+    /* The file could not be opened again because the process now runs as another user. */
     IBP_FULL_USER = 4
 };
 
@@ -427,8 +426,9 @@ struct ibp_transport {
 /* A setting that affects which adapters a process uses. */
 struct ibp_choice {
     /* Name of the setting: an environment variable, or one of three names. IBP_CHOICE_CORES: the cores on which the
-     * process may run, such as 0-15,64-79. IBP_CHOICE_ONLINE: the cores of the machine, if they differ.
-     * IBP_CHOICE_BOOT: the kernel's identifier of the machine's boot, equal in all containers of the machine. */
+     * process may run, such as 0-15,64-79. IBP_CHOICE_ONLINE: the cores of the machine, if the process may not run on
+     * all of them. IBP_CHOICE_BOOT: the kernel's identifier of the machine's boot, equal in all containers of the
+     * machine. */
     char name[64];
     char text[448];
 };
@@ -588,8 +588,8 @@ struct ibp_mark {
 };
 
 /* A port of this host and a remote port, between which a process posted work requests. The ports are from the path of a
- * queue pair or an address handle. A GID identifies a port on Ethernet, or if the path has a global header; otherwise a
- * LID with path bits. */
+ * queue pair or an address handle. On Ethernet, and on paths with a global header, GIDs identify the ports. On other
+ * paths, LIDs with path bits identify the ports. */
 struct ibp_pair {
     /* Device on this host. If the name is empty, the device and the remote port are unknown. */
     char device[64];
@@ -603,10 +603,9 @@ struct ibp_pair {
     uint8_t remote_gid[IBP_GID_BYTES];
 };
 
-/* Work requests between a pair of ports. The total of a pair and opcode is the sum of all its records with
- * IBP_REGION_ALL. A record with a region is the region's part of this total. A record with IBP_REGION_OFF is the part
- * that was posted while recording was off. The rest of the total belongs to the open region,
- * ibp_process.transfers_region. */
+/* Work requests between a pair of ports. For a pair and an opcode, records with IBP_REGION_ALL sum to the total. A
+ * record with a region contains the bytes of this region. A record with IBP_REGION_OFF contains the bytes that were
+ * posted while recording was off. The rest of the total belongs to the open region, ibp_process.transfers_region. */
 struct ibp_transfer {
     /* Index into the process's pairs, in the order of its segments. */
     uint32_t pair;
@@ -680,7 +679,7 @@ struct ibp_collective_sample {
     /* Sequence number of the call on this communicator. */
     uint64_t number;
     /* `origin`: origin of the call that started the collective. `end_origin`: origin of the call that completed the
-     * collective. For a blocking call, both are equal. */
+     * collective. For a blocking call, both origins are equal. */
     uint32_t origin;
     uint32_t end_origin;
     /* One of 2^level calls of the same stratum is sampled. A stratum has calls with the same operation, class of
@@ -722,7 +721,7 @@ struct ibp_message_sample {
     uint32_t level;
     uint16_t side; /* enum ibp_side */
     /* Since version 2. Upper bound on the number of messages and collectives, sampled or not, that the completing call
-     * completed; 0 if unknown. In version 1, `side` had 32 bits; these 16 bits were the upper half, 0. */
+     * completed; 0 if unknown. In version 1, 0: the upper half of `side`, which had 32 bits. */
     uint16_t completed;
     /* Rank of the other process in MPI_COMM_WORLD. */
     uint32_t peer;
@@ -802,13 +801,15 @@ struct ibp_nccl_flow {
     /* Number of network transfers. */
     uint64_t steps;
     uint64_t operations;
-    /* Waits until the GPU of this process had provided the data (sends) or taken the data (receives). */
+    /* Time that operations waited for the GPU of this process to provide the data (sends) or take the data
+     * (receives). */
     uint64_t gpu_ticks;
-    /* Waits until the receiver had space. */
+    /* Time that operations waited for space at the receiver. */
     uint64_t peer_ticks;
-    /* Waits until the network had transferred the data; in receives, also until the peer had sent the data. */
+    /* Time that operations waited for the network to transfer the data; in receives, also for the peer to send the
+     * data. */
     uint64_t network_ticks;
-    /* Only for sends: time from the beginning of an operation until the GPU had provided the first data. */
+    /* Only for sends: time from the start of an operation to the first data from the GPU. */
     uint64_t arrival_ticks;
 };
 
@@ -821,7 +822,7 @@ struct ibp_nccl_sample {
     /* One of 2^level operations is sampled. */
     uint8_t level;
     uint16_t reserved;
-    /* Sequence number of the operation, from 1; 0 if the record is free. A communicator and channel has three
+    /* Sequence number of the operation, from 1; 0 if the record is free. Each channel of a communicator has three
      * sequences: receives of full rings, sends of full rings, and sends of all other tasks. In a full ring, all ranks
      * send and receive. */
     uint64_t number;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Find the source lines of addresses in a file. The debug information is read by libbacktrace. The search of
- * libbacktrace is not used, because it misses inlined functions if ranges of one level overlap. The search also does
- * not report the folder of a relative path. */
+ * libbacktrace is not used, because it misses inlined functions if ranges of one level overlap, and does not report the
+ * folder of a relative path. */
 #include "dwarf.c"
 
 /* Open the common debug file (dwz -m). Remove the folder that elf.c prepends even to an absolute path. */

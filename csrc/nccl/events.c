@@ -45,8 +45,8 @@ struct ibp_nccl_context {
     struct ibp_nccl_communicator *record;
     uint32_t index;
     unsigned interface;
-    /* `has_gap`: ibprof missed earlier operations of the communicator, so this rank numbers operations differently from
-     * other ranks. */
+    /* `has_gap`: true if ibprof missed earlier operations of the communicator, so that operations have other numbers on
+     * this rank than on other ranks. */
     bool is_described, has_gap;
     /* Number of operations so far: [receives in rings, sends in rings, other sends][channel]. */
     uint32_t numbers[3][CHANNELS];
@@ -97,9 +97,9 @@ struct operation {
     /* In versions 1 to 3 of the interface: number of bytes of the operation so far. */
     uint64_t bytes;
     uint64_t begin, since;
-    /* `waiting`: number of steps that wait for the GPU, the peer or the network (enum wait). `ticks`: the operation's
-     * waiting time for each of the three. If steps wait for different resources, only the time of wait_of_operation's
-     * result increases. */
+    /* `waiting`: number of steps that wait for the GPU, the peer or the network (enum wait). `ticks`: the time that the
+     * operation waited for each of these resources. If steps wait for different resources, only the element of the
+     * resource that wait_of_operation returns is increased. */
     uint8_t waiting[WAITS];
     uint64_t ticks[WAITS];
     struct sample *sample;
@@ -240,7 +240,7 @@ static void note_clock(struct ibp_nccl_communicator *record, int moment)
     record->clock_ns[moment] = state.recorder->clock_ns();
 }
 
-/* Record a reading of the clock if the last reading is old. So even a killed job has a late reading. */
+/* Record a reading of the clock if the last reading is old, so that also a killed job has a recent reading. */
 static void note_clock_now_and_then(struct ibp_nccl_communicator *record)
 {
     if (now() - __atomic_load_n(&record->clock_ticks[1], __ATOMIC_RELAXED) < NOTE_TICKS) return;

@@ -46,12 +46,12 @@ struct ibp_placement_problem {
     uint32_t rows;
     /* Largest number of leaf switches on one rail. */
     uint32_t leaves;
-    /* Number of counted link directions, with one artificial link direction for all paths that do not arrive. */
+    /* Number of counted link directions, including one artificial link direction for all paths that do not arrive. */
     uint32_t ends;
     /* Number of counted link directions between switches; their indices are 0 to `between` - 1. */
     uint32_t between;
-    /* 0: each host has one slot. 1: hosts may have several slots. 2: as 1, but a rank moves to a free slot only with
-     * all ranks of the host. */
+    /* 0: each host has one slot. 1: hosts may have several slots. 2: as 1, but ranks move to free slots only together
+     * with all ranks of their host. */
     uint32_t has_several;
     /* Size of a group: successive ranks that remain on successive slots of one host; 1 if ranks move alone. The number
      * of ranks, and the number of slots of each host, are multiples of this size. */
@@ -75,7 +75,7 @@ struct ibp_placement_problem {
     const uint8_t *is_numbered;
     /* [ports], one bit for each rail of the port */
     const uint8_t *rails_of_port;
-    /* [256], row in `sent` and `received` of each set of rails (one bit for each rail) */
+    /* [set of rails, one bit for each rail], the row of this set in `sent` and `received`; 256 elements */
     const int32_t *row_of_rails;
     /* [hosts], the group of each host. The hosts of a group are close to each other */
     const uint32_t *group_of_host;
@@ -193,10 +193,10 @@ void ibp_placement_search(const struct ibp_placement_problem *problem, struct ib
  * Fiduccia-Mattheyses moves. Return 0, or a negative errno if memory is exhausted. */
 int ibp_bisect(const struct ibp_graph *graph, uint32_t size, uint64_t seed, uint8_t *part);
 
-/* Assign the vertices of a graph to places in a row. The vertices of a heavy edge get places near each other. The array
- * gap[vertices - 1] contains the distance between each place and the next. Each part of the row is divided at its
- * largest gap, until no gap is left. Of equal gaps, the gap nearest to the middle is chosen. Set place[vertices] to the
- * place of each vertex. Return 0, or a negative errno if memory is exhausted. */
+/* Assign the vertices of a graph to places in a row. Vertices that a heavy edge joins are assigned to places near each
+ * other. The array gap[vertices - 1] contains the distance between each place and the next. Each part of the row is
+ * divided at its largest gap, until no gap is left. Of equal gaps, the gap nearest to the middle is chosen. Set
+ * place[vertices] to the place of each vertex. Return 0, or a negative errno if memory is exhausted. */
 int ibp_divide(const struct ibp_graph *graph, const double *gap, uint64_t seed, uint32_t *place);
 
 /* -- cffi ends -- */

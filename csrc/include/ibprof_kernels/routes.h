@@ -73,7 +73,7 @@ struct ibp_routes {
     const struct ibp_hop *first;
     /* [switch + 1], index of the switch's first element in `into_end` */
     const uint32_t *into;
-    /* Link directions from other switches to each switch. */
+    /* The link directions from other switches to a switch, for each switch in turn. */
     const int32_t *into_end;
     /* [end], the transmitting switch, or IBP_NONE */
     const int32_t *end_switch;

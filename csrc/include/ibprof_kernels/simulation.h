@@ -79,8 +79,8 @@ struct ibp_sim_job {
     uint32_t alike;
     /* Number of steps of each client; 0: unlimited. */
     uint64_t limit;
-    /* Ticks of a round: rounds begin at multiples of this time, and late steps catch up. With 0, a round begins when
-     * the previous round has ended. */
+    /* Duration of a round, in ticks: round i is scheduled at tick i * `round`. A late step starts as soon as its
+     * `pause` has passed. 0: a round begins when the previous round has ended. */
     uint64_t round;
     /* 1: samples of this job's steps are written. */
     uint32_t sampled;
@@ -89,8 +89,8 @@ struct ibp_sim_job {
     uint32_t reads;
 };
 
-/* A client: a process that repeats its steps, one message at a time. A round is complete when the process has sent and
- * received all messages of the round. */
+/* A client: a process that repeats its steps and sends one message at a time. A round is complete when the process has
+ * sent and received all messages of the round. */
 struct ibp_sim_client {
     uint32_t host, job;
     /* Index of the client's first step. */

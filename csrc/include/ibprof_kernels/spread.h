@@ -28,7 +28,7 @@ struct ibp_flows {
     const int32_t *source_lid;
     const int32_t *destination_lid;
     const uint64_t *bytes;
-    /* [flow], a group below `groups`. NULL: all flows have group 0 */
+    /* [flow], the number of the flow's group, less than `groups`. NULL: all flows have group 0 */
     const uint32_t *group;
     uint32_t groups;
 };
@@ -49,7 +49,7 @@ struct ibp_matrix {
     /* Element (row, column) is bytes[row * row_step + column * column_step]. */
     const uint64_t *bytes;
     uint64_t row_step;
-    /* 1, or 0 if each row sends the same number of bytes to all columns. */
+    /* 0 if each row sends the same number of bytes to all columns; otherwise 1. */
     uint64_t column_step;
 };
 

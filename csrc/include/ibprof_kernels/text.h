@@ -75,8 +75,8 @@ struct ibp_span {
 
 /* The links of a `.lst` file, and how much of the file was read. */
 struct ibp_lst {
-    /* [link, 2], for both ends of a link. `kind`: an ibp_node_kind. `lid`: 0 if the line has no LID. `name`: an index
-     * into `names` */
+    /* [link][2], an element for each end of a link. `kind`: an ibp_node_kind. `lid`: 0 if the line has no LID. `name`:
+     * an index into `names` */
     uint64_t *system_guid, *node_guid, *port_guid;
     int32_t *name;
     uint16_t *lid;

@@ -17,8 +17,8 @@
 /* -- cffi begins -- */
 
 /* Compute a tree by average linkage. The matrix distance[leaf][leaf] must be symmetric and finite, and is overwritten.
- * Set size[k] to the number of leaves below node leaves + k. Set height[k] to the mean distance between leaves of its
- * two children. */
+ * Set size[k] to the number of leaves below node leaves + k. Set height[k] to the mean distance between leaves of one
+ * child of this node and leaves of the other child. */
 int ibp_average_linkage(float *distance, uint32_t leaves, int32_t *child, double *height, uint32_t *size);
 
 /* Compute a tree by neighbour joining. distance[leaf][leaf] must be symmetric, finite and 0 on the diagonal, and is
@@ -38,14 +38,14 @@ struct ibp_binary_tree {
     const double *height;
 };
 
-/* Merge a node into its parent if the distances do not show that their heights differ. A node is kept if its own height
- * increases the log-likelihood by more than `penalty` + log(n). Here, n is the number of pairs of the parent's children
- * after the merge. Each pair could become a node by chance. A node whose height is not below its parent's height is
- * merged.
+/* Merge a node into its parent if the distances do not show different heights of the two nodes. A node is kept if its
+ * own height increases the log-likelihood by more than `penalty` + log(n). Here, n is the number of pairs of the
+ * parent's children after the merge. Each pair could become a node by chance. A node whose height is not below its
+ * parent's height is merged.
  *
  * variance: variance of a pair with weight 1. into[node]: the node into which a node was merged; for a kept node, the
  * node itself. weight[node], height[node]: the values of a kept node, including the pairs of all nodes merged into it.
- * lost: increase of the sum of weighted squared residuals by merging. */
+ * lost: increase of the sum of weighted squared residuals by merging.  */
 int ibp_prune_tree(const struct ibp_binary_tree *tree, double variance, double penalty, int32_t *into, double *weight,
                    double *height, double *lost);
 

@@ -104,8 +104,8 @@ static void *look_up_version(void *library, const char *name, const char *versio
     return prefer_own(name, real.versioned_lookup(library, name, version));
 }
 
-/* Return whether ibprof must handle a lookup. RTLD_DEFAULT and RTLD_NEXT find ibprof's wrappers anyway, and their
- * results depend on the caller. */
+/* Return whether ibprof must handle a lookup. Lookups with RTLD_DEFAULT and RTLD_NEXT find ibprof's wrappers without
+ * help, and have results that depend on the caller. */
 static bool is_answered(void *library, const char *name)
 {
     return library != RTLD_DEFAULT && library != RTLD_NEXT && name && is_watched(name);
@@ -126,8 +126,8 @@ __attribute__((used)) static versioned_lookup_function *choose_versioned_lookup(
 /* -- tail calls ---------------------------------------------------------------------------------------------------- */
 
 /* Define a function that calls `choose` with its arguments, and then jumps to the function that `choose` returns. The
- * results of dlsym and dlopen depend on the caller. After a jump, dlsym and dlopen see the caller of the defined
- * function. The macro uses assembler, because compilers do not guarantee a jump. */
+ * results of dlsym and dlopen depend on the caller. Because of the jump, they see the program's caller and not ibprof.
+ * The macro uses assembler, because compilers do not guarantee a jump. */
 #define TAIL_JUMP(name, choose)                                                                                        \
     __asm__(".text\n.type " #name ",@function\n" #name ":\n"                                                           \
             ".cfi_startproc\n"                                                                                         \

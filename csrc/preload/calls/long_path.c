@@ -338,18 +338,18 @@ static void note_ready(const struct call_in_progress *making)
         ibp_partitions_ready((uintptr_t)IBP_HANDLE(last_argument(making)));
 }
 
-/* For each operation: whether another tool wraps the operation too. */
+/* For each operation: true if another tool wraps the operation too. */
 static bool is_wrapped[IBP_OPERATIONS];
 
-/* Return whether another tool's wrapper makes this call while ibprof times the program's own call from entry to
+/* Return whether another tool's wrapper makes this call during a call of the program that ibprof times from entry to
  * return. */
 static bool is_part_of_wrapped(unsigned operation)
 {
     return IBP_UNLIKELY(is_wrapped[operation]) && ibp_stack_end < ibp_timed_frame();
 }
 
-/* Pass a call on without ibp_enter. Set only the context of the call, or ibp_current_call.call with several threads in
- * MPI. */
+/* Pass a call on without ibp_enter. Set only the context of the call or, if several threads may be in MPI,
+ * ibp_current_call.call. */
 static __attribute__((noinline)) int pass_on(const struct call_in_progress *making)
 {
     struct ibp_call *const call = call_of(making);

@@ -3,8 +3,8 @@
  *
  * The long path of wrappers of MPI calls. A call takes the long path if it needs more work than the short path does
  * (trampolines.c). Examples: recorded times, several threads in MPI, a call with an internal tag, and the first call at
- * a site. All wrappers share the code of the long path, and pass their arguments as an array. Copies in four hundred
- * wrappers would be most of libibprof.so.
+ * a site. All wrappers share the code of the long path, and pass their arguments as an array. If each of the four
+ * hundred wrappers had a copy of this code, the copies would fill most of libibprof.so.
  */
 #ifndef IBPROF_CALLS_LONG_PATH_H
 #define IBPROF_CALLS_LONG_PATH_H
@@ -34,7 +34,7 @@ struct ibp_choices {
     /* Used while call sites are recorded and times are not, if the source can distinguish MPI_Send from MPI_Ssend. NULL
      * for calls that do not send. */
     void *site;
-    /* As `site`, with several threads in MPI. */
+    /* Used instead of `site` while several threads may be in MPI. */
     void *among_threads;
 };
 

@@ -48,9 +48,9 @@ static size_t start_unknown(ibp_start_function *start_all, size_t count, void **
     return unknown;
 }
 
-/* Start one request alone. With Open MPI, partitioned requests and persistent collectives are started alone; with other
- * MPIs, all requests in the table. The messages count for the call that created the request, so this call becomes the
- * current call. */
+/* Start one request alone. With Open MPI, ibprof starts partitioned requests and persistent collectives alone. With
+ * other MPIs, ibprof starts each request in the table alone. The messages count for the call that created the request,
+ * so this call becomes the current call. */
 static int start_alone(ibp_start_function *start_all, void **request)
 {
     void *before = ibp_mpi_request(request, 0);
@@ -199,7 +199,7 @@ REQUEST_FREE(MPI_Request_free)
 REQUEST_FREE(PMPI_Request_free)
 
 /* The bytes of all partitions are counted when the send starts, because ibprof does not see which messages contain
- * partitions. A partitioned receive is not entered in the table of requests. For it, Open MPI posts another request,
+ * partitions. A partitioned receive is not entered in the table of requests, because Open MPI posts another request,
  * which receives a description of the partitions. */
 #define PARTITIONED_INIT(exported, of_operation, buffer_type, is_send)                                                 \
     IBP_DEFINE(exported, buffer_type buffer, int partitions, int64_t count, ibp_handle datatype, int peer, int tag,    \

@@ -503,8 +503,8 @@ static void complete(struct ibp_open_request *entry, const struct ibp_completing
         ibp_open_request_remove(entry);
 }
 
-/* Complete a receive of the list of waiting receives (counting/message_order.h), unless the receive has left the list.
- * If the receive was cancelled, it got no message. */
+/* Complete a receive in the list of waiting receives (counting/message_order.h), unless the receive is no longer in the
+ * list. A cancelled receive has no message. */
 static void complete_waiting(unsigned order, const void *statuses, int status, const struct ibp_completing *completing)
 {
     int source, tag;

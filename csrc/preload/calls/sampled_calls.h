@@ -30,8 +30,8 @@ struct ibp_called {
 
 struct ibp_sampled_collective {
     struct ibp_instance_known known;
-    /* `is_sampled`: the hash chooses the call. `is_timed`: the call is timed, and recorded if its score is one of the
-     * largest. */
+    /* `is_sampled`: true if the hash chooses the call. `is_timed`: true if the call is timed; the call is recorded if
+     * its score is one of the largest. */
     bool is_sampled, is_timed;
 };
 

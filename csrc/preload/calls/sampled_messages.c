@@ -376,7 +376,7 @@ void ibp_partitioned_init(unsigned operation, const struct ibp_posted_receive *p
     is_alone = !ibp_open_request_of(role, apart.communicator, apart.source, apart.tag);
     keep_init(operation, is_send, apart, request, bytes, 0);
     /* MPI matches partitioned requests with equal arguments in the order of their creation. A program may start such
-     * requests in another order, so the messages are no longer sampled. */
+     * requests in a different order, so ibprof no longer samples the messages. */
     if (!is_alone)
         ibp_envelope_stop(apart.communicator, apart.source, apart.tag, is_send ? IBP_SIDE_SENDER : IBP_SIDE_RECEIVER);
     ibp_unlock();
@@ -492,8 +492,8 @@ void ibp_message_start(struct ibp_open_request *entry, struct ibp_call *call)
     const uintptr_t request = entry->request;
     struct ibp_numbered numbered;
 
-    /* Partitioned receives (tags below IBP_ANY here) need not wait: receives with wildcards never match partitioned
-     * messages. */
+    /* Partitioned receives (here with tags below IBP_ANY) are numbered at once, because receives with wildcards never
+     * match partitioned messages. */
     if (entry->role == IBP_OPEN_RECEIVE && entry->tag >= IBP_ANY && ibp_receive_waits(&posted)) {
         entry->known = (struct ibp_instance_known){.bytes = bytes, .origin = ibp_call_origin_record(call)};
         ibp_message_post(&entry->known, request, ibp_clock_monotonic_ns());

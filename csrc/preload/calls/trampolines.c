@@ -160,8 +160,8 @@ static __attribute__((noinline)) void repeat(const void *address, struct ibp_cal
     call->last_envelope = envelope;
 }
 
-/* If ibprof has granted this call in advance (counting/repeats.h), use up one granted call and return true. Otherwise
- * return false. */
+/* If this call is a granted repetition (counting/repeats.h), use up one repetition and return true; otherwise return
+ * false. */
 static inline __attribute__((always_inline)) bool repeats(unsigned operation, struct ibp_repeat *last,
                                                           const void *address, long items, long type, long peer,
                                                           long tag, long communicator)
@@ -176,7 +176,7 @@ static inline __attribute__((always_inline)) bool repeats(unsigned operation, st
     return IBP_LIKELY(--last->left >= 0);
 }
 
-/* Used while times are recorded, for calls that ibprof has not granted in advance (counting/repeats.h). */
+/* Used while times are recorded, for calls that are not granted repetitions (counting/repeats.h). */
 #define MEDIUM(function, name, count)                                                                                  \
     static __attribute__((noinline)) int chosen_##function(struct ibp_call *call, PARAMETERS_##count)                  \
     {                                                                                                                  \
@@ -212,8 +212,8 @@ static inline __attribute__((always_inline)) bool repeats(unsigned operation, st
         return result;                                                                                                 \
     }
 
-/* Used while times and sites are recorded. This function only counts calls that ibprof has granted in advance, and
- * passes all other calls on to `medium_...`. */
+/* Used while times and sites are recorded. This function counts granted repetitions (counting/repeats.h), and passes
+ * all other calls on to `medium_...`. */
 #define TIMED(function, name, count)                                                                                   \
     MEDIUM(function, name, count)                                                                                      \
     static int timed_##function(PARAMETERS_##count)                                                                    \
@@ -229,7 +229,7 @@ static inline __attribute__((always_inline)) bool repeats(unsigned operation, st
         return of_##function.next(ARGUMENTS_##count);                                                                  \
     }
 
-/* As TIMED, but also count the time from the last pass of the progress loop to the return (ibp_times_see_exits). */
+/* Like TIMED, but also count the time from the last pass of the progress loop to the return (ibp_times_see_exits). */
 #define TIMED_TO_EXIT(function, name, count)                                                                           \
     static int to_exit_##function(PARAMETERS_##count)                                                                  \
     {                                                                                                                  \
@@ -247,7 +247,7 @@ static inline __attribute__((always_inline)) bool repeats(unsigned operation, st
         return result;                                                                                                 \
     }
 
-/* As TIMED, for several threads in MPI, if the function in which threads wait is hooked. */
+/* Like TIMED, for several threads in MPI, if the function in which threads wait is hooked. */
 #define TIMED_AMONG_THREADS(function, name, count)                                                                     \
     static int shared_##function(PARAMETERS_##count)                                                                   \
     {                                                                                                                  \

@@ -35,7 +35,7 @@ struct ibp_communicator {
     int size;
     /* True if `world_rank` and `size` are known. */
     bool described;
-    /* True if the communicator is an intercommunicator. Ranks in its messages are ranks in the remote group. */
+    /* True if the communicator is an intercommunicator. Ranks in messages are then ranks in the remote group. */
     bool is_between;
     /* True if the communicator belongs to a window: its messages are one-sided traffic. */
     bool carries_windows;

@@ -15,7 +15,7 @@
  * changed slots; if it is 0, `original` is unchanged. */
 int ibp_got_redirect(const char *name, void *replacement, void *original);
 
-/* As ibp_got_redirect, but also redirect calls from Open MPI's other libraries and its components. */
+/* Like ibp_got_redirect, but also redirect calls from Open MPI's other libraries and its components. */
 int ibp_got_redirect_in_parts(const char *name, void *replacement, void *original);
 
 /* In the program and all libraries except MPI's, redirect the MPI calls that the dynamic linker has bound to the MPI
@@ -35,7 +35,7 @@ void ibp_got_redirect_users(const struct ibp_replacement *replacements, size_t c
  * libraries that were opened with RTLD_DEEPBIND need a replacement. */
 void ibp_got_redirect_deep(void *(*choose)(const char *name, void *found));
 
-/* As ibp_got_redirect_deep, for calls of MPI's Fortran bindings in the program and all libraries. */
+/* Like ibp_got_redirect_deep, for calls of MPI's Fortran bindings in the program and all libraries. */
 void ibp_got_redirect_bindings(void *(*choose)(const char *name, void *found));
 
 /* Undo ibp_got_redirect, ibp_got_redirect_in_parts and ibp_got_redirect_users. */

@@ -295,8 +295,8 @@ static int64_t factored(const struct machine *machine, int64_t number)
     return (int64_t)((uint64_t)number * (uint64_t)machine->common->data_factor);
 }
 
-/* Read a DWARF expression. Compilers write two forms: a register plus an offset, as the value or as the value's
- * address. Return IBP_VALUE_NONE for all other forms. */
+/* Read a DWARF expression. Compilers write two forms: the sum of a register and an offset is the value, or is the
+ * address of the value. Return IBP_VALUE_NONE for all other forms. */
 static struct ibp_value_place take_expression(struct machine *machine, enum ibp_value_form itself,
                                               enum ibp_value_form in_memory)
 {

@@ -20,7 +20,7 @@
 
 enum step {
     STEPPED,
-    /* The function has no caller, because the system starts it. */
+    /* The system started the function, so no caller exists. */
     OUTERMOST,
     /* The caller of the function cannot be found. */
     LOST
@@ -31,8 +31,8 @@ enum step {
 /* The memory range of the stack on which this thread last walked. */
 static IBP_THREAD_LOCAL struct ibp_mapped_range stack;
 
-/* Return whether the address `least` is readable. An address outside of `stack` (first walk of a thread, stack of a
- * signal handler, grown stack) is searched in the mapped memory. */
+/* Return whether the address `least` is readable. If the address is outside of `stack`, search the mapped memory.
+ * Reasons: the first walk of a thread, the stack of a signal handler, or a stack that has grown. */
 static bool enter_stack(uintptr_t least)
 {
     return least - stack.begin < stack.end - stack.begin || ibp_mapped_range_find(least, &stack);
@@ -87,7 +87,7 @@ static struct part part_of(const struct dl_phdr_info *info, uintptr_t address)
 #define STEPS 512
 #define NEIGHBOURS 4
 
-/* The step from a function, at an instruction, to the function's caller. */
+/* How to find the caller of a function whose execution has reached `instruction`. */
 struct known_step {
     /* 0 if the entry is free or a thread is changing it. Other threads may read an entry at any time. */
     uintptr_t instruction;
@@ -166,7 +166,7 @@ static void set_rule(struct known_step *known, const struct ibp_frame_rule *rule
     }
 }
 
-/* Find out how the walk gets from a function at an instruction to the function's caller. Return false if the
+/* Set `found` to the step from the function that contains an instruction to the function's caller. Return false if the
  * instruction is in no object. */
 static bool find_step(uintptr_t instruction, struct known_step *found)
 {

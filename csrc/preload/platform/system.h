@@ -15,11 +15,11 @@
 #include <stddef.h>
 
 #define IBP_EXPORT __attribute__((visibility("default")))
-/* Other libraries cannot see these variables. Otherwise, a compiler would read them through the GOT, which costs time
- * at each message. */
+/* Hide a variable from other libraries. A compiler reads variables that are not hidden through the GOT, which costs
+ * time at each message. */
 #define IBP_INTERNAL __attribute__((visibility("hidden")))
-/* Leave a parameter, which was passed on the stack, in memory. A compiler that loads the parameter into a register must
- * save this register first. */
+/* Keep a parameter that was passed on the stack in memory. To load the parameter into a register, a compiler would have
+ * to save this register first. */
 #define IBP_IN_MEMORY(parameter) __asm__("" : "+m"(parameter))
 #define IBP_LIKELY(condition) __builtin_expect(!!(condition), 1)
 #define IBP_UNLIKELY(condition) __builtin_expect(!!(condition), 0)

@@ -33,7 +33,7 @@ IBP_INTERNAL extern struct ibp_interpreter ibp_interpreter;
 /* Find and verify the interpreter at the first call. Return whether frames of this thread can be read. */
 bool ibp_interpreter_prepare(void);
 
-/* As ibp_interpreter_prepare, but fast if the interpreter is already verified. */
+/* Like ibp_interpreter_prepare, but fast if the interpreter is already verified. */
 static inline bool ibp_interpreter_ready(void)
 {
     return IBP_LIKELY(__atomic_load_n(&ibp_interpreter.state, __ATOMIC_ACQUIRE) == IBP_INTERPRETER_VERIFIED) ||

@@ -36,7 +36,7 @@ const char *ibp_operation_call(unsigned operation);
 /* [operation], true if bytes of the operation are counted. */
 extern IBP_INTERNAL bool ibp_operation_wanted[IBP_OPERATIONS + 1];
 
-/* IBPROF excludes at least one operation. */
+/* True if IBPROF excludes at least one operation. */
 extern IBP_INTERNAL bool ibp_operations_filtered;
 
 /* Parse the value of IBPROF: names of operations in upper or lower case, separated by commas, blanks, semicolons or

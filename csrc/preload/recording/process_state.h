@@ -39,7 +39,7 @@ static inline bool ibp_is_recorded(void)
     return __atomic_load_n(&ibp_process_state->recorded, __ATOMIC_RELAXED);
 }
 
-/* Operations that start now are counted. False while the program has switched counting off. */
+/* True if operations that start now are counted; false while the program has switched counting off. */
 extern IBP_INTERNAL bool ibp_counting;
 
 #endif

@@ -82,8 +82,8 @@ extern IBP_INTERNAL const struct ibp_source_operations ibp_no_source;
 /* The attached source; NULL while nothing is recorded. */
 extern const struct ibp_source_operations *ibp_source;
 
-/* The source is not verified yet, because the test message of this process to itself bypassed the source. Therefore
- * ibprof compares the first messages to other processes with the arguments of sending calls. */
+/* True while the source is not verified, because the test message of this process to itself bypassed the source.
+ * Therefore ibprof compares the first messages to other processes with the arguments of sending calls. */
 extern IBP_INTERNAL bool ibp_source_unproved;
 
 /* Why ibprof does not see the messages of this rank; empty if ibprof sees the messages. */

@@ -29,7 +29,7 @@ bool ibp_mpich_has_context(ibp_handle communicator, bool is_local);
  * IBP_OPERATION_NONE if unknown. */
 unsigned ibp_mpich_call_of_freed(uint32_t context, uint32_t tag);
 
-/* As ibp_mpich_call_of_freed, but guess the call among calls on freed communicators whose context is unknown. */
+/* Like ibp_mpich_call_of_freed, but guess the call, among calls on freed communicators whose context is unknown. */
 unsigned ibp_mpich_call_of_freed_guessed(uint32_t context, uint32_t tag);
 
 /* Forget a communicator that is about to be freed, but remember its pending collectives. */

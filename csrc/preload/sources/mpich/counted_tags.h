@@ -23,9 +23,9 @@ static inline unsigned ibp_mpich_starting(unsigned operation)
 /* Return the number of the `ibp_call` that sent a collective's message with a counted tag. The lock must be held. */
 unsigned ibp_mpich_counted_call(uint32_t context, uint32_t tag);
 
-/* For a collective's message without a counted tag: return the number of the sending `ibp_call` of MPI_Comm_idup;
- * IBP_OPERATION_NONE for the present call. MPI_Comm_idup ends with blocking collectives, which MPICH may execute in any
- * later call. The lock must be held. */
+/* For a collective's message without a counted tag: return the number of the `ibp_call` of MPI_Comm_idup that sent the
+ * message; IBP_OPERATION_NONE if the present call sent the message. MPI_Comm_idup ends with blocking collectives, which
+ * MPICH may execute in any later call. The lock must be held. */
 unsigned ibp_mpich_committing_call(uint32_t context);
 
 /* Return whether a message has shown that ibprof counted the tags of a communicator wrongly. */

@@ -20,9 +20,9 @@ void ibp_mpich_keep_freed(uint64_t key, struct ibp_communicator *communicator);
  * unknown. */
 unsigned ibp_mpich_freed_call(uint64_t key, uint32_t tag);
 
-/* As ibp_mpich_freed_call, but guess the call among freed communicators whose context is unknown. Return
- * IBP_OPERATION_NONE unless the tag is known on exactly one of them. `key`: key of a context that belongs to no known
- * communicator. */
+/* Like ibp_mpich_freed_call, but guess the call, among calls on freed communicators whose context is unknown. Return
+ * IBP_OPERATION_NONE if the tag is known on none or on several of these communicators. `key`: key of a context that
+ * belongs to no known communicator. */
 unsigned ibp_mpich_freed_call_guessed(uint64_t key, uint32_t tag);
 
 /* Forget the freed communicator of a context, because a new communicator has this context. */

@@ -18,8 +18,8 @@ void ibp_fi_hook_memory(struct ibp_fi_endpoint *object, struct ibp_fi_known_endp
 /* Hook two functions of a domain: the registration of memory, and `control`, which queues triggered operations. */
 void ibp_fi_hook_domain(struct ibp_fi_domain *domain);
 
-/* Return the size in bytes of the memory that this thread registered last. Return 0 unless peers may read the memory
- * but not write it. */
+/* Return the size in bytes of the memory that this thread registered last; 0 if peers may write to the memory, or must
+ * not read the memory. */
 size_t ibp_fi_registered_for_reads(void);
 
 /* Return whether MPI has used triggered operations of libfabric. A triggered operation moves data after other data have

@@ -6,8 +6,8 @@
  * precedes data in several messages, or follows the sender's writes by RDMA. A longer header contains the size, and
  * keys of the memory that the receiver reads.
  *
- * A receiver also sends longer headers, with keys of the memory that the sender writes. A sender's header is recognised
- * by memory that peers may only read.
+ * A receiver also sends longer headers, with keys of the memory to which the sender writes. A longer header is from a
+ * sender if the last registered memory permits only reads by peers.
  */
 #include "platform/system.h"
 #include "sources/mpich/libfabric_rendezvous.h"
@@ -29,7 +29,8 @@
  * the bit. */
 #define COLLECTIVE_CONTEXT UINT32_C(1)
 
-/* True after a receiver has read the rest of a message, with unknown size, from this process's memory. */
+/* True after a receiver has read the rest of a message from this process's memory, if the size of the rest is
+ * unknown. */
 static bool was_split;
 
 /* A header has shown the size of these announced messages, so their bytes are counted already. The messages with the
@@ -118,7 +119,7 @@ static void count_data(struct ibp_fi_tagged message, uint32_t peer)
     settle_and_unlock(peer, context, message.bytes);
 }
 
-/* The message contains only the first part of the data. Set its size to the size of the memory that was just
+/* Set the size of a message, which contains only the first part of the data, to the size of the memory that was just
  * registered. */
 static void complete_huge(struct ibp_fi_tagged *message)
 {

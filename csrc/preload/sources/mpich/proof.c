@@ -38,8 +38,8 @@ void ibp_mpich_probe_seen(uint32_t tag, uint32_t peer, uint64_t bytes)
 
 uint32_t ibp_mpich_passes;
 
-/* Find out whether calls that wait go through the hooked progress loop: MPI_Test of an incomplete request should make
- * one pass of the loop. */
+/* Find out whether calls that wait go through the hooked progress loop: MPI_Test of an incomplete request should run
+ * the loop once. */
 static void prove_progress(void **request)
 {
     int (*const test)(void **, int *, void *) = (int (*)(void **, int *, void *))ibp_mpi_symbol("PMPI_Test");
@@ -126,7 +126,7 @@ void ibp_mpich_expect(uint64_t count, ibp_handle datatype, int peer, int tag)
     expected.seen = false;
 }
 
-/* Return whether a message should equal the expected message. A message of the same call should. Exceptions are active
+/* Return whether a message should equal the expected message: true for a message of the same call, except for active
  * messages of another size, such as the reply of a one-sided call. */
 static bool should_match(uint32_t tag, uint64_t bytes)
 {

@@ -25,7 +25,7 @@ struct ibp_ucx_last_peer {
 };
 extern IBP_INTERNAL struct ibp_ucx_last_peer ibp_ucx_last_peer;
 
-/* As ibp_ucx_peer_of, without the cache. */
+/* Like ibp_ucx_peer_of, without the cache. */
 uint32_t ibp_ucx_find_peer(const void *endpoint);
 
 /* Return the number that represents the peer of an endpoint in counters. */

@@ -101,7 +101,7 @@ void ibp_openmpi_end_pending(struct ibp_context *context)
     ibp_unlock_among_threads();
 }
 
-/* Count a message from another peer than the previous message. Do not count a cancelled receive. */
+/* Count a message whose sender differs from the sender of the previous message. Do not count a cancelled receive. */
 static void count_other_among_threads(const struct ibp_openmpi_status *status, struct ibp_context *context)
 {
     struct ibp_recent *recent = &context->receive;

@@ -72,7 +72,7 @@ void ibp_openmpi_count_watched(const struct ibp_openmpi_status *status, uint64_t
  * complete. */
 void ibp_openmpi_request_watch(void *request, uint64_t watch);
 
-/* As ibp_openmpi_request_watch, for a persistent request that is about to be started. No other thread may use the
+/* Like ibp_openmpi_request_watch, for a persistent request that is about to be started. No other thread may use the
  * request. */
 void ibp_openmpi_request_watch_next(void *request, uint64_t watch);
 
@@ -125,11 +125,11 @@ ibp_openmpi_release_function ibp_openmpi_release_watched;
 
 int ibp_openmpi_request_expect_among_threads_slowly(void *request, struct ibp_context *context);
 
-/* As ibp_openmpi_request_expect_next, with several threads in MPI. No other thread may use the request. The lock must
+/* Like ibp_openmpi_request_expect_next, for several threads in MPI. No other thread may use the request. The lock must
  * be held. */
 void ibp_openmpi_request_expect_next_among_threads(void *request, struct ibp_context *context);
 
-/* As ibp_openmpi_request_expect, with several threads in MPI. `pending` of the context must include the request. */
+/* Like ibp_openmpi_request_expect, for several threads in MPI. `pending` of the context must include the request. */
 static inline int ibp_openmpi_request_expect_among_threads(void *request, struct ibp_context *context)
 {
     struct ibp_openmpi_request *part = ibp_openmpi_request_of(request);

@@ -23,7 +23,7 @@
 
 #include <stdio.h>
 
-/* `receives_seen`: receives are hooked. `tags_known`: tags of nonblocking collectives are known. */
+/* `receives_seen`: true if receives are hooked. `tags_known`: true if the tags of nonblocking collectives are known. */
 static bool receives_seen, tags_known;
 
 /* -- communicators ------------------------------------------------------------------------------------------------- */

@@ -22,7 +22,7 @@ ibp_openmpi_imrecv_function ibp_openmpi_hook_imrecv;
 ibp_openmpi_recv_function ibp_openmpi_hook_recv_among_threads;
 ibp_openmpi_irecv_function ibp_openmpi_hook_irecv_among_threads;
 
-/* A blocking receive, after ibp_openmpi_find_watch has found its operation. The status must not be
+/* Execute a blocking receive whose operation was found by ibp_openmpi_find_watch. The status must not be
  * MPI_STATUS_IGNORE. */
 ibp_openmpi_recv_function ibp_openmpi_recv_other;
 

@@ -27,7 +27,7 @@ static inline struct ibp_context *take_cached(int tag, ibp_handle communicator)
     return context;
 }
 
-/* As take_cached, but also for a context that is not cached. Return NULL if the receive must be classified. */
+/* Like take_cached, but also for a context that is not cached. Return NULL if the receive must be classified. */
 static struct ibp_context *take_context(int tag, ibp_handle communicator)
 {
     const unsigned operation = ibp_openmpi_operation_among_threads(tag, IBP_OPERATION_Recv);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The ibprof developers
  *
- * Hooks for sends. The fast path is for the last message's peer, the second path for an existing counter. The slow path
- * classifies the message.
+ * Hooks for sends. The fast path counts a message to the same peer as the last message. The second path counts a
+ * message whose counter exists already. The slow path classifies the message.
  */
 #include "platform/system.h"
 #include "sources/openmpi/sends.h"
@@ -98,7 +98,7 @@ void ibp_openmpi_see_any(size_t count, ibp_handle datatype, int peer, int tag, i
 
 /* -- hooks --------------------------------------------------------------------------------------------------------- */
 
-/* The hooks are split so that most messages need no stack frame and move no arguments. */
+/* The hooks are split so that for most messages, a hook needs no stack frame and moves no arguments. */
 
 static __attribute__((noinline)) int send_other(const void *buffer, size_t count, ibp_handle datatype, int peer,
                                                 int tag, int mode, ibp_handle communicator)

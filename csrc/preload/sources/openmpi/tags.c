@@ -94,7 +94,8 @@ unsigned ibp_openmpi_tagged_call(struct ibp_communicator *communicator, int tag)
     /* ibprof knows no call of the application with this tag. First possible cause: the program starts a persistent
      * collective that was created long ago. Second cause: MPI_Comm_idup duplicates a communicator. Third cause: Open
      * MPI uses nonblocking collectives inside a call, on the call's communicator (as in coll/adapt) or on another
-     * communicator. With `is_behind_layer`, the communicator of the call is unknown and not compared. */
+     * communicator. If `is_behind_layer` is set, the communicator of the call is unknown, so communicators are not
+     * compared. */
     if (ibp_current_call.starts_request && ibp_current_call.operation)
         operation = ibp_current_call.operation;
     else if (communicator->is_duplicated)
@@ -114,8 +115,8 @@ unsigned ibp_openmpi_tagged_call(struct ibp_communicator *communicator, int tag)
     return call;
 }
 
-/* Two nonblocking barriers on MPI_COMM_SELF each decrease the next tag by 1. No other number in the object does so. The
- * barriers send no messages. */
+/* Each of two nonblocking barriers on MPI_COMM_SELF decreases the next tag by 1. No other number in the object
+ * decreases by 1 at each barrier. The barriers send no messages. */
 bool ibp_openmpi_tags_probe(void)
 {
     enum { SEARCHED = 128, BARRIERS = 2 };

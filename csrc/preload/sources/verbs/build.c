@@ -17,8 +17,8 @@
 #define NOTHING IBP_OPCODE_NOTHING
 #define QP struct ibp_verbs_qp_ex *qp
 
-/* The requests that a thread has built since wr_start. `bytes`, `messages`: sums of the newest requests, which all have
- * `route` and `opcode`. `tally`: sums of all earlier requests. */
+/* The requests that a thread has built since wr_start. `bytes`, `messages`: totals of the newest requests, which all
+ * have `route` and `opcode`. `tally`: totals of all earlier requests. */
 struct ibp_verbs_build {
     /* The queue pair; NULL outside of wr_start and wr_complete. */
     const struct ibp_verbs_qp_ex *qp;

@@ -73,7 +73,7 @@ static void tally_list(struct ibp_tally *tally, struct ibp_route *route, const s
 static __attribute__((noinline)) int post_list(struct ibp_route *route, struct ibp_verbs_qp *qp,
                                                struct ibp_verbs_send *requests, struct ibp_verbs_send **refused)
 {
-    struct ibp_verbs_send *first_refused = requests; /* some providers do not set it if they refuse all requests */
+    struct ibp_verbs_send *first_refused = requests; /* not set by some providers if they refuse all requests */
     struct ibp_tally tally;
     int result;
 
