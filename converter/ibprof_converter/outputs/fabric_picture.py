@@ -40,7 +40,7 @@ _REST = "(all others)"
 _VECTOR = ("svg", "pdf")
 
 _RASTER_FROM = 10_000
-"""More half links than this are drawn as pixels, since an SVG or PDF would otherwise have many MB."""
+"""A picture with more half links is drawn as pixels, since an SVG or PDF would have many MB."""
 
 _DOTS_PER_INCH = 150
 _UNUSED = "#dcdfe3"
@@ -142,7 +142,7 @@ class LoadPanel:
 
 
 def split_loads(loads: Loads, panels: str | None) -> list[LoadPanel]:
-    """Return each panel's loads, in recorded order. Beyond `_MOST_PANELS`, the least loaded share a panel.
+    """Return each panel's loads, in recorded order; beyond `_MOST_PANELS`, the panels with fewest bytes are merged.
 
     Args:
         loads: loads of links, by region, operation, site or job.

@@ -163,7 +163,7 @@ def _join(
     """Group switches that share a parent on the next level; at the top, switches with links to each other.
 
     Returns:
-        For each group, its members' names and their parents' GUIDs; None without such parents or links.
+        For each group, its members' names and their parents' GUIDs; None if no switches share a parent or a link.
     """
     of_guid = {guid: name for name, guids in front.items() for guid in guids}
     over: dict[str, set[str]] = {}

@@ -29,9 +29,9 @@ def find_bounds(problem: PlacementProblem, known: float = np.inf) -> TimeBounds:
 def bound_kept_together(problem: PlacementProblem, known: float) -> float:
     """Return a lower bound, for any placement, on the largest time of a host's link direction.
 
-    If the bytes of two ranks alone need the time `known` on a link, a better placement has both ranks on one host. All
-    ranks that such pairs connect form a group on one host. At best, this host also has the neighbours that exchange
-    most bytes with the group. The group's bytes to ranks on other hosts pass the host's links.
+    If the bytes between two ranks alone need the time `known` on a link, every better placement has both ranks on one
+    host. These pairs join ranks to groups, each on one host. In the best case, the host's other ranks are the
+    neighbours that exchange most bytes with the group. The group's bytes to ranks on other hosts pass the host's links.
 
     Args:
         known: largest time of a known placement, in seconds; the returned bound is at most `known`.
@@ -91,9 +91,9 @@ def bound_host_seconds(problem: PlacementProblem) -> float:
 def bound_max_seconds(problem: PlacementProblem) -> float:
     """Return a lower bound, for any placement, on the largest time of a link direction between switches.
 
-    Ranks behind one leaf or on one host exchange no bytes over links between switches. Let c be the largest number of
-    slots that share a leaf or a host with a slot, including this slot. Then a rank's bytes to at most c - 1 neighbours
-    pass no link between switches. All other bytes pass such links:
+    Ranks behind one leaf or on one host exchange no bytes over links between switches. For each slot, count the slots
+    on the same leaf or the same host, including the slot itself. Let c be the largest count. Then a rank's bytes to
+    at most c - 1 neighbours pass no link between switches. All other bytes pass such links:
 
     * Received bytes pass the last link directions between switches on the paths to the rank's port.
     * If all leaves except one leaf have too few slots, some ranks are behind this leaf. The bytes of these ranks pass
@@ -136,9 +136,9 @@ def _bound_of_rail(problem: PlacementProblem, rail: int) -> float:
 
 
 def _count_spared(leaf: npt.NDArray[np.uint32], host: npt.NDArray[np.uint32], leaves: int) -> npt.NDArray[np.int64]:
-    """Return for each leaf the largest count of a slot at this leaf: int64 [leaf].
+    """Return for each leaf the largest count of the leaf's slots: int64 [leaf].
 
-    A slot's count is the number of slots on the same leaf or the same host, including itself.
+    A slot's count is the number of slots on the same leaf or the same host, including the slot itself.
 
     Args:
         leaf, host: uint32 [slot], leaf and host of each slot.

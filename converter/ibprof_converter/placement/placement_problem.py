@@ -139,7 +139,7 @@ class PlacementProblem:
     """Computes loads and scores of placements, from the traffic between ranks, the slots and the paths."""
 
     hosts_are_alike: bool
-    """True if every placement has the same largest time of a host's link."""
+    """True if the largest time of hosts' links is equal in all placements."""
 
     def __init__(self, neighbours: Neighbours, slots: RankSlots, paths: SwitchPaths) -> None:
         self.neighbours = neighbours

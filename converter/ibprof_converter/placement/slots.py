@@ -130,7 +130,7 @@ class RankSlots:
         return tuple(subnets) * (columns // len(subnets))
 
     def number(self, slot_of_rank: npt.NDArray[np.uint32]) -> npt.NDArray[np.uint32]:
-        """Return the placement with the ranks of `is_numbered` hosts on these hosts' first slots, in rank order."""
+        """Move the ranks of each `is_numbered` host to the host's first slots, in rank order; return the placement."""
         host = self.host_of_slot[slot_of_rank]
         in_order = self.first_slot_of_host[host] + adapter_policies.number_on_host(host)
         return np.where(self.is_numbered[host], in_order, slot_of_rank).astype(np.uint32)
@@ -147,7 +147,8 @@ def assign_slots(
         ranks: number of ranks to place.
         nic: `adapter_policies.RANK` or None: the slots of a host use its adapters in turn. `FIRST`: all slots use the
             host's first adapter. `SPREAD`: each slot uses all adapters, and `lid` has a column for each adapter.
-        whole: `is_whole` is true if all hosts have this number of slots; None: `is_whole` is false.
+        whole: number of slots of a whole host: `is_whole` is true if all hosts have this number; None: `is_whole` is
+            false.
 
     Raises:
         UsageError: there are fewer slots than ranks, or `nic` is impossible on these hosts.
@@ -210,11 +211,11 @@ def _find_ports(
 def _spread_ports(ports: npt.NDArray[np.int32]) -> npt.NDArray[np.int32]:
     """Return the LIDs of the hosts' adapters as if each adapter was on a separate rail: int32 [host, adapter].
 
-    Part i of a message uses adapter i mod n of a host with n adapters. Separate rails have the same effect if each
+    Part i of a message uses adapter i mod n of a host with n adapters. This is equivalent to separate rails if each
     host's number of adapters divides the largest number.
 
     Raises:
-        UsageError: the largest number of adapters is no multiple of a host's number, or there are several subnets.
+        UsageError: a host's number of adapters does not divide the largest number, or there are several subnets.
     """
     if ports.shape[1] > 1:
         raise UsageError("--nic spread is possible on one subnet only; expected rank or first")
@@ -297,8 +298,8 @@ def read_free_hosts(path: Path, hosts: Hosts, slots: int) -> dict[int, int]:
     """Read hosts from a list in any form of `hostlists`: Slurm, PBS, Open MPI, MPICH, or one host per line.
 
     Args:
-        path: the list. Slots of lines with the same host are summed. If any host repeats (PBS), each line without a
-            number means one slot.
+        path: the list. Slots of lines with the same host are summed. If any host is in several lines (PBS), every line
+            without a number means one slot.
         slots: number of slots of a host whose line has no number.
 
     Returns:

@@ -2,7 +2,8 @@
 """Rank placements that start a search or are compared with its result.
 
 Simple placements assign the slots in an order that does not depend on the traffic. Other placements repeatedly divide
-the hosts at the largest distance. They divide the ranks where traffic is little, or into blocks of the program's grid.
+the hosts at the largest distance. The ranks are divided into parts with little traffic between them, or into blocks of
+the program's grid.
 """
 
 from __future__ import annotations
@@ -71,9 +72,9 @@ def random_slots(slots: RankSlots, ranks: int, seed: int) -> SlotOfRank:
 def grouped_order(neighbours: Neighbours, sizes: list[int]) -> npt.NDArray[np.int64]:
     """Return an order of ranks that keeps ranks with much mutual traffic together.
 
-    Groups grow one after the other. The first rank of a group is the rank that exchanges most bytes with all earlier
-    groups. Then the group repeatedly takes the rank that exchanges most bytes with its members. A group without such a
-    rank ends early if later groups have space for all remaining ranks.
+    Groups are filled one after the other. The first rank of a group is the rank that exchanges most bytes with all
+    earlier groups. Then the rank that exchanges most bytes with the group is added repeatedly. If no remaining rank
+    exchanges bytes with the group, and later groups have space for all remaining ranks, the group ends.
 
     Args:
         neighbours: the traffic.
@@ -113,10 +114,10 @@ def grouped_order(neighbours: Neighbours, sizes: list[int]) -> npt.NDArray[np.in
 def near_groups(slots: RankSlots, paths: SwitchPaths, ranks: int) -> list[int]:
     """Return the leaf switches (groups), beginning with close groups that have slots for all ranks.
 
-    For each group, a candidate order has this group first, then the rest by distance (hops of routes). Each order uses
-    the fewest first groups that have slots for all ranks. The distances of their slots from the first group are summed.
-    The order with the smallest sum is chosen. If several orders have this sum, the order that needs the fewest groups
-    is chosen.
+    Each group begins one candidate order; all other groups follow by distance (hops of routes). An order needs its
+    first groups up to the group at which slots suffice for all ranks. The distances of these groups' slots from the
+    first group are summed. The order with the smallest sum is chosen; of equal sums, the order that needs the fewest
+    groups.
     """
     size = np.diff(slots.first_slot_of_group.astype(np.int64))
     distance = _distances(slots, paths)
@@ -279,9 +280,8 @@ class GridDivider:
 def find_grids(neighbours: Neighbours) -> list[npt.NDArray[np.int64]]:
     """Return possible grids of the program, each as the positions of the ranks: int64 [rank, axis].
 
-    A grid is recognised by the pairs of ranks that exchange most bytes. The two rank numbers of such a pair differ by
-    1, by the length of axis 0, or by the product of the lengths of axes 0 and 1. Successive ranks are adjacent along
-    axis 0.
+    A grid is recognised by the pairs of ranks that exchange most bytes. The two rank numbers of a pair differ by 1, by
+    the length of axis 0, or by the product of the lengths of axes 0 and 1. Successive ranks are adjacent along axis 0.
     """
     ranks = len(neighbours.first) - 1
     step = np.abs(neighbours.rank.astype(np.int64) - neighbours.owner().astype(np.int64))

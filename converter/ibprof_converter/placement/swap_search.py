@@ -25,8 +25,8 @@ _ROUNDING = 1 + 1e-12
 _WORK_PER_SECOND = 30_000_000
 """Number of link directions that a search visits for each second of --time.
 
-A processor core of 2020 visits several times as many link directions per second. So equal seed and --time give the same
-placement even on a busy machine. On a slower machine, the clock ends the search.
+A processor core of 2020 visits several times this number per second. So equal seed and --time give the same placement
+even on a busy machine. On a slower machine, the clock ends the search.
 """
 
 _CHUNK = 2_000_000
@@ -44,7 +44,7 @@ With few ranks, a single swap changes the energy by powers of ten, so a search s
 
 
 class Goal(Enum):
-    """The time that a search round minimises. The times listed above it must not rise."""
+    """The time that a search round minimises; the times of earlier goals in this list must not rise."""
 
     BOTTLENECK = "the largest time of all link directions"
     SWITCHES = "the largest time between switches"
@@ -70,7 +70,7 @@ class Energy:
         """Return the energy to lower for a goal; `score` is the score of the starting placement."""
         seconds = problem.paths.seconds_per_byte
         between = np.arange(len(seconds)) < problem.paths.between_switches
-        between[-1] = True  # the last entry, bytes without a route, counts for every goal
+        between[-1] = True  # the last entry is the bytes without a route, which every goal includes
         limit = np.full(len(seconds), _NO_LIMIT)
         unit = np.where(between, seconds / (score.max_seconds or score.bottleneck_seconds or 1.0), 0.0)
         if goal is not Goal.BOTTLENECK:

@@ -19,7 +19,7 @@ from ibprof_converter.traffic.traffic_data import NO_LID
 UNCOUNTED = kernels_headers().constants["IBP_UNCOUNTED"]
 
 NO_END = -1
-"""Stands for a missing link direction: of a path without links between switches, or of a port without a link."""
+"""Index for a missing link direction: the path has no link between switches, or the port has no link."""
 
 NO_LEAF = 0
 """Index of the leaf of ports that are not on the rail. Paths of this leaf carry no bytes."""
@@ -83,8 +83,8 @@ class SwitchPaths:
         found = self._find(rail, leaf, np.array([destination]))
         if found.reason[0] > Reason.SAME_PORT:
             return np.array([self.no_route], np.uint32)
-        # The path starts at the leaf's representative port. Replace its first and last link direction by the ports'
-        # own.
+        # The path starts at the leaf's representative port. Replace the first and the last link direction by the
+        # directions of `source` and `destination`.
         own = self.out_of_port[rail, source], self.into_port[rail, destination]
         return np.array([own[0], *self._positions(rail)[found.end[1:-1]], own[1]], np.uint32)
 
@@ -103,7 +103,7 @@ class SwitchPaths:
             leaf, port: int [pair], leaf and port of each pair.
 
         Returns:
-            int64 [pair] each; `NO_END` if the path has no link between switches or there is no route.
+            Two arrays int64 [pair]; `NO_END` if the path has no link between switches or there is no route.
         """
         found = self._find(rail, leaf, port)
         passes = np.diff(found.offset) > 2

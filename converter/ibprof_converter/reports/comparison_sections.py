@@ -194,7 +194,7 @@ def _describe_totals(comparison: RunComparison) -> Section:
         kind = METRICS[total.name]
         written = (format_value(total.a, kind), format_value(total.b, kind))
         rows.append((_WORDS[total.name], *written, total.relative))
-    title = "Totals" + (": changes of bytes are changes of shares" if comparison.by_share else "")
+    title = "Totals" + (": bytes are compared by share" if comparison.by_share else "")
     return Section("totals", title, tables=(Table("totals", columns, tuple(rows)),))
 
 

@@ -80,7 +80,7 @@ def write_job_page(
 
     Raises:
         InputError, UsageError: as `render_view` does.
-        OSError: the file cannot be written; the error names it.
+        OSError: the file cannot be written; the error names the file.
     """
     if paths.names and report.job:
         report = replace(report, job=replace(report.job, command=shorten_command(report.job.command)))

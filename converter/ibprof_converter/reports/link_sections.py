@@ -19,7 +19,7 @@ _SHOWN = 4
 """Largest number of printed sentences of evidence per cause."""
 
 _TRIED = 1
-"""Largest number of changes printed for each reason why they are no remedies."""
+"""Largest number of rejected changes that are printed for each reason."""
 
 _SENDERS = (("job", "jobs"), ("region", "regions"), ("operation", "operations"), ("site", "sites"))
 

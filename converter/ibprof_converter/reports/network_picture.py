@@ -36,7 +36,7 @@ from ibprof_converter.reports.used_part import UsedPart, find_used_part
 _DESCRIPTION = "The used part of the network; its most loaded links are thick, with the numbers of the list"
 
 _ROWS = 14
-"""In a column with more hosts or switches than this, several share a box."""
+"""In a column with more hosts or switches than this, a box can stand for several."""
 
 _FEWEST = 2
 """A common domain is cut off in columns with at least this number of names."""
@@ -242,7 +242,7 @@ def _bend(start: Point, end: Point, width: float, left: float) -> Curve:
 
     Args:
         start, end: middles of the boxes.
-        left: x coordinate of the picture's middle. Curves within a column run on the side that faces the middle.
+        left: x coordinate of the picture's middle. Curves within a column bend towards the middle.
     """
     if start[0] == end[0]:
         way = -1 if start[0] > left else 1

@@ -101,7 +101,7 @@ def _count_letters(width: float) -> int:
 
 
 def shorten(name: str, width: float) -> str:
-    """Shorten a name to the width: keep its end, where names usually differ."""
+    """Shorten a name to the width; keep the end of the name, where names usually differ."""
     letters = _count_letters(width)
     return name if len(name) <= letters else f"\N{HORIZONTAL ELLIPSIS}{name[-(letters - 1) :]}"
 

@@ -78,7 +78,7 @@ class SizeClass:
     Attributes:
         name: text such as `1 KiB to 2 KiB`.
         from_bytes, to_bytes: smallest and largest message size of the class.
-        least_bytes, most_bytes: bounds of the messages' total bytes: exact sizes are not recorded.
+        least_bytes, most_bytes: bounds of the messages' total bytes, since exact sizes are not recorded.
         share: fraction of all messages.
     """
 

@@ -118,7 +118,7 @@ def _wrap(text: str, width: int) -> list[str]:
 def _choose_sentences(sentences: Sequence[str], width: int, most: int) -> list[str]:
     """Return the first sentences that fit in `most` lines, as lines. The first sentence is always included.
 
-    Advice in the last sentence is added if it fits too.
+    If the last sentence is advice, it is preferred to the sentences in the middle.
     """
     lines = _wrap(" ".join(sentences), width)
     advice = [each for each in sentences[-1:] if each.startswith(ADVICE)]

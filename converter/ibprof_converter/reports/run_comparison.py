@@ -348,7 +348,7 @@ def compare(
 
 
 def _add_times(change: RunChange, a: ComparedRun, b: ComparedRun) -> RunChange:
-    """Return `change` with a text that begins with the differing times."""
+    """Return `change` with the differing times at the beginning of the text."""
     first, second = a.verdict or {}, b.verdict or {}
     found = []
     for name, what in _TIMES.items():

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Compute bounds and an estimate of link loads with adaptive routing.
 
-For each packet, an adaptive switch chooses a port of a group by the ports' fill levels. A link has its `shared` load if
-all ports of the group carry the same share. A link has its `most` load if all other ports of the group are always full.
-The estimate assumes that packets avoid ports that are fuller than others.
+For each packet, an adaptive switch chooses a port of a group by the ports' fill levels. `shared` is the load of a link
+if all ports of the group carry equal shares. `most` is the load if all other ports of the group are always full. The
+estimate assumes that packets avoid ports that are fuller than others.
 
 The estimate starts from even shares, and changes the shares in a few rounds. In each round, a port gets a smaller share
 if its load or the loads on the following links take long. A full buffer at a following link fills earlier buffers.
@@ -38,7 +38,7 @@ _SETTLED = 1e-3
 """The rounds end when no load changes by more than this share of the largest load."""
 
 _KEPT_CHOICES = 1 << 23
-"""Largest number of choices kept in memory. More choices are recomputed in each round."""
+"""If there are more choices than this, they are not kept in memory, but recomputed in each round."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,8 +138,8 @@ class _Spread:
 
     Attributes:
         load: float64 [edge], bytes.
-        behind: float64 [edge], mean pressure of the following edges. An edge is a link direction between switches. Its
-            pressure is the time of its load, or more if following edges are full.
+        behind: float64 [edge], mean pressure of the following edges. An edge is a link direction between switches. The
+            pressure of an edge is the time of its load, or more if following edges are full.
         lost: bytes of flows whose first switch has no port to the destination.
     """
 
@@ -226,7 +226,7 @@ def _estimate(paths: AdaptivePaths, batches: _Batches, shared: npt.NDArray[np.fl
         before, spread = load, batches.spread(weight, pressure)
         load = spread.load
         pressure = np.maximum(load * seconds_per_byte, BACK_PRESSURE * spread.behind)
-        # Never end after the first round: its pressures do not yet include the following links.
+        # Never end after the first round, whose pressures do not yet include the following links.
         if number and np.abs(load - before).max(initial=0.0) <= _SETTLED * load.max(initial=0.0):
             break
     return load

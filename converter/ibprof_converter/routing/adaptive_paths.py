@@ -113,7 +113,7 @@ class AdaptivePaths:
         lids = np.flatnonzero(switch_of_lid != NONE)
         code = self._code_choices(adaptive, lids)
         target = switch_of_lid[lids]
-        code[target, np.arange(len(lids))] = 0  # no choice: the switch delivers itself
+        code[target, np.arange(len(lids))] = 0  # no choice: the LID's port is at this switch
         columns, of_lid = np.unique(np.vstack([target[np.newaxis], code]), axis=1, return_inverse=True)
         self.class_of_lid = np.full(LIDS, NONE, np.int32)
         self.class_of_lid[lids] = of_lid.ravel()
@@ -214,7 +214,7 @@ class AdaptivePaths:
     def _cyclic(self, choices: Choices, classes: npt.NDArray[np.int64]) -> npt.NDArray[np.bool_]:
         """Return true for each class of destinations with a cycle of choices: bool [class].
 
-        Choices have a cycle if a choice leads to a switch with its first choice in the same or an earlier step.
+        Choices have a cycle if a choice leads to a switch whose first choice is in the same step or in an earlier step.
         """
         step = np.repeat(np.arange(len(choices.steps) - 1), np.diff(choices.steps))
         first = np.full(len(classes) * self.switches, np.iinfo(np.int64).max)

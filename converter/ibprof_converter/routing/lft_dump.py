@@ -84,7 +84,7 @@ def _note_short_tables(
     """Note incomplete tables.
 
     The tools write the number of entries after each table. A table with a different number is incomplete. A table
-    without this number is incomplete if it lacks entries at its end.
+    without a stated number is incomplete if entries at its end are missing.
     """
     bounds = [*stanzas.entry, len(entries.lid)]
     for table, (begin, end) in enumerate(pairwise(bounds)):

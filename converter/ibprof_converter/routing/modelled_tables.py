@@ -105,7 +105,7 @@ class _Choices:
         return np.asarray(chosen, np.uint8)
 
     def find_lower_level(self, level: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
-        """Return the lower level of each row's switch and next switch: int64 [row]."""
+        """Return for each row the lower of the levels of the switch and the next switch: int64 [row]."""
         return np.minimum(level[self.switch], level[self._leads_to[self.switch, self._port[:, 0]]])
 
     def take_by_number(self, number: int, divisor: npt.NDArray[np.int64]) -> npt.NDArray[np.uint8]:

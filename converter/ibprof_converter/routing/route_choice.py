@@ -140,7 +140,7 @@ def check_joined(fabric: Fabric) -> None:
     """Raise an error if a fabric is in parts: OpenSM computes routes only for the part with the host on which it runs.
 
     Raises:
-        InconsistentError: no cable joins two parts that have adapters.
+        InconsistentError: at least two parts have adapters.
     """
     parts = [part for part in list_parts(fabric) if len(part.adapters)]
     if len(parts) > 1:

@@ -136,7 +136,7 @@ def _sum_up(
     ended: npt.NDArray[np.uint64],
     occurring: npt.NDArray[np.bool_],
 ) -> SpreadLoads:
-    """Return the loads; `ended` has the bytes of each reason, and `occurring` is true for each reason that occurs."""
+    """Return the loads; `ended` has the bytes that end for each reason, `occurring` is true for reasons that occur."""
     count = {reason: int(ended[reason]) for reason in Reason if occurring[reason]}
     return SpreadLoads(
         bytes=load,
@@ -176,7 +176,7 @@ class Path:
 def trace(network: IndexedNetwork, source_lid: int, destination_lid: int) -> Path:
     """Follow the forwarding tables from the port of one LID to the port of another.
 
-    A CA or router sends from the port with the source LID. A switch sends by its table.
+    A CA or router sends from the port with the source LID; a switch sends from the port in its forwarding table.
     """
     source, destination = (_find_port(network.fabric, lid) for lid in (source_lid, destination_lid))
     if NONE in (source, destination):

@@ -92,7 +92,7 @@ def read_rail(files: RailFiles, number: int = 0) -> Subnet:
 
 
 def _read_tables(files: RailFiles, fabric: Fabric) -> ForwardingTables:
-    """Return the tables in a rail's file; of several planes in the file, the tables of this plane's switches."""
+    """Return the tables in a rail's file; if the file has several planes, only the tables of this rail's switches."""
     assert files.tables is not None
     if files.plane is None:
         return read_tables(files.tables)
@@ -254,7 +254,7 @@ def _find_gaps(fabric: Fabric, tables: ForwardingTables) -> Iterator[str]:
 
 
 def find_dangling_ports(network: IndexedNetwork) -> list[tuple[int, int]]:
-    """Return ports without a link that tables use, as (node, port). Port 0, the switch itself, is left out."""
+    """Return the ports that tables use although no link is there, as (node, port); port 0 of switches is left out."""
     found = []
     has_no_link = network.end_at == NONE
     has_no_link[:, [0, UNREACHABLE]] = False

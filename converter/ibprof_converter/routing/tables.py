@@ -43,7 +43,7 @@ class ForwardingTables:
 def merge_tables(parts: Sequence[ForwardingTables]) -> ForwardingTables:
     """Return the tables of several files as one. If several files have the same switch, its first table is used.
 
-    Each damage gets the name of its file.
+    Each entry of `damage` gets the name of the damaged file.
     """
     guid = np.concatenate([part.switch_guid for part in parts])
     switch_guid, first = np.unique(guid, return_index=True)

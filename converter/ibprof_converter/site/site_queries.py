@@ -147,7 +147,7 @@ class SiteQueries:
     def load_at(self, moment: datetime, link: str | None = None, top: int = TOP) -> Rows:
         """Return the load of each link direction at one moment, split by job and user.
 
-        A job's rate in the interval at that moment is divided among links like the bytes of the whole run. A job
+        A job's rate in the current interval is divided among links in proportion to the bytes of the whole run. A job
         without intervals is assumed to have its mean rate.
 
         Args:
@@ -275,8 +275,7 @@ class SiteQueries:
 
         Args:
             counted: (GUID, port) of the sender -> counted bytes.
-            first, until: begin and end of the count, UTC. Of a job that runs only partly between these times, only this
-                part counts.
+            first, until: begin and end of the count, UTC. The part of a job outside these times does not count.
 
         Returns:
             Rows of the `top` counted link directions with the most unexplained bytes, in descending order.

@@ -49,7 +49,7 @@ _MODEL_ANYWHERE = re.compile(r"\bMellanox Technologies\b|\bInfiniHost\b|\bConnec
 _DEFAULT_NAME = re.compile(r"\s*(?:localhost(?:\.\S*)?|\((?:none|null)\))(?=\s|$)", re.IGNORECASE)
 """Node descriptions of machines without a host name.
 
-A default description of only one adapter is taken as a host name.
+If only one adapter has the description, the description is used as a host name.
 """
 
 _ADAPTER_ENDING = re.compile(r"[-_.](?:hca|mlx\d)[-_]?\d*$", re.IGNORECASE)
@@ -88,7 +88,7 @@ class Hosts:
     def turns(self) -> npt.NDArray[np.int32]:
         """LIDs of the ports that the ranks of a host take in turn: int32 [host, rail, turn]; `NO_LID` fills the rest.
 
-        The turn of a missing adapter goes to a present adapter. All other turns stay.
+        In the turn of a missing adapter, ranks take a present adapter. All other turns are unchanged.
         """
         return self.ports if self.in_turn is None else self.in_turn
 
@@ -141,7 +141,7 @@ class Hosts:
     def ends(self) -> npt.NDArray[np.int32]:
         """LIDs of all hosts' ports, grouped by host: int32 [end, rail].
 
-        End i has the host's port i on each rail, or `NO_LID` on a rail with fewer ports.
+        A host's end i consists of the host's port i on each rail; `NO_LID` on a rail with fewer ports.
         """
         by_end = self.ports.transpose(0, 2, 1).reshape(-1, self.rails)
         ends: npt.NDArray[np.int32] = by_end[(by_end != NO_LID).any(axis=1)]
@@ -305,7 +305,7 @@ def _find_turns(hosts: Hosts, fabrics: Sequence[Fabric]) -> Hosts:
 
 
 def _find_whole(own: tuple[str, ...], kinds: Counter[tuple[str, ...]]) -> tuple[str, ...] | None:
-    """Return a longer list with all names in `own` that at least as many hosts have, or None."""
+    """Return a list that contains all names of `own` and more, and that at least as many hosts have; else None."""
     wholes = [
         kind
         for kind, number in kinds.most_common(_MOST_KINDS)
@@ -332,7 +332,7 @@ def describe_lacking(hosts: Hosts, used: Collection[int]) -> tuple[tuple[str, ..
     """Describe the hosts in `used` that lack adapters. Call this only if ranks take a host's adapters in turn.
 
     The first tuple has a note on hosts whose missing adapters are known. The second tuple has a sentence on hosts whose
-    missing adapters are unknown. A tuple is empty if there are no such hosts.
+    missing adapters are unknown. If there are no such hosts, the tuple is empty.
     """
     known = [f"{hosts.name[each]}: {', '.join(names)}" for each, names in hosts.lacking.items() if each in used]
     unknown = [hosts.name[each] for each in hosts.uncertain if each in used]
@@ -424,7 +424,8 @@ def _order_by_leaf(leaves: dict[str, tuple[int, int]]) -> tuple[list[str], npt.N
 def account_for_fabrics(fabrics: Sequence[Fabric], hosts: Hosts | None) -> Iterator[StageAccount]:
     """Yield the numbers of links, adapters and hosts that were kept and left out when the fabrics were read.
 
-    Adapters are counted if `--interfaces` or its default leaves some out. Hosts are counted unless `hosts` is None.
+    Adapters are counted only if some are left out, by `--interfaces` or by default. Hosts are counted unless `hosts` is
+    None.
     """
     for fabric in fabrics:
         kept, inactive = fabric.links, len(fabric.inactive)

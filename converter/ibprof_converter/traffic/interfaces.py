@@ -3,7 +3,7 @@
 
 DGX and HGX machines have, for example, eight adapters for GPUs and two for storage. A slot is a pair of a network and
 an adapter's name, such as `mlx5_4`. All machines of one model have the same slots. ibprof compares a slot's adapters
-over all machines of a model. So a single slow link does not make a storage adapter.
+over all machines of a model. So ibprof does not take an adapter with a slow link for a storage adapter.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _FEWEST_SLOTS = 3
 """Hosts with fewer adapters than this are not searched for storage adapters."""
 
 _FEWEST_SERVERS = 2
-"""The networks of fewer storage servers do not show which adapters are for storage.
+"""Smallest number of storage servers whose networks show which adapters are for storage.
 
 A single server may be cabled to a leaf switch of compute adapters.
 """
@@ -113,7 +113,7 @@ def choose_interfaces(
         rule: pattern for hosts' names, as in `find_hosts`.
 
     Returns:
-        The fabrics with `is_left_out`; the fabrics unchanged if no adapter is left out.
+        The fabrics, with `is_left_out` if any adapter is left out.
 
     Raises:
         UsageError: no adapter is chosen.
@@ -138,8 +138,8 @@ def choose_interfaces(
     elif choice.casefold().startswith(_PARTITION):
         by, left_out = "partition", _leave_out_of_partition(fabrics, adapters, choice)
     else:
-        # As in NCCL_IB_HCA: ^ leaves the named adapters out. Without =, if no adapter has one of the names, they are
-        # prefixes.
+        # As in NCCL_IB_HCA: ^ leaves the named adapters out. Without =, the names are prefixes if no adapter has any of
+        # these names.
         is_left_out, by = choice.startswith("^"), "name"
         given = choice.removeprefix("^")
         names = _expand_names(given.removeprefix("="))
@@ -473,8 +473,8 @@ def _find_storage_servers(
 ) -> Iterator[tuple[int, int]]:
     """Yield the adapters, as (rail, node), of storage servers cabled only to storage switches or networks.
 
-    A storage switch or network has storage adapters and no compute adapters. The machine's name must be a storage
-    server's: login and CPU nodes may be cabled to storage switches too.
+    A storage switch or network has storage adapters and no compute adapters. The machine must have a name of a storage
+    server, since login and CPU nodes may be cabled to storage switches too.
     """
     leaves: dict[str, set[tuple[int, int]]] = {COMPUTE: set(), STORAGE: set()}
     networks: dict[str, set[int]] = {COMPUTE: set(), STORAGE: set()}

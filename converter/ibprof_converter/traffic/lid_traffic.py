@@ -66,7 +66,8 @@ def map_to_lids(
         rule: `--placement`; None: the recorded placement.
         policy: `--rails`; None: measured rails if work requests were recorded and ranks keep their recorded hosts, else
             `split`.
-        nic: `--nic`; None: the first known of measured adapters, the ranks' recorded choice, near adapters, `rank`.
+        nic: `--nic`; None: measured adapters if known, else the ranks' recorded choice, else near adapters, else
+            `rank`.
 
     Raises:
         UsageError: the placement or the policy is unknown, or there are too many ranks.
@@ -268,7 +269,7 @@ def load_all_to_all(
         text: the pattern as given by the user.
         size: bytes per pair.
         policy: `--rails`; None: `split`.
-        nic: `--nic`, except `spread`; if given, only the first adapter of each host sends and receives.
+        nic: `--nic`, not `spread`. None: all adapters send and receive; otherwise only the first adapter of each host.
 
     Returns:
         The traffic, whose flows `Traffic.in_parts` yields, and the link loads.

@@ -202,7 +202,7 @@ def match_counters(
 
 
 def _port_guids(fabric: Fabric) -> list[int]:
-    """Return the PORT GUID at each end of each link. A switch has the GUID of port 0."""
+    """Return the PORT GUID at each end of each link; at a switch, the GUID of port 0."""
     guid = dict(
         zip(
             zip(fabric.port_node.tolist(), fabric.port_number.tolist(), strict=True),

@@ -3,7 +3,7 @@
 
 The verbs source recorded the bytes posted from port to port. Work requests show neither ranks nor operations. So the
 bytes between two hosts are attributed to the hosts' recorded messages in the same region, in proportion to the
-messages' bytes. Only this attribution is a model.
+messages' bytes. Only this attribution is modelled; the bytes are measured.
 """
 
 from __future__ import annotations
@@ -184,7 +184,7 @@ class _Share:
     """Parts of work requests' bytes, each caused by a flow between ranks; arrays with an element per part.
 
     Attributes:
-        row: intp, index of the part's row of work requests.
+        row: intp, row of the work requests to which the part belongs.
         flow: intp, row of the demand; -1 if no flow can have caused the bytes.
         bytes: uint64, bytes of the part.
     """

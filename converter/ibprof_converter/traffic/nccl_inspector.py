@@ -6,8 +6,8 @@ only a dump's first line states communicator, rank and host.
 
 No file states which ranks exchange the data of a collective. A collective becomes NCCL's double binary trees if the
 line (from v4.2) states a tree, else NCCL's rings. Hosts are sorted by their lowest ranks. With k ranks on each host
-there are k rings, each with 1/k of the bytes. Ring i enters each host at its rank i, and leaves at its rank i - 1 (ring
-0: the last rank). NCCL makes these rings if each GPU has a near adapter.
+there are k rings, each with 1/k of the bytes. Ring i enters each host at the host's rank i, and leaves at rank i - 1
+(ring 0: at the last rank). NCCL makes these rings if each GPU has a near adapter.
 
 Sources:
     NVIDIA, NCCL, plugins/profiler/inspector: README.md, inspector_json.cc, comm-patterns/README.md (forms).
@@ -283,7 +283,7 @@ def _add_line(
 
 
 def _order_processes(communicators: dict[str, _Communicator]) -> dict[tuple[str, int], int]:
-    """Number the processes by rank in the largest communicator, then in smaller ones: (host, process id) -> number."""
+    """Number the processes by rank, the largest communicator first: (host, process id) -> number."""
     numbers: dict[tuple[str, int], int] = {}
     for _, each in sorted(communicators.items(), key=lambda item: (-len(item[1].members), item[0])):
         for rank in sorted(each.members):

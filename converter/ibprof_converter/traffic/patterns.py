@@ -115,7 +115,7 @@ def _all_to_all(hosts: int, _: int) -> Pairs:
 def _shift(hosts: int, distance: int) -> Pairs:
     """Return the pairs in which each host sends to the host `distance` after it."""
     if distance % hosts == 0:
-        raise UsageError(f"pattern:shift:{distance}: with {hosts} hosts each would send to itself")
+        raise UsageError(f"pattern:shift:{distance}: with {hosts} hosts, every host would send to itself")
     source = np.arange(hosts)
     return source, (source + distance % hosts) % hosts  # % first: distance may exceed int64
 
@@ -128,7 +128,7 @@ def _permutation(hosts: int, seed: int) -> Pairs:
 
 
 def _bisect(hosts: int, seed: int) -> Pairs:
-    """Return pairs from a random half of the hosts to the other half. An odd host is left out."""
+    """Return pairs from a random half of the hosts to the other half. Of an odd number of hosts, one is left out."""
     order = shuffle(hosts, seed)
     half = hosts // 2
     return order[:half], order[half : 2 * half]

@@ -59,7 +59,7 @@ Sent = dict[tuple[int, int], int]
 
 
 _EVIDENT = 0.05
-"""Headers and acknowledgements explain counters up to this share above the prediction."""
+"""Counters may exceed the prediction by this share, because of headers and acknowledgements."""
 
 _REMARK = (
     "counters include headers, acknowledgements and other traffic: even if the prediction is right, they are some "

@@ -39,7 +39,7 @@ _BY_LID = "host(s) found by LID alone (is this the fabric that the job ran on?)"
 _NOWHERE = "host(s) of the run are not in the fabric (--placement puts their ranks on hosts of the fabric)"
 
 _WHOLE = 0.99
-"""A rail with at least this share of the bytes gets no note on other rails."""
+"""If a rail has at least this share of the bytes, ibprof writes no note on other rails."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,7 +131,7 @@ def _order_of_rule(rule: str, hosts: Hosts) -> npt.NDArray[np.intp] | None:
     if rule.startswith(_RANDOM):
         seed = rule.removeprefix(_RANDOM)
         if not (seed.isascii() and seed.isdigit() and len(seed) < 12):
-            raise UsageError(f"--placement {rule}: expected {_RANDOM}SEED with a number for the seed, found {seed!r}")
+            raise UsageError(f"--placement {rule}: expected {_RANDOM}SEED, where SEED is a number, found {seed!r}")
         return shuffle(count, int(seed))
     return None
 
@@ -201,7 +201,7 @@ def _place_ranks_on(
 
 
 def _host_of_lid(path: Path, line: int, text: str, hosts: Hosts, fabric: Fabric) -> tuple[int, npt.NDArray[np.int32]]:
-    """Return the host with the LID `text` on rail 0, and its LIDs, [rail, adapter]; of rail 0, only `text`."""
+    """Return the host with the LID `text` on rail 0, and the host's LIDs, [rail, adapter]; on rail 0, only `text`."""
     value = read_number(path, line, text, "a LID", LIDS)
     node = int(fabric.lid_node[value])
     host = NO_HOST if node == NO_NODE else int(hosts.of_node[0][node])
@@ -327,7 +327,7 @@ def _drop_left_out(found: PortLids, fabrics: Sequence[Fabric]) -> PortLids:
 
 
 def _add_planes(found: Sequence[list[tuple[Port, int]]], fabrics: Sequence[Fabric]) -> None:
-    """Add each adapter's ports on other planes. A host reports only one port of an adapter with several planes."""
+    """Add each adapter's ports on other planes to `found`. A host reports only one port of each adapter."""
     for rail, fabric in enumerate(fabrics):
         others = [each for each, other in enumerate(fabrics) if other.plane_of and other.plane_of == fabric.plane_of]
         for port, lid in list(found[rail]):
@@ -372,11 +372,7 @@ def _some(names: list[str], limit: int = 5) -> str:
 
 
 def describe_other_rails(run: Profile, fabric: Fabric) -> str | None:
-    """Return a note if bytes of a run took other rails than `fabric`, or may have; else None.
-
-    Recorded work requests show the rail of bytes: the note is written if some bytes, but less than 99%, took `fabric`.
-    Without work requests, bytes may have taken other rails if hosts had active ports that the fabric lacks.
-    """
+    """Return a note if bytes of a run took, or may have taken, other rails than `fabric`; else None."""
     here = lids_by_port_guid([fabric])
     if describe_unmeasured(run) is None:
         index = PortIndex(run)

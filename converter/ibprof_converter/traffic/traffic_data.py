@@ -281,7 +281,7 @@ def describe_origin(traffic: RankTraffic | Traffic | PortCounters) -> str:
 
 
 def no_counters(origin: str, notes: tuple[str, ...] = ()) -> PortCounters:
-    """Return counters without any rows, for loads that come from neither counters nor routes."""
+    """Return empty counters, for link loads whose traffic is unknown."""
     return PortCounters(np.zeros(0, np.uint64), np.zeros(0, np.int32), np.zeros(0, np.uint64), origin, notes)
 
 

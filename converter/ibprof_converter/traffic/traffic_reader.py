@@ -190,8 +190,8 @@ def choose_demand(
 def choose_flows(measured: Traffic, chosen: RankTraffic) -> Traffic:
     """Return the measured flows that are attributed to chosen calls.
 
-    `measured` has the bytes attributed to all calls of the run. Attribution to the chosen calls alone would give these
-    calls the bytes of all calls.
+    `measured` has the bytes attributed to all calls of the run: if only the chosen calls were known, they would get all
+    bytes.
 
     Args:
         measured: flows of the whole run (`map_measured_to_lids`).

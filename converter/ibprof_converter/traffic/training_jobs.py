@@ -64,7 +64,7 @@ class TrainingJob:
         chunks: number of separate parts of the model that a stage holds (interleaved schedule).
         sp: 1 if activations are split within tensor groups (sequence parallelism), else 0.
         dtype, grad: number type of activations, and of gradients.
-        order: names of the group sizes, joined by `-`. Consecutive ranks belong to one group of the first kind.
+        order: names of the group sizes, joined by `-`. Groups of the first kind have consecutive ranks.
     """
 
     tp: int = 1
@@ -192,8 +192,8 @@ def note_divided(text: str, hosts: Sequence[str]) -> tuple[str, ...]:
     if not divided:
         return ()
     return (
-        f"{divided} of {len(groups)} tensor groups are on several hosts. The most loaded link carries less. The times "
-        "leave out that these groups lose the fast links between the GPUs of a host",
+        f"{divided} of {len(groups)} tensor groups are on several hosts. The most loaded link carries less. "
+        "But these groups lose the fast links between the GPUs of a host, which the times do not include",
     )
 
 

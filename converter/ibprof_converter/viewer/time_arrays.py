@@ -27,7 +27,7 @@ _FINEST = 2048
 """If any visits are left out, all visits shorter than 1/2048 of the run are left out."""
 
 _UNNAMED = -1
-"""Stands for a region that is named at the end (`IBPROF_REGION()`)."""
+"""Index of a region whose name is recorded only at its end (`IBPROF_REGION()`)."""
 
 _NS = 1e-9
 

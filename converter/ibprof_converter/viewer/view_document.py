@@ -41,7 +41,7 @@ class LinkValue:
     Attributes:
         unit: `s`, `Gb/s`, or empty.
         value: float64 [2 * link + end], one rail after the other, for `encode_document`; in the page's order for
-            `describe_link_values`. NaN if unknown, or without meaning in this direction.
+            `describe_link_values`. NaN if the value is unknown or has no meaning in this direction.
     """
 
     name: str

@@ -24,7 +24,7 @@ from ibprof_converter.viewer.time_arrays import RunTimes, describe_times
 from ibprof_converter.viewer.view_file import NONE, Arrays
 
 FLOW_LIMIT = 1 << 21
-"""Largest number of flows that the page can sum exactly: a sum of 2**21 halves of 32 bits is below 2**53."""
+"""Largest number of flows that the page can sum exactly: a sum of 2**21 numbers of 32 bits is below 2**53."""
 
 _NAME_CAUSE = (VerdictKind.HOST_LINKS, VerdictKind.SWITCH_LINKS, VerdictKind.UNKNOWN)
 """Kinds of verdict whose sentences name a cause. In verdicts of other kinds, the network needs no change."""

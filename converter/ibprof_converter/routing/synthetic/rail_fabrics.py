@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Fabrics of GPU clusters: hosts with an adapter on each rail, one leaf per rail in each unit, spines, and cores.
 
-A unit has radix / 2 hosts: a leaf has this number of ports to hosts. As few spines as possible have equally many cables
-from each leaf. Two levels suffice up to `radix` leaves. With more leaves, a group of spines joins one rail's leaves in
-up to radix / 2 units. Cores join the spines of equal index in all groups. Routes are d-mod-k.
+A unit has radix / 2 hosts: a leaf has this number of ports to hosts. The number of spines is the smallest that divides
+the cables of each leaf evenly. Up to `radix` leaves need only two levels. With more leaves, a group of spines joins one
+rail's leaves in up to radix / 2 units. Cores join the spines of equal index in all groups. Routes are d-mod-k.
 
 Source: NVIDIA DGX SuperPOD Reference Architecture (DGX B200, 64-port switches, and DGX B300 XDR, 144-port switches),
 tables of components by number of scalable units. In `rail-optimised` each rail is a separate network.
@@ -198,7 +198,7 @@ class _Tree:
 
 
 def _divide(cables: int, least: int) -> int:
-    """Return the least number of parents, at least `least`, that share a switch's cables evenly."""
+    """Return the smallest number of parents, from `least` up, that divides a switch's cables evenly."""
     return next(each for each in range(least, cables + 1) if cables % each == 0)
 
 

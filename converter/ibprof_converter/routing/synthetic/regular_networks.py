@@ -91,7 +91,7 @@ def generate_tree(name: str, arity: int, levels: int, gbps: float = 100.0, rail:
 
 
 def _down(host: Indices, level: int, m: list[int], w: list[int], p: list[int]) -> Indices:
-    """Return the index of the port down to each host, on a switch of `level` above the host.
+    """Return the index of the port that leads down to each host, on a switch above the host at level `level`.
 
     The first cables to all children have the lowest indices, then the second cables to all children, and so on.
     """
@@ -126,7 +126,7 @@ def generate_codes_tree(name: str, leaves: int, radix: int, gbps: float = 100.0,
         gbps: data rate of each link in one direction, in Gbit/s.
 
     Raises:
-        UsageError: the numbers describe no such tree.
+        UsageError: the numbers describe no fat-tree of CODES.
     """
     half = radix // 2
     if radix < 2 or radix % 2 or leaves < half or leaves % half or leaves // half > radix:
@@ -174,8 +174,8 @@ def generate_dragonfly(
     """Return a dragonfly. A route uses at most a local, a global and another local cable.
 
     Global cable k of group i, at switch k // h, leads to group (i + 1 + k mod (g - 1)) mod g; g is the number of
-    groups. The cables form whole rounds. In each round, a group gets a cable to every other group. The position of the
-    destination's switch in its group, modulo the number of rounds, selects the round.
+    groups. Cables are placed in complete rounds: in each round, a group gets a cable to every other group. The position
+    of the destination's switch in its group, modulo the number of rounds, selects the round.
 
     Args:
         name: the name that the user wrote.
