@@ -292,7 +292,7 @@ def _time_regions(loads: FabricLoads) -> Mapping[str, float] | None:
     """Return the seconds at line rate of each region's most loaded link direction.
 
     The result is None without ranks, for one region or more than `_MOST_REGIONS`, and for too many flows. The result is
-    also None if no link's speed is known, and for adaptive routing, because loads of a region are not estimated.
+    also None if no link's speed is known. Loads of a region are not estimated, so adaptive routing also gives None.
     """
     from ibprof_converter.hotspots.link_report import DIAGNOSED_FLOWS  # noqa: PLC0415  (slow to import)
 

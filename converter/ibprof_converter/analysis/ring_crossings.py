@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Find the leaf switches that NCCL's rings cross, and an order of hosts with fewer crossings.
 
-A ring enters a host by one network device, passes the host's GPUs, and leaves to the next host by another device. Logs
-name the devices of each host. A graph names the devices of one host, and is assumed for all hosts.
+A ring enters a host by one network device, passes the host's GPUs, and leaves by another device. Logs name the devices
+of each host. A graph names the devices of one host, and is assumed for all hosts.
 """
 
 from __future__ import annotations
@@ -116,8 +116,8 @@ def follow_rings(fabric: RoutedFabric, nets: RingNets, names: Sequence[str]) -> 
     """Return the leaf switches that rings cross.
 
     Args:
-        nets: the network devices of each ring. If a device has no name, its number is an index into the host's ports,
-            sorted by rail and name.
+        nets: the network devices of each ring. A device without a name is an index into the host's ports, sorted by
+            rail and name.
         names: hosts in the order of ranks; empty: the hosts of `nets`, or all hosts if `nets` has none.
 
     Raises:

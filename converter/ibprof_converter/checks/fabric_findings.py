@@ -114,8 +114,8 @@ class FindingKind(Enum):
     ENDS_DIFFER = _Meaning(
         "ends-differ",
         False,
-        "the two ends of a link have different widths or speeds: the link trained badly, or changed during the dump. "
-        "ibprof uses the lower rate",
+        "the ends of a link have different widths or speeds, and ibprof uses the lower rate. The link trained badly, "
+        "or changed during the dump",
     )
     INACTIVE = _Meaning(
         "inactive-link",
@@ -139,7 +139,7 @@ class FindingKind(Enum):
         "slow-switch",
         False,
         "all links of the switch to a level are slower than usual. The switch is of an older generation, or "
-        "something limits the links: wrong cables, firmware, or a speed or width set on ports",
+        "cables, firmware or port settings limit the links",
     )
     NARROW_LINK = _Meaning(
         "narrow-link",

@@ -197,8 +197,8 @@ def _find_rows(switches: Mapping[int, _Switch], log: DamageLog) -> Iterator[Link
 def _find_missing(switches: Mapping[int, _Switch]) -> set[int]:
     """Return the GUIDs of neighbours that are switches without a stanza, as in a cut file.
 
-    A neighbour without a stanza is a switch if a port label is neither 1 nor 2, or if several ports share a LID. An XDR
-    adapter is no switch, although its four ports may share a LID.
+    A neighbour without a stanza is a switch if ports share a LID, or have labels other than 1 and 2. An XDR adapter is
+    no switch, although its four ports may share a LID.
     """
     ports: dict[int, list[_Port]] = {}
     for switch in switches.values():

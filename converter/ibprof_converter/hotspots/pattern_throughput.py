@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Compute the share of the links' speed that each pair of hosts gets if all pairs of a pattern send at once.
+"""Compute each host pair's share of the links' speed if all pairs of a pattern send at once.
 
 Each link is divided evenly among the pairs whose routes pass the link. A pair's speed is the smallest speed on any link
 of the route. The pair's share is this speed / the speed of the pair alone. The mean share of the pairs of random

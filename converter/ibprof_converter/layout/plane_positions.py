@@ -113,9 +113,8 @@ class _Factor:
 def position_on_grid(graph: list[set[int]]) -> Points | None:
     """Return positions in a grid if the graph is a product of rings, paths and pairs; else None.
 
-    Opposite sides of a square of four switches belong to the same factor. Two links of a switch belong to the same
-    factor if no square contains the two links, or if a triangle contains them. A ring of four is found as two pairs,
-    which `_join_pairs` joins.
+    Opposite sides of a square of four switches belong to the same factor. Two links of a switch that are in no square,
+    or in a triangle, also belong to the same factor. A ring of four is found as two pairs, which `_join_pairs` joins.
 
     The two longest factors are the rows and columns. A ring is folded: the switches of one half stand between the other
     switches. So all links are short, and no link covers another. In a cell of the grid, switches that differ in further

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Positions of nodes in a drawing, and the lower end of each link. Outputs call the lower end `a`.
 
-In a tree, parents are above children, the nodes of a pod or chassis are adjacent, and few links cross. A block has the
-nodes that are connected through nodes up to some level, such as a leaf with hosts, or a pod. On every level, the nodes
-of a block are adjacent, and sorted by the mean position of the neighbours. Several rounds sort the levels from the top
-down and from the leaves up. The order with the fewest crossings is used.
+In a tree, parents are above children, the nodes of a pod or chassis are adjacent, and few links cross. A block has all
+nodes that are connected up to some level: a leaf with hosts, or a pod. On every level, the nodes of a block are
+adjacent, and sorted by the mean position of the neighbours. Several rounds sort the levels from the top down and from
+the leaves up. The order with the fewest crossings is used.
 
 Source: the barycentre method of Sugiyama, Tagawa and Toda, "Methods for visual understanding of hierarchical system
 structures", IEEE Transactions on Systems, Man and Cybernetics 11 (1981), here within blocks.

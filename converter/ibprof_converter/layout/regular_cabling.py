@@ -201,7 +201,7 @@ def _expect(count: Counts, has_other_end: npt.NDArray[np.bool_]) -> Counts | Non
     has = (count > 0).astype(np.float64)
     shared = has @ has.T
     either = has.sum(axis=1)[:, np.newaxis] + has.sum(axis=1) - shared
-    # A switch with a single neighbour may lack a cable, so it is similar to a switch with this and a second neighbour.
+    # A switch with one neighbour is similar to a switch with this neighbour and a second: a cable may be missing.
     alike = (shared > _ALIKE * either) | ((shared == 1) & (either == 2))
     groups, group = np.unique(alike, axis=0, return_inverse=True)
     if len(groups) > _MOST_GROUPS:
@@ -408,7 +408,7 @@ def _complete(count: npt.NDArray[np.int64], lacking: dict[int, int] | None) -> t
 
 
 def _name_torus(count: npt.NDArray[np.int64]) -> str | None:
-    """Return the sides of a torus, found by the number of nodes at each distance; None if the graph is no torus."""
+    """Return the sides of a torus, from the number of nodes at each distance; None for other graphs."""
     hops = count_hops(len(count), np.argwhere(count), np.arange(len(count)))
     if (hops < 0).any():
         return None

@@ -43,7 +43,7 @@ def test_a_slow_spine_is_the_cause(capsys: pytest.CaptureFixture[str]) -> None:
     assert cause["evidence"][0].startswith(
         "all 8 links of spine1 to switches run at 54.5455 Gb/s, those of 2 others at"
     )
-    assert "either the switch is an older model, or something limits it" in cause["evidence"][0]
+    assert "the switch is an older model, or cables, firmware or port settings limit the links" in cause["evidence"][0]
     assert [round(cause[name] * 1e3, 2) for name in ("max_time_s", "max_time_after_s")] == [2.64, 1.84]
 
 

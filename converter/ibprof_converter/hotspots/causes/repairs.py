@@ -152,8 +152,8 @@ def _describe_slow_switch(situation: Situation, rail: int, switch: SlowSwitch) -
         cause=SLOW_LINK,
         rail=rail,
         at=name,
-        evidence=f"{switch.describe(fabric)}: either the switch is an older model, or something "
-        "limits it (a speed or width set on its ports, wrong cables, firmware)",
+        evidence=f"{switch.describe(fabric)}: the switch is an older model, or cables, firmware or port settings limit "
+        "the links",
         change=f"find what limits {name}, or replace the switch, so that the links run at {usual} Gb/s",
         heat=float(situation.seconds[rail][switch.links].max(initial=0.0)),
         apply=speed_up,
@@ -250,9 +250,9 @@ def _describe_missing(
 def _find_few_uplinks(situation: Situation, rail: int) -> Iterator[Repair]:
     """Find which ends of the most loaded link between switches have too few uplinks.
 
-    For fewer uplinks than usual, the cause is MISSING_UPLINK. For uplinks too slow for a leaf's hosts (`_LOCAL`), the
-    cause is OVERSUBSCRIPTION, but MISSING_UPLINK if at most a quarter of the uplinks, or one, is missing. At the top
-    level, links within the level count as uplinks.
+    The cause is MISSING_UPLINK for fewer uplinks than usual, and OVERSUBSCRIPTION for uplinks too slow for a leaf's
+    hosts (`_LOCAL`). A leaf with both faults has MISSING_UPLINK if one uplink, or at most a quarter, is missing. At the
+    top level, links within the level count as uplinks.
     """
     busiest = situation.most_loaded_between_switches()
     if busiest is None or busiest.rail != rail:
@@ -502,9 +502,9 @@ class FreePorts:
     def find_patterned(self, node: int, far: int) -> PortOfNode | None:
         """Return the node's free port with the port number that peers use for links to switch `far`, or None.
 
-        Peers are the switches with links to `far` and to another neighbour of the node, such as leaves with the same
-        spines. All peers that use this port number must use it for `far`. If there are several peers, at least two
-        peers must use this port number.
+        Peers are switches that share `far` and another neighbour with the node, as leaves share spines. All peers that
+        use this port number must use it for `far`. If there are several peers, at least two peers must use this port
+        number.
         """
         neighbours = set(self._far[node].values()) - {far}
         others = [self._far[each] for each in set(self._far[far].values()) - {node}]
