@@ -22,8 +22,8 @@ Integers = npt.NDArray[np.int32]
 Floats = npt.NDArray[np.float64]
 
 CAUTION = 5.0
-"""An inner node stays only if it raises the log-likelihood by this value plus two other costs (see `prune`). A gain of
-5 is a factor of 150 in likelihood."""
+"""An inner node is kept only if it raises the log-likelihood by this value plus two other costs (see `prune`). A gain
+of 5 is a factor of 150 in likelihood."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -182,10 +182,10 @@ def join_neighbours(distances: Floats) -> Integers:
 
 
 def prune(tree: BinaryTree, variance: float, pairs: int) -> PrunedTree:
-    """Merge inner nodes into their parents, unless a node improves the fit by more than it costs.
+    """Merge inner nodes into their parents, except for nodes that improve the fit by more than their cost.
 
-    A node costs, in log-likelihood: a parameter (Schwarz's criterion), the logarithm of the number of alternative
-    sibling pairs, and `CAUTION`.
+    The cost of a node, in log-likelihood, has three terms: a parameter (Schwarz's criterion), the logarithm of the
+    number of alternative sibling pairs, and `CAUTION`.
 
     Args:
         variance: variance of the delay of a pair with weight 1.
@@ -405,7 +405,7 @@ class _Fit:
         self.variance = max(rest / max(pairs - len(self.length), 1), FLOOR**2)
 
     def weakest_node(self, pairs: int) -> int | None:
-        """Return the node whose edge costs most beyond its gain in likelihood; None if no cost exceeds the gain."""
+        """Return the node whose edge has the largest cost - gain in likelihood; None if this is not above 0."""
         hosts = len(self.tree.node_of_leaf)
         if self.tree.nodes == 1:
             return None
@@ -420,7 +420,7 @@ class _Fit:
         return worst + 1 if gain[worst] < cost[worst] else None
 
     def smallest_step(self, known: npt.NDArray[np.bool_]) -> int | None:
-        """Return the node whose edge adds least to a delay; None if that addition is larger than the errors explain."""
+        """Return the node whose edge increases delays least; None if errors cannot explain the increase."""
         if self.tree.nodes == 1:
             return None
         with np.errstate(divide="ignore", invalid="ignore"):

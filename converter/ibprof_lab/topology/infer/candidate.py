@@ -50,7 +50,7 @@ independent errors (6 to 192 hosts), one exceeds this limit. A false alarm does 
 found."""
 
 _LOOKED_AT = 192
-"""The test for a pattern takes the residuals of at most this many hosts."""
+"""The test for a pattern uses the residuals of at most this many hosts."""
 
 _ITERATIONS = 40
 _BLOCK = 64

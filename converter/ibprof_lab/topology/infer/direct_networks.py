@@ -2,9 +2,9 @@
 """Networks with cycles: rings, meshes, tori, dragonflies. The nodes are hosts, or switches with hosts.
 
 A delay is an overhead per message plus the latencies of a shortest path. Two methods search for the links; the better
-result is used. The first method links two hosts if every path over a third host has a longer delay. It finds links of
-any length, but one wrong delay causes a wrong link. The second method ranks pairs by short delays and by similar delays
-to all other hosts. It links the first N pairs, and chooses the N that explains the delays best.
+result is used. The first method links two hosts if every path over a third host has a longer delay. This method finds
+links of any length, but one wrong delay causes a wrong link. The second method ranks pairs by short delays and by
+similar delays to all other hosts. It links the first N pairs, and chooses the N that explains the delays best.
 """
 
 from __future__ import annotations
@@ -29,13 +29,13 @@ Known = npt.NDArray[np.bool_]
 Edges = tuple[npt.NDArray[np.integer], npt.NDArray[np.integer]]
 
 _LINKED_BELOW = 0.75
-"""Two hosts are linked if their delay is below this fraction of the shortest delay over a third host, without overheads
-per message."""
+"""Two hosts are linked if their delay is below this fraction of the shortest delay over a third host. The overhead per
+message is first subtracted from all delays."""
 
 _SLOW, _FEW_SLOW = 1.2, 0.05
 """A host is slow if its shortest delay exceeds `_SLOW` times the median of the hosts' shortest delays.
 
-If several hosts, more than the fraction `_FEW_SLOW` of all hosts, exceed this limit, no host counts as slow.
+If at least two hosts, and more than the fraction `_FEW_SLOW` of all hosts, exceed this limit, no host counts as slow.
 """
 
 _TRIED = 24
@@ -53,7 +53,7 @@ _BLOCK = 512
 
 
 def find_far_hosts(delays: npt.NDArray[np.floating], known: Known) -> Floats:
-    """Return the factor by which each host's shortest delay is longer, float64 [host]: above 1 for far hosts, else 1.
+    """Return the factor of each host's shortest delay, float64 [host]: above 1 for far hosts, else 1.
 
     The factor is the host's shortest delay divided by the median of all hosts' shortest delays. In a direct network
     without slow hosts, all hosts have about the same shortest delay.
@@ -68,10 +68,10 @@ def find_far_hosts(delays: npt.NDArray[np.floating], known: Known) -> Floats:
 
 
 def find_slow_hosts(delays: npt.NDArray[np.floating], known: Known) -> Floats:
-    """Return the factor by which each host's delays are longer, float64 [host]: above 1 for slow hosts, else 1.
+    """Return the factor of each host's delays, float64 [host]: above 1 for slow hosts, else 1.
 
-    A slow host is a far host whose other delays are also longer, by their geometric mean. Other far hosts are alone on
-    a switch. Medians are unsuitable: without errors, many delays of a network are equal.
+    A slow host is a far host whose geometric mean delay is also longer than usual. Other far hosts are alone on a
+    switch. Medians are unsuitable: without errors, many delays of a network are equal.
     """
     factor = find_far_hosts(delays, known)
     if not (factor > 1).any():
@@ -114,7 +114,7 @@ def find_regular(delays: Floats, known: npt.NDArray[np.bool_]) -> Candidate | No
         delays, known: as for `find_direct`.
 
     Returns:
-        The network; None if `find_regular_links` finds no links, if its links do not connect all hosts, or if the
+        The network; None if `find_regular_links` finds no links, if these links do not connect all hosts, or if the
         delays do not grow with the number of hops.
     """
     edge = find_regular_links(delays, known)
@@ -139,8 +139,8 @@ def find_regular(delays: Floats, known: npt.NDArray[np.bool_]) -> Candidate | No
 
 
 def find_regular_links(delays: Floats, known: Known) -> npt.NDArray[np.int32] | None:
-    """Return the links of `find_regular`, int32 [link, 2]. Return None for at most `_MOST_NEIGHBOURS` + 1 hosts,
-    without a gap in the sorted delays, or if the number of links is not a regular network's.
+    """Return the links of `find_regular`, int32 [link, 2]. Return None for at most `_MOST_NEIGHBOURS` + 1 hosts, if
+    the sorted delays have no gap, or if a regular network cannot have this number of links.
     """
     hosts = len(delays)
     if hosts <= _MOST_NEIGHBOURS + 1:
@@ -160,7 +160,7 @@ def find_regular_links(delays: Floats, known: Known) -> npt.NDArray[np.int32] | 
 
 
 def _link_near(delays: Floats, known: Known, limit: float, errors: float, most: int) -> npt.NDArray[np.int32]:
-    """Return the pairs of hosts that are linked, int32 [link, 2]. The search stops after `most` links.
+    """Return the pairs of hosts that are linked, int32 [link, 2].
 
     For pairs with a delay near the limit, or without a delay, `_are_neighbours` uses delays to other hosts.
 
@@ -182,7 +182,7 @@ def _link_near(delays: Floats, known: Known, limit: float, errors: float, most: 
     low, high = limit * np.exp(-_UNSURE * errors), limit * np.exp(_UNSURE * errors)
     links = [likely[delays[tuple(likely.T)] < low]]
     sample = _sample_delays(delays, known)
-    # If all hosts have similar delays, as in trees, the first blocks of pairs already give too many links.
+    # If all hosts have similar delays, as in trees, the first blocks of pairs already yield too many links.
     for pairs in list_pairs(lambda counts, values: ~counts | ((values >= low) & (values < high)), _BLOCK // 8):
         links.append(pairs[_are_neighbours(sample, pairs, _BETWEEN * step, errors)])
         if sum(map(len, links)) >= most:
@@ -191,7 +191,7 @@ def _link_near(delays: Floats, known: Known, limit: float, errors: float, most: 
 
 
 def _measure_link(delays: Floats, known: Known, links: npt.NDArray[np.integer], errors: float) -> float:
-    """Return the delay of a link, seconds, from differences between its two hosts' delays to other hosts."""
+    """Return the delay of a link, seconds, from differences between two linked hosts' delays to other hosts."""
     one, other = delays[links[:, 0]], delays[links[:, 1]]
     counts = known[links[:, 0]] & known[links[:, 1]]
     square = np.square(one - other) - errors**2 * (np.square(one) + np.square(other))
@@ -218,8 +218,8 @@ _TOGETHER = 1024
 def _count_hops_to(columns: slice, neighbour: npt.NDArray[np.int64]) -> npt.NDArray[np.uint8] | None:
     """Return columns of the matrix of hops; None if a pair has no path of at most 255 hops.
 
-    `within` has a bit for each pair of hosts, set if the pair has a path of at most the hops counted so far. A word has
-    the bits of 64 hosts. `digits` has such an array for each binary digit of the numbers of hops.
+    `within` has a bit for each pair of hosts: 1 if the pair has a path with the hops counted so far, or fewer. A word
+    has the bits of 64 hosts. `digits` has an array like `within` for each binary digit of the numbers of hops.
     """
     hosts, count = len(neighbour), columns.stop - columns.start
     within = np.zeros((hosts, -(-count // 64)), np.uint64)
@@ -353,13 +353,14 @@ def find_switched(
 
     Args:
         delays, known: as for `find_direct`.
-        tree: nested switches; hosts on the same lowest switch share a switch of the network. A host on none of the
-            lowest switches has its own switch, and a link of usual length to this switch.
+        tree: nested switches; hosts on the same lowest switch share a switch of the network. Each host outside the
+            lowest switches is on a separate switch, with a link of usual length.
         errors: known standard deviation of the logarithm of a delay; 0 if unknown.
 
     Returns:
         The network. None if no network explains the delays. None if the tree has fewer than four lowest switches, or
-        fewer than hosts on other switches. None if a lowest switch, or two switches, have no measured pair of hosts.
+        fewer lowest switches than hosts outside them. None if, on a lowest switch or between two switches, no pair of
+        hosts was measured.
     """
     leaf = np.setdiff1d(np.unique(tree.node_of_leaf), tree.parent[1:])
     alone = np.flatnonzero(~np.isin(tree.node_of_leaf, leaf))
@@ -510,11 +511,11 @@ _BETWEEN = 1.5
 """Without errors, two linked hosts' delays to a third host differ by less than this multiple of a link's delay."""
 
 _UNSURE = 4
-"""A delay within this number of standard errors of the limit of `_link_near` does not show whether two hosts are
+"""A delay nearer to the limit of `_link_near` than this number of standard errors does not show whether two hosts are
 linked."""
 
 _DIFFERING = 0.04
-"""Two hosts may be linked if their delays to less than this fraction of third hosts differ by more than `_BETWEEN`
+"""Two hosts may be linked if, for less than this fraction of third hosts, their delays differ by more than `_BETWEEN`
 links."""
 
 
@@ -552,7 +553,7 @@ class _Judge:
         Args:
             edges: [link, 2], vertices of each link.
             overhead: initial value of the overhead.
-            count: number of links if they are the first pairs of the ranked list; else 0.
+            count: number of links if `edges` are the first pairs of the ranked list; else 0.
             free: number of links that cost nothing in the criterion, since the delays to other hosts support them.
         """
         if count in self._seen or not len(self._delays) - 1 <= len(edges[0]) < len(self._above[0]):

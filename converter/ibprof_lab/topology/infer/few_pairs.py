@@ -37,8 +37,9 @@ _OF_A_SWITCH = 3
 prove the switch; one delay does not."""
 
 _AGREEING = 2
-"""A host descends into a subtree if at least this many more delays place it inside than outside. If all delays were
-measured, one more is enough. The host is excluded from its last possible subtree only by this majority.
+"""A host descends into a subtree if at least this many more delays place it inside than outside. If its delays to all
+hosts of the subtree are measured, one more is enough. To exclude a host from its last possible subtree, at least this
+many more delays must place it outside.
 """
 
 _OF_LOWEST = 0.2
@@ -74,7 +75,7 @@ class _Subtree:
 
 @dataclass(frozen=True, slots=True)
 class _Evidence:
-    """Evidence about k hosts at a node of the tree: to which of the node's children they belong.
+    """Evidence on the child of a tree node to which each of k hosts belongs.
 
     Attributes:
         near, far: int [k, children], number of delays that place the host inside (near) or outside (far) the child.
@@ -96,8 +97,8 @@ class _Evidence:
         """True if the host is excluded from the child, bool [k, children].
 
         A host is excluded if more delays place it outside than inside. If all other children seem excluded, this
-        majority must be at least `_AGREEING`. A child also counts as excluded if no pair of the host and the child is
-        left to measure.
+        majority must be at least `_AGREEING`. The value is also True once the host's delays to all hosts of the child
+        are measured.
         """
         seems = self.far > self.near
         others_seem = seems.sum(axis=1, keepdims=True) - seems == seems.shape[1] - 1
@@ -221,7 +222,7 @@ class PairSearch:
             yield asked + self._match_core(free) + self._pair_at_random(idle)
 
     def _move(self, below: dict[int, tuple[_Subtree, list[int]]], above: dict[int, list[_Subtree]]) -> None:
-        """Move hosts down the tree as far as their delays show; place hosts that reach a lowest switch.
+        """Move hosts down to the children that they belong to; place hosts that reach a lowest switch.
 
         Args:
             below: id of a subtree -> the subtree, and the descending hosts that reached it.
@@ -266,7 +267,7 @@ class PairSearch:
         self._represent(path[-1])
 
     def _weigh(self, node: _Subtree, hosts: list[int]) -> _Evidence:
-        """Return evidence on the children that hosts belong to, from delays compared with a limit for each child."""
+        """Compare the hosts' delays with a limit for each child of a node, and return the evidence."""
         size = len(node.children)
         placed = [host for child in node.children for host in child.hosts]
         of_child = np.repeat(np.arange(size), [len(child.hosts) for child in node.children])
@@ -404,7 +405,7 @@ class _Fit:
 
     Args:
         inner: topology of the core.
-        home, link: each host's switch (index, -1 if unknown), and its link's latency; `attach` changes both.
+        home, link: index of each host's switch (-1 if unknown), and latency of the host's link; `attach` changes both.
         seconds: [n, n].
     """
 

@@ -188,8 +188,8 @@ def _prefer_two_rails(
 ) -> tuple[TwoRails | None, ModelChoice]:
     """Return two rails, and the model for delays without the factor of the slower rail.
 
-    Return None and `choice` if two rails explain the delays no better, or if the rails are routes between switches
-    (`TwoRails.follow_switches`).
+    Return None and `choice` if two rails do not explain the delays better than one rail, or if the rails are routes
+    between switches (`TwoRails.follow_switches`).
     """
     known = delays > 0
     if choice.levels is None or not is_network(delays[known]):
@@ -227,7 +227,7 @@ def _describe_factors(factors: Floats, hosts: tuple[str, ...], near: str) -> str
 
 
 def _leave_out(seconds: npt.NDArray[np.floating]) -> tuple[npt.NDArray[np.integer], list[tuple[str, list[int]]]]:
-    """Return the largest set of hosts that measured pairs connect, and notes with the hosts that they name."""
+    """Return the largest set of hosts that measured pairs connect; and notes, each with the hosts to name in it."""
     measured = seconds > 0
     if measured.sum() == measured.size - len(measured):
         return np.arange(len(seconds)), []

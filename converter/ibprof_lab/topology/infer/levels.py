@@ -2,8 +2,8 @@
 """The model `levels`: nested switches, where all pairs of hosts with the same lowest common switch have the same delay.
 
 Average linkage on the logarithm of the delays gives a binary tree. A node of the binary tree is a switch if its parent
-has a clearly longer delay. This gap must exceed the largest gap that random errors cause, and a limit: cable lengths
-alone cause smaller gaps. The limit is higher inside a machine and between sites than in a network.
+has a clearly longer delay. This gap must exceed the largest gap that random errors cause. The gap must also exceed a
+limit above the gaps that cable lengths cause. The limit is higher inside a machine and between sites than in a network.
 
 Two kinds of errors are then removed, and the hosts are clustered again. A slow core lengthens all delays of a host by a
 common factor. A disturbed measurement makes the delay of one pair far too long.
@@ -30,8 +30,8 @@ _MACHINE_STEP, NETWORK_STEP, _FAR_STEP = log(1.3), log(1.06), log(1.5)
 sites."""
 
 _CLEAR = 15.0
-"""Between sites, a difference between `NETWORK_STEP` and `_FAR_STEP` is enough if it exceeds this many standard
-deviations of the errors. With distances on a map, the errors are too large for this, so `_FAR_STEP` holds."""
+"""Between sites, the smallest difference is this many standard deviations of the errors, but at least `NETWORK_STEP`
+and at most `_FAR_STEP`. For distances on a map, the errors are large, and `_FAR_STEP` results."""
 
 _SHARED, _INDEPENDENT = 2.5, 1.2
 """Smallest difference between the heights of a switch and its parent, in standard deviations of the errors: `_SHARED`
@@ -45,11 +45,12 @@ _OTHER_STEPS = 0.1
 step."""
 
 _ON_STEPS = 0.97
-"""Delays count as multiples of a clock step if the mean resultant length of their phases exceeds this (exact: 1)."""
+"""Delays count as multiples of a clock step if the mean resultant length of their phases exceeds this value; exact
+multiples have 1."""
 
 _LEAST_FACTOR = 0.03
 _UNLIKE = 2.5
-"""A host's median residual is removed from its delays if it deviates from all hosts' median by more than
+"""A host's median residual is removed from its delays if this residual deviates from all hosts' median by more than
 `_LEAST_FACTOR`, and by more than `_UNLIKE` robust standard deviations."""
 
 _FAR = 4.0
@@ -62,9 +63,9 @@ _ENOUGH = 0.7
 
 _LIKE_OTHERS, _OF_PAIRS = 0.05, 0.3
 _MORE_ALIKE = 2.0
-"""A far too short delay is false if the two hosts' delays to other hosts differ by more than `_MORE_ALIKE` usual
-differences. A usual difference is between a host and its third most similar host; the smaller value of the two hosts
-counts."""
+"""A far too short delay is false if the two hosts' delays to other hosts differ by more than `_MORE_ALIKE` times the
+usual difference. For a host, this is the difference from the third most similar host; the smaller value of the two
+hosts is used."""
 
 _MOST_PAIRS = 1 << 18
 """The height of a node is computed from at most about this number of pairs."""
@@ -106,7 +107,7 @@ class Levels:
         return [frozenset(self.linked.hosts_below(node).tolist()) for node in self.node[1:].tolist()]
 
     def without(self, dropped: Iterable[int]) -> Levels:
-        """Return the levels without some switches (`dropped`: their nodes in `tree`)."""
+        """Return the levels without the switches at the nodes `dropped` of `tree`."""
         kept = np.delete(self.node, list(dropped))
         tree, height = self.linked.take_nodes(kept, np.mean if self.clock_step else np.median)
         return replace(self, tree=tree, height=height, node=kept)
@@ -157,7 +158,7 @@ class LinkedHosts:
                 self.height[node] = self.height[self.parent[node]]
 
     def between(self, node: int) -> npt.NDArray[np.floating]:
-        """Return log delays between the hosts of a node's two children, a view: [host of first, host of second]."""
+        """Return a view of the log delays between hosts of a node's two children: [host of first, host of second]."""
         other = self.child[node - self.leaves, 1]
         begin, middle = self.begin[node], self.begin[other]
         return self.logs[begin:middle, middle : middle + self.size[other]]
@@ -176,8 +177,7 @@ class LinkedHosts:
     def take_nodes(
         self, kept: npt.NDArray[np.integer], middle: Callable[[npt.NDArray[np.floating]], np.floating] = np.median
     ) -> tuple[RootedTree, Floats]:
-        """Return the tree of the kept nodes (first the root), and each node's height: mean or median of its log
-        delays."""
+        """Return the tree of the nodes `kept` (the root first), and each node's height: `middle` of its log delays."""
         leaves, nodes = self.leaves, 2 * self.leaves - 1
         owner = np.zeros(nodes, np.int32)
         owner[kept] = np.arange(len(kept))
@@ -204,8 +204,8 @@ def find_levels(delays: npt.NDArray[np.floating], known: npt.NDArray[np.bool_], 
         delays: [n, n], seconds, symmetric, above 0 except on the diagonal; n at least 2. Unmeasured pairs have an
             estimated delay.
         known: bool [n, n], True for measured delays.
-        errors: known standard deviation of the logarithm of a delay; gaps then need no lower limit. 0 to estimate it
-            from the delays.
+        errors: known standard deviation of the logarithm of a delay, which replaces the lower limit of gaps; 0 to
+            estimate it from the delays.
     """
     hosts = len(delays)
     logs: npt.NDArray[np.floating] = delays.astype(np.float64) if hosts <= _MANY_HOSTS else delays.astype(np.float32)
@@ -284,10 +284,10 @@ def _fit(
     hidden = 0
     if clock:
         more = np.setdiff1d(list(_find_gaps(linked, delays, deviation, least, 0.0, errors)), kept).astype(int)
-        # Take means: the median of rounded delays is a rounded delay, but a mean is more exact.
+        # Use means: the median of rounded delays is itself rounded.
         tree, height = linked.take_nodes(kept, np.mean)
-        # Switches of one size and about one delay differ by at most one clock step. If only some of them are found, the
-        # clock's errors hide the rest.
+        # The delays of similar switches of one size differ by at most one clock step. If only some of these switches
+        # are found, the clock's errors hide the others.
         seconds, size = np.exp(linked.height), linked.size
         is_peer = seconds[more, None] < seconds[kept] + 1.5 * clock
         is_peer &= size[more, None] == size[kept]
@@ -313,8 +313,8 @@ def _find_gaps(
     """Yield the indices of the nodes that are switches, the largest index first, without the root.
 
     The gap to the parent's height must exceed the largest error of the gap and, if `errors` is 0, a lower limit. The
-    largest error is `least` deviations, common to all pairs of the node, plus the largest of n^3 / 6 random differences
-    between mean delays of node and parent. The clock's resolution is added.
+    largest error has two parts: `least` deviations that all pairs of the node share, and the largest of n^3 / 6 random
+    differences between the mean delays of a node and its parent. The clock's resolution increases the deviation.
     """
     hosts = linked.leaves
     largest = sqrt(2 * log(max(hosts**3 / 6, 2)))
@@ -337,9 +337,9 @@ def _find_gaps(
 
 
 def _lacks_a_slow_host(linked: LinkedHosts, delays: npt.NDArray[np.floating], node: int) -> bool:
-    """Return True if a node's parent adds only a slow host, so that the parent is no separate level.
+    """Return True if a node's parent differs from the node only by a slow host, and therefore is no separate level.
 
-    A slow host also has longer delays than the node's hosts to the hosts outside the parent.
+    To hosts outside the parent, a slow host has longer delays than the node's hosts.
     """
     near, both = linked.hosts_below(node), linked.hosts_below(linked.parent[node])
     if len(both) != len(near) + 1 or len(near) < 3 or len(both) == linked.leaves:
@@ -354,9 +354,9 @@ def _lacks_a_slow_host(linked: LinkedHosts, delays: npt.NDArray[np.floating], no
 def _find_false_pairs(levels: Levels, logs: npt.NDArray[np.floating]) -> npt.NDArray[np.floating]:
     """Return the log delays that replace the delays of false pairs, [n, n]; nan for all other pairs.
 
-    A false pair has a far too short delay, which is the only reason for a switch with its two hosts. The two hosts
-    of a false pair have different delays to other hosts. If many switches with two hosts have the same delay, pairs
-    with this delay or a longer one are not false.
+    The far too short delay of a false pair makes its two hosts look like the hosts of a switch. The two hosts of a
+    false pair have different delays to other hosts. If many switches with two hosts have the same delay, pairs with
+    this delay or a longer one are not false.
     """
     instead = np.full(logs.shape, np.nan)
     linked = levels.linked

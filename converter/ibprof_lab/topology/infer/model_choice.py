@@ -56,8 +56,8 @@ _EXPLAINED = 2.3
 largest strength found in many matrices with independent errors."""
 
 _MUCH_LESS = 0.25
-"""A model also explains a pattern if its residuals' `ResidualPattern.deviation` is less than this fraction of the
-simpler model's."""
+"""A model also explains a pattern if the `ResidualPattern.deviation` of its residuals is less than this fraction of the
+simpler model's deviation."""
 
 _LEFT_OUT = 0.3
 """For delays between sites, other models are tried if a residual of the model `levels` exceeds this."""
@@ -221,8 +221,8 @@ def _even_out(delays: Floats, known: npt.NDArray[np.bool_]) -> tuple[Floats, Cal
 def _explains_more(simple: Floats, free: Floats, measured: npt.NDArray[np.bool_], far: bool) -> bool:
     """Return True if a model with more parameters explains the whole pattern that a simpler model leaves.
 
-    A part of the pattern is no evidence: false switches always explain a part. Between sites, no pattern at all may be
-    left, since some tree nearly fits distances on a map.
+    To explain a part of the pattern is not enough, since false switches always explain a part. Between sites, the new
+    residuals must have no pattern, since some tree nearly fits distances on a map.
 
     Args:
         simple, free: residuals of the simpler model and of the model with more parameters.

@@ -16,8 +16,8 @@ from ibprof_lab.topology.infer.candidate import Floats, blocks
 
 _STATISTICS = ("median", "lower_quartile", "minimum")
 _ONE_WAY = 1.5
-"""The shorter delay of a pair is used if longer / shorter exceeds this, and if its logarithm exceeds ten times the
-median over pairs. All other pairs have the mean of both directions."""
+"""The shorter delay of a pair is used if the ratio longer / shorter exceeds this, and if the logarithm of the ratio
+exceeds ten times the median over pairs. For all other pairs, the mean of both directions is used."""
 
 _SAMPLED_ROWS = 256
 _BLOCK = 256

@@ -55,7 +55,7 @@ def are_equal(a: float, b: float, epsilon: float) -> bool:
 
 
 def build_basic_model(delays: npt.NDArray[np.floating], epsilon: float, until: float = np.inf) -> nx.Graph:
-    """Link each pair of hosts, in order of increasing delay, unless a path over earlier links is as short.
+    """Link each pair of hosts, in order of increasing delay, if every path over earlier links is longer.
 
     The length of a path from a to b is the delay between a and some neighbour of b, plus the latency of the neighbour's
     link to b.
@@ -144,9 +144,9 @@ class _Model:
                     changed = True
 
     def _find_clique(self, latency: float) -> list[Vertex] | None:
-        """Return the largest clique of hosts, or else of switches, with edges of about the given latency.
+        """Return the largest clique of hosts whose edges have about the given latency.
 
-        Return None if there is no clique of switches either.
+        If there is no such clique, return the largest clique of switches, or None.
         """
         alike = {False: nx.Graph(), True: nx.Graph()}
         for a, b, data in self.graph.edges(data=True):
@@ -164,7 +164,7 @@ class _Model:
         return None
 
     def _makes_three(self, a: Vertex, b: Vertex) -> bool:
-        """Return True if a new switch on the edge gets a third link: to a common neighbour equally far from a and b."""
+        """Return True if a common neighbour is equally far from a and b: a switch between them then has three links."""
         return any(
             are_equal(self.graph.edges[a, each][_LATENCY], self.graph.edges[b, each][_LATENCY], self._epsilon)
             for each in nx.common_neighbors(self.graph, a, b)
@@ -201,7 +201,7 @@ class _Model:
                 graph.remove_node(other)
 
     def _drop_virtual_edges(self) -> None:
-        """Drop edges as long as a path over one switch, between two switches (algorithm 3) or two hosts (table 2.3)."""
+        """Drop edges between switches (algorithm 3) or hosts (table 2.3) if a path over one switch is equally long."""
         graph = self.graph
         to_switches = {
             vertex: {each: data[_LATENCY] for each, data in near.items() if _is_switch(each)}
@@ -334,7 +334,7 @@ def _grow_skeleton(values: Floats, epsilon_s: float, arcs: Arcs) -> None:
 def _collect(
     members: list[int], first: float, values: Floats, epsilon_s: float, done: npt.NDArray[np.bool_], arcs: Arcs
 ) -> list[int]:
-    """Return a shared-memory group: `members`, and processes with an arc to the group of at most (1 + epsilon_s) *
+    """Return a shared-memory group: `members`, and processes with a delay from the group of at most (1 + epsilon_s) *
     `first`."""
     done[members] = True
     todo = list(members)
@@ -360,8 +360,8 @@ def _connect(arcs: Arcs, a: int, b: int) -> None:
 def _close_cycles(values: Floats, arcs: Arcs) -> None:
     """Stage 3: add each arc that is shorter than every path over a third process.
 
-    Paths consist of measured delays. The paper's paths consist of arcs added before, so that its results depend on the
-    order of the processes.
+    These paths consist of measured delays. In the paper, a path consists of arcs that were already added, so that the
+    result depends on the order of the processes.
     """
     distance = shortest_path(np.where(np.isfinite(values), values, 0.0), directed=True)
     np.fill_diagonal(distance, np.inf)

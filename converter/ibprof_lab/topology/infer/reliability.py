@@ -47,9 +47,9 @@ _FEWEST_HOSTS = 6
 
 _ALIKE = 0.5
 _FEWEST_TOGETHER, _FEW_TOGETHER = 2, 3
-"""A host may belong to a neighbouring switch with at least `_FEWEST_TOGETHER` hosts if no delay to these hosts was
-measured. A host alone on its switch may also belong to a neighbouring switch with one link and at most `_FEW_TOGETHER`
-hosts, if a delay between them is an outlier."""
+"""A topology is refused if no delay was measured between a host and the hosts of a neighbouring switch, at least
+`_FEWEST_TOGETHER`. A topology is also refused if a host alone on its switch has an outlying delay to a neighbouring
+switch with one link and at most `_FEW_TOGETHER` hosts."""
 
 
 def weigh_support(
@@ -62,8 +62,8 @@ def weigh_support(
         seconds: time limit for sampling.
 
     Returns:
-        The model; the support of each edge (float64 [edge]), or None if not computed; the number of samples. If more
-        samples would not change the result, this number is `replicates`.
+        The model; the support of each edge (float64 [edge]), or None if not computed; the number of samples. The number
+        is also `replicates` if sampling ended early because more samples would not change the result.
     """
     if not replicates:
         return choice, None, 0

@@ -20,7 +20,7 @@ from ibprof_lab.topology.infer.levels import Levels, find_levels
 
 _FEWEST_FOR_RAILS = 8
 LARGEST_RAILS = 1024
-"""The search takes n^3 steps for n hosts, and is left out for more hosts than this."""
+"""Largest number of hosts for the search, which takes n^3 steps for n hosts."""
 
 _TRIPLES = 200_000
 _BINS = 200
@@ -39,14 +39,14 @@ _TOWARDS_ABOVE = 0.1
 delay."""
 
 _ALIKE = 0.25
-"""Relative tolerance within which a step between switches counts as equal to the difference between the rails."""
+"""Relative tolerance at which the height difference of two switches counts as equal to the rails' difference."""
 
 _OF_A_ROUTE = 0.9
 """The rails are routes between switches if at least this fraction of host pairs uses the most frequent rail of their
 two switches."""
 
 _SEVERAL = 4
-"""Two switches with fewer host pairs between them than this are not considered for `_OF_A_ROUTE`."""
+"""Pairs of switches with fewer host pairs than this are ignored in the test with `_OF_A_ROUTE`."""
 
 _RAIL_ROUNDS = 8
 _RAILS_SETTLED = 1e-4
@@ -140,9 +140,9 @@ def _find_rails_as_switches(
 ) -> npt.NDArray[np.bool_]:
     """Return pairs on the slower rail whose long delays look like a further switch, bool [n, n].
 
-    A host seems to be on another switch if, by chance, all its pairs within its switch are on the slower rail. Chance
-    is assumed if the step to the common switch is about the rails' difference, and no pair that meets there is on the
-    slower rail.
+    A host seems to be on another switch if, by chance, all its pairs within its switch are on the slower rail. This is
+    assumed if the parent switch is higher by about the rails' difference, and if no pair of hosts with the parent as
+    lowest common switch is on the slower rail.
     """
     tree, height = levels.tree, levels.height
     meeting = np.where(known, tree.meeting_nodes(), -1)
@@ -154,7 +154,7 @@ def _find_rails_as_switches(
 
 
 def _find_difference(logs: Floats, known: npt.NDArray[np.bool_]) -> float | None:
-    """Return the most frequent difference, except about 0, between two hosts' log delays to a third host."""
+    """Return the most frequent difference between two hosts' log delays to a third host, outside the peak at 0."""
     hosts = len(logs)
     one, other, third = np.random.default_rng(0).integers(0, hosts, (3, _TRIPLES))
     valid = known[one, third] & known[other, third] & (one != other)
@@ -171,8 +171,8 @@ def _find_difference(logs: Floats, known: npt.NDArray[np.bool_]) -> float | None
 
 
 def _assign_along_tree(logs: Floats, known: npt.NDArray[np.bool_], longer: float) -> npt.NDArray[np.bool_]:
-    """Return the pairs on the slower rail, bool [n, n]. All pairs that meet at a node of a binary tree of hosts have
-    one log delay, plus `longer` on the slower rail.
+    """Return the pairs on the slower rail, bool [n, n]. All pairs that meet at a node of a binary tree of hosts are
+    assumed to have the same log delay; on the slower rail, `longer` is added.
     """
     hosts = len(logs)
     tree = link_average(_compare_rows(logs, known, longer))
@@ -189,7 +189,7 @@ def _assign_along_tree(logs: Floats, known: npt.NDArray[np.bool_], longer: float
         values = logs[np.ix_(rows, columns)]
         middle = float(np.median(values))
         starts = (float(values.min()), float(values.max()) - longer, middle, middle - longer)
-        # If all pairs of a node take one rail, only the parent's delay hints at which rail.
+        # If all pairs of a node use the same rail, only the parent's delay indicates which rail.
         near = middle if np.isnan(delay[above[node]]) else delay[above[node]]
         costs = [_off_both(values - start, longer).mean() + _TOWARDS_ABOVE * abs(start - near) for start in starts]
         delay[node] = starts[int(np.argmin(costs))]
@@ -200,8 +200,8 @@ def _assign_along_tree(logs: Floats, known: npt.NDArray[np.bool_], longer: float
 
 
 def _compare_rows(logs: Floats, known: npt.NDArray[np.bool_], longer: float) -> npt.NDArray[np.float32]:
-    """Return the mean difference between two hosts' log delays to all third hosts, float32 [n, n]. A difference counts
-    as its distance from the nearer of 0 and `longer`, at most as `longer`. The rails cause differences near `longer`.
+    """Return the mean difference between two hosts' log delays to all third hosts, float32 [n, n]. Since the rails
+    cause differences of about `longer`, `_off_both` replaces each difference; the largest value is `longer`.
     """
     hosts = len(logs)
     unlike = np.zeros((hosts, hosts), np.float32)
@@ -214,7 +214,7 @@ def _compare_rows(logs: Floats, known: npt.NDArray[np.bool_], longer: float) -> 
 
 
 def _off_both(values: Floats, longer: float) -> Floats:
-    """Return the distance of values from the nearer of 0 and `longer`."""
+    """Return the distance of each value from 0 or from `longer`, whichever is smaller."""
     nearer: Floats = np.minimum(np.abs(values), np.abs(values - longer))
     return nearer
 

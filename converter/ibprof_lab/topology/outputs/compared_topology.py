@@ -181,7 +181,7 @@ def _coloured_links(comparison: ReferenceComparison) -> list[_Line]:
     vertex = {name: place for place, name in reversed(tuple(enumerate(reference.names)))}
     vertex |= dict(zip(comparison.matched.names, comparison.matched.vertex.tolist(), strict=True))
     missing = {frozenset(vertex[name] for name in pair) for pair in found.missing}
-    # If each switch has one host, a missing link between two hosts is missing between their switches.
+    # If each switch has one host, the link that is missing between two hosts is the link between their switches.
     own = dict(
         zip(comparison.matched.vertex.tolist(), find_leaves(reference, comparison.matched.vertex).tolist(), strict=True)
     )

@@ -103,7 +103,7 @@ def _compare_links(found: InferredTopology, matched: MatchedHosts, graph: nx.Gra
 
     Each link of the reference has the probability of the arc between its hosts, or 0 without an arc. The similarity is
     the mean of these probabilities, as in the paper's text; the paper's formula is a sum. Of several arcs between two
-    hosts' processes, the largest probability is taken.
+    hosts' processes, the largest probability is used.
     """
     host_of = np.full(found.vertices, -1, np.int64)
     for host, members in enumerate(matched.of_inferred):
@@ -219,8 +219,9 @@ def _expect(reference: Reference, matched: MatchedHosts, graph: nx.Graph) -> Inf
 
 
 def _restrict(topology: InferredTopology, places: Sequence[int], kept: Sequence[int]) -> set[frozenset[int]] | None:
-    """Return the sets of `kept` hosts (ascending) beyond an edge, seen from the first kept host; None if the topology
-    is not a tree. Edges with fewer than two kept hosts on a side are left out. `places` has the vertices of all hosts.
+    """Return for each edge the set of `kept` hosts (ascending) on the side without the first of them; None if the
+    topology is not a tree. Edges with fewer than two `kept` hosts on a side are left out. `places` has the vertices of
+    all hosts.
     """
     host_of = {places[host]: host for host in kept}
     found = set()

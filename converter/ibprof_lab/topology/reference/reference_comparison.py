@@ -133,7 +133,7 @@ def compare_with_reference(
     slow = [
         each for each in slow if frozenset(reference.names[end] for end in reference.link[each.link]) not in missing
     ]
-    # Hosts with a slow link are not reported as separated too.
+    # Do not report the hosts of a slow link also as separated.
     ends = {end for each in slow for end in reference.link[each.link].tolist()}
     far = {name for name, vertex in zip(matched.names, matched.vertex.tolist(), strict=True) if vertex in ends}
     separated = tuple(each for each in comparison.separated if not far.issuperset(each.hosts))
@@ -234,8 +234,8 @@ def compare_cables(
         compared: the comparison of the topology with its reference.
         names: names of the topology's vertices.
         cables: (vertex, vertex) -> number of cables between the two vertices of the topology.
-        timed: True if the topology has latencies. Without parallel cables, such a topology was inferred from delays,
-            which do not show numbers of cables: differences become undetermined details.
+        timed: True if the topology has latencies. If it has no parallel cables, it was inferred from delays, which do
+            not show numbers of cables; differences then become undetermined details.
     """
     reference = compared.reference
     expected = count_cables(reference.link, reference.cables)

@@ -29,15 +29,15 @@ Integers = npt.NDArray[np.int64]
 _MOST_FOUND = 100
 _MOST_PATHS = 0.5
 _ANYWHERE, _SOMEWHERE = 3.0, 5.0
-"""A slow link passes two tests. Its excess delay is above `_ANYWHERE` standard errors in each kind of paths that counts
-(see `find_slow_links`). In at least one kind of paths, the excess delay is above `least` times the expected delay, plus
-`_SOMEWHERE` standard errors."""
+"""A link is slow if it passes two tests. In each compared kind of paths (see `find_slow_links`), its excess delay is
+above `_ANYWHERE` standard errors. In at least one kind of paths, the excess delay is above `least` times the expected
+delay, plus `_SOMEWHERE` standard errors."""
 _FAR_SLOWER = 2.5
 """A link without similar links is slow if a hop over it takes more than `_FAR_SLOWER` times the longest other hop.
-Twice the time can also mean two links, with a switch between them that the plan lacks."""
+A hop of twice the time may be two links, with a switch between them that the plan lacks."""
 
 LARGEST = 1024
-"""Largest number of links for a fit. With more links, medians suffice, since most paths avoid each link."""
+"""Largest number of links for a fit. With more links, medians are enough, since most paths do not use a given link."""
 
 _ROUNDS = 5
 _NOTHING = 1e-6
@@ -71,12 +71,12 @@ def find_slow_links(
     """Find links that delay messages more than similar links, or more than the reference's latencies state.
 
     If paths are unique and the reference has at most `LARGEST` links, a fit to all paths yields the first slow links.
-    Then paths are compared within kinds. Paths of a kind have equal numbers of host links, and of switch links of each
-    speed. For each kind, a link's excess is the median delay of the paths over the link minus the median delay of all
-    paths. Kinds in which most paths use the link are left out. The smallest excess counts: a slow uplink delays only
+    Then paths of the same kind are compared: paths with equal numbers of host links, and of switch links of each speed.
+    For each kind, a link's excess is the median delay of the paths over the link minus the median delay of all paths.
+    Kinds in which most paths use the link are left out. The link's smallest excess is used: a slow uplink delays only
     some kinds of a host's paths, so the host's link is not reported. The link with the largest excess is reported, its
-    excess is subtracted from the delays, and the search is repeated. Latencies of the reference, if known, give the
-    expected delays in place of a fit and of medians.
+    excess is subtracted from the delays, and the search is repeated. If the reference states latencies, they replace
+    the fit and the medians as expected delays.
 
     Args:
         delays: float64 [pair], seconds; nan excludes a pair.
@@ -175,9 +175,9 @@ def _without_peers(
 ) -> Iterator[SlowLink]:
     """Find slow links that have no similar link.
 
-    For a number h, all paths with h hops use such a link, and no shorter path does. These paths have more hops than
-    the next shorter paths. The link is slow if each of these further hops takes much longer than any other hop. For the
-    shortest paths, the time of a hop includes the overhead of a message.
+    Such a link is on all paths with h hops, for some number h, and on no shorter path. The time of a hop is the delay
+    difference from the next shorter paths / the number of additional hops. The link is slow if this time is much longer
+    than for any other h. For the shortest paths, the time of a hop includes the overhead of a message.
     """
     hops = np.unique(paths.hops[there])
     usual = np.array([np.median(delays[there & (paths.hops == each)]) for each in hops])
@@ -275,8 +275,8 @@ def _fit(matrix: csr_matrix, delays: Floats) -> tuple[Floats, Floats]:
         left = np.abs(1 - (matrix @ latency) / delays)
         scale = NORMAL * float(np.median(left))
         weight = np.minimum(1.0, _BELIEVED * max(scale, _NOTHING) / np.maximum(left, 1e-300))
-    # Enlarge the error: the two directions of a pair may be one measurement, and a fit makes residuals smaller than
-    # errors.
+    # Enlarge the error: both directions of a pair may come from one measurement, and the residuals of a fit are smaller
+    # than the errors.
     pairs = len(delays) / 2
     inflated = scale * np.sqrt(2 * pairs / max(pairs - np.count_nonzero(told), 1.0))
     error: Floats = inflated * np.sqrt((np.square(base) / value[told]).sum(axis=1))

@@ -30,7 +30,7 @@ Links = tuple[tuple[str, str], ...]
 
 _AS_NEAR = 0.1
 _CLEAR = 5.0
-"""Delays over one and over two links differ clearly if half the distance of their medians exceeds this many scaled
+"""Delays over one and over two links differ clearly if half the difference of their medians exceeds this many scaled
 median absolute deviations."""
 
 _AS_FAR = 0.2
@@ -46,8 +46,8 @@ class SwitchDistances:
         members: names of each switch's hosts.
         hops: float64 [switch, switch], number of links between hosts of the two switches in the reference; inf on the
             diagonal.
-        delay: float64 [switch, switch], seconds, mean delay between hosts of the two switches, in the direction where
-            it is shorter; inf on the diagonal and where not measured.
+        delay: float64 [switch, switch], seconds, mean delay between hosts of the two switches, in the direction with
+            the shorter mean; inf on the diagonal and where not measured.
         inside: float64 [switch], seconds, mean delay between the hosts of one switch; nan for a switch with one host.
     """
 
@@ -92,7 +92,7 @@ def measure_switch_distances(
 
 
 def find_recabled_switches(between: SwitchDistances) -> tuple[RecabledSwitch, ...]:
-    """Return the switches whose nearest switches in the delays and in the reference have no switch in common."""
+    """Return the switches for which no other switch is nearest both by the delays and in the reference."""
     if len(between.names) < 3:
         return ()
     hops, delay, names = between.hops, between.delay, np.array(between.names)
@@ -112,9 +112,9 @@ def find_recabled_switches(between: SwitchDistances) -> tuple[RecabledSwitch, ..
 def compare_switch_links(between: SwitchDistances, graph: nx.Graph) -> tuple[Links, Links] | None:
     """Compare the reference's links between switches with links that delays show.
 
-    Without the hosts' links, a limit separates delays over one link from delays over two links. Two switches without a
-    link in the reference have an additional link if their delay is below the limit. A link of the reference is missing
-    if the delay between its switches is about the delay of the shortest detour.
+    The delays of the hosts' links are subtracted. A limit then separates delays over one link from delays over two
+    links. Two switches without a link in the reference have an additional link if their delay is below the limit. A
+    link of the reference is missing if the delay between its switches is about the delay of the shortest detour.
 
     Args:
         between: distances between switches, found by the delays between hosts that are not misplaced.
@@ -179,7 +179,7 @@ def number_groups(leaf: Integers) -> Integers:
 
 
 def join_moved(now: Integers, was: Integers, nearer: Integers) -> Integers:
-    """Return the groups `now`, with each host that is nearer to another switch moved to that switch's group."""
+    """Move each host that is nearer to another switch into that switch's group; return the changed groups `now`."""
     joined = now.copy()
     for host in np.flatnonzero(nearer != was).tolist():
         groups = np.unique(now[(was == nearer[host]) & (nearer == was)])
@@ -189,9 +189,10 @@ def join_moved(now: Integers, was: Integers, nearer: Integers) -> Integers:
 
 
 def find_nearer(was: Integers, delays: Floats) -> Integers:
-    """Return the index of each host's switch by the delays, int64 [host]. A host gets another switch's index if it is
-    clearly nearer to that switch's hosts, and about as near as they are to each other. Other hosts get the expected
-    index. `was`: int64 [host], the expected indices. `delays`: float64 [host, host], seconds.
+    """Return the index of each host's switch by the delays, int64 [host]. A host's index is changed to another switch
+    if two conditions hold. The host's mean delay to the hosts of that switch is clearly shorter than to those of the
+    expected switch, and is about the usual delay within that switch. `was`: int64 [host], the expected indices.
+    `delays`: float64 [host, host], seconds.
     """
     every_host = np.arange(len(was))
     member = np.eye(was.max() + 1)[was]

@@ -159,8 +159,8 @@ def _judge(
 def _would_not_fit(routes: InferredRoutes, path: BlockedPath, alone: PairJobResult, others: PairJobResult) -> bool:
     """Return True if the link certainly cannot carry the traffic of all pairs together.
 
-    If the throughput of the link is known, it must be clearly below the sum of the rates. If it is unknown, several
-    other pairs must slow each other down; a single other pair must be the hosts at the link's ends.
+    If the throughput of the link is known, it must be clearly below the sum of the rates. Otherwise, the other pairs
+    must slow each other down; if there is one other pair, its hosts must be the two ends of the link.
     """
     known, demand = routes.topology.throughput, alone.total + others.total
     edge = routes.edge_between(*path.link)

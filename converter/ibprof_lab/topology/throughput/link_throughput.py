@@ -27,7 +27,7 @@ from ibprof_lab.topology.throughput.pair_jobs import (
 )
 
 SAME = 0.9
-"""Another link may be the bottleneck if a link reaches this fraction of the rate that the other links permit."""
+"""If a link reaches this fraction of the rate that the other links permit, another link may be the bottleneck."""
 
 _ALL_PAIRS = 8
 """On a switch with at most this many hosts, all pairs of hosts are measured. On a larger switch, each host is measured
@@ -49,7 +49,7 @@ def find_throughput(
     """Compute the throughput of links and switches.
 
     The throughput of a link is the largest rate that was measured on it. This rate is a lower bound if the throughputs
-    of other links explain it. Only links between switches can explain the rate of a host's link.
+    of other links explain it. For the link of a host, the others are the links between switches.
 
     Args:
         through: index of a switch -> result of the job that loads the switch most.
@@ -85,7 +85,7 @@ def _loads(result: PairJobResult) -> dict[int, float]:
 
 
 def _bound(job: PairJob, through: int | None, gbps: npt.NDArray[np.float64], aside: set[int]) -> float:
-    """Return the largest rate over the edge `through` (None: in total) that the links' throughput permits a job, Gb/s.
+    """Return the largest rate of a job over the edge `through` (None: total rate) that links' throughputs permit, Gb/s.
     Links of unknown throughput (nan), and edges in `aside`, permit any rate.
     """
     used = [row for row, links in enumerate(job.links) if through is None or through in links]
@@ -95,7 +95,7 @@ def _bound(job: PairJob, through: int | None, gbps: npt.NDArray[np.float64], asi
         return inf
     shares = np.array([[edge in job.links[row] for row in used] for edge in limits], float)
     if not shares.any(axis=0).all():
-        return inf  # no link limits one of the pairs
+        return inf  # at least one pair has no link that limits its rate
     from scipy.optimize import linprog  # noqa: PLC0415  (slow to import)
 
     found = linprog(-np.ones(len(used)), A_ub=shares, b_ub=gbps[limits], bounds=(0, None))
@@ -247,7 +247,7 @@ def pair_across_link(
     Args:
         one, other: indices of the two switches; the first host of each pair is on the side of `one`.
         most: largest number of pairs; None for no limit.
-        avoid: two hosts to leave out. Pairs whose path passes the switches of both hosts are left out too.
+        avoid: two hosts to leave out. Pairs whose path passes the switches of both these hosts are also left out.
 
     Returns:
         The job; None if there is no pair that certainly uses the link.
@@ -276,7 +276,7 @@ def pair_through_switch(routes: InferredRoutes, switch: int, most: int | None = 
 
 
 def split_evenly(sizes: list[int]) -> list[int]:
-    """Divide parts into two groups of the most equal total sizes; return each part's group, 0 or 1."""
+    """Divide parts into two groups with total sizes as equal as possible; return each part's group, 0 or 1."""
     sums = [1]  # sums[k]: bit s is set if some of the first k sizes have the sum s
     for size in sizes:
         sums.append(sums[-1] | sums[-1] << size)
@@ -293,7 +293,7 @@ def split_evenly(sizes: list[int]) -> list[int]:
 def _pair_up(
     routes: InferredRoutes, near: list[int], far: list[int], fits: Callable[[Pair], bool], most: int | None
 ) -> PairJob | None:
-    """Pair each host of `near` with the first unpaired host of `far` that `fits` and has a certain path."""
+    """Pair each host of `near` with the first unpaired host of `far` for which `fits` and `is_certain` are True."""
     limit = min(len(near), len(far)) if most is None else most
     free = dict.fromkeys(far)
     pairs: list[Pair] = []
