@@ -70,7 +70,7 @@
 /* Maximum number of samples of each kind in a process. Samples and their tables in private memory need at most 256 KiB,
  * plus 120 bytes for each open receive with wildcards. */
 #define IBP_SAMPLES_MAX 572
-#define IBP_LONGEST_MAX 192 /* maximum number of samples of the longest collectives, and of the longest messages */
+#define IBP_LONGEST_MAX 192 /* for each kind of samples: maximum number of samples with the largest scores */
 #define IBP_SOURCES_MAX 143 /* maximum number of IBP_SIDE_SOURCE records; each takes the space of a message sample */
 #define IBP_LEVEL_LONG 255 /* value of `level` in samples that were recorded because of their score */
 
@@ -123,7 +123,7 @@ enum ibp_unsampled {
     IBP_UNSAMPLED_REASONS = 4
 };
 
-/* The role of the process that took the sample. */
+/* The role of the sampled call. */
 enum ibp_side {
     IBP_SIDE_SENDER = 0,
     IBP_SIDE_RECEIVER = 1,
@@ -228,7 +228,7 @@ struct ibp_file_header {
     uint64_t end_bytes;
     /* When the first process of this host began to record. */
     uint64_t start_ns;
-    /* Number of operation names. The names follow this header; each has IBP_OPERATION_NAME_BYTES. */
+    /* Number of operation names. The names follow this header; each name occupies IBP_OPERATION_NAME_BYTES bytes. */
     uint32_t operation_count;
     /* enum ibp_full: the first reason why a process could not add a segment. */
     uint32_t full;
@@ -291,10 +291,10 @@ struct ibp_process {
     /* Sent user bytes that no counter of a peer contains, because the recording was full. */
     uint64_t lost_bytes;
     uint64_t lost_messages;
-    /* Number of all marks. After too many marks, IBP_SEGMENT_MARKS contains only the first marks. */
+    /* Number of all marks. If this number is too large, IBP_SEGMENT_MARKS contains only the first marks. */
     uint64_t marks_seen;
-    /* How many times a region was refused, because there were too many names or nested regions. The traffic of such a
-     * region counts for the region around it. */
+    /* How many times a region was refused, because there were too many names or nested regions. The traffic of a
+     * refused region counts for the enclosing region. */
     uint64_t regions_refused;
     /* Time during which recording was switched off. */
     uint64_t off_ns;
@@ -331,20 +331,21 @@ struct ibp_process {
     /* Since version 3. One in `times_weight` calls, chosen at random, is timed (ibp_time); 0 if times are not
      * recorded. */
     uint32_t times_weight;
-    /* The clock of ticks and the Unix clock, read together at the start of the recording and as late as possible. */
+    /* Readings of the clock of ticks and the Unix clock at the same two moments: the start of the recording, and as
+     * late as possible. */
     uint64_t clock_ticks[2];
     uint64_t clock_ns[2];
-    /* Since version 4. With several threads in MPI: ticks with at least one thread inside a call, including calls that
-     * never returned. Otherwise 0. */
+    /* Since version 4. With several threads in MPI: ticks during which at least one thread was inside a call, including
+     * calls that never returned. Otherwise 0. */
     uint64_t busy_ticks;
-    /* Since version 5. The clock of samples (CLOCK_MONOTONIC) and the Unix clock, read together at the start of the
-     * recording and as late as possible. */
+    /* Since version 5. Readings of the clock of samples (CLOCK_MONOTONIC) and the Unix clock at the same two moments:
+     * the start of the recording, and as late as possible. */
     uint64_t sample_clock_ns[2];
     uint64_t sample_unix_ns[2];
-    /* By enum ibp_instance: number of collectives, and number of messages sent or received, with or without a
+    /* For each ibp_instance: number of collectives, or number of messages sent or received, with or without a
      * sample. */
     uint64_t instances[IBP_INSTANCES];
-    /* By enum ibp_instance: the largest `level` of the samples' records, except for IBP_LEVEL_LONG. */
+    /* For each ibp_instance: the largest `level` in the records of samples, except for IBP_LEVEL_LONG. */
     uint64_t level[IBP_INSTANCES];
     /* Number of collectives and of messages that could not be sampled, by reason. */
     uint64_t unsampled[IBP_INSTANCES][IBP_UNSAMPLED_REASONS];
@@ -528,7 +529,7 @@ struct ibp_time {
     /* Ticks of timed calls, and of all waits inside other calls. */
     uint64_t ticks;
     /* `sampled`: number of randomly chosen calls. `sampled_ticks`: ticks of these calls, without their waits (`ticks`
-     * contains the waits). `sampled_squares`: sum of the squares of these ticks. */
+     * contains the waits). `sampled_squares`: sum over these calls of the square of the call's ticks. */
     uint64_t sampled;
     uint64_t sampled_ticks;
     double sampled_squares;
@@ -721,7 +722,7 @@ struct ibp_message_sample {
     uint32_t level;
     uint16_t side; /* enum ibp_side */
     /* Since version 2. Upper bound on the number of messages and collectives, sampled or not, that the completing call
-     * completed; 0 if unknown. In version 1, 0: the upper half of `side`, which had 32 bits. */
+     * completed; 0 if unknown. In version 1, this member was the upper half of `side`, and always 0. */
     uint16_t completed;
     /* Rank of the other process in MPI_COMM_WORLD. */
     uint32_t peer;
@@ -735,8 +736,8 @@ struct ibp_message_sample {
     uint64_t exit_ns;
     /* Since version 2. The longer of two times: the duration of the completing call, and the longest pause between
      * posts in the message's round so far. A round ends when the envelope of its first message occurs again, or after
-     * 64 further messages. The score is 0 if the messages of the envelope (sender, receiver, communicator, tag) were
-     * not all timed. */
+     * 64 further messages. The score is 0 if a message of the envelope (sender, receiver, communicator, tag) was not
+     * timed. */
     uint64_t score_ns;
 };
 
@@ -744,7 +745,7 @@ struct ibp_message_sample {
 struct ibp_nccl_communicator {
     /* The number that NCCL gave the communicator, equal on all of its ranks. */
     uint64_t hash;
-    /* The name that the program gave the communicator; otherwise empty. */
+    /* The name that the program gave the communicator; empty without a name. */
     char name[64];
     uint32_t rank;
     /* 0 if unknown, as in versions 1 to 3 of the interface. */
@@ -753,7 +754,8 @@ struct ibp_nccl_communicator {
     uint32_t interface;
     /* When the communicator began and ended; `stop_ns` is 0 until its end. */
     uint64_t start_ns, stop_ns;
-    /* The clock of ticks and the Unix clock, read together at the start and as late as possible. */
+    /* Readings of the clock of ticks and the Unix clock at the same two moments: the start of the communicator, and as
+     * late as possible. */
     uint64_t clock_ticks[2];
     uint64_t clock_ns[2];
     /* Number of proxy operations that were not recorded, because no space was left. No ibp_nccl_flow contains their

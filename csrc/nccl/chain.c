@@ -54,8 +54,9 @@ static bool is_this(const void *symbol)
     return dladdr(&chain, &own) && dladdr(symbol, &other) && own.dli_fbase == other.dli_fbase;
 }
 
-/* Find the plug-in's interface of NCCL's version, or else of the newest older version from 4 on. Since version 4,
- * events begin with the same members in all versions, so older plug-ins can read newer events. */
+/* Find the plug-in's interface of NCCL's version. If the plug-in lacks this interface, find the newest older interface
+ * of version 4 or later. Since version 4, events begin with the same members in all versions, so older plug-ins can
+ * read newer events. */
 static void find_profiler(void *library, unsigned version)
 {
     const unsigned oldest = version < 4 ? version : 4;

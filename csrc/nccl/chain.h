@@ -34,7 +34,7 @@ struct ibp_nccl_pair {
 };
 
 /* Pass the start of an event to the next plug-in. Return a pair of handles; NULL if all pairs are used. `parents`:
- * addresses of the event's members for its parents. The handles of the event's parents are pairs as well. */
+ * addresses of the event's members that contain the parents' handles. These handles are pairs as well. */
 struct ibp_nccl_pair *ibp_nccl_chain_start(void *context, void *event, uint64_t type, void **parents[2], void *own);
 void ibp_nccl_chain_record(const struct ibp_nccl_pair *pair, int state, void *arguments);
 void ibp_nccl_chain_stop(struct ibp_nccl_pair *pair);

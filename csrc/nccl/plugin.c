@@ -96,7 +96,7 @@ static void note_device(void *step, const struct ibp_nccl_net_plugin *net)
 }
 
 /* Pass the start of an event to the next plug-in, and set `handle` to the handle for NCCL. `parent`, `parent_group`:
- * addresses of the event's members for its parents. */
+ * addresses of the event's members that contain the parents' handles. */
 static int finish_start(void *context, void **handle, void *event, uint64_t type, void **parent, void **parent_group,
                         void *own)
 {

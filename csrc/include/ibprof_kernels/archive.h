@@ -19,7 +19,7 @@ enum ibp_event_kind {
     IBP_EVENT_LEAVE = 1,
     /* `reference` is a parameter; the event's only value is the parameter's value */
     IBP_EVENT_NUMBER = 2,
-    /* as IBP_EVENT_NUMBER, but the value is a reference of a string */
+    /* like IBP_EVENT_NUMBER, but the value is a reference of a string */
     IBP_EVENT_TEXT = 3,
     /* `reference` is a metric; the event has the values of the metric, at most 255 */
     IBP_EVENT_METRIC = 4
@@ -36,7 +36,7 @@ struct ibp_event {
 };
 
 /* OTF2's functions that write events: OTF2_EvtWriter_Enter, ...Leave, ...ParameterUnsignedInt, ...ParameterString,
- * ...Metric. The caller loads these functions. The types of the functions are as in OTF2's header. */
+ * ...Metric. The caller loads these functions, which have the types of OTF2's header. */
 struct ibp_otf2_writer {
     int (*enter)(void *writer, void *attributes, uint64_t time_ns, uint32_t region);
     int (*leave)(void *writer, void *attributes, uint64_t time_ns, uint32_t region);

@@ -22,7 +22,7 @@
 
 /* The score of a placement; lower is better. Two scores are compared by their first members that differ. */
 struct ibp_placement_score {
-    /* Number of bytes whose path does not arrive at the receiver. */
+    /* Number of bytes that do not reach the receiver. */
     int64_t lost;
     /* Largest time that a link direction needs for its bytes, in seconds. */
     double most;
@@ -33,8 +33,8 @@ struct ibp_placement_score {
 };
 
 /* A placement problem: ranks, their traffic, and the slots of hosts. The bytes between two ports are split among the
- * rails to which both ports belong. `sent` and `received` have one row for each possible set of common rails of two
- * ports. */
+ * rails to which both ports belong. `sent` and `received` have one row for each set of rails that two ports may
+ * share. */
 struct ibp_placement_problem {
     uint32_t ranks;
     /* Number of slots, at least the number of ranks. The slots of a host have successive numbers. The slots of a group
@@ -46,7 +46,8 @@ struct ibp_placement_problem {
     uint32_t rows;
     /* Largest number of leaf switches on one rail. */
     uint32_t leaves;
-    /* Number of counted link directions, including one artificial link direction for all paths that do not arrive. */
+    /* Number of counted link directions, including one artificial link direction for all paths that do not reach their
+     * destination. */
     uint32_t ends;
     /* Number of counted link directions between switches; their indices are 0 to `between` - 1. */
     uint32_t between;
@@ -58,7 +59,7 @@ struct ibp_placement_problem {
     uint32_t together;
     /* [ranks + 1], index of each rank's first neighbour */
     const uint64_t *first;
-    /* [first[ranks]], rank of each neighbour. Both ranks of a pair list each other. */
+    /* [first[ranks]], rank of each neighbour. Each rank of a pair lists the other rank as a neighbour. */
     const uint32_t *neighbour;
     /* [neighbour][row][rail], bytes from the rank to its neighbour */
     const int64_t *sent;
@@ -87,16 +88,16 @@ struct ibp_placement_problem {
     const int32_t *leaf_switch;
     /* [rails][ports], the LID of a port; 0 if the port has no LID */
     const int32_t *lid;
-    /* [rails], the routes of each rail. The table of paths takes gigabytes on large fabrics. Without the table, each
-     * use of a path computes the path from these routes. */
+    /* [rails], the routes of each rail. The table of paths takes gigabytes on large fabrics. Without the table, a path
+     * is computed from these routes each time it is used. */
     const struct ibp_routes *const *routes;
     /* [rails], index in `position` of the first link direction of each rail */
     const uint64_t *position_first;
     /* The index of each link direction of `routes` among the counted link directions; IBP_UNCOUNTED if the link
      * direction is not counted. */
     const uint32_t *position;
-    /* [rails][ports], the link direction from a port, and the link direction to a port; used only for paths that
-     * arrive */
+    /* [rails][ports], the link direction from a port, and the link direction to a port; used only for paths that reach
+     * their destination */
     const uint32_t *out_of_port;
     const uint32_t *into_port;
     /* [rails * leaves * ports + 1], index in `paths` of a path from a leaf to a port; NULL without a table of paths */
@@ -141,8 +142,8 @@ struct ibp_placement_search {
     uint32_t *best;
     struct ibp_placement_score best_score;
     double energy;
-    /* Energy of the last placement whose score was computed. A score is computed only for placements with a lower
-     * energy. */
+    /* Energy of the last placement whose score was computed. A score is computed only for a placement whose energy is
+     * below this value. */
     double computed_at;
     uint32_t doublings;
     /* Temperatures at the beginning and at the end of the search, relative to the energy. */
@@ -189,8 +190,8 @@ void ibp_placement_search(const struct ibp_placement_problem *problem, struct ib
                           uint64_t until);
 
 /* Divide a graph into parts of `size` and `vertices - size` vertices. Keep the total weight of edges between the parts
- * small. Set part[vertices] to 0 or 1. The method is multilevel bisection: coarsening by heavy edges, refinement by
- * Fiduccia-Mattheyses moves. Return 0, or a negative errno if memory is exhausted. */
+ * small. Set part[vertex] to the part of the vertex, 0 or 1. The method is multilevel bisection: coarsening by heavy
+ * edges, refinement by Fiduccia-Mattheyses moves. Return 0, or a negative errno if memory is exhausted. */
 int ibp_bisect(const struct ibp_graph *graph, uint32_t size, uint64_t seed, uint8_t *part);
 
 /* Assign the vertices of a graph to places in a row. Vertices that a heavy edge joins are assigned to places near each

@@ -47,7 +47,7 @@ struct ibp_sim_network {
     uint32_t lanes;
     /* Size of the largest packet, less than 2^24. */
     uint32_t packet_bytes;
-    /* With adaptive routing. 0: each packet takes the least occupied port. Otherwise, at the first 15 switches with a
+    /* For adaptive routing. 0: each packet takes the least occupied port. Otherwise, at the first 15 switches with a
      * choice, all packets of a message take the first packet's port. The choice compares the ports' occupied bytes,
      * rounded down to multiples of `message_step_bytes`. */
     uint32_t message_step_bytes;
@@ -167,7 +167,7 @@ void ibp_sim_look(const struct ibp_sim *sim, struct ibp_sim_state *state);
 
 /* Read the state of each link direction. bytes[end][job]: bytes admitted since the beginning. busy[end][job]: ticks to
  * transmit the admitted bytes. queued[end]: bytes now in the queue or waiting for buffer, summed over the lanes.
- * most_queued[end]: largest such number of one lane so far. */
+ * most_queued[end]: largest number of such bytes in one lane so far. */
 void ibp_sim_ends(const struct ibp_sim *sim, uint64_t *bytes, uint64_t *busy, uint64_t *queued, uint64_t *most_queued);
 
 /* Read the state of each client: number and bytes of completed steps, and the tick of the last completion. Element
@@ -175,8 +175,8 @@ void ibp_sim_ends(const struct ibp_sim *sim, uint64_t *bytes, uint64_t *busy, ui
 void ibp_sim_clients(const struct ibp_sim *sim, uint64_t *steps, uint64_t *bytes, uint64_t *last, uint8_t *busy);
 
 /* Find waiting packets. Packet i occupies buffer of link direction holds[i] and waits for buffer of link direction
- * wants[i]. `only_stuck`: find only packets that will never get buffer. Set the first `capacity` elements of the
- * arrays. Return the number of packets; 0 if memory is exhausted. */
+ * wants[i]. `only_stuck`: find only packets that will wait forever. Set the first `capacity` elements of the arrays.
+ * Return the number of packets; 0 if memory is exhausted. */
 uint64_t ibp_sim_waits(const struct ibp_sim *sim, uint32_t only_stuck, uint32_t *holds, uint32_t *wants,
                        uint64_t capacity);
 

@@ -40,12 +40,12 @@ struct ibp_binary_tree {
 
 /* Merge a node into its parent if the distances do not show different heights of the two nodes. A node is kept if its
  * own height increases the log-likelihood by more than `penalty` + log(n). Here, n is the number of pairs of the
- * parent's children after the merge. Each pair could become a node by chance. A node whose height is not below its
- * parent's height is merged.
+ * parent's children after the merge. The term log(n) is needed because each of these pairs could become a node by
+ * chance. A node whose height is not below its parent's height is merged.
  *
  * variance: variance of a pair with weight 1. into[node]: the node into which a node was merged; for a kept node, the
  * node itself. weight[node], height[node]: the values of a kept node, including the pairs of all nodes merged into it.
- * lost: increase of the sum of weighted squared residuals by merging.  */
+ * lost: increase of the sum of weighted squared residuals by merging.   */
 int ibp_prune_tree(const struct ibp_binary_tree *tree, double variance, double penalty, int32_t *into, double *weight,
                    double *height, double *lost);
 

@@ -13,8 +13,8 @@
 #include <stdbool.h>
 #include <string.h>
 
-/* PLACE: index of a jmp_buf's word with the stack pointer in glibc and musl; 0 if unknown. In glibc, the stack pointer
- * is XORed with a secret, and rotated left by ROTATED bits. */
+/* PLACE: index of the word of a jmp_buf that contains the stack pointer in glibc and musl; 0 if unknown. In glibc, the
+ * stack pointer is XORed with a secret, and rotated left by ROTATED bits. */
 #if defined(__x86_64__)
 enum { PLACE = 6, ROTATED = 17 };
 #elif defined(__aarch64__)

@@ -57,7 +57,7 @@ static void count(unsigned operation, enum ibp_direction direction, ibp_handle w
     if (is_member) ibp_count(operation, IBP_KIND_USER, direction, peer, ibp_mpi_bytes((uint64_t)items, type));
 }
 
-/* Define a wrapper. `counting`: statements that count the bytes. `is_large`: whether the data are large
+/* Define a wrapper. `counting`: statements that count the bytes. `is_large`: true if the data are large
  * (counting/times.h). */
 #define WRAPPER(define, function, name, parameters, arguments, is_large, counting)                                     \
     define(function, UNPACK parameters)                                                                                \

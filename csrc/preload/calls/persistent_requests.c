@@ -33,8 +33,8 @@ static void enter_start(struct ibp_call *call, ibp_handle communicator)
     if (takes_tag) ibp_source->before_tag();
 }
 
-/* Start all requests of an array before the first request in the table of requests. Return their number. Used if the
- * source has no function `start`. */
+/* Start the requests of an array that precede the first request known to the table of requests. Return the number of
+ * started requests. Used if the source has no function `start`. */
 static size_t start_unknown(ibp_start_function *start_all, size_t count, void **requests, int *result)
 {
     struct ibp_request known;

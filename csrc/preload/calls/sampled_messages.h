@@ -42,8 +42,8 @@ void ibp_message_begin(struct ibp_sampled_message *sampled, unsigned operation, 
 void ibp_message_end(struct ibp_sampled_message *sampled, unsigned operation, bool is_large, const long *arguments,
                      int result);
 
-/* ibp_partitioned_init: remember a request of MPI_Psend_init or MPI_Precv_init. ibp_partitions_ready: partitions of a
- * request are ready. The sample of a send begins when the last partitions are ready. */
+/* ibp_partitioned_init: remember a request of MPI_Psend_init or MPI_Precv_init. ibp_partitions_ready: note that
+ * partitions of a request are ready. The sample of a send begins when the last partitions are ready. */
 void ibp_partitioned_init(unsigned operation, const struct ibp_posted_receive *posted, uintptr_t request,
                           uint64_t bytes);
 void ibp_partitions_ready(uintptr_t request);
@@ -63,7 +63,7 @@ bool ibp_status_is_cancelled(const void *statuses, uint32_t index);
 /* Return `request`; 0 for MPI_REQUEST_NULL, and for the shared request that calls return if they complete at once. */
 uintptr_t ibp_own_request(uintptr_t request);
 
-/* Return the index of the record of the origin of a call's sent bytes. The lock must be held. */
+/* Return the record index of the origin to which a call's sent bytes belong. The lock must be held. */
 uint32_t ibp_call_origin_record(struct ibp_call *call);
 
 #endif

@@ -320,8 +320,8 @@ static inline __attribute__((always_inline)) bool repeats(unsigned operation, st
         return of_##function.next(ARGUMENTS_##count);                                                                  \
     }
 
-/* For a send while no times are recorded, if the source cannot distinguish MPI_Send from MPI_Ssend (ibp_labels_sends).
- * The wrapper sets the current call, as WRAPPER does. */
+/* Used for a send while no times are recorded, if the source cannot distinguish MPI_Send from MPI_Ssend
+ * (ibp_labels_sends). The wrapper sets the current call, as WRAPPER does. */
 #define LABEL(function, form, name, count, position)                                                                   \
     static int label_##function(PARAMETERS_##count)                                                                    \
     {                                                                                                                  \

@@ -80,8 +80,8 @@ const struct ibp_communicator *ibp_communicator_at(size_t *place);
 const struct ibp_communicator *ibp_communicator_known(ibp_handle communicator);
 
 /* Return the entry of a window; NULL if memory is exhausted. At the first call for a window, fill the entry with size
- * and world ranks. Hold ibprof's lock; the function releases the lock while it calls MPI. The caller must be in an MPI
- * call on the window. */
+ * and world ranks. The caller must hold ibprof's lock; the function releases the lock while it calls MPI. The caller
+ * must be in an MPI call on the window. */
 const struct ibp_communicator *ibp_window_find(ibp_handle window);
 
 /* Forget a handle that is freed, because MPI may reuse it. */

@@ -2,7 +2,7 @@
  * Copyright The ibprof developers
  *
  * Sizes of datatypes. In Open MPI, a handle is the address of an object that contains the size. The offset of the size
- * is found by comparing predefined datatypes. In other MPIs, ibprof gets the size from MPI, and caches the sizes of
+ * is found by comparing predefined datatypes. In other MPIs, ibprof asks MPI for the size, and caches the sizes of
  * predefined datatypes. Sizes of derived datatypes are not cached, because MPI may reuse their handles.
  */
 #ifndef IBPROF_LIBMPI_DATATYPES_H

@@ -12,7 +12,7 @@
 
 #include <pthread.h>
 
-#pragma weak pthread_setcancelstate /* old C libraries have it in libpthread, which not all programs load */
+#pragma weak pthread_setcancelstate /* old C libraries define this function in libpthread, which not all programs load */
 
 /* Disable cancellation. Return the former state, which ibp_cancellation_allow restores. */
 static inline int ibp_cancellation_hold(void)

@@ -19,7 +19,7 @@
 #define FORMAT_SDATA8 0x0c
 #define BASE_ABSOLUTE 0x00
 #define BASE_HERE 0x10
-#define TABLE_ENCODING 0x3b /* pointers have 4 bytes, relative to the header */
+#define TABLE_ENCODING 0x3b /* pointers of 4 bytes, relative to the header */
 
 /* Instructions of call frame information. The first three instructions have an operand in their lower bits. */
 enum {

@@ -14,9 +14,9 @@
  * dynamic linker. */
 bool ibp_can_visit_objects(void);
 
-/* Call `visit` for each object until `visit` returns a value other than 0. Return the last value of `visit`. Signals
- * are blocked meanwhile: if a signal handler left this function by longjmp, the dynamic linker's lock would never be
- * released. */
+/* Call `visit` for each object until `visit` returns a value other than 0. Return the value that `visit` returned last.
+ * Signals are blocked meanwhile: if a signal handler left this function by longjmp, the dynamic linker's lock would
+ * never be released. */
 int ibp_visit_objects(int (*visit)(struct dl_phdr_info *info, size_t bytes, void *into), void *into);
 
 /* Return how many objects were unloaded so far. If the number has grown, other objects may have been loaded at

@@ -31,8 +31,8 @@ enum step {
 /* The memory range of the stack on which this thread last walked. */
 static IBP_THREAD_LOCAL struct ibp_mapped_range stack;
 
-/* Return whether the address `least` is readable. If the address is outside of `stack`, search the mapped memory.
- * Reasons: the first walk of a thread, the stack of a signal handler, or a stack that has grown. */
+/* Return whether the address `least` is readable. Search the mapped memory if the address is outside of `stack`: in the
+ * first walk of a thread, on the stack of a signal handler, or after the stack has grown. */
 static bool enter_stack(uintptr_t least)
 {
     return least - stack.begin < stack.end - stack.begin || ibp_mapped_range_find(least, &stack);

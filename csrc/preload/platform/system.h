@@ -15,10 +15,10 @@
 #include <stddef.h>
 
 #define IBP_EXPORT __attribute__((visibility("default")))
-/* Hide a variable from other libraries. A compiler reads variables that are not hidden through the GOT, which costs
- * time at each message. */
+/* Hide a variable from other libraries. A compiler reads all other variables through the GOT, which costs time at each
+ * message. */
 #define IBP_INTERNAL __attribute__((visibility("hidden")))
-/* Keep a parameter that was passed on the stack in memory. To load the parameter into a register, a compiler would have
+/* Keep in memory a parameter that was passed on the stack. To load the parameter into a register, a compiler would have
  * to save this register first. */
 #define IBP_IN_MEMORY(parameter) __asm__("" : "+m"(parameter))
 #define IBP_LIKELY(condition) __builtin_expect(!!(condition), 1)

@@ -31,7 +31,8 @@ struct ibp_recording_file {
  * (network file systems), create the file on the storage of the node. Return 0 or an errno. */
 int ibp_file_open(struct ibp_recording_file *recording, const char *output, char *folder, size_t bytes);
 
-/* Reopen the file or its copy. Return a descriptor, or -1 with errno set; ESTALE if the path is another file by now. */
+/* Reopen the file or its copy. Return a descriptor, or -1 with errno set; ESTALE if the path now belongs to another
+ * file. */
 int ibp_file_reopen(const struct ibp_recording_file *recording);
 int ibp_file_reopen_copy(const struct ibp_recording_file *recording);
 

@@ -20,7 +20,7 @@ int ibp_own_file_create(const char *path);
 int ibp_own_file_open(const char *path);
 
 /* Open a file for reading and writing. `reader` is the file's descriptor from ibp_own_file_open. Return a descriptor,
- * or -1 with errno set; ESTALE if the path is another file by now. */
+ * or -1 with errno set; ESTALE if the path now belongs to another file. */
 int ibp_own_file_open_to_write(const char *path, int reader);
 
 int ibp_own_file_is_regular(int file);

@@ -26,7 +26,7 @@ int ibp_storage_folder(unsigned n, char *folder, size_t bytes);
  * never 0, 1 or 2, even if the program has closed these descriptors. Return the descriptor, or -1 with errno set. */
 int ibp_storage_open(const char *path, int flags, mode_t mode);
 
-/* Replacements of fstat and lstat, because these symbols need glibc 2.33. Return 0, or -1 with errno set. */
+/* Replace fstat and lstat, whose symbols need glibc 2.33. Return 0, or -1 with errno set. */
 int ibp_storage_status(int file, struct stat *status);
 int ibp_storage_status_of(const char *path, struct stat *status);
 

@@ -81,7 +81,7 @@ static bool parse_address(const struct sockaddr *address, uint8_t into[16])
     return true;
 }
 
-/* Return the interface with an address; NULL if no interface of this host has it. */
+/* Return the interface with an address; NULL if no interface of this host has the address. */
 static const struct ifaddrs *find_interface(const struct ifaddrs *interfaces, const struct sockaddr_storage *address)
 {
     uint8_t wanted[16], found[16];

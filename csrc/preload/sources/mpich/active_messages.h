@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The ibprof developers
  *
- * Active messages of MPICH over libfabric. MPICH uses them for operations that libfabric's provider does not support.
- * With MPIR_CVAR_CH4_OFI_ENABLE_TAGGED=0, MPICH also sends the program's messages as active messages, with tag and size
- * in a header. An active message contains data or announces data. Announced data follow in further active messages, or
- * the receiver reads them from the sender's memory.
+ * Active messages of MPICH over libfabric, for operations that libfabric's provider does not support. With
+ * MPIR_CVAR_CH4_OFI_ENABLE_TAGGED=0, MPICH also sends the program's messages as active messages, with tag and size in a
+ * header. An active message contains data or announces data. Announced data follow in further active messages, or the
+ * receiver reads them from the sender's memory.
  */
 #ifndef IBPROF_SOURCES_MPICH_ACTIVE_MESSAGES_H
 #define IBPROF_SOURCES_MPICH_ACTIVE_MESSAGES_H

@@ -309,8 +309,8 @@ static bool is_of_current_blocking(uint32_t tag)
     return communicator && is_next_tag(communicator, tag) && !(makes_communicator() && communicator->is_between);
 }
 
-/* Return whether a message with a counted tag belongs to the current blocking collective. MPICH must implement the
- * collective by a nonblocking collective, or the program must have made no nonblocking call on the communicator. */
+/* Return whether a message with a counted tag belongs to the current blocking collective. True only if MPICH implements
+ * the collective by a nonblocking collective, or if the program made no nonblocking call on the communicator. */
 static bool is_of_blocking_collective(const struct ibp_communicator *communicator)
 {
     return is_blocking_collective() && communicator->handle == ibp_current_communicator() &&

@@ -13,7 +13,7 @@ ibp_openmpi_release_function *ibp_openmpi_release;
 
 uint64_t ibp_openmpi_pending;
 
-/* With several threads in MPI: `watched` counts the requests that got the callback count_complete, and `ended` the
+/* With several threads in MPI: `watched` counts the requests whose callback is count_complete, and `ended` counts the
  * calls of this callback. */
 static uint64_t watched, ended;
 

@@ -104,7 +104,8 @@ static inline int ibp_openmpi_request_expect(void *request, struct ibp_context *
     return 0;
 }
 
-/* Before a persistent request is started: have the received bytes counted in a context at completion. */
+/* Before a persistent request is started: set the callback that counts the received bytes in a context at
+ * completion. */
 static inline void ibp_openmpi_request_expect_next(void *request, struct ibp_context *context)
 {
     struct ibp_openmpi_request *part = ibp_openmpi_request_of(request);

@@ -71,7 +71,7 @@ static const struct ibp_openmpi_hook threads_send_hooks[] = {
     HOOK(isend, ibp_openmpi_hook_isend_among_threads),
 };
 
-/* Installed only if the layout of requests is known. */
+/* Hooks that are installed only if the layout of requests is known. */
 static const struct ibp_openmpi_hook receive_hooks[] = {
     HOOK(irecv_init, ibp_openmpi_hook_irecv_init), HOOK(mprobe, ibp_openmpi_hook_mprobe),
     HOOK(improbe, ibp_openmpi_hook_improbe),       HOOK(mrecv, ibp_openmpi_hook_mrecv),
