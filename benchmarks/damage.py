@@ -22,8 +22,8 @@ from ibprof_testing.samples.damage import SILENT
 from ibprof_testing.samples.damage_table import Outcome, list_subjects, tabulate
 
 PARTS = 20
-"""Number of parts into which the cases of each fabric or recording are divided. Parts alternate, so that a stopped run
-has tried about the same fraction of the cases of each fabric or recording."""
+"""Number of parts into which the cases of each fabric or recording are divided. Parts alternate: a stopped run has
+tried about the same fraction of each fabric's or recording's cases."""
 
 
 def read_outcomes(folder: Path) -> dict[tuple[str, int], Outcome]:

@@ -156,9 +156,9 @@ class Compared:
 def least_of_whole(problem: PlacementProblem, job: TrainingJob, block: SlotOfRank) -> float:
     """Return a lower bound of the time (s) of the most loaded host link, if each tensor group is on one host.
 
-    A host with one group sends the bytes that leave the group, in any order. For hosts with two groups, the bound gives
-    each group its best partner: the pair sends the fewest bytes to other hosts. At best, a host's adapters send equal
-    bytes.
+    A host with one group sends the bytes that leave the group, for any order of groups. For hosts with two groups, the
+    bound gives each group its best partner: the pair sends the fewest bytes to other hosts. At best, a host's adapters
+    send equal bytes.
 
     Args:
         problem: the ranks to place.

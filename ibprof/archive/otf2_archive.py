@@ -52,7 +52,7 @@ def write_archive(run: Profile, path: Path, progress: Progress | None = None) ->
 
     Raises:
         UsageError: `path` does not end with `.otf2`.
-        InputError: a file that is no archive is at the path, or the path cannot be written.
+        InputError: the path is another file, or cannot be written.
     """
     from ibprof.archive.archive_writer import write_files  # noqa: PLC0415  (its kernels are slow to load)
     from ibprof.native.libraries import Otf2Error  # noqa: PLC0415

@@ -24,7 +24,7 @@ from ibprof.text.host_lists import same_host
 from ibprof.text.quantities import count_of, format_bytes, format_seconds, name_call
 
 MUCH = 0.01
-"""A larger share of lost ranks, hosts or bytes has its own sentence in every report."""
+"""Share of lost ranks, hosts or bytes above which every report has a sentence on the loss."""
 
 COLLECT = "collect"
 """Stage that leaves out bytes counted twice, and bytes of MPI's control messages. They are not lost."""

@@ -267,7 +267,7 @@ def name_sites(run: Profile) -> tuple[str, ...]:
 
 
 def find_sites(run: Profile, text: str) -> frozenset[int]:
-    """Return the numbers of the sites with a given name, or with a given end of the path and line.
+    """Return the numbers of the sites with a name, such as `solver.c:212` or `src/solver.c:212`.
 
     Several sites can have one line: calls in different objects, or from different callers. The line of a caller selects
     all sites that were called from this line. A name with callers selects one site.

@@ -268,15 +268,14 @@ def describe_copy(file: RecordingFile, process: np.void) -> Iterator[str]:
         return
     if file.on_node:
         yield (
-            f"its counters are exact: they were read on its node ({file.storage}), which has the only complete copy; "
-            "run `ibprof collect --from-node` on that node to copy them"
+            f"its counters are exact: they were read on its node ({file.storage}). Only this node has a complete copy: "
+            "run `ibprof collect --from-node` there"
         )
         return
     moment = datetime.fromtimestamp(int(process["copied_ns"]) / 1e9, timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ")
     yield (
-        f"its counters date from {moment}, when they were last copied from the storage of its node ({file.storage}), "
-        "which cannot be read from here. Later traffic is missing; "
-        "run `ibprof collect --from-node` on that node to copy it"
+        f"its counters date from {moment}, the last copy from the storage of its node ({file.storage}). This storage "
+        "cannot be read from here. Later traffic is missing: run `ibprof collect --from-node` on that node"
     )
     if process["copy_begun_ns"] != process["copied_ns"]:
         yield "it ended while its counters were copied, so some counters are newer than others"

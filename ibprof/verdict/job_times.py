@@ -432,7 +432,7 @@ class Place:
 def find_place_of_waiting(run: Profile, ranks: list[Rank], latest: int, waiting_s: float) -> Place | None:
     """Return the operation, site and region with most waiting for the latest rank.
 
-    Return None without times, or if the waiting at this place is at most the share `MOST` of all waiting.
+    Return None without times, or if this waiting is at most `MOST` of all waiting.
 
     Args:
         latest: the rank with most time outside MPI.

@@ -106,7 +106,7 @@ _NAMED_CAUSES: Mapping[VerdictKind, tuple[str, ...]] = {
     VerdictKind.ON_HOST: ("wrong-transport", "memory-bound"),
     VerdictKind.UNKNOWN: ("wrong-transport", "slow-adapter", "link-errors", "other-traffic"),
 }
-"""Kind of verdict -> causes of slow transfer that such a verdict names too."""
+"""Kind of verdict, other than slow transfer -> causes of slow transfer that the verdict names."""
 
 _SLOWED = (VerdictKind.SLOW_TRANSFER, *_NAMED_CAUSES)
 

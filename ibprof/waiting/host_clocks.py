@@ -455,14 +455,14 @@ def _order_rooted(matched: MatchedSamples, operations: Sequence[str], clock_of: 
 def _order_messages(
     messages: MessageSamples, operations: Sequence[str], clock_of: Integers, deciding: Booleans
 ) -> Sequence[EventOrders]:
-    """Return ordered events of messages: a message arrives after its send, and sometimes soon after it."""
+    """Return ordered events of messages: a message arrives after its send, some within `QUICKEST_NS`."""
     clock = clock_of[messages.rank]
     sender, receiver = clock[::2], clock[1::2]
     post, arrival = messages.post_ns[::2], messages.exit_ns[1::2]
     stay = arrival - messages.enter_ns[1::2]
     small = messages.bytes[::2] <= SMALL_BYTES  # only the sender records the size
     quick = small & (stay >= BLOCKED_NS) & (sender != receiver) & deciding
-    # A synchronous send ends after its receive begins, and sometimes soon after it.
+    # A synchronous send ends after the begin of the receive, some within `QUICKEST_NS`.
     asks = are_named(operations, ("SSEND", "ISSEND"))[messages.operation[::2]]
     receive, done = messages.post_ns[1::2], messages.exit_ns[::2]
     blocks = asks & small & (done - messages.enter_ns[::2] >= BLOCKED_NS) & (sender != receiver)

@@ -51,7 +51,7 @@ _MAKE_HANDLES = ("COMM_", "WIN_", "CART_", "GRAPH_", "DIST_GRAPH_", "INTERCOMM_"
 
 
 def find_shape(operation: str) -> Shape:
-    """Return which members of an operation wait for which members."""
+    """Return the pattern of waits in an operation."""
     name = operation.removesuffix("_INIT")
     for each in (name, name.removeprefix("I")):
         if each in _SHAPES:

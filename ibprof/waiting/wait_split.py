@@ -50,7 +50,7 @@ _UNTIMED = frozenset(
 SPREADS = 3
 """Largest excess of a row's time over the time that samples represent, in standard errors, that counts as chance.
 
-A larger excess is unsplit, if it is above `LITTLE_OF_A_CALL` of the row's time.
+A larger excess is unsplit if above `LITTLE_OF_A_CALL` of the row's time.
 """
 
 MOST_OF_A_ROW = 0.25

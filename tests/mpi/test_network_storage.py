@@ -100,7 +100,7 @@ def test_a_killed_run(flush: str, copied: int, system_mpi: Mpi, build: Build, ne
     shutil.rmtree(node)
     assert sent(output) == (dict.fromkeys(PAIRS, copied) if copied else {})
     assert [rank.rank for rank in load_profile(output).ranks] == list(range(RANKS))
-    assert "when they were last copied" in gaps(output)
+    assert "the last copy from the storage of its node" in gaps(output)
     assert "newer than others" not in gaps(output)
 
 
