@@ -90,7 +90,7 @@ def read_fabric(
 
 def _name_fabrics(names: Sequence[StrPath]) -> tuple[str, ...]:
     if not names:
-        raise UsageError("expected at least one fabric: a dump, a folder of dumps or the name of a synthetic one")
+        raise UsageError("expected at least one fabric: a dump, a folder of dumps or the name of a synthetic fabric")
     return tuple(fspath(name) for name in names)
 
 

@@ -27,7 +27,7 @@ from ibprof_converter.traffic.link_loads import Loads
 
 _INCHES = (15.0, 7.5)
 _PANEL_HEIGHT = 0.8
-"""Height of a panel if there are several, relative to a single panel."""
+"""Height of one of several panels, relative to the height of a single panel."""
 
 _TWO_COLUMNS = 4
 """Least number of panels that are drawn in two columns."""
@@ -50,7 +50,7 @@ _LOW_TO_HIGH = ("#fbd26a", "#f58c46", "#d94a6a", "#8a2a86", "#260c51")
 """Colours from light to dark, which are also distinct in grey and for colour-blind readers."""
 
 _BUNDLE_HEIGHT = 0.34
-"""Distance of the outermost parallel link within a level from a straight line; 1 is the distance of two levels."""
+"""Distance of the outermost parallel link within a level from a straight line; 1 is the distance between two levels."""
 
 _BUNDLE_STEP = 0.004
 """Half of the largest distance between adjacent parallel links that join two levels; 1 is the picture's width."""

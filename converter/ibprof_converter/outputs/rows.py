@@ -73,7 +73,7 @@ def link_table(
     Args:
         only_used: true to leave out links without traffic.
         agreement: comparison with port counters.
-        bounds: bounds of adaptive routing. Counters and bounds are totals of the link, so they repeat in all its rows.
+        bounds: bounds of adaptive routing. Each row of a link has the link's counters and bounds, which are totals.
 
     Returns:
         A table with the columns of `link_columns`; `gbps` and counters are None if unknown.

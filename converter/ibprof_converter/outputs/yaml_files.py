@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Nodes, links and loads as YAML: one document for any viewer, or a folder of tables for Boxfish.
 
-The folder has a meta file, a table of nodes and a table of links. A table has two YAML documents: the run's key; names
-and types of the columns. After a line `...` follow rows of numbers with blanks between them. Each link has a row per
-direction, from the node at (sx, sy) to the node at (tx, ty).
+The folder has a meta file, a table of nodes and a table of links. A table has two YAML documents: the run's key, then
+the names and types of the columns. After a line `...` follow rows of numbers with blanks between them. Each link has a
+row per direction, from the node at (sx, sy) to the node at (tx, ty).
 
 Source: LLNL/boxfish, docs/userguide/fileformat.rst.
 """

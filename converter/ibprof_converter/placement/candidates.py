@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 RANDOM_SEEDS = 20
 
 _ROOM = 0.005
-"""Optimal placements exceed the lower bound by less than this fraction of their time."""
+"""A placement is optimal if its time exceeds the lower bound by less than this fraction."""
 
 STOPPED_BY_CLOCK = (
     "the time limit ended the search early: a larger --time may give a better placement, and a repeated search another "
@@ -38,7 +38,7 @@ STOPPED_BY_CLOCK = (
 
 LIMITS = (
     "times are bytes over data rate, summed over the whole job along static routes. Queueing, latency, other "
-    "jobs and the moments of sending are left out. Placements with close times may be in another order in practice"
+    "jobs and the moments of sending are left out. Placements with nearly equal times may rank differently in practice"
 )
 
 ADAPTIVE_LIMITS = (

@@ -30,8 +30,9 @@ def bound_kept_together(problem: PlacementProblem, known: float) -> float:
     """Return a lower bound, for any placement, on the largest time of a host's link direction.
 
     If the bytes between two ranks alone need the time `known` on a link, every better placement has both ranks on one
-    host. These pairs join ranks to groups, each on one host. In the best case, the host's other ranks are the
-    neighbours that exchange most bytes with the group. The group's bytes to ranks on other hosts pass the host's links.
+    host. Ranks joined by these pairs form groups; each group is on one host. In the best case, the host's other ranks
+    are the neighbours that exchange most bytes with the group. The group's bytes to ranks on other hosts pass the
+    host's links.
 
     Args:
         known: largest time of a known placement, in seconds; the returned bound is at most `known`.
@@ -70,8 +71,8 @@ def bound_host_seconds(problem: PlacementProblem) -> float:
     """Return a lower bound, for any placement, on the largest time of a host's link direction.
 
     Let c be the largest number of slots of a host. A rank shares its host with at most c - 1 ranks: at best, the
-    neighbours with most bytes. The rank's bytes to ranks on other hosts pass the link of the rank's port. At best, all
-    ranks together load the ports evenly.
+    neighbours with most bytes. The rank's bytes to ranks on other hosts pass the link of the rank's port. In the best
+    case, the ranks load all ports evenly.
     """
     slots, neighbours, paths = problem.slots, problem.neighbours, problem.paths
     most_slots = int(np.bincount(slots.host_of_slot).max(initial=0))
@@ -107,7 +108,7 @@ def bound_max_seconds(problem: PlacementProblem) -> float:
 
 def _bound_of_rail(problem: PlacementProblem, rail: int) -> float:
     paths, slots, neighbours = problem.paths, problem.slots, problem.neighbours
-    # The rails of a pair of ranks depend on their ports. For any choice of ports, at least these bytes take this rail.
+    # The rails of two ranks depend on the ranks' ports. For any choice of ports, at least these bytes take this rail.
     sent, received = (amount[:, :, rail].min(axis=1) for amount in (neighbours.sent, neighbours.received))
     leaf_of_slot = paths.leaf_of_port[rail][slots.port_of_slot]
     slots_of_leaf = np.bincount(leaf_of_slot, minlength=paths.leaves)
@@ -153,7 +154,7 @@ def _count_spared(leaf: npt.NDArray[np.uint32], host: npt.NDArray[np.uint32], le
 
 
 def _from_elsewhere(neighbours: Neighbours, amount: npt.NDArray[np.int64], slots: int) -> npt.NDArray[np.int64]:
-    """Return each rank's bytes without the bytes of its `slots` - 1 largest neighbours: int64 [rank].
+    """Return each rank's bytes, except the bytes of the `slots` - 1 neighbours with most bytes: int64 [rank].
 
     Args:
         amount: int64 [neighbour], bytes from or to each neighbour.

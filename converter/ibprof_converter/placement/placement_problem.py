@@ -60,7 +60,7 @@ class Neighbours:
         return both
 
     def owner(self) -> npt.NDArray[np.uint32]:
-        """Return the rank to which each neighbour in `rank` belongs: uint32 [neighbour]."""
+        """Return for each entry of `rank` the rank whose neighbour the entry is: uint32 [neighbour]."""
         first = self.first.astype(np.int64)
         count = first[1:] - first[:-1]
         return np.repeat(np.arange(len(self.first) - 1), count).astype(np.uint32)
@@ -191,7 +191,7 @@ class PlacementProblem:
         self._keep_paths()
         own = paths.seconds_per_byte[paths.between_switches : -1]
         on_all = (slots.rails == (1 << slots.lid.shape[1]) - 1).all()
-        # Hosts are alike if every host takes one rank, and all hosts' links have one rate.
+        # Hosts are alike if every host takes one rank, and all hosts' links have the same rate.
         self.hosts_are_alike = bool(on_all and not slots.has_several and len(np.unique(own)) <= 1)
 
     def space_for_path(self) -> npt.NDArray[np.uint32]:
@@ -199,7 +199,7 @@ class PlacementProblem:
         return np.zeros(2 + max(len(routes.switch_node) for routes in self.paths.routes), np.uint32)
 
     def load(self, slot_of_rank: SlotOfRank) -> npt.NDArray[np.int64]:
-        """Return the bytes that a placement loads on each link direction of `paths`: int64 [end]."""
+        """Return the bytes that a placement puts on each link direction of `paths`: int64 [end]."""
         load = np.zeros(len(self.paths.rail), np.int64)
         pointer = self._kernels.pointer
         space = self.space_for_path()

@@ -116,7 +116,7 @@ class RankSlots:
     def is_numbered(self) -> npt.NDArray[np.uint8]:
         """1 for hosts whose slots have different ports: uint8 [host].
 
-        Ranks on such a host take its slots in rank order.
+        Ranks on these hosts take the slots in rank order.
         """
         first = self.first_slot_of_host
         ports = self.port_of_slot
@@ -145,8 +145,8 @@ def assign_slots(
         hosts: the fabric's hosts.
         slots: host -> its number of slots.
         ranks: number of ranks to place.
-        nic: `adapter_policies.RANK` or None: the slots of a host use its adapters in turn. `FIRST`: all slots use the
-            host's first adapter. `SPREAD`: each slot uses all adapters, and `lid` has a column for each adapter.
+        nic: `adapter_policies.RANK` or None: slots use the host's adapters in turn. `FIRST`: all slots use the host's
+            first adapter. `SPREAD`: each slot uses all adapters, and `lid` has a column for each adapter.
         whole: number of slots of a whole host: `is_whole` is true if all hosts have this number; None: `is_whole` is
             false.
 
@@ -194,7 +194,9 @@ def _find_ports(
         nic: the adapter policy.
     """
     if nic == adapter_policies.NEAR:
-        raise UsageError("--nic near: ranks that are placed anew have no cores yet; expected rank, first or spread")
+        raise UsageError(
+            "--nic near: cores are unknown for ranks that get a new placement; expected rank, first or spread"
+        )
     if nic == adapter_policies.FIRST:
         return ports[:, :, 0], host_of_slot
     if nic == adapter_policies.SPREAD:
@@ -252,8 +254,8 @@ def slots_as_taken(
         lid: int32 [rank, rail], LIDs of each rank's ports.
 
     Returns:
-        The slots, one for each rank; and the slot of each rank: uint32 [rank]. Ranks of a host have its slots in rank
-            order.
+        The slots, one for each rank; and the slot of each rank: uint32 [rank]. The ranks of a host have the host's
+        slots in rank order.
     """
     in_order = np.argsort(host_of_rank, kind="stable")
     host, host_of_slot = np.unique(host_of_rank[in_order], return_inverse=True)

@@ -114,10 +114,9 @@ def grouped_order(neighbours: Neighbours, sizes: list[int]) -> npt.NDArray[np.in
 def near_groups(slots: RankSlots, paths: SwitchPaths, ranks: int) -> list[int]:
     """Return the leaf switches (groups), beginning with close groups that have slots for all ranks.
 
-    Each group begins one candidate order; all other groups follow by distance (hops of routes). An order needs its
-    first groups up to the group at which slots suffice for all ranks. The distances of these groups' slots from the
-    first group are summed. The order with the smallest sum is chosen; of equal sums, the order that needs the fewest
-    groups.
+    Each group begins one candidate order; all other groups follow by distance (hops of routes). From each order, the
+    first groups with enough slots for all ranks are used. The distances of these groups' slots from the first group are
+    summed. The order with the smallest sum is chosen; of equal sums, the order that uses the fewest groups.
     """
     size = np.diff(slots.first_slot_of_group.astype(np.int64))
     distance = _distances(slots, paths)

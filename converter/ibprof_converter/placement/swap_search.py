@@ -33,7 +33,7 @@ _CHUNK = 2_000_000
 """Number of link directions that are visited between two reads of the clock."""
 
 _TRIAL = 0.02
-"""Share of a round's work that measures how much swaps and moves raise the energy."""
+"""Share of a round's work that is spent to measure how much swaps and moves raise the energy."""
 
 _FEW_RANKS = 24
 _FEW_STARTS = 12

@@ -78,7 +78,7 @@ class SwitchPaths:
         return len(self.rail) - 1
 
     def between(self, rail: int, source: int, destination: int) -> npt.NDArray[np.uint32]:
-        """Return the link directions from port to port, including the ports' own: uint32 [hop]."""
+        """Return the link directions from port to port, including the directions of both ports: uint32 [hop]."""
         leaf = self.leaf_of_port[rail, [source]].astype(np.intp)
         found = self._find(rail, leaf, np.array([destination]))
         if found.reason[0] > Reason.SAME_PORT:

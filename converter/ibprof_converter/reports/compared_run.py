@@ -261,7 +261,7 @@ def _pairs_of_matrix(matrix: Mapping[str, Any]) -> RankPairs:
 
 
 def _fabric_of_report(document: Mapping[str, Any]) -> frozenset[str] | None:
-    """Return the hashes of the dumps that a report was made from; None for a report without dumps."""
+    """Return the hashes of a report's dumps; None for a report without dumps."""
     inputs = (document.get("reproduce") or {}).get("inputs", ())
     return frozenset(each["sha256"] for each in inputs if _DUMP.search(each["path"])) or None
 

@@ -21,7 +21,7 @@ from ibprof_converter.reports.run_comparison import (
 )
 
 _LITTLE_CHANGE = 0.05
-"""Changes below this fraction of the time in MPI (the larger of A's and B's) are not described."""
+"""Changes of less than this fraction of the time in MPI (in the run with more time) are not described."""
 
 _TITLES = {
     OPERATION: "By operation",

@@ -76,7 +76,7 @@ def write_job_page(
 
     Args:
         attributes: the user's data on ranks and nodes, shown in the network view.
-        paths: replaces paths by file names; by default, paths stay.
+        paths: replaces paths by file names; by default, paths are shown.
 
     Raises:
         InputError, UsageError: as `render_view` does.

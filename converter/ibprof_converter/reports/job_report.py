@@ -59,7 +59,7 @@ _ONE_FABRIC = " LST -o "
 
 @dataclass(frozen=True, slots=True)
 class RoutedBytes:
-    """Bytes with the same fate: routed, within a host, or not routed for one reason.
+    """Bytes that were routed, bytes within a host, or bytes that were not routed for one reason.
 
     Attributes:
         fate: `routed over links`, `within a host`, `not routed` with the reason, or `total`.
@@ -88,7 +88,7 @@ class JobReport(NotebookView):
         timeline: traffic over time; empty if it was not recorded.
         ranks: bytes from rank to rank; None if the traffic has no ranks or no bytes.
         hosts: bytes from host to host; None without bytes between known hosts, and for a recorded run on one host.
-        lids: bytes from LID to LID; None with a fabric, if ranks are known, or without bytes.
+        lids: bytes from LID to LID; None if there is a fabric, if ranks are known, or if there are no bytes.
         additions: JSON key -> comparison with port counters, or bounds of adaptive routing.
         addition_lines: `additions` as lines of text.
     """

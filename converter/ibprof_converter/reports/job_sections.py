@@ -86,7 +86,7 @@ def list_once(sections: Sequence[Section]) -> list[Section]:
 def _amounts_of(pairs: Section) -> tuple[object, ...]:
     """Return the number of pairs and the bytes of each pair, to compare pairs of hosts with pairs of ranks.
 
-    If the result for hosts equals the result for ranks, each host is taken to have one rank.
+    If the result for hosts equals the result for ranks, each host is assumed to have one rank.
     """
     return pairs.facts[0].value, *(row[2:] for row in pairs.tables[0].rows)
 

@@ -224,7 +224,7 @@ def describe_diagnosis(diagnosis: Diagnosis) -> Section:
 
 
 def _list_tried(tried: Sequence[TriedChange]) -> Iterator[str]:
-    """Yield a line for each reason against remedies: the reason, and the tried changes with this reason."""
+    """Yield a line for each reason to reject changes: the reason, and the rejected changes."""
     reasons: dict[tuple[int, str], list[str]] = {}
     for each in tried:
         if each.why_not is not None:

@@ -249,7 +249,7 @@ _WIDEST_TURN = 1.1
 """Largest half angle of a group on the circle, in radians; tan() needs less than pi/2."""
 
 _FILLED = 0.7
-"""Fraction of a group's angle that its switches fill."""
+"""Fraction of a group's angle that the group's switches fill."""
 
 _BULGE = 0.5
 """Outward bulge of a group's arc, as a fraction of half its width."""

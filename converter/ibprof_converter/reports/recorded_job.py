@@ -32,7 +32,7 @@ class RecordedJob:
         ranks, ranks_recorded, hosts: number of ranks, of recorded ranks, and of hosts.
         started_ns: Unix time of the first rank's start.
         elapsed_s: time from the first start to the last rank's MPI_Finalize, in seconds; None if a recorded rank did
-            not reach it.
+            not reach MPI_Finalize.
         sources: names of layers with recorded bytes.
         operations_asked: operations that the user asked to record; empty for all.
         scheduler: identification of the job in the batch system; None outside a batch system.

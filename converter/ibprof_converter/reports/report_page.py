@@ -70,7 +70,7 @@ def write_report_page(path: Path, page: ReportPage) -> None:
     """Write a page.
 
     Raises:
-        OSError: the file cannot be written; the error names it.
+        OSError: the file cannot be written; the error names the file.
     """
     with naming_file(path):
         path.write_text(render_report_page(page), "utf-8", errors="backslashreplace", newline="\n")

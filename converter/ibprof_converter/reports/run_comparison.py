@@ -135,8 +135,8 @@ class AmountChange:
     Attributes:
         a, b: amounts in the two runs.
         a_share, b_share: amount as a fraction of its dimension's sum in the run (for a link: of all routed bytes). If
-            shares are compared, each total in bytes is divided by the total `bytes`, except `bytes` itself. None for
-            other totals, for numbers of messages of an operation, region or site, and if the divisor is 0.
+            shares are compared, each total in bytes, except the total `bytes`, is divided by `bytes`. None for other
+            totals, for numbers of messages of an operation, region or site, and if the divisor is 0.
         change: b - a; if shares are compared, the difference of the shares.
         relative: change / a, or change / a_share if shares are compared; None if the amount in A is 0.
     """
@@ -171,7 +171,7 @@ class ThresholdVerdict:
 
     Attributes:
         condition: the threshold as typed.
-        value: the compared value; None if it is relative, and the amount is 0 in A but not in B.
+        value: the compared value; None if the value is relative, and the amount is 0 in A but not in B.
         limit: the number in the threshold, in the unit of `value`.
         holds: true if the threshold was crossed.
     """

@@ -6,11 +6,12 @@ if all ports of the group carry equal shares. `most` is the load if all other po
 estimate assumes that packets avoid ports that are fuller than others.
 
 The estimate starts from even shares, and changes the shares in a few rounds. In each round, a port gets a smaller share
-if its load or the loads on the following links take long. A full buffer at a following link fills earlier buffers.
+the longer its load and the loads on the following links take. If a buffer at a following link is full, the buffers
+before this link fill too.
 
-A packet has the same ports to choose from as in the packet simulation. benchmarks/adaptive_estimate.py compares the
-estimate with the simulation; docs/formats/fabrics.md lists the errors. Private tables, virtual lanes and service
-levels are left out.
+The packet simulation lets packets choose among the same ports. benchmarks/adaptive_estimate.py compares the estimate
+with the simulation; docs/formats/fabrics.md lists the errors. Private tables, virtual lanes and service levels are left
+out.
 """
 
 from __future__ import annotations
@@ -46,7 +47,7 @@ class AdaptiveBounds:
     """Loads of link directions with adaptive routing.
 
     Attributes:
-        shared: float64 [link, end], bytes if switches spread evenly over the ports they may choose.
+        shared: float64 [link, end], bytes if switches spread traffic evenly over the ports that they may choose.
         most: uint64 [link, end], bytes if the link carries all traffic that can use it.
         estimate: float64 [link, end], bytes if packets avoid fuller ports.
         unrouted: bytes of flows without a path.

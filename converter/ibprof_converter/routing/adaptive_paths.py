@@ -3,7 +3,7 @@
 
 With a `.far` file, a switch chooses a port of the LID's group. Without a `.far` file, a switch chooses among its ports
 on shortest paths (minimal ports). Destinations for which all switches have the same choices form a class. Usually a
-class has the hosts of one leaf switch.
+class consists of the hosts of one leaf switch.
 """
 
 from __future__ import annotations

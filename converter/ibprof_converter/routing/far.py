@@ -146,7 +146,7 @@ class _Reading:
         parts: entries of each switch's section, if it has entries.
         groups: (switch, group, sub-group) -> WHBF and ports.
         private: switches with private tables (number 1 and above).
-        strange: unknown state -> number of entries with it.
+        strange: unknown state -> number of entries with this state.
     """
 
     log: DamageLog

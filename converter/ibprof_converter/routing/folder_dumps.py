@@ -69,7 +69,7 @@ class FolderDumps:
 
     Attributes:
         links: lists of links, each with the index of its format in `LINK_FORMATS`; index 0 is the best format.
-        notes: sentences on unusable files with usual names.
+        notes: sentences on files that have the usual name of a dump, but are unusable.
         archives: files that the user must unpack first.
     """
 

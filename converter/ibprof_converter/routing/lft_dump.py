@@ -83,8 +83,8 @@ def _note_short_tables(
 ) -> None:
     """Note incomplete tables.
 
-    The tools write the number of entries after each table. A table with a different number is incomplete. A table
-    without a stated number is incomplete if entries at its end are missing.
+    The tools write the number of entries after each table. A table with a different number of entries is incomplete. A
+    table without a stated number is incomplete if entries at its end are missing.
     """
     bounds = [*stanzas.entry, len(entries.lid)]
     for table, (begin, end) in enumerate(pairwise(bounds)):

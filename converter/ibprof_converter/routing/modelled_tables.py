@@ -97,7 +97,7 @@ class _Choices:
         self._row = np.arange(len(self.switch))
 
     def take_least_used(self, used: npt.NDArray[np.int32]) -> npt.NDArray[np.uint8]:
-        """Return each row's first least used port, uint8 [row], and add its use to `used`."""
+        """Return for each row the first of the least used ports, uint8 [row]; count its use in `used`."""
         uses = used[self.switch[:, np.newaxis], self._port]
         uses[self._is_none] = np.iinfo(np.int32).max
         chosen = self._port[self._row, uses.argmin(axis=1)]

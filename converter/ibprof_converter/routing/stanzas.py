@@ -34,7 +34,7 @@ from ibprof_converter.fabric.node_names import show_some
 from ibprof_converter.routing.tables import UNREACHABLE, ForwardingTables
 
 # Largest size of the tables: a table has a cell for each LID, and a valid file fills most cells. Without a limit, a
-# high LID in a damaged file could need all memory.
+# high LID in a damaged file could exhaust the memory.
 _CELLS_PER_ENTRY = 64
 _CELLS_ALWAYS = 1 << 24
 

@@ -234,7 +234,7 @@ def infer_lmc(fabric: Fabric, tables: ForwardingTables) -> Fabric:
 
 
 def find_unlisted(fabric: Fabric, tables: ForwardingTables) -> npt.NDArray[np.bool_]:
-    """Return true for LIDs that a table has a route to, but no port of the fabric has: bool [LID]."""
+    """Return true for LIDs to which a table has a route, but which no port of the fabric has: bool [LID]."""
     # `UNREACHABLE` has all bits set: the AND over all rows is `UNREACHABLE` for LIDs without a route.
     reachable = np.bitwise_and.reduce(tables.port, axis=0) != UNREACHABLE
     return np.asarray(reachable & (fabric.lid_port[: len(reachable)] == NONE))

@@ -182,7 +182,7 @@ def _sort_switches(network: IndexedNetwork) -> tuple[npt.NDArray[np.int32], int]
 
 @dataclass(frozen=True, slots=True)
 class IndexedNetwork:
-    """Link directions with their receivers. Number 2 * link + end is the direction that the node at this end sends on.
+    """Link directions with their receivers. The node at an end of a link sends on link direction 2 * link + end.
 
     Arrays over link directions have an additional last element, so `NONE` is a valid index.
 

@@ -81,7 +81,7 @@ def read_tables(path: str | PathLike[str], is_kept: bool = True) -> ForwardingTa
 
 def _read_tables(path: str | PathLike[str]) -> ForwardingTables:
     data = read_dump(path)
-    # Without a format in the first bytes, search the whole file: a session's log may be long before its tables.
+    # If the first bytes show no format, search the whole file: in a session's log, tables may come late.
     table_format = find_table_format(data) or _find_anywhere(data)
     if table_format is None:
         raise unknown_format(path, data, "forwarding tables", TABLE_FORMATS)

@@ -86,7 +86,7 @@ def _join_pairs(rows: Sequence[Row], rails: int, origin: str) -> Traffic:
 
 
 def _list_times(rows: Sequence[Row]) -> RunTimes:
-    """Return the bytes of jobs in each interval. A job without intervals is assumed to send evenly."""
+    """Return the bytes of jobs in each interval. A job without intervals is assumed to send at a constant rate."""
     intervals = []
     for number, row in enumerate(rows):
         began_ns, ended_ns = ((row[name] - datetime(1970, 1, 1)) // timedelta(microseconds=1) * 1000 for name in _SPAN)

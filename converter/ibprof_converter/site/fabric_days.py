@@ -201,7 +201,7 @@ def _list_directions(routed: RoutedFabric) -> pa.Table:
 def list_fabrics(store: Path) -> list[tuple[date, Path]]:
     """Return the first day and the folder of each fabric, in chronological order.
 
-    Of the fabrics of a day, the last added is valid.
+    Of several fabrics of a day, the fabric that was added last is valid.
 
     Raises:
         InputError: a folder has an invalid name.

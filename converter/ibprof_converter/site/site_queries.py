@@ -179,7 +179,7 @@ class SiteQueries:
         return found
 
     def compare_waiting(self, job: str, top: int = TOP) -> Rows:
-        """Correlate a job's time in MPI calls with the traffic of each job on the same link directions.
+        """Correlate a job's time in MPI calls with the traffic of each job that uses the same link directions.
 
         The series have a value for each interval of the job: seconds in MPI calls, and bytes of the second job. The 95%
         interval is by Fisher's transformation with the effective number of independent intervals.

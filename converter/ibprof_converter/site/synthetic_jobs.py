@@ -42,7 +42,7 @@ _VERDICTS = ("waiting", "switch-links", "host-links", "small-messages", "slow-tr
 _GB = 10**9
 _MOST_IN_EXCHANGE = 16
 _ROUTED_AT_ONCE = 512
-"""Number of jobs that are routed at once. Their loads take 20 MB on the fabric `FABRIC`."""
+"""Number of jobs that are routed at once. The loads of these jobs take 20 MB on the fabric `FABRIC`."""
 
 
 def make_jobs(

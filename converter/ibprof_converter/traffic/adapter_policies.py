@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Model the adapters of ranks and the rails of messages, if not measured.
+"""Model the adapters of ranks and the rails of messages that were not measured.
 
 A rail policy distributes bytes over rails without changing their sum.
 
@@ -284,7 +284,7 @@ def _messages_part(
         rails: number of usable rails of each flow.
         turn: position of the rail among the flow's usable rails, from 1.
     """
-    messages = np.maximum(messages, np.uint64(1))  # a flow without a message count has one message
+    messages = np.maximum(messages, np.uint64(1))  # a flow without a message count has one message.
     # Message i = 0, 1, ... of a flow goes over the usable rail at position 1 + (begun + i) mod rails. So the rail at
     # position `turn` carries the messages with i mod rails == offset.
     offset = (turn + rails - np.uint64(1) - begun % rails) % rails

@@ -332,11 +332,11 @@ def describe_lacking(hosts: Hosts, used: Collection[int]) -> tuple[tuple[str, ..
     """Describe the hosts in `used` that lack adapters. Call this only if ranks take a host's adapters in turn.
 
     The first tuple has a note on hosts whose missing adapters are known. The second tuple has a sentence on hosts whose
-    missing adapters are unknown. If there are no such hosts, the tuple is empty.
+    missing adapters are unknown. A tuple without hosts is empty.
     """
     known = [f"{hosts.name[each]}: {', '.join(names)}" for each, names in hosts.lacking.items() if each in used]
     unknown = [hosts.name[each] for each in hosts.uncertain if each in used]
-    notes = (f"some hosts lack adapters that others have ({show_some(known)}): their ranks take other adapters",)
+    notes = (f"some hosts lack adapters that similar hosts have ({show_some(known)}): their ranks use other adapters",)
     doubts = (
         f"{count_of(len(unknown), 'host')} with fewer adapters than others ({show_some(unknown)}): names do not show "
         "which adapters are missing. The ranks of these hosts take the present adapters in turn.",
@@ -404,7 +404,7 @@ def word_of(description: str, rule: re.Pattern[str] | None) -> str:
 
 
 def _repeated_descriptions(fabric: Fabric) -> set[str]:
-    """Return node descriptions that identify no host: default descriptions, and any that several adapters share."""
+    """Return node descriptions that identify no host: default descriptions, and descriptions of several adapters."""
     adapters = [fabric.node_name[node] for node in np.flatnonzero(fabric.node_kind == NodeKind.CA).tolist()]
     unnamed = {name for name in adapters if _DEFAULT_NAME.match(name)}
     shared = {name for name, count in Counter(adapters).items() if count > 1}

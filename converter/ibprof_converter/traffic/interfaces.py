@@ -205,7 +205,7 @@ def _leave_out_of_partition(fabrics: Sequence[Fabric], adapters: Sequence[_Adapt
         found = sorted({key for each in known for own in each.of_node.values() for key in own})
         texts = [" ".join(filter(None, (names.get(key), f"{key:#06x}" if key > 0 else ""))) for key in found]
         some = show_some(list(filter(None, texts)), 12)
-        raise UsageError(f"--interfaces {choice}: no adapter is in such a partition; expected one of {some}")
+        raise UsageError(f"--interfaces {choice}: no adapter is in this partition; expected one of {some}")
     return left_out
 
 
@@ -373,7 +373,7 @@ def _divide_by_partition(machines: _Machines) -> set[Slot]:
         if found and found < slots:
             return found
     keys = {slot: {each.host: each.pkeys for each in members} for slot, members in machines.slots.items()}
-    if most(lambda each: bool(each.pkeys)) != slots:  # undecided: partitions of some slots only may be for IPoIB
+    if most(lambda each: bool(each.pkeys)) != slots:  # undecided: partitions of only some slots may be for IPoIB
         return set()
     groups = _group_slots(keys, lambda one, other: not one.isdisjoint(other))
     outside = slots - max(groups, key=len)

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Model traffic from the files of NCCL Inspector: collectives become rings and trees.
 
-A line is a JSON object: a collective, send or receive, with size, communicator, rank and host. In forms v4.3 and v4.4,
-only a dump's first line states communicator, rank and host.
+A line is a JSON object: a collective, send or receive, with size, communicator, rank and host. In formats v4.3 and
+v4.4, only a dump's first line states communicator, rank and host.
 
 No file states which ranks exchange the data of a collective. A collective becomes NCCL's double binary trees if the
 line (from v4.2) states a tree, else NCCL's rings. Hosts are sorted by their lowest ranks. With k ranks on each host
@@ -10,8 +10,8 @@ there are k rings, each with 1/k of the bytes. Ring i enters each host at the ho
 (ring 0: at the last rank). NCCL makes these rings if each GPU has a near adapter.
 
 Sources:
-    NVIDIA, NCCL, plugins/profiler/inspector: README.md, inspector_json.cc, comm-patterns/README.md (forms).
-    AMD, "Using the RCCL Inspector plugin": RCCL writes the same fields in form v4.0.
+    NVIDIA, NCCL, plugins/profiler/inspector: README.md, inspector_json.cc, comm-patterns/README.md (formats).
+    AMD, "Using the RCCL Inspector plugin": RCCL writes the same fields in format v4.0.
     NVIDIA, nccl-tests, doc/PERFORMANCE.md: in a ring of n ranks, each rank sends 2(n-1)/n of an AllReduce's bytes, and
         (n-1)/n of the total bytes of an AllGather or a ReduceScatter.
 """

@@ -326,7 +326,7 @@ def read_nccl_log(paths: Sequence[Path]) -> RingNets:
             known = devices[process[0], channel]
             if direction in known:
                 repeated += 1
-            else:  # the connections of later communicators are not used: they number the ranks in another way
+            else:  # later communicators number the ranks differently, so their connections are not used
                 known[direction] = device
                 ranks[process[0]].add(rank)
         return repeated

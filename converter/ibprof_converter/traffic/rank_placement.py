@@ -216,8 +216,8 @@ def _host_of_lid(path: Path, line: int, text: str, hosts: Hosts, fabric: Fabric)
 def place_ranks_as_recorded(run: Profile, hosts: Hosts, fabrics: Sequence[Fabric], ranks: int) -> RankPlacement:
     """Place each rank on the machine where it ran.
 
-    A rank gets the machine's active ports in the fabrics, in the natural order of their names. GUIDs of active
-    InfiniBand ports identify the machine, else the name, else the ports' LIDs. A note reports machines found by LID,
+    A rank gets the machine's active ports in the fabrics, in the natural order of their names. The machine is found by
+    GUIDs of active InfiniBand ports, else by name, else by the ports' LIDs. A note reports machines found by LID,
     because LIDs repeat in other fabrics. A note also reports machines found by name although GUIDs were recorded.
     """
     ports = lids_by_port_guid(fabrics)

@@ -153,7 +153,7 @@ _NOT_FOLLOWED = "FI_VERBS_IFACE"
 
 
 def _find_near(rank: Rank, ports: Sequence[Port]) -> list[Port] | None:
-    """Return the ports with the largest number of the rank's cores near them; None if no core is near any port."""
+    """Return the ports near the largest number of the rank's cores; None if no core is near any port."""
     cores = next((read_cores(choice.text) for choice in rank.choices if choice.name == CORES), frozenset())
     shared = [len(cores & read_cores(port.near_cores)) for port in ports]
     if not max(shared, default=0):

@@ -335,15 +335,15 @@ def ring_bytes(function: str, amount: int, ranks: int) -> int:
         return 2 * amount * (ranks - 1) // ranks
     if function in ("AllGather", "AllGatherV", "ReduceScatter"):
         return amount * (ranks - 1)
-    # Broadcast and Reduce are chains: each rank sends the data once, except the last.
+    # Broadcast and Reduce are chains: each rank except the last sends the data once.
     return amount * (ranks - 1) // ranks if function in ("Broadcast", "Reduce") else 0
 
 
 def ring_edges(hosts: Sequence[Sequence[int]], amount: int) -> Iterator[Edges]:
     """Yield the rings of a communicator. With k ranks on each host there are k rings, each with 1/k of the bytes.
 
-    Ring i enters each host at its rank i, and leaves at its rank i - 1 (ring 0: the last rank). NCCL makes these rings
-    if each GPU has a near adapter.
+    Ring i enters each host at the host's rank i, and leaves at rank i - 1 (ring 0: at the last rank). NCCL makes these
+    rings if each GPU has a near adapter.
 
     Args:
         hosts: the ranks of each host.

@@ -21,7 +21,7 @@ _TIMES_LIMIT = 1 << 18
 """Largest number of rows of time inside MPI calls."""
 
 _VISIT_LIMIT = 1 << 18
-"""Largest number of visits. Beyond this number, the shortest visits are left out: they are invisible anyway."""
+"""Largest number of visits. Beyond this number, the shortest visits are left out, which would be invisible."""
 
 _FINEST = 2048
 """If any visits are left out, all visits shorter than 1/2048 of the run are left out."""
@@ -174,7 +174,7 @@ def _count_peers_on(job: Intervals, first_rank: int) -> Arrays:
 
 
 def _join_pairs(rows: _Rows) -> _Rows:
-    """Join each two consecutive intervals of the same rank and the same peers."""
+    """Join pairs of consecutive intervals of the same rank and the same peers."""
     peers = rows.first_peer if isinstance(rows, Intervals) else np.zeros(len(rows.rank), np.uint32)
     order = np.lexsort((rows.begin_ns, peers, rows.rank))
     rank, peer = rows.rank[order], peers[order]
