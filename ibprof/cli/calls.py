@@ -37,9 +37,8 @@ examples:
 def _parser() -> argparse.ArgumentParser:
     parser = make_parser(
         "ibprof calls",
-        "Print the number of MPI calls, the seconds inside them, and the bytes and messages that they "
-        "sent, for each call site: file.c:LINE. Efficiencies of the run and an estimate of waiting follow. Only a "
-        "random sample of the short calls is timed.",
+        "Print for each call site (file.c:LINE): number of MPI calls, seconds inside, sent bytes and messages. "
+        "Efficiencies of the run and an estimate of waiting follow. Only a random sample of short calls is timed.",
         EXAMPLES,
     )
     parser.add_argument("profile", metavar="PROFILE", type=Path, help="a profile or a recording")

@@ -33,7 +33,7 @@ LEFT_OUT = "Left out: "
 """Beginning of a sentence on a large loss."""
 
 CUT_SHORT = "parts of this host's recording are missing: the copy is incomplete, or the disk was full"
-"""The recorder's note on a file with lost segments or pages."""
+"""Note on a host's file with lost segments or pages."""
 
 _IN_TEXT = ("hosts", "ranks", "bytes", "messages", "simulations")
 """Units (`StageAccount.noun`) whose losses are reported in sentences."""
