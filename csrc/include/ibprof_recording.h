@@ -137,7 +137,8 @@ enum ibp_side {
     IBP_SIDE_SOURCE = 4
 };
 
-/* The layer where bytes were counted. Different sources may count the same traffic, so their bytes are never added. */
+/* The layer where bytes were counted. For each layer: the counted bytes, and the identifier of a peer. Different
+ * sources may count the same traffic, so their bytes are never added. */
 enum ibp_source {
     IBP_SOURCE_NONE = 0,
     /* Open MPI's table of point-to-point functions: payload, by rank. */
@@ -180,7 +181,7 @@ enum ibp_opcode { IBP_OPCODE_SEND = 0, IBP_OPCODE_WRITE = 1, IBP_OPCODE_READ = 2
 enum ibp_mark_kind {
     /* The start of the recording. */
     IBP_MARK_START = 0,
-    /* A call of IBPROF_REGION(). The call assigned the traffic since the previous call to `region`. */
+    /* A call of IBPROF_REGION(), which assigned to `region` the traffic since the previous such call. */
     IBP_MARK_CLOSE = 1,
     /* The entry of a named region. */
     IBP_MARK_BEGIN = 2,
@@ -331,15 +332,15 @@ struct ibp_process {
     /* Since version 3. One in `times_weight` calls, chosen at random, is timed (ibp_time); 0 if times are not
      * recorded. */
     uint32_t times_weight;
-    /* Readings of the clock of ticks and the Unix clock at the same two moments: the start of the recording, and as
-     * late as possible. */
+    /* Simultaneous readings of the clock of ticks and the Unix clock: at the start of the recording, and as late as
+     * possible. */
     uint64_t clock_ticks[2];
     uint64_t clock_ns[2];
     /* Since version 4. With several threads in MPI: ticks during which at least one thread was inside a call, including
      * calls that never returned. Otherwise 0. */
     uint64_t busy_ticks;
-    /* Since version 5. Readings of the clock of samples (CLOCK_MONOTONIC) and the Unix clock at the same two moments:
-     * the start of the recording, and as late as possible. */
+    /* Since version 5. Simultaneous readings of the clock of samples (CLOCK_MONOTONIC) and the Unix clock: at the start
+     * of the recording, and as late as possible. */
     uint64_t sample_clock_ns[2];
     uint64_t sample_unix_ns[2];
     /* For each ibp_instance: number of collectives, or number of messages sent or received, with or without a
@@ -347,7 +348,7 @@ struct ibp_process {
     uint64_t instances[IBP_INSTANCES];
     /* For each ibp_instance: the largest `level` in the records of samples, except for IBP_LEVEL_LONG. */
     uint64_t level[IBP_INSTANCES];
-    /* Number of collectives and of messages that could not be sampled, by reason. */
+    /* For each ibp_instance and reason: number of collectives or messages that could not be sampled. */
     uint64_t unsampled[IBP_INSTANCES][IBP_UNSAMPLED_REASONS];
     /* Since version 6. CPU time of the process, and time in which its first thread was ready to run but had no core.
      * Both times begin with the recording and end at MPI_Finalize. `cpu_ns` and `no_core_ns` are 0 before MPI_Finalize,
@@ -407,7 +408,7 @@ struct ibp_interface {
     uint32_t is_physical;
 };
 
-/* A kind of transport, with its device, that a process had open when MPI ended. */
+/* A kind of transport and a device, which a process still used when MPI ended. */
 struct ibp_transport {
     /* "tcp"; "verbs", "psm", "cxi", "knem" or "xpmem" for an open device file; "library" for a loaded library. */
     char kind[16];
@@ -529,13 +530,13 @@ struct ibp_time {
     /* Ticks of timed calls, and of all waits inside other calls. */
     uint64_t ticks;
     /* `sampled`: number of randomly chosen calls. `sampled_ticks`: ticks of these calls, without their waits (`ticks`
-     * contains the waits). `sampled_squares`: sum over these calls of the square of the call's ticks. */
+     * contains the waits). `sampled_squares`: sum of the squares of the ticks of each of these calls. */
     uint64_t sampled;
     uint64_t sampled_ticks;
     double sampled_squares;
 };
 
-/* A counter in format version 1. */
+/* The form of ibp_counter in format version 1. */
 struct ibp_counter_of_1 {
     uint32_t region;
     uint16_t operation;
@@ -567,7 +568,7 @@ struct ibp_sizes {
     uint64_t messages[IBP_SIZE_BINS];
 };
 
-/* Sizes in format version 1. */
+/* The form of ibp_sizes in format version 1. */
 struct ibp_sizes_of_1 {
     uint32_t region;
     uint16_t operation;
@@ -604,9 +605,10 @@ struct ibp_pair {
     uint8_t remote_gid[IBP_GID_BYTES];
 };
 
-/* Work requests between a pair of ports. For a pair and an opcode, records with IBP_REGION_ALL sum to the total. A
- * record with a region contains the bytes of this region. A record with IBP_REGION_OFF contains the bytes that were
- * posted while recording was off. The rest of the total belongs to the open region, ibp_process.transfers_region. */
+/* Work requests between a pair of ports. For a pair and an opcode, the total is the sum of the records with
+ * IBP_REGION_ALL. A record with a region contains the bytes of this region. A record with IBP_REGION_OFF contains the
+ * bytes that were posted while recording was off. The rest of the total belongs to the open region,
+ * ibp_process.transfers_region. */
 struct ibp_transfer {
     /* Index into the process's pairs, in the order of its segments. */
     uint32_t pair;
@@ -667,7 +669,7 @@ struct ibp_grid {
 /* A text about the start of the job that contains names of the job's hosts. Only the first process of a host records
  * such texts. A long text continues in the next record with the same name. */
 struct ibp_launch {
-    /* An environment variable, or "command line" for the launcher's arguments; each argument ends with 0x1f. */
+    /* Name of an environment variable, or "command line" for the launcher's arguments. Each argument ends with 0x1f. */
     char name[64];
     uint8_t text[448];
 };
@@ -754,8 +756,8 @@ struct ibp_nccl_communicator {
     uint32_t interface;
     /* When the communicator began and ended; `stop_ns` is 0 until its end. */
     uint64_t start_ns, stop_ns;
-    /* Readings of the clock of ticks and the Unix clock at the same two moments: the start of the communicator, and as
-     * late as possible. */
+    /* Simultaneous readings of the clock of ticks and the Unix clock: at the start of the communicator, and as late as
+     * possible. */
     uint64_t clock_ticks[2];
     uint64_t clock_ns[2];
     /* Number of proxy operations that were not recorded, because no space was left. No ibp_nccl_flow contains their

@@ -240,7 +240,7 @@ static void note_clock(struct ibp_nccl_communicator *record, int moment)
     record->clock_ns[moment] = state.recorder->clock_ns();
 }
 
-/* Record a reading of the clock if the last reading is old, so that also a killed job has a recent reading. */
+/* Record a reading of the clock if the last reading is old, so that a killed job has a recent reading too. */
 static void note_clock_now_and_then(struct ibp_nccl_communicator *record)
 {
     if (now() - __atomic_load_n(&record->clock_ticks[1], __ATOMIC_RELAXED) < NOTE_TICKS) return;
@@ -329,7 +329,7 @@ void ibp_nccl_end(struct ibp_nccl_context *context)
     if (!context || context == state.others || !state.recorder->is_recording()) return;
     note_clock(context->record, 1);
     context->record->stop_ns = context->record->clock_ns[1];
-    /* End operations that never stopped, because the communicator was aborted. */
+    /* In an aborted communicator, some operations have not stopped: end them. */
     for (unsigned i = 0; i < OPERATIONS_MAX; i++) {
         struct operation *operation = &memory->operations[i];
 
@@ -444,7 +444,7 @@ static void enter(struct activity *activity, uint64_t begin)
         __atomic_store_n(&activity->since, begin, __ATOMIC_RELAXED);
 }
 
-/* If several threads enter or leave at nearly the same time, `ticks` may lack the short time between their calls. */
+/* If several threads enter or leave at nearly the same time, `ticks` may lack the short time between the calls. */
 static void leave(struct activity *activity, uint64_t end, uint64_t *ticks)
 {
     const uint64_t since = __atomic_load_n(&activity->since, __ATOMIC_RELAXED);

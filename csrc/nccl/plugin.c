@@ -25,7 +25,8 @@ struct contexts {
  * these communicators. */
 static struct contexts contexts[CONTEXTS_MAX + 1];
 static uint32_t contexts_used;
-/* True if a next plug-in is loaded. Each handle that NCCL gets is then the address of a pair of handles (chain.h). */
+/* True if a next plug-in is loaded. Each handle that NCCL receives is then the address of a pair of handles
+ * (chain.h). */
 static bool is_chained;
 
 /* -- communicators ------------------------------------------------------------------------------------------------- */

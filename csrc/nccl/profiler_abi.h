@@ -27,7 +27,7 @@ enum ibp_nccl_event_type {
     IBP_NCCL_PROXY_CTRL = 1 << 5,
     IBP_NCCL_KERNEL_CH = 1 << 6,  /* since version 3 */
     IBP_NCCL_NET_PLUGIN = 1 << 7, /* since version 3 */
-    IBP_NCCL_GROUP_API = 1 << 8,  /* since version 5, like the following types */
+    IBP_NCCL_GROUP_API = 1 << 8,  /* this and all following types: since version 5 */
     IBP_NCCL_COLL_API = 1 << 9,
     IBP_NCCL_P2P_API = 1 << 10,
     IBP_NCCL_KERNEL_LAUNCH = 1 << 11,

@@ -88,8 +88,8 @@ struct ibp_placement_problem {
     const int32_t *leaf_switch;
     /* [rails][ports], the LID of a port; 0 if the port has no LID */
     const int32_t *lid;
-    /* [rails], the routes of each rail. The table of paths takes gigabytes on large fabrics. Without the table, a path
-     * is computed from these routes each time it is used. */
+    /* [rails], the routes of each rail. The table of paths needs gigabytes on large fabrics. Without the table, each
+     * path is computed from these routes at each use. */
     const struct ibp_routes *const *routes;
     /* [rails], index in `position` of the first link direction of each rail */
     const uint64_t *position_first;

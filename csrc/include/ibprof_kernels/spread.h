@@ -17,7 +17,7 @@
 struct ibp_trees;
 
 /* Compute in-trees of destinations until these in-trees need `limit` bytes of memory. The remaining in-trees are
- * computed again at each use. Return NULL if memory is exhausted. */
+ * computed at each use. Return NULL if memory is exhausted. */
 struct ibp_trees *ibp_trees_new(const struct ibp_routes *routes, uint64_t limit, unsigned threads);
 uint64_t ibp_trees_bytes(const struct ibp_trees *trees);
 void ibp_trees_free(struct ibp_trees *trees);

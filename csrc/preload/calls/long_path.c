@@ -299,8 +299,8 @@ static __attribute__((noinline)) int enter_and_call(const struct call_in_progres
 
 /* -- calls that are only passed on --------------------------------------------------------------------------------- */
 
-/* After a call without sample and timing, let equal calls of the site take a fast path (counting/repeats.h). Used with
- * several threads in MPI. */
+/* After a call that is neither sampled nor timed, let equal calls of the site take a fast path (counting/repeats.h).
+ * Used with several threads in MPI. */
 static void let_repeat(const struct call_in_progress *making, struct ibp_call *call,
                        const struct ibp_sampled_message *message, uint64_t generation)
 {

@@ -224,8 +224,8 @@ static void fill(struct ibp_collective_sample *sample, const struct ibp_instance
     ibp_samples_note_clock(exit_ns);
 }
 
-/* Record the sample of a completed collective. `end_origin`: the origin of the call that completed it. The lock must be
- * held. */
+/* Record the sample of a completed collective. `end_origin`: the origin of the call that completed the collective. The
+ * lock must be held. */
 static void keep_collective(const struct ibp_instance_known *known, uint32_t end_origin, uint64_t enter_ns,
                             uint64_t exit_ns, uint64_t score_ns)
 {
@@ -237,8 +237,8 @@ static void keep_collective(const struct ibp_instance_known *known, uint32_t end
     fill(sample, known, end_origin, enter_ns, exit_ns);
 }
 
-/* Return the score of a blocking collective in ns: its duration, or the time between the last two starts if that is
- * longer. After a long time between two starts, this process may have entered the collective late. */
+/* Return the score of a blocking collective in ns: its duration or, if longer, the time between the last two starts.
+ * After a long time between two starts, this process may have entered the collective late. */
 static uint64_t score(const struct ibp_sampled_collective *sampled, uint64_t now_ns)
 {
     static uint64_t last_start_ns;
@@ -591,7 +591,7 @@ void ibp_sampled_request_cancelled(uintptr_t request)
 /* -- starts -------------------------------------------------------------------------------------------------------- */
 
 /* Assign a sequence number to the start of a persistent collective. A sample of the start has the origin of the call
- * that created the request, which shows the operation. The lock must be held. */
+ * that created the request, because this call shows the operation. The lock must be held. */
 static void start_collective(struct ibp_open_request *entry)
 {
     ibp_sample_count(IBP_INSTANCE_COLLECTIVE, 1);

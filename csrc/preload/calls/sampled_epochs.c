@@ -98,8 +98,8 @@ static int read_group(ibp_handle group, ibp_handle window, int *peers)
     return is_read ? count : -1;
 }
 
-/* A call that begins or ends an epoch counts as one message to or from each process of the epoch. Number these
- * messages, and record their samples. */
+/* A call that begins or ends an epoch counts as one message to or from each process of the epoch. Assign sequence
+ * numbers to these messages, and record their samples. */
 static void keep(ibp_handle window, const struct epoch *epoch, int tag, enum ibp_side side, bool is_last,
                  struct ibp_instance_known *known, uint64_t exit_ns)
 {

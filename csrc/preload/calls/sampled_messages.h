@@ -57,7 +57,7 @@ bool ibp_status_is_ignored(long status);
 /* Read source and tag of element `index` of an array of statuses. */
 void ibp_status_read(const void *statuses, uint32_t index, int *source, int *tag);
 
-/* Return whether the status with an index belongs to a cancelled message. */
+/* Return whether element `index` of an array of statuses belongs to a cancelled message. */
 bool ibp_status_is_cancelled(const void *statuses, uint32_t index);
 
 /* Return `request`; 0 for MPI_REQUEST_NULL, and for the shared request that calls return if they complete at once. */

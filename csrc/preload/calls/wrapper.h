@@ -14,7 +14,8 @@
 #include <string.h>
 
 /* The error code that ibprof's wrapper returns if the MPI library lacks the function. No MPI library uses this error
- * code, so programs treat it as a failure. The stubs of mpi4py for missing functions return the same error code. */
+ * code, and programs treat the code as a failure. The stubs of mpi4py for missing functions return the same error
+ * code. */
 #define IBP_MISSING_CALL (-1431655766)
 
 /* At the first call, find the next function and store it in `next`. If the MPI library lacks the function, return

@@ -105,8 +105,7 @@ static struct tables find_tables(const struct dl_phdr_info *info)
     return tables.names && tables.symbols && with_addends ? tables : (struct tables){0};
 }
 
-/* Return the function that the slot's callers call; NULL if the dynamic linker finds no function. Before the first
- * call, the slot contains the address of lazy binding code in the caller's library. */
+/* Return the function that the slot's callers call; NULL if the dynamic linker finds no function. */
 static void *resolve(const struct dl_phdr_info *info, void *const *slot, const char *name)
 {
     void *library, *found;
@@ -131,7 +130,7 @@ static void change(const struct dl_phdr_info *info, void **slot, const struct ib
     void *before = resolve(info, slot, replacement->name);
 
     /* dlsym may find nothing for a component of Open MPI, because components do not list the libraries that they need.
-     * Use the function that was found for another object. */
+     * Then use the function that dlsym found for another object. */
     if (!before && search->where == IN_PARTS_OF_MPI) before = search->original;
     if (!before || before == replacement->function || changed == CHANGES_MAX) return;
     changes[changed].slot = slot;

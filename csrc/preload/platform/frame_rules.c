@@ -61,7 +61,7 @@ enum {
 /* A sequence of bytes and the position of the next read. */
 struct bytes {
     uintptr_t at, end;
-    /* True if the sequence ended too early, or has an unknown form. */
+    /* True if the sequence ended too early, or contains an unknown encoding. */
     bool is_bad;
 };
 
@@ -115,8 +115,7 @@ static int64_t take_signed(struct bytes *bytes)
     return (int64_t)take_leb(bytes, true);
 }
 
-/* Read the number of a register, and return the register's index in struct state. All registers that ibprof does not
- * track share the last index. */
+/* Read the number of a register, and return the register's index in struct state. */
 static unsigned take_register(struct bytes *bytes)
 {
     const uint64_t number = take_number(bytes);

@@ -26,7 +26,7 @@ uint64_t ibp_text_hash(uint64_t hash, const char *text);
 /* Read a small file and cut trailing white space. Return the length of the text, or a negative errno. */
 long ibp_text_read_file(const char *path, char *into, size_t bytes);
 
-/* Return the number at the start of `text`, decimal or with `0x` hexadecimal; 0 if `text` does not start with a
+/* Return the number at the start of `text`: decimal, or hexadecimal after `0x`; 0 if `text` does not start with a
  * number. */
 uint64_t ibp_text_number(const char *text);
 

@@ -8,9 +8,9 @@
 #include "python/strings.h"
 
 #define DEPTH_MAX 128             /* maximum number of skipped frames */
-#define OWNER_INTERPRETER 3       /* since 3.12: frames whose owner is at least 3 have no line */
-#define TABLE_BYTES 512 /* bytes of a line table that are read */
-#define FILE_BYTES 256            /* bytes of a path that are read, from its end */
+#define OWNER_INTERPRETER 3       /* since 3.12: frames with an owner of 3 or more have no line */
+#define TABLE_BYTES 512           /* maximum number of bytes read from a line table */
+#define FILE_BYTES 256            /* maximum number of bytes read from the end of a path */
 
 typedef struct ibp_script_frame script_frame;
 

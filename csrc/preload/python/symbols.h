@@ -10,7 +10,7 @@
 
 struct ibp_python_symbols {
     const void *runtime;   /* _PyRuntime, which other interpreters lack */
-    unsigned long version; /* as PY_VERSION_HEX, but without the patch level for 3.9 and 3.10; 0 before 3.9 */
+    unsigned long version; /* like PY_VERSION_HEX, but without the patch level for 3.9 and 3.10; 0 before 3.9 */
     /* PyGILState_GetThisThreadState, which takes no lock. The function returns NULL if this thread has no thread
      * state. */
     void *(*thread_state)(void);

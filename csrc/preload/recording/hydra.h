@@ -12,8 +12,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* Write a name of this rank's job to `job`; this name is equal on all hosts. Write a name of this launch on this host
- * to `launch`. `proxy` is the ancestor that started the rank. If the proxy did not start this process as a rank, return
+/* Write to `job` a name of this rank's job that is equal on all hosts. Write a name of this launch on this host to
+ * `launch`. `proxy` is the ancestor that started the rank. If the proxy did not start this process as a rank, return
  * false and write nothing. */
 bool ibp_hydra_describe(const struct ibp_ancestor *proxy, char *job, size_t job_bytes, char *launch,
                         size_t launch_bytes);

@@ -210,7 +210,7 @@ void ibp_job_identify(char *job, size_t job_bytes, char *launch, size_t launch_b
         describe_unnamed(launch_name, &process, nearest || ibp_ancestor_first(&process));
 }
 
-/* In order of precedence. Launchers of AI jobs set RANK and WORLD_SIZE, even within a job step of a batch system. */
+/* In order of precedence. */
 static const struct {
     const char *rank, *ranks;
 } rank_variables[] = {

@@ -20,7 +20,7 @@
 static struct ibp_hardware *hardware[HARDWARE_MAX];
 static unsigned hardware_count;
 
-/* Return the folder of devices. For tests, IBPROF_SYSFS names another folder than DEVICES. */
+/* Return the folder of devices. For tests, IBPROF_SYSFS names a folder that replaces DEVICES. */
 static const char *devices_folder(void)
 {
     const char *folder = getenv("IBPROF_SYSFS");

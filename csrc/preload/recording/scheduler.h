@@ -12,7 +12,7 @@
 extern const char *const ibp_scheduler_variables[];
 
 /* Return the text that replaces `%` and a letter in IBPROF_OUTPUT; NULL for an unknown letter. `job`: the launcher's
- * name of the job. %j and %A become this name if no batch system has set an identifier. */
+ * name of the job. */
 const char *ibp_scheduler_value(char letter, const char *job);
 
 #endif

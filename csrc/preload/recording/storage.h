@@ -17,7 +17,7 @@
 /* Return whether a folder is on a network file system, or on a file system of a user-space program. */
 bool ibp_storage_is_remote(const char *folder);
 
-/* Write the path of a folder of this user on the storage of the node, created if needed. `n` is the index of a
+/* Create a folder of this user on the storage of the node if needed, and write its path. `n` is the index of a
  * candidate folder. Return 0, a positive errno if this folder is not available, or -1 if `n` is beyond the last
  * candidate. */
 int ibp_storage_folder(unsigned n, char *folder, size_t bytes);

@@ -8,8 +8,8 @@
 
 #include <stdbool.h>
 
-/* Return whether an environment variable makes a blocking collective call the nonblocking collective and wait. Example:
- * MPIR_CVAR_BCAST_INTRA_ALGORITHM=nb. `is_between_groups`: read the variable for intercommunicators. */
+/* Return whether an environment variable requests that a blocking collective uses the nonblocking collective and a
+ * wait. Example: MPIR_CVAR_BCAST_INTRA_ALGORITHM=nb. `is_between_groups`: read the variable for intercommunicators. */
 bool ibp_mpich_is_made_of_nonblocking(unsigned operation, bool is_between_groups);
 
 #endif

@@ -42,8 +42,8 @@ extern IBP_INTERNAL struct ibp_fi_layout ibp_fi_layout;
 
 void ibp_fi_find_layout(void);
 
-/* Return whether senders announce the data of a rendezvous. Announced bytes count as soon as an announcement or a later
- * header shows the size, not when the data move. */
+/* Return whether senders announce the data of a rendezvous. ibprof counts announced bytes as soon as an announcement or
+ * a later header shows the size, even if the data follow later. */
 static inline bool ibp_fi_announces(void)
 {
     return ibp_fi_layout.protocol.announced;

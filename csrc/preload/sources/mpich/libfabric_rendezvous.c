@@ -29,8 +29,7 @@
  * the bit. */
 #define COLLECTIVE_CONTEXT UINT32_C(1)
 
-/* True after a receiver has read the rest of a message from this process's memory, if the size of the rest is
- * unknown. */
+/* True after a receiver has read an unknown number of bytes, the rest of a message, from this process's memory. */
 static bool was_split;
 
 /* A header has shown the size of these announced messages, so their bytes are counted already. The messages with the
@@ -119,8 +118,8 @@ static void count_data(struct ibp_fi_tagged message, uint32_t peer)
     settle_and_unlock(peer, context, message.bytes);
 }
 
-/* Set the size of a message, which contains only the first part of the data, to the size of the memory that was just
- * registered. */
+/* For a message that contains only the first part of the data: set the message's size to the size of the memory that
+ * was just registered. */
 static void complete_huge(struct ibp_fi_tagged *message)
 {
     const size_t whole = ibp_fi_registered_for_reads();

@@ -9,7 +9,7 @@
 #include "sources/mpich/libfabric_abi.h"
 #include "sources/mpich/libfabric_peers.h"
 
-/* Hook the functions of an endpoint or transmit context that move data. `owner`: the endpoint. */
+/* Hook the functions with which an endpoint or transmit context moves data. `owner`: the endpoint. */
 void ibp_fi_hook_sends(struct ibp_fi_endpoint *object, struct ibp_fi_known_endpoint *owner);
 
 #endif

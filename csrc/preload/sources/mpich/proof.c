@@ -126,7 +126,7 @@ void ibp_mpich_expect(uint64_t count, ibp_handle datatype, int peer, int tag)
     expected.seen = false;
 }
 
-/* Return whether a message should equal the expected message: true for a message of the same call, except for active
+/* Return whether a message should equal the expected message. Return false for messages of other calls, and for active
  * messages of another size, such as the reply of a one-sided call. */
 static bool should_match(uint32_t tag, uint64_t bytes)
 {

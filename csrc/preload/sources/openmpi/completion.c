@@ -189,7 +189,7 @@ int ibp_openmpi_release_watched(void **request)
     return ibp_openmpi_release(request);
 }
 
-/* Replace the function that frees a request. Return false if the request has another function than ibprof expects. */
+/* Replace the function that frees a request. Return false if the request has an unexpected function. */
 static inline bool replace_release(struct ibp_openmpi_request *part)
 {
     if (IBP_UNLIKELY(part->release != (void *)ibp_openmpi_release))

@@ -116,7 +116,7 @@ static inline void ibp_openmpi_request_expect_next(void *request, struct ibp_con
     part->callback = (void *)ibp_openmpi_request_arrived;
 }
 
-/* With several threads in MPI: the sum of `pending` of all contexts. The lock must be held to change it. */
+/* With several threads in MPI: the sum of `pending` over all contexts. To change the sum, the lock must be held. */
 extern IBP_INTERNAL uint64_t ibp_openmpi_pending;
 
 /* With several threads in MPI: the functions that Open MPI calls when a request completes, and when it frees the

@@ -42,9 +42,9 @@ static inline bool see_recent(const struct ibp_context *here, const struct ibp_r
     return true;
 }
 
-/* Return the member `send` or `isend`, at offset `member`, of the communicator's context. This member has the counter
- * of the last message. `here`: the context of the current call. Return NULL if the communicator's context is not
- * cached, or if the counter has another origin than the current call. */
+/* Return the member `send` or `isend`, at offset `member`, of the communicator's context. This member contains the
+ * counter of the last message. `here`: the context of the current call. Return NULL if the communicator's context is
+ * not cached, or if the origin of the counter differs from the origin of the current call. */
 static inline const struct ibp_recent *recent_elsewhere(const struct ibp_context *here, size_t member,
                                                         ibp_handle communicator)
 {

@@ -84,8 +84,8 @@ struct ibp_verbs_context {
     void *compatibility;
 };
 
-/* The last members of struct verbs_context. New versions of libibverbs add members at the beginning of that struct.
- * `bytes`: size of the whole struct. */
+/* The last members of struct verbs_context. New versions of libibverbs add members at the beginning of struct
+ * verbs_context. `bytes`: size of the whole struct. */
 struct ibp_verbs_extended {
     struct ibp_verbs_qp *(*create_qp_ex)(struct ibp_verbs_context *, void *);
     void *fields_before_size[5];

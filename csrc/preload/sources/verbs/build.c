@@ -328,8 +328,8 @@ void ibp_verbs_hook_builders(struct ibp_verbs_qp *qp, uint64_t operations)
     if (functions.atomic_write) extended->atomic_write = hook_atomic_write;
 }
 
-/* The driver uses the same functions for all queue pairs. If a queue pair has another function, ibprof does not hook
- * it. */
+/* The driver uses the same functions for all queue pairs. If a queue pair has a different function, ibprof does not
+ * hook this function. */
 #define HOOK_MLX5(name)                                                                                                \
     do {                                                                                                               \
         if (!mlx5.name) mlx5.name = builders->name;                                                                    \

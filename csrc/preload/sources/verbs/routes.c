@@ -145,7 +145,8 @@ void ibp_route_redirect(struct ibp_route *route, const struct ibp_verbs_path *pa
 /* -- counting on the slow path ------------------------------------------------------------------------------------- */
 
 /* Return the number of this thread, from 1; IBP_WRITER_SHARED if there are too many threads. The address of
- * ibp_thread_mark identifies a thread. A new thread at the address of an ended thread gets the same number. */
+ * ibp_thread_mark identifies a thread. If ibp_thread_mark of a new thread has the address that an ended thread used,
+ * both threads have the same number. */
 static uint32_t find_writer(void)
 {
     static const void *marks[WRITERS_MAX];

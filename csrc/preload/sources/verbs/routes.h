@@ -100,7 +100,7 @@ void ibp_route_forget(struct ibp_route_table **which, const void *address);
 /* Set the path of all later requests; NULL if the path is unknown. The verbs lock must be held. */
 void ibp_route_redirect(struct ibp_route *route, const struct ibp_verbs_path *path);
 
-/* Return memory of zeros, in whole cache lines, that is never freed; NULL if memory is exhausted. */
+/* Return zeroed memory in whole cache lines, which is never freed; NULL if memory is exhausted. */
 void *ibp_pool_take(size_t bytes);
 
 /* The slow path of ibp_route_count: for the owner's first request with an opcode, and for requests of other threads. */
