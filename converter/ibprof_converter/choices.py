@@ -84,7 +84,9 @@ def parse_routes(text: str) -> str:
     kind, _, detail = text.partition(":")
     known = {TABLES: ("",), MODELLED: ("", *MODELS), OPENSM: ("", *ENGINES)}
     if kind not in known or detail not in known[kind] or text.endswith(":"):
-        raise UsageError(f"expected {ROUTE_CHOICES}, ENGINE of {', '.join(ENGINES)}; found {quote_found(text)}")
+        raise UsageError(
+            f"expected {ROUTE_CHOICES}, where ENGINE is one of {', '.join(ENGINES)}; found {quote_found(text)}"
+        )
     return text
 
 
@@ -92,4 +94,4 @@ SEARCH_SECONDS = 10.0
 """Search time in seconds for up to 1,024 ranks; more ranks get proportionally more time."""
 
 BALANCED = "balanced"
-"""Rule for forwarding tables that distributes destinations evenly over links; `--routes` cannot model it."""
+"""Rule for forwarding tables that distributes destinations evenly over links; not a value of `--routes`."""

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Write Slurm's topology/tree: the hosts of each leaf switch, and the switches above.
+"""Write Slurm's topology/tree: the hosts of each leaf switch, and the switches above the leaves.
 
 Slurm needs a tree: each switch has one parent. Switches of a level that share children are therefore written as one
-switch. The groups of a dragonfly form a level above its switches.
+switch. The groups of a dragonfly form a level above the dragonfly's switches.
 
 Source: Slurm's manual, topology.conf(5).
 """

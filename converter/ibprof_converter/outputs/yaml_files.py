@@ -2,8 +2,8 @@
 """Nodes, links and loads as YAML: one document for any viewer, or a folder of tables for Boxfish.
 
 The folder has a meta file, a table of nodes and a table of links. A table has two YAML documents: the run's key, then
-the names and types of the columns. After a line `...` follow rows of numbers with blanks between them. Each link has a
-row per direction, from the node at (sx, sy) to the node at (tx, ty).
+the names and types of the columns. Then a line `...` begins the rows, which are numbers with blanks between them. Each
+link has a row per direction, from the node at (sx, sy) to the node at (tx, ty).
 
 Source: LLNL/boxfish, docs/userguide/fileformat.rst.
 """
@@ -42,7 +42,7 @@ class _Line(dict[str, object]):
 
 
 _Dumper: type[yaml.SafeDumper] | type[yaml.CSafeDumper] = getattr(yaml, "CSafeDumper", yaml.SafeDumper)
-"""The C dumper is ten times as fast, but missing if PyYAML was built without libyaml."""
+"""The C dumper is ten times as fast as the Python dumper, but is missing if PyYAML was built without libyaml."""
 
 _Dumper.add_representer(
     _Line, lambda dumper, row: dumper.represent_mapping("tag:yaml.org,2002:map", row.items(), flow_style=True)

@@ -34,7 +34,7 @@ STOPPED_BY_CLOCK = (
     "the time limit ended the search early: a larger --time may give a better placement, and a repeated search another "
     "placement"
 )
-"""Note on a search that the clock ended; left out if the placement is optimal."""
+"""Note that the clock ended the search; left out if the placement is optimal."""
 
 LIMITS = (
     "times are bytes over data rate, summed over the whole job along static routes. Queueing, latency, other "

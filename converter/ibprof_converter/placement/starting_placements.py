@@ -73,8 +73,8 @@ def grouped_order(neighbours: Neighbours, sizes: list[int]) -> npt.NDArray[np.in
     """Return an order of ranks that keeps ranks with much mutual traffic together.
 
     Groups are filled one after the other. The first rank of a group is the rank that exchanges most bytes with all
-    earlier groups. Then the rank that exchanges most bytes with the group is added repeatedly. If no remaining rank
-    exchanges bytes with the group, and later groups have space for all remaining ranks, the group ends.
+    earlier groups. Each next rank is the rank that exchanges most bytes with the group. If no remaining rank exchanges
+    bytes with the group, and later groups have space for all remaining ranks, the group ends.
 
     Args:
         neighbours: the traffic.

@@ -248,7 +248,7 @@ class SearchRound:
 
     @property
     def usual_rise(self) -> float:
-        """Geometric mean of the relative rises of the energy, over tried changes that raised the energy; else 0."""
+        """Geometric mean of the relative rises of the energy by tried changes; 0 if no change raised the energy."""
         return float(np.exp(self._c.uphill / self._c.climbs)) if self._c.climbs else 0.0
 
     @property

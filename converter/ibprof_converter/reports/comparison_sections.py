@@ -115,7 +115,7 @@ def describe_time_change(a: Mapping[str, Any], b: Mapping[str, Any]) -> str:
         for late in verdict.get("late", ()):
             waits[late["rank"]] += factor * late["wait_s"]
     rank = max(waits, key=lambda each: waits[each], default=None)
-    # These times are sums over ranks. Compare them with each other, not with `mpi_s`, which is a mean.
+    # These times are sums over ranks. Never compare these sums with `mpi_s`, which is a mean.
     one = rank is not None and waits[rank] >= sum(each for each in waits.values() if each > 0) / 2 > 0
     return f"{text} for rank {rank}." if one else f"{text}."
 

@@ -150,7 +150,7 @@ class JobReport(NotebookView):
 
     @property
     def fates(self) -> tuple[RoutedBytes, ...]:
-        """Bytes routed over links, within hosts, and not routed for each reason, and total; empty without a fabric."""
+        """Bytes over links, within hosts, and without a route for each reason, and total; empty without a fabric."""
         if self.links is None:
             return ()
         total = self.links.bytes_total

@@ -52,7 +52,7 @@ _CAPTION = 60.0
 """Height of the caption below the wide form, in pixels."""
 
 _FIRST_SCREEN = 400.0
-"""Largest height of the wide form, in pixels: verdict and picture fit on one screen."""
+"""Largest height of the wide form, in pixels, so that verdict and picture fit on one screen."""
 
 _BOX_PART = 0.65
 """Width of a box as a fraction of the column's width."""
@@ -258,7 +258,7 @@ def _bend(start: Point, end: Point, width: float, left: float) -> Curve:
 def _place_thick(
     part: UsedPart, middle_of: npt.NDArray[np.float64], width: float, left: float, space_of: Mapping[Point, float]
 ) -> tuple[list[ThickLink], dict[Point, float]]:
-    """Return the thick links, and box middle -> height. A box is higher if several thick links end at it.
+    """Return the thick links, and box middle -> height of the box. A box is higher if several thick links end at it.
 
     Args:
         middle_of: float64 [unit, 2], the middle of each unit's box.

@@ -275,8 +275,8 @@ def place_groups(part: UsedPart, folded: npt.NDArray[np.bool_]) -> npt.NDArray[n
         folded: bool [unit], from `find_folded`.
 
     Returns:
-        The positions. None (the layout's positions) if a used switch is in no dragonfly group, or if all groups are
-        used and unfolded.
+        The positions. None, which means the layout's positions, if a used switch is in no dragonfly group, or if all
+        groups are used and unfolded.
     """
     switches = np.flatnonzero(part.is_used & ~part.is_host)
     group = part.group[switches]

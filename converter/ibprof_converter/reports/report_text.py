@@ -64,7 +64,7 @@ def describe_in_brief(report: JobReport, names: tuple[str, ...], width: int = 80
 
 
 def _describe_rest(report: JobReport, names: tuple[str, ...], width: int, shown: int) -> Iterator[str]:
-    """Yield the lines after the verdict, which list the `shown` most loaded links."""
+    """Yield the lines that follow the verdict and list the `shown` most loaded links."""
     if most_loaded := list(_describe_most_loaded(report, width, shown)):
         yield from ("", *most_loaded)
     yield ""

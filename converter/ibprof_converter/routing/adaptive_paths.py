@@ -30,8 +30,8 @@ _MOST_HOPS = 64
 _GROUPS = 1 << 20
 """A switch's choice for a LID is written as a code, whose meaning depends on `_STATIC` and `_GROUPS`.
 
-A code below `_STATIC` is the number of a static port. All other codes are `_STATIC` plus the number of a group, in
-which fill levels choose a port. If `_GROUPS` is added too, a hash of the flow chooses the port.
+A code below `_STATIC` is the number of a static port. All other codes are `_STATIC` plus the number of a group: fill
+levels choose a port of this group. If `_GROUPS` is added too, a hash of the flow chooses the port.
 """
 _STATIC = 256
 
@@ -265,7 +265,7 @@ class AdaptivePaths:
     def _allowed(
         self, classes: npt.NDArray[np.int64]
     ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64], npt.NDArray[np.bool_]]:
-        """Return all choices that groups and tables allow: class, edge, and true if a hash chooses."""
+        """Return class and edge of all choices that groups and tables allow, and true for choices by a hash."""
         of_class, edges, hashed = [], [], []
         for number, each in enumerate(classes.tolist()):
             codes = self._code[:, each].tolist()

@@ -95,7 +95,7 @@ def find_rails(
         name_map: name map for all rails; None: the name map in the folder of the list, if any.
 
     Raises:
-        UsageError: the number of files with tables does not fit the rails, or files are named for a synthetic fabric.
+        UsageError: files with tables and rails differ in number, or files are named for a synthetic fabric.
         InputError: a folder has no list of links, or no file is a list of links.
     """
     rails: list[RailFiles] = []
@@ -206,7 +206,7 @@ def _find_partitions(links: Path) -> tuple[Path, ...]:
 
 
 def _find_adaptive(links: Path, tables: Path | None, candidates: Sequence[Path]) -> Path | None:
-    """Return a list's `.far`, from its folder or among the files with tables, or None."""
+    """Return a list's `.far`, from the list's folder or among the files with tables; else None."""
     named = [tables] if tables is not None else list(candidates)
     return find_far(links, [path for path in named if is_adaptive(path)])
 
@@ -250,7 +250,7 @@ def _pass_over_unusable(rails: list[RailFiles], notes: list[str]) -> tuple[list[
         except InputError as error:
             notes.append(f"skipped: {error}")
         except InconsistentError:
-            usable.append(rail)  # keep the list, so that `--check` can report its contradiction as a finding
+            usable.append(rail)  # keep the list, so that `--check` can report the list's contradiction as a finding
         else:
             usable.append(rail)
     if usable:

@@ -128,7 +128,7 @@ class RoutedByOpenSM:
 
     Attributes:
         engine: the engine that made the tables. OpenSM uses another engine if the wanted engine rejects the fabric.
-        lanes: number of virtual lanes that the routes need to avoid deadlocks; None if it is not in OpenSM's log.
+        lanes: number of virtual lanes that the routes need to avoid deadlocks; None if OpenSM's log does not state it.
     """
 
     subnet: Subnet

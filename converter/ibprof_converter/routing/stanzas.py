@@ -225,7 +225,7 @@ class Entries:
 
     @classmethod
     def read(cls, data: bytes, form: EntryForm) -> Entries:
-        """Split a dump into lines and read those that are entries."""
+        """Split a dump into lines, and read the entries."""
         kernels = load_kernels()
         text = np.frombuffer(data, np.uint8)
         lines = kernels.lib.ibp_count_line_breaks(kernels.pointer(text), len(text)) + 1

@@ -215,9 +215,9 @@ def check_rails(subnets: Sequence[Subnet]) -> None:
 def infer_lmc(fabric: Fabric, tables: ForwardingTables) -> Fabric:
     """Return the fabric with the LMC that the tables show; unchanged if the LMC is known or the tables show none.
 
-    A port with LMC m has 2**m consecutive LIDs, and the first is a multiple of 2**m. A `.lst` lists the first LID. A
-    subnet manager assigns the same LMC to all CAs and routers; switches have LMC 0. So the LMC is the largest possible
-    m: all first LIDs are multiples of 2**m, and tables have routes to the unlisted LIDs.
+    A port with LMC m has 2**m consecutive LIDs, and the first is a multiple of 2**m. A `.lst` states only a port's
+    first LID. A subnet manager assigns the same LMC to all CAs and routers; switches have LMC 0. So the LMC is the
+    largest possible m: all first LIDs are multiples of 2**m, and tables have routes to the unlisted LIDs.
     """
     is_end = fabric.node_kind[fabric.port_node] != NodeKind.SWITCH
     base = fabric.port_lid[is_end]

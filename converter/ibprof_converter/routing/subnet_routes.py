@@ -100,7 +100,7 @@ class SubnetRoutes:
         fabric, switches = network.fabric, len(self.switch_node)
         switch_of = np.full(fabric.nodes, NONE, np.int32)
         switch_of[self.switch_node] = np.arange(switches, dtype=np.int32)
-        # The additional last element is `NONE`: so `NONE` is a valid index, as in `IndexedNetwork`.
+        # The additional last element is `NONE`: the index `NONE` yields `NONE`, as in `IndexedNetwork`.
         to = switch_of[network.next_node]
         to = np.where((to == NONE) & (network.arrives_at != NONE), network.arrives_at + switches, to)
         hop = np.zeros((switches, PORTS), _HOP)
@@ -171,7 +171,7 @@ def check_status(status: int) -> None:
 
 
 def _sort_switches(network: IndexedNetwork) -> tuple[npt.NDArray[np.int32], int]:
-    """Return all switches, those with a CA or router first; and the number of switches with a CA or router."""
+    """Return all switches, switches with a CA or router first; and the number of switches with a CA or router."""
     node = network.fabric.link_node
     is_switch = network.switch_of[node] != NONE
     is_leaf = np.zeros(network.fabric.nodes, np.bool_)

@@ -257,7 +257,7 @@ _READ_BY_OWNER = 0o400
 def share_jobs(store: JobStore, folder: Path) -> dict[str, int]:
     """Write a store for each user of this machine with the user's jobs; return user -> number of jobs.
 
-    Files of unchanged days are not written again. Files of days that the store lacks are deleted.
+    Files of unchanged days are not written again. Files of days that are not in `store` are deleted.
 
     Args:
         store: the store with the jobs of all users.

@@ -268,7 +268,7 @@ def _loads(loads: FabricLoads, fabric: DatedFabric) -> Row:
 
 
 def _placement_gain(diagnosis: Diagnosis | None) -> float | None:
-    """Return the seconds that another placement saves on the most loaded link; 0 if none helps, None if unknown."""
+    """Return the seconds that another placement saves on the most loaded link; 0: no saving, None: unknown."""
     if diagnosis is None:
         return None
     causes = [cause for cause in diagnosis.causes if cause.cause == PLACEMENT]

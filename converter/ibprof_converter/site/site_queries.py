@@ -234,8 +234,8 @@ class SiteQueries:
     def find_gains(self, first: Day = None, last: Day = None, top: int = TOP) -> Rows:
         """Return the jobs that would gain from another rank placement, sorted by node hours, descending.
 
-        The ingest predicted the gain, in seconds: with another placement, the most loaded link direction needs less
-        time at line rate.
+        The gain is a prediction of the ingest: the seconds that another placement saves on the most loaded link
+        direction.
         """
         return self._ask(_SQL["find_gains"], {**_bounds(first, last), "top": top})
 

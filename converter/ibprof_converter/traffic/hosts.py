@@ -359,7 +359,7 @@ def stack_ports(lids: Sequence[Sequence[Sequence[int]]], rails: int) -> npt.NDAr
 
 
 def _find_host_ports(fabric: Fabric) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.int32]]:
-    """Return the cabled ports of hosts, in natural order of adapter names, and the node that each is cabled to."""
+    """Return the cabled ports of hosts, in natural order of adapter names, and the node that each port is cabled to."""
     end = fabric.link_node.ravel() * PORTS + fabric.link_port.ravel()
     order = np.argsort(end)
     port = np.lexsort((fabric.port_number, rank_names(fabric.node_name)[fabric.port_node]))

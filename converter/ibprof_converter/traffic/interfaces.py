@@ -3,7 +3,7 @@
 
 DGX and HGX machines have, for example, eight adapters for GPUs and two for storage. A slot is a pair of a network and
 an adapter's name, such as `mlx5_4`. All machines of one model have the same slots. ibprof compares a slot's adapters
-over all machines of a model. So ibprof does not take an adapter with a slow link for a storage adapter.
+over all machines of a model. So an adapter with a slow link is not classified as a storage adapter.
 """
 
 from __future__ import annotations
@@ -354,7 +354,7 @@ def _divide_by_words(machines: _Machines, describe: Callable[[_Adapter], str]) -
 def _divide_by_partition(machines: _Machines) -> set[Slot]:
     """Return the adapter slots in storage partitions.
 
-    The first of these criteria that holds for some slots but not for all slots decides:
+    These criteria are tried in order, until a criterion holds for some slots, but not for all slots:
 
     * Names of the slot's partitions contain a word for storage.
     * On most machines, the slot's adapter is a limited member of all its partitions.
@@ -383,8 +383,8 @@ def _divide_by_partition(machines: _Machines) -> set[Slot]:
 def _divide_by_speed(machines: _Machines) -> set[Slot]:
     """Return the slots below the highest speed, as storage slots, if they are at most half of all slots.
 
-    Otherwise, return the fastest slots if the slower slots have one speed and are at least `_MANY_TIMES` times as many.
-    Return an empty set in all other cases, and if a speed is unknown.
+    Otherwise, return the fastest slots if all slower slots have one speed, and their number is at least `_MANY_TIMES`
+    times the number of fastest slots. Return an empty set in all other cases, and if a speed is unknown.
     """
     speed = {slot: float(np.nanmax([0.0, *_usual(members)])) for slot, members in machines.slots.items()}
     fastest = max(speed.values())
@@ -473,7 +473,7 @@ def _find_storage_servers(
 ) -> Iterator[tuple[int, int]]:
     """Yield the adapters, as (rail, node), of storage servers cabled only to storage switches or networks.
 
-    A storage switch or network has storage adapters and no compute adapters. The machine must have a name of a storage
+    A storage switch or network has storage adapters and no compute adapters. The machine must be named like a storage
     server, since login and CPU nodes may be cabled to storage switches too.
     """
     leaves: dict[str, set[tuple[int, int]]] = {COMPUTE: set(), STORAGE: set()}

@@ -35,9 +35,10 @@ STATIC, ESTIMATE = "static", "estimate"
 """Kinds of loads for sorting links and finding causes: by the forwarding tables, or estimated for adaptive routing."""
 
 LABEL = (
-    "with adaptive routing a link has no single load. `shared` assumes that switches spread evenly over the ports they "
-    "may choose. `most` assumes that the link carries all flows that can use it. `estimate` assumes that packets avoid "
-    "fuller ports, and decides the order of links and the causes. Static loads follow the forwarding tables"
+    "with adaptive routing a link has no single load. `shared` assumes that switches spread traffic evenly over the "
+    "ports they may choose. `most` assumes that the link carries all flows that can use it. `estimate` assumes that "
+    "packets avoid fuller ports, and decides the order of links and the causes. Static loads follow the forwarding "
+    "tables"
 )
 
 MODEL_LABEL = (

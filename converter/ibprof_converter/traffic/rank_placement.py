@@ -218,7 +218,7 @@ def place_ranks_as_recorded(run: Profile, hosts: Hosts, fabrics: Sequence[Fabric
 
     A rank gets the machine's active ports in the fabrics, in the natural order of their names. The machine is found by
     GUIDs of active InfiniBand ports, else by name, else by the ports' LIDs. A note reports machines found by LID,
-    because LIDs repeat in other fabrics. A note also reports machines found by name although GUIDs were recorded.
+    because LIDs repeat in other fabrics. A note also reports machines found by name despite recorded GUIDs.
     """
     ports = lids_by_port_guid(fabrics)
     index = HostIndex(hosts.name, hosts.shared)
@@ -241,7 +241,7 @@ def place_ranks_as_recorded(run: Profile, hosts: Hosts, fabrics: Sequence[Fabric
             else:
                 lids = _known_lids(_active_ports(host), fabrics)
                 how = _BY_LID if any(lids) else _NOWHERE
-            # A host without recorded ports can only be found by name, so this needs no note.
+            # A host without recorded ports can be found only by name, which needs no note.
             if how != _BY_NAME or _active_ports(host):
                 found[how].append(host.name)
         lids_of_host.append(lids)

@@ -96,9 +96,9 @@ def _note_unmatched(unmatched: Counter[tuple[str, str]]) -> Iterator[str]:
 
 
 def _select(rank: Rank, ports: Sequence[Port]) -> list[Port] | None:
-    """Return the ports that the rank's environment allows; None if it allows none of `ports`.
+    """Return the ports that the rank's environment allows; None if no port in `ports` is allowed.
 
-    The first environment variable that allows any of the ports decides.
+    The first environment variable that allows any of the ports is used.
     """
     for choice in rank.choices:
         if read := _VARIABLES.get(choice.name):

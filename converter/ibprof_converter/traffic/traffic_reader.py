@@ -98,7 +98,7 @@ def _is_table(path: Path) -> bool:
         if path.suffix.lower() == ".csv":
             raise InputError(path, None, "a file", "none" if not path.exists() else "something else")
         return False
-    # A pipe can be read only once: every pipe is taken as a table.
+    # A pipe can be read only once, so every pipe is read as a table.
     if path.suffix.lower() == ".csv" or not path.is_file():
         return True
     with path.open("rb") as file:

@@ -64,7 +64,7 @@ class TrainingJob:
         chunks: number of separate parts of the model that a stage holds (interleaved schedule).
         sp: 1 if activations are split within tensor groups (sequence parallelism), else 0.
         dtype, grad: number type of activations, and of gradients.
-        order: names of the group sizes, joined by `-`. Groups of the first kind have consecutive ranks.
+        order: names of the group sizes, joined by `-`. The groups of the first name consist of consecutive ranks.
     """
 
     tp: int = 1

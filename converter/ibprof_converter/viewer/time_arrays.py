@@ -21,7 +21,7 @@ _TIMES_LIMIT = 1 << 18
 """Largest number of rows of time inside MPI calls."""
 
 _VISIT_LIMIT = 1 << 18
-"""Largest number of visits. Beyond this number, the shortest visits are left out, which would be invisible."""
+"""Largest number of visits. Beyond this number, the shortest visits, which would be invisible, are left out."""
 
 _FINEST = 2048
 """If any visits are left out, all visits shorter than 1/2048 of the run are left out."""
@@ -152,7 +152,7 @@ def merge_times(jobs: Sequence[Profile | None], first_rank: Sequence[int]) -> Ru
 
 
 def _shift(rows: _Rows, first_rank: int, by_ns: int) -> _Rows:
-    """Return rows with ranks numbered over all jobs, and with times earlier by `by_ns`."""
+    """Return rows with ranks numbered over all jobs, and with times reduced by `by_ns`."""
     moments = {
         name: (getattr(rows, name).astype(np.int64) - by_ns).astype(np.uint64) for name in ("begin_ns", "end_ns")
     }

@@ -191,7 +191,7 @@ def _describe_ranks(
 
 
 def _renumber(own: Arrays, placed: Traffic, names: SharedNames) -> Arrays:
-    """Return the columns of flows and intervals that hold ranks or names, converted to indices into `names`."""
+    """Return the columns of flows and intervals that contain ranks or names, converted to indices into `names`."""
     rank = np.append(_number(placed.rank_names, names.ranks), np.int32(NO_RANK))  # `NO_RANK` indexes the last element
     addresses = own["rank_address"].reshape(placed.rank_lid.shape)
     region, operation, job = (

@@ -77,7 +77,7 @@ def _read_rate(name: str, rate: str | None) -> float:
 
 
 def generate(name: str, rail: int = 0, part: int = 0) -> SyntheticSubnet:
-    """Return the synthetic fabric of a name.
+    """Return the synthetic fabric that a name describes.
 
     Args:
         rail: index of the subnet among all rails.
