@@ -29,7 +29,7 @@ BY = ("delays", "correlations")
 """Quantity by which pairs are clustered: delays, or the paper's correlations with peaks and steps."""
 
 LEAST_CHANGE = 0.1
-"""Default of the smallest relative change of a delay that counts as a change."""
+"""Smallest relative difference of two delays that counts as a change, by default."""
 
 HOSTS, RANKS = "host", "rank"
 """Bytes that count as exchanged: bytes between hosts, or bytes between ranks."""

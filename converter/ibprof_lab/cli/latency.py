@@ -205,7 +205,7 @@ def _add_features(commands: Subcommands) -> None:
     add("--step-threshold", metavar="X", type=threshold, help="smallest correlation of steps")
     add("--clusters", metavar="K", type=count_in(1, NO_CLUSTER), help="number of clusters (default: at the elbow of "
         "the squared errors)")  # fmt: skip
-    add("--by", choices=BY, default=BY[0], help="quantity to cluster pairs by (default: delays)")
+    add("--by", choices=BY, default=BY[0], help="quantity by which pairs are clustered (default: delays)")
     add("--seed", metavar="N", type=int, default=0, help="seed of the clusters' first centres (default: 0)")
     add("--json", action="store_true", help="print JSON")
 

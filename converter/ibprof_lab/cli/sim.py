@@ -234,7 +234,7 @@ def _add_charts(commands: Subcommands) -> None:
 
 def _add_output(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--stored", action="store_true", help="write tables of stored results; simulate nothing")
-    parser.add_argument("--parquet", action="store_true", help="write tables as Parquet too")
+    parser.add_argument("--parquet", action="store_true", help="also write tables as Parquet")
 
 
 def _add_running(parser: argparse.ArgumentParser, output: Path | None) -> None:
@@ -316,10 +316,10 @@ def _add_hardware(parser: argparse.ArgumentParser) -> None:
     add("--packet", metavar="B", type=_bytes_in("packet_bytes"), default=4096, help="bytes of a packet (default: 4096)")
     add("--lane", metavar="B", type=_bytes_in("lane_bytes"), default=65536, help="buffer of a virtual lane in bytes "
         "(default: 65536)")  # fmt: skip
-    add("--switch-ns", metavar="NS", type=delay, default=90.0, help="delay of a switch (default: 90)")
+    add("--switch-ns", metavar="NS", type=delay, default=90.0, help="delay of a switch in ns (default: 90)")
     add("--nic-gap-ns", metavar="NS", type=number_in(*RANGES["nic_gap_ns"]), default=0.0,
-        help="pause of a host's adapter between packets (default: 0)")  # fmt: skip
-    add("--gbps", metavar="G", type=speed, help="speed of all links (default: as in the fabric)")
+        help="pause of a host's adapter between packets in ns (default: 0)")  # fmt: skip
+    add("--gbps", metavar="G", type=speed, help="speed of all links in Gb/s (default: as in the fabric)")
 
 
 def _bytes_in(name: str) -> Callable[[str], int]:

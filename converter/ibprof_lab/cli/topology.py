@@ -195,13 +195,13 @@ def _add_infer(commands: Subcommands) -> None:
 
 
 def _add_join(commands: Subcommands) -> None:
-    description = "Replace each host by a model of the inside of a host (Bufe, section 2.7)."
-    summary = "a model of hosts joined with a model of a host's inside"
+    description = "Replace each host of a topology by the topology inside a host (Bufe, section 2.7)."
+    summary = "a topology of hosts, with the topology inside each host"
     parser = add_subcommand(commands, "join", summary, _JOIN_EXAMPLES, description, build=_build)
     add = parser.add_argument
     add("outer", metavar="HOSTS", help="delays between hosts")
     add("inner", metavar="CORES", help="delays between cores of one host and a core of another host")
-    add("--external", metavar="NAME", required=True, help="name of the other host's core in CORES")
+    add("--external", metavar="NAME", required=True, help="core in CORES that belongs to the other host")
     add("--core", metavar="NAME", help="name of the core that measured HOSTS (default: nearest to --external)")
     add("--method", choices=("auto", "bufe"), default="bufe", help="method for HOSTS and CORES (bufe)")
     _add_bufe_epsilon(parser)
@@ -244,7 +244,7 @@ def _add_throughput(commands: Subcommands) -> None:
 def _add_direct_links(commands: Subcommands) -> None:
     description = (
         "Find links that delays cannot show, since a path over other links is equally long. Two hosts send while other "
-        "hosts fill a link of that path. Only over a direct link, the two keep their rate (Bufe, section 2.2.1)."
+        "hosts fill a link of that path. The two keep their rate only if they have a direct link (Bufe, section 2.2.1)."
     )
     summary = "find links that delays cannot show, on all processes of an MPI job"
     parser = add_subcommand(commands, "direct-links", summary, _DIRECT_LINKS_EXAMPLES, description, build=_build)
@@ -342,7 +342,7 @@ def _add_method_arguments(parser: argparse.ArgumentParser) -> None:
     add(
         "--statistic",
         choices=METHOD_STATISTICS,
-        help="statistic of a pair's samples (default: median, unless another clearly differs less between directions)",
+        help="statistic of a pair's samples (default: median, unless both directions agree better in another one)",
     )
     add("--bootstrap", metavar="N", type=count_in(0), default=100, help="number of resampled delay matrices; an edge's "
         "support is the share of matrices that have the edge (100)")  # fmt: skip

@@ -31,8 +31,8 @@ _LEAST = 0.1
 
 _MOST = 0.98
 _QUIET_SHARE = 0.8
-"""Assumed fraction of noise among the correlations. The width of the measured noise is this quantile of |correlation|,
-relative to Gaussian noise. The median is often 0, since the median filter makes many differences 0.
+"""Assumed fraction of noise among the correlations. The width of the measured noise is this quantile of |correlation| /
+the same quantile for Gaussian noise. The median is often 0, since the median filter makes many differences 0.
 """
 
 _ROUNDING = 1e-6
@@ -132,7 +132,7 @@ def find_features(
 def _find_scattered(
     profiles: npt.NDArray[np.float64], lower: Profiles, upper: Profiles, lengths: npt.NDArray[np.int64]
 ) -> npt.NDArray[np.bool_]:
-    """Return a mask of values whose samples scatter too widely for a peak, bool [P, L].
+    """Return True for each value whose samples scatter too widely for a peak, bool [P, L].
 
     After `detrend`, the quartile range of a peak is above the ranges at both neighbouring lengths, or below both.
     """
@@ -208,8 +208,8 @@ def choose_threshold(correlations: Profiles, of_noise: npt.NDArray[np.floating])
     """Return a correlation threshold that noise exceeds in one of 1000 profiles.
 
     The threshold is the 0.999 quantile of the largest |correlation| in each profile of `of_noise`, times the width of
-    the measured noise (see `_QUIET_SHARE`). Its limits are `_LEAST` and `_MOST`. `of_noise`, [profile, n], has the
-    correlations of Gaussian noise after the same median filter. Without correlations, the threshold is
+    the measured noise (see `_QUIET_SHARE`), but at least `_LEAST` and at most `_MOST`. `of_noise`, [profile, n], has
+    the correlations of Gaussian noise after the same median filter. Without correlations, the threshold is
     `PAPERS_THRESHOLD`.
     """
     if not correlations.size:

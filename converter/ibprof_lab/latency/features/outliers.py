@@ -26,7 +26,7 @@ Matrix = npt.NDArray[np.float64]
 _NEIGHBOURS = 5
 _PIVOTS = 64
 _LARGEST = 2048
-"""Delays are predicted from similar processes for at most this many processes; for more, this takes minutes."""
+"""Largest number of processes for predicting delays from similar processes; for more, the prediction takes minutes."""
 
 _FLOOR = 0.01
 """Smallest assumed robust standard deviation of a pair's values, relative to a delay. An outlying pair therefore
@@ -102,7 +102,7 @@ def _polish(matrix: Matrix) -> tuple[Matrix, Matrix]:
 
 
 def _stand_out(effects: Matrix) -> Matrix:
-    """Return robust z-scores of effects: 0 within `LEAST_CHANGE` of the median, infinite without a delay."""
+    """Return robust z-scores of effects: 0 within `LEAST_CHANGE` of the median, infinite for missing effects."""
     away = np.abs(effects - np.nanmedian(effects))
     scale = MAD_TO_SIGMA * np.nanmedian(away)
     score = away / max(scale, 1e-3)

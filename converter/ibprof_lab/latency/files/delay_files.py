@@ -62,8 +62,7 @@ def read_delays(
     (not measured), and a warning reports their number. The diagonal becomes 0.
 
     Args:
-        statistics: statistics to read if the file has several; the median is always read. Statistics that are not read
-            take no memory.
+        statistics: statistics to read if the file has several; the median is always read.
         unit: seconds per unit, for a text or numpy matrix that states no unit. None means microseconds, or nanoseconds
             in files of core-to-core-latency.
 
@@ -389,10 +388,10 @@ _ZERO = re.compile(r"0+\.?0*|\.0+")
 def complete_triangle(rows: Sequence[tuple[int, list[str]]]) -> list[tuple[int, list[str]]]:
     """Complete the rows of a triangle to equal length; the missing half stays empty.
 
-    A row is a line number and its fields, without a name. Rows of a lower triangle become longer by one field, rows of
-    an upper triangle shorter. The diagonal is the last field of each lower row, or the first field of each upper row,
-    if these fields are zero or empty. Otherwise the diagonal is missing, and no field may be zero. Rows that are not a
-    triangle are returned unchanged.
+    A row is a line number and its fields, without a name. Each row of a lower triangle has one field more than the row
+    above; in an upper triangle, one field less. The last field of each row of a lower triangle is the diagonal, if all
+    these fields are zero or empty; in an upper triangle, the first field. Otherwise the diagonal is missing, and no
+    field may be zero. Rows that are not a triangle are returned unchanged.
     """
     lengths = [len(fields) for _, fields in rows]
     count = len(rows)

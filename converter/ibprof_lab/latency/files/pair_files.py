@@ -61,8 +61,8 @@ def find_value_column(rows: Fields) -> int | None:
     """Return the index of the delay column in a pair file, or None if the rows are not a pair file.
 
     The header names the two ends, such as `a,b,latency` or `src,dst,bytes,latency_us`; a header of three columns may be
-    in any language. Without a header, each line has two names, or the numbers of two ranks, and a delay. Lines with
-    numbers of ranks must be more than three, because three lines of three numbers may be a matrix.
+    in any language. Without a header, each line has two names, or the numbers of two ranks, and a delay. With
+    numbers of ranks, more than three lines are needed, because three lines of three numbers may be a matrix.
     """
     _, first = rows[0]
     if len(first) <= _VALUE or [fields[0] for _, fields in rows[1:]] == first[1:]:

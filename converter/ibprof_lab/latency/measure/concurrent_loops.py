@@ -33,8 +33,8 @@ _PING, _ECHO = 3, 4
 _MOST_TURNS = 1 << 20
 
 _BATCHES = 8
-"""Batches grow until one lasts at least the timed seconds / this number. The last batch ends up to one batch's duration
-after the timed seconds."""
+"""Batches are made longer until one takes at least `StreamSettings.seconds` / this number. The last batch may end after
+these seconds, by at most one batch's duration."""
 
 
 class ConcurrentEchoes:
@@ -249,7 +249,7 @@ class RoundMeasurer:
         if self._counts_back(length):
             back = float(np.median(_sample(PingPong(self.comm, peer, 0), sampling)))
         samples = _sample(self._kernel(peer, length), sampling) - back
-        # A delay cannot be negative, but the difference of two samples can: store 0 then.
+        # The difference of two samples can be negative; a delay cannot.
         self.rows.append([index, self.rank, peer, *summarise(np.maximum(samples, 0)), len(samples)])
 
     def _follow(self, length: int, peer: int) -> None:

@@ -89,7 +89,7 @@ class DelayStore:
         try:
             self.save()
         except OSError as error:
-            _log.warning("%s: not saved now (%s); measuring goes on", self.path, error.strerror or error)
+            _log.warning("%s: saving failed (%s); the measurement continues", self.path, error.strerror or error)
 
 
 def continue_delays(

@@ -150,7 +150,7 @@ def round_robin(processes: int) -> Iterator[Round]:
 
 
 def halving(processes: int) -> Iterator[Round]:
-    """Yield Bufe's rounds: all pairs between two halves, then the same within both halves at the same time.
+    """Yield Bufe's rounds: all pairs between two halves, then Bufe's rounds within both halves at the same time.
 
     There are T(n) = T(ceil(n/2)) + ceil(n/2) rounds, T(1) = 0. For ten processes `halving` yields 11 rounds, and
     `round_robin` 9.

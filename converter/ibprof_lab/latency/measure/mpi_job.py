@@ -137,7 +137,7 @@ class RoundBarrier:
             signal.signal(number, handler)
 
     def wait(self, wish: int = GO_ON) -> int:
-        """Wait for all processes; return the largest wish: GO_ON, SAVE, or STOP (after a signal)."""
+        """Wait for all processes; return the largest `wish` of a process: GO_ON, SAVE, or STOP (after a signal)."""
         from mpi4py import MPI  # noqa: PLC0415  (starts MPI)
 
         self._mine[0] = STOP if self.signal else wish

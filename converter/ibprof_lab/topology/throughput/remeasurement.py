@@ -62,8 +62,8 @@ def remeasure(
         hosts = len(graph.hosts)
         chosen = wanted[: _count_pairs(budget, hosts, plan)]
         session.say(
-            f"found {count_of(len(unexplained), 'outlying pair')}, and {len(wanted) - len(unexplained)} to represent "
-            f"links; measured again, outlying pairs first: {len(chosen)} of all {hosts * (hosts - 1) // 2}"
+            f"found {count_of(len(unexplained), 'outlying pair')}, and {len(wanted) - len(unexplained)} more that "
+            f"represent links; measuring {len(chosen)} of all {hosts * (hosts - 1) // 2} pairs, outlying pairs first"
         )
         rounds: list[list[Pair]] = (
             [[pair] for pair in chosen] if schedule == "sequential" else schedule_pairs(routes, chosen)
