@@ -4,10 +4,10 @@
 
     adaptive_estimate.py [--seeds N] [--calibrate]
 
-Fabrics: fat-trees of two and three levels, whole and with 12% of the cables between switches missing, and a dragonfly.
-Traffic: shifts, permutations, an all-to-all among a quarter of the hosts, random flows of several sizes, and flows from
-all hosts to an eighth of the hosts. All flows begin together. The program prints the errors of each case and of all
-cases. It also prints the errors of an estimate that divides traffic evenly among the shortest routes.
+Fabrics: fat-trees of two and three levels, with all and with 88% of the cables between switches; a dragonfly. Traffic:
+shifts, permutations, an all-to-all among a quarter of the hosts, random flows of several sizes, and flows from all
+hosts to an eighth of the hosts. All flows begin together. The program prints the errors of each case and of all cases.
+It also prints the errors of an estimate that divides traffic evenly among the shortest routes.
 """
 
 from __future__ import annotations

@@ -6,8 +6,8 @@ python benchmarks/large_fabrics.py [--only all|job|clusters|rails|bombs] [--dump
 The fabrics are synthetic. `all` has 46,656 hosts, each with 6 random peers. `job` has 11,664 hosts and a job of 512
 ranks whose bottleneck is the network. `--dumps` adds the same job on a folder of dumps, read without a cache of tables.
 `clusters` has two fabrics of GPU hosts, with 4,096 and 32,768 adapters. `rails` compares this version with an older
-version, on 8 rails of 4 planes. In `clusters` and `rails`, half of the hosts exchange all-to-all in groups of 8, and
-the other half form rings on each rail. The exit status is 1 if time or memory exceeds a limit.
+version, on 8 rails of 4 planes. In `clusters` and `rails`, half of the hosts exchange all-to-all in groups of 8. The
+other hosts form rings on each rail. The exit status is 1 if time or memory exceeds a limit.
 """
 
 from __future__ import annotations

@@ -72,7 +72,7 @@ FREE = {"shared": 0.7, "empty": 1.0}
 """Fraction of the hosts that are free; free hosts are chosen at random."""
 
 _ALIKE = 1.01
-"""No order of hosts helps if (time of the most loaded link) / (time of the most loaded host link) is below this."""
+"""Below this ratio of times, most loaded link / most loaded host link, no order of hosts helps."""
 
 
 def main() -> None:

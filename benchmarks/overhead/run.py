@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Measure the cost of recording: time per message and call, instructions, memory, whole programs, end of a job.
 
-Runs with and without ibprof alternate, so that other work on the machine affects both. The program prints Markdown. Run
-it from a checkout on an idle machine, with ibprof installed:
+Runs with and without ibprof alternate: other work on the machine affects all runs alike. The program prints Markdown.
+Run it from a checkout on an idle machine, with ibprof installed:
 
     python benchmarks/overhead/run.py [PART ...] [--mpi FOLDER_OF_MPIRUN] [--suffix .mpich] [--rounds N] [--quick]
 

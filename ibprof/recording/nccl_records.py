@@ -182,8 +182,8 @@ def find_members(records: Sequence[NcclRecords], ranks: Sequence[npt.NDArray[np.
 def find_rings(records: Sequence[NcclRecords], members: Members) -> Rings:
     """Number the ranks that send on each channel of each ring.
 
-    A ring is left out if a receiving rank was not recorded. It is also left out if a rank only sends, to a rank that
-    sends too: the first rank can end before the second has the data.
+    A ring is left out if a receiving rank was not recorded. A ring is also left out if a rank without receives sends to
+    a rank with sends: the sender can end before its data arrive.
     """
     senders: dict[tuple[int, int], dict[int, int]] = {}
     receivers: dict[tuple[int, int], set[int]] = {}

@@ -107,7 +107,7 @@ class BusiestLink:
         moved: true if ranks are placed on other hosts than in the run. The run's time then says nothing about these
             links.
         unrouted: sentences on bytes without a route, and on hosts left out; empty without losses.
-        unrouted_share: share of all bytes that have no route, from 0 to 1.
+        unrouted_share: share of all bytes without a route, 0 to 1.
     """
 
     busiest: str

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Draw the figures of chapters 5 and 6 from results. Files have the numbers of figures as names.
+"""Draw the figures of chapters 5 and 6 from results. Figures' numbers name the files.
 
     python studies/brown2018/thesis_figures.py [RESULTS...] -o figures
 
