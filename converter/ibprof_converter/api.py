@@ -65,10 +65,10 @@ def read_fabric(
         host_names: regular expression that matches the host's name in an adapter's description.
         level_hosts: regular expression for the names of CAs that are hosts.
         strict: true to raise an error if tables are missing, or lead to nodes or links that the dumps lack.
-        routes: source of routes: `tables`, `modelled`, `opensm` or `opensm:ENGINE`; by default `tables` if there are
-            tables, else `modelled`.
-        interfaces: adapters that jobs use: `compute`, `storage`, `all`, or names separated by commas; by default
-            `compute` where adapters differ.
+        routes: source of routes, one of `tables`, `modelled`, `opensm` and `opensm:ENGINE`; by default `tables` if
+            there are tables, else `modelled`.
+        interfaces: adapters that jobs use, one of `compute`, `storage` and `all`, or names separated by commas; by
+            default `compute` where adapters differ.
 
     Raises:
         InputError: a file is invalid.
@@ -159,9 +159,9 @@ def load_links(
         fabric: result of `read_fabric`.
         traffic: path, pattern, profile or result of `read_traffic`; several are jobs that share the fabric.
         placement: rank placement that replaces the recorded one: a rule such as `packed`, or a file; one for each job.
-        rails: policy for bytes whose rail was not measured: `split`, `round-robin`, ...
-        nic: policy that chooses a rank's adapter in one subnet: `rank`, `near`, `spread` or `first`.
-        by: columns that divide the loads: `region`, `operation`, `site`.
+        rails: policy for bytes whose rail was not measured, such as `split` or `round-robin`.
+        nic: policy that chooses a rank's adapter in one subnet, one of `rank`, `near`, `spread` and `first`.
+        by: columns that divide the loads, from `region`, `operation` and `site`.
         counters: port counters to compare with the loads: one file, or two files from before and after the run.
         adaptive: true to add bounds of adaptive routing.
         strict: true to raise an error if some bytes have no route.
@@ -261,7 +261,7 @@ def diff(
         a, b: path of a profile, recording, report.json, links.csv or any traffic; or a profile or traffic in memory.
         fabric: result of `read_fabric`, to compare link loads too.
         placement: rank placement: one for both runs, or one for each.
-        rails: policy for bytes whose rail was not measured: `split`, `round-robin`, ...
+        rails: policy for bytes whose rail was not measured, such as `split` or `round-robin`.
         nic: policy that chooses a rank's adapter in one subnet, as in `load_links`.
         strict: true to raise an error if some bytes have no route.
         fail_on: thresholds such as `max_link>+10%`; `RunComparison.fails` is true if one is crossed.
@@ -312,7 +312,7 @@ def place(
         hosts: file that lists the hosts to choose from, or `own` for the ranks' present hosts; by default all hosts.
         slots: number of ranks per host.
         rails: policy for bytes whose rail was not measured, as in `load_links`.
-        nic: policy that chooses a rank's adapter in one subnet: `rank`, `first` or `spread`.
+        nic: policy that chooses a rank's adapter in one subnet, one of `rank`, `first` and `spread`.
         divide_groups: true if tensor groups of a training job may be on several hosts.
         seed: seed of the random choices; the same seed and input give the same placement.
         seconds: time limit, which sets the work of the search; by default 10 s, and more above 1,024 ranks.
@@ -348,8 +348,8 @@ def view(
     Args:
         loads: result of `load_links`.
         compared: loads of the same fabric for comparison.
-        rank_data: CSV file with a column `rank`, then columns of numbers or words; each column can colour ranks.
-        node_data: CSV file with a column `host`, `node` or `guid`, then columns of numbers or words.
+        rank_data: a CSV file with a column `rank`, then columns of numbers or words; each column can colour ranks.
+        node_data: a CSV file with a column `host`, `node` or `guid`, then columns of numbers or words.
 
     Raises:
         InputError: a file is invalid.

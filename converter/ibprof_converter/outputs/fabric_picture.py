@@ -90,7 +90,7 @@ def write_picture(
     Args:
         file: a path, SVG or PDF by its suffix, else PNG; or an open file, which becomes a PNG.
         title, subtitle: plain text of the heading.
-        panels: `region`, `operation`, `site` or `job`: a panel for each, with a common scale; None: a panel of the sum.
+        panels: draw a panel for each `region`, `operation`, `site` or `job`, with a common scale; None: a single panel.
         only_used: true to leave out links without traffic.
         full_scale: bytes of the darkest colour, equal in comparable pictures; None: bytes of the most loaded direction.
     """
@@ -146,7 +146,7 @@ def split_loads(loads: Loads, panels: str | None) -> list[LoadPanel]:
 
     Args:
         loads: loads of links, by region, operation, site or job.
-        panels: `region`, `operation`, `site` or `job`; None for the sum.
+        panels: one of `region`, `operation`, `site` and `job`; None for the sum.
     """
     if panels is None:
         return [LoadPanel("", tuple(loaded.sum(axis=2, dtype=np.uint64) for loaded in loads.by_rail))]

@@ -21,7 +21,7 @@ class Edge(NamedTuple):
 
     Attributes:
         source, destination: keys of the two nodes.
-        attributes: `port`, `peer_port`, `bytes` and further columns of links.csv.
+        attributes: the columns `port`, `peer_port`, `bytes` and further columns of links.csv.
     """
 
     source: str

@@ -34,9 +34,9 @@ def write_topology(
 
     Args:
         links: rows of links.csv.
-        host_of: NODE GUID of an adapter on the first rail -> name of its host.
+        host_of: host name of each adapter, by the adapter's NODE GUID on the first rail.
         origin: source of the fabric, for the first line.
-        group_of: NODE GUID of a dragonfly's switch -> index of its group.
+        group_of: index of each dragonfly switch's group, by the switch's NODE GUID.
     """
     hosts: dict[str, list[str]] = {}
     parents: dict[str, set[str]] = {}
@@ -101,7 +101,7 @@ def _write_upper(
 
     Args:
         front: name of a written switch -> GUIDs of the switches that it represents.
-        parents, levels: GUID of a switch -> GUIDs of the parents, or the level.
+        parents, levels: the parents' GUIDs, and the level, of each switch, by the switch's GUID.
         taken: names of switches that were already written.
     """
     level = 1

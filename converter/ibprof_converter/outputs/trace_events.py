@@ -47,7 +47,7 @@ class LinkUse:
     """Use of a link direction over time.
 
     Attributes:
-        first_ns: Unix time of the start of the first step.
+        first_ns: the start of the first step, as Unix time.
         begin_ns: float64 [step + 1], start of each step and end of the last step, in ns since `first_ns`.
         share: float64 [step + 1], share (0 to 1) of the link's speed in each step; the last element is 0.
     """

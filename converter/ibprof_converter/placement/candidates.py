@@ -83,8 +83,8 @@ class PlacementComparison(NotebookView):
         hosts: host of each rank in the best placement.
         nic: method that chose each rank's adapter, such as `modelled:rank`; None if no host has several adapters on one
             rail.
-        load_basis: kind of loads: `static`, or `estimate` (adaptive routing) without lower bounds.
-        routes: source of routes: `tables`, `modelled:MODEL` or `opensm:ENGINE`.
+        load_basis: kind of loads, `static` or `estimate` (adaptive routing, without lower bounds).
+        routes: source of routes, one of `tables`, `modelled:MODEL` and `opensm:ENGINE`.
         free_hosts, slots: number of hosts to choose from, and number of their slots.
         notes: sentences on gaps, modelled data and further facts.
         accounts: bytes, ranks or hosts that each processing stage kept and left out.

@@ -145,10 +145,9 @@ def assign_slots(
         hosts: the fabric's hosts.
         slots: host -> its number of slots.
         ranks: number of ranks to place.
-        nic: `adapter_policies.RANK` or None: slots use the host's adapters in turn. `FIRST`: all slots use the host's
-            first adapter. `SPREAD`: each slot uses all adapters, and `lid` has a column for each adapter.
-        whole: number of slots of a whole host: `is_whole` is true if all hosts have this number; None: `is_whole` is
-            false.
+        nic: with `adapter_policies.RANK` or None, slots use the host's adapters in turn; with `FIRST`, only the first
+            adapter; with `SPREAD`, each slot uses all adapters, and `lid` has a column for each adapter.
+        whole: number of slots of a whole host; if all hosts have this number, `is_whole` is true.
 
     Raises:
         UsageError: there are fewer slots than ranks, or `nic` is impossible on these hosts.
@@ -291,13 +290,13 @@ def all_hosts(hosts: Hosts, slots: int, ranks: int) -> tuple[dict[int, int], tup
 
 
 def own_hosts(host_of_rank: npt.NDArray[np.int32], slots: int | None) -> dict[int, int]:
-    """Return the number of slots of each host with ranks: `slots`, or the number of its ranks if `slots` is None."""
+    """Return `slots` for each host with ranks, or the number of the host's ranks if `slots` is None."""
     number, count = np.unique(host_of_rank, return_counts=True)
     return {host: slots or ranks for host, ranks in zip(number.tolist(), count.tolist(), strict=True)}
 
 
 def read_free_hosts(path: Path, hosts: Hosts, slots: int) -> dict[int, int]:
-    """Read hosts from a list in any form of `hostlists`: Slurm, PBS, Open MPI, MPICH, or one host per line.
+    """Read hosts from a list in any form of `hostlists`, such as Slurm, PBS, Open MPI, MPICH, or one host per line.
 
     Args:
         path: the list. Slots of lines with the same host are summed. If any host is in several lines (PBS), every line

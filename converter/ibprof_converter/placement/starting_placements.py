@@ -150,7 +150,7 @@ def slots_of_groups(slots: RankSlots, groups: list[int]) -> npt.NDArray[np.uint3
 
 
 def fabric_aware_slots(neighbours: Neighbours, slots: RankSlots, paths: SwitchPaths) -> dict[str, SlotOfRank]:
-    """Return the placements that use the topology: `near` and `grouped`.
+    """Return the placements `near` and `grouped`, which use the topology.
 
     `near` keeps the order of the ranks, on leaf switches close to each other. `grouped` also keeps ranks with much
     mutual traffic together.

@@ -128,7 +128,7 @@ class RoundSettings:
 
     Attributes:
         goal: the time that the round lowers.
-        doublings: `Energy.doublings` of the round.
+        doublings: value of `Energy.doublings` in the round.
         share: the round's part of the work, relative to the sum of `share` over all rounds that run.
     """
 

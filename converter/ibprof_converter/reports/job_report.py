@@ -62,7 +62,7 @@ class RoutedBytes:
     """Bytes that were routed, bytes within a host, or bytes that were not routed for one reason.
 
     Attributes:
-        fate: `routed over links`, `within a host`, `not routed` with the reason, or `total`.
+        fate: one of `routed over links`, `within a host`, `not routed` with the reason, and `total`.
         bytes, share: number of bytes, and its fraction of all bytes.
     """
 
@@ -89,8 +89,8 @@ class JobReport(NotebookView):
         ranks: bytes from rank to rank; None if the traffic has no ranks or no bytes.
         hosts: bytes from host to host; None without bytes between known hosts, and for a recorded run on one host.
         lids: bytes from LID to LID; None if there is a fabric, if ranks are known, or if there are no bytes.
-        additions: JSON key -> comparison with port counters, or bounds of adaptive routing.
-        addition_lines: `additions` as lines of text.
+        additions: comparison with port counters, and bounds of adaptive routing, by JSON key.
+        addition_lines: the values of `additions` as lines of text.
     """
 
     verdict: Verdict

@@ -122,7 +122,7 @@ def draw_levels(part: UsedPart, form: Form, tones: Sequence[str], said: str, hei
     """Draw the used part level by level.
 
     Args:
-        tones: CSS class of each thick link.
+        tones: the CSS class of each thick link.
         said: text that describes the picture.
         height: smallest height of the picture, in pixels.
     """

@@ -24,7 +24,7 @@ BADGE = 9.0
 _HEAD = 8.0
 _THIN = 2.5
 _THICK = 2.5
-"""Width of a thick link: `_THIN` + `_THICK` * time / time of the first link."""
+"""The width of a thick link is `_THIN` + `_THICK` * time / time of the first link."""
 
 _PLACES = (0.5, 0.38, 0.62, 0.28, 0.72, 0.2, 0.8)
 """Candidate positions of a number on a link, as fractions of the curve, the preferred position first."""
@@ -72,7 +72,7 @@ def draw_box(
     """Draw a box with a name that is shortened to fit; the tooltip has the full name.
 
     Args:
-        kind: CSS class: `named`, `plain`, `folded` or `idle`.
+        kind: the CSS class, one of `named`, `plain`, `folded` and `idle`.
         shorter: alternatives for a name that does not fit, the longest first.
     """
     x, y = middle
@@ -134,7 +134,7 @@ def draw_thick(links: Sequence[ThickLink], tones: Sequence[str], badges: Sequenc
 
     Args:
         links: thick links in the order of the list.
-        tones: CSS class of each link.
+        tones: the CSS class of each link.
         badges: position of each number, from `place_badges`.
     """
     lines = [_draw_line(link, tone) for link, tone in zip(links, tones, strict=True)]

@@ -66,7 +66,7 @@ def draw_plane(part: UsedPart, form: Form, tones: Sequence[str], said: str) -> s
     """Return SVG of the used switches, placed freely, and of the hosts at ends of thick links.
 
     Args:
-        tones: CSS class of each thick link.
+        tones: the CSS class of each thick link.
         said: text that describes the picture.
     """
     height = form.width * _HEIGHT

@@ -30,7 +30,7 @@ class RecordedJob:
     Attributes:
         command, mpi, job: command line, MPI library and job, as in the profile.
         ranks, ranks_recorded, hosts: number of ranks, of recorded ranks, and of hosts.
-        started_ns: Unix time of the first rank's start.
+        started_ns: the first rank's start, as Unix time.
         elapsed_s: time from the first start to the last rank's MPI_Finalize, in seconds; None if a recorded rank did
             not reach MPI_Finalize.
         sources: names of layers with recorded bytes.

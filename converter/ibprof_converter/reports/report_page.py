@@ -47,9 +47,9 @@ class ReportPage:
     """Contents of a page.
 
     Attributes:
-        head: HTML before the sections.
+        head: the HTML before the sections.
         figures: section name -> HTML of its figure.
-        view: HTML of the network view, placed after the head; None without a view.
+        view: the HTML of the network view, placed after the head; None without a view.
         halves: names of sections that take half of the page's width.
         spell: function applied to the HTML of the page's texts, for example to shorten paths.
         is_folded: true to fold the sections, because the head has the main results. Printing unfolds them.

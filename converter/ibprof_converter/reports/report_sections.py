@@ -37,7 +37,7 @@ class Column:
     """A column of a table.
 
     Attributes:
-        key: JSON keys of the value in a row, with dots between nested keys; empty for text made from several values.
+        key: the value's JSON keys in a row, with dots between nested keys; empty for text made from several values.
         label: title of the column.
         kind: format of the values.
     """

@@ -56,7 +56,7 @@ class PairMatrix:
     """Bytes from each sender to each receiver.
 
     Attributes:
-        by: `RANK`, `HOST` or `LID`.
+        by: one of `RANK`, `HOST` and `LID`.
         names: name of each row: its first rank, host or LID.
         size: number of ranks, hosts or LIDs.
         block: number of adjacent ranks, hosts or LIDs that share a row.
@@ -273,13 +273,13 @@ class SenderBalance:
     """Balance of the sent, or of the received, bytes over ranks, hosts or rails.
 
     Attributes:
-        of: "ranks", "hosts" or "rails".
+        of: one of "ranks", "hosts" and "rails".
         count: number of ranks, hosts or rails (members).
         max_bytes, mean_bytes, min_bytes: largest, mean and smallest bytes of a member.
         ratio: max/mean; 1 if all members have equal bytes, 0 if there is no traffic.
         greatest: member with most bytes.
         bytes: bytes of each member, in order of their numbers.
-        direction: `sent` or `received`.
+        direction: one of `sent` and `received`.
     """
 
     of: str

@@ -109,7 +109,7 @@ def _read_top(digits: bytes) -> int:
 def write_lft_text(fabric: Fabric, tables: ForwardingTables) -> Iterator[str]:
     """Yield the lines of tables, switch by switch.
 
-    Each entry names the port's GUID: OpenSM finds the port even if the LID has changed.
+    Each entry names the port's GUID, so that OpenSM finds the port even if the LID has changed.
     """
     lid_of = {
         int(node): int(lid)

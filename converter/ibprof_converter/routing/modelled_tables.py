@@ -35,7 +35,7 @@ def model_tables(fabric: Fabric, model: str | None = None) -> tuple[ForwardingTa
     The tables have routes to all CAs and routers that are cabled to a switch.
 
     Args:
-        model: one of `MODELS`; None: `D_MOD_K`. If the fabric is no regular tree, `MIN_HOP` replaces `D_MOD_K`.
+        model: one of `MODELS`, by default `D_MOD_K`. If the fabric is no regular tree, `MIN_HOP` replaces `D_MOD_K`.
     """
     guid = np.sort(fabric.node_guid[fabric.node_kind == NodeKind.SWITCH])
     width = int((fabric.port_lid + (1 << fabric.port_lmc)).max(initial=1))

@@ -34,10 +34,10 @@ class RailFiles:
 
     Attributes:
         links: the list of links, or the first of `parts`.
-        parts: LLDP files, one for each node, if the fabric is listed by LLDP.
+        parts: the LLDP files, one for each node, if the fabric is listed by LLDP.
         tables: forwarding tables of the rail's switches; None if they must be searched among `candidates`.
         candidates: files that may have this rail's tables: of all switches, or of one switch each.
-        lid_ranges: OpenSM's `guid2lid`; None: the `guid2lid` in the folder of the list of links, if any.
+        lid_ranges: a `guid2lid` of OpenSM; None: the `guid2lid` in the folder of the list of links, if any.
         adaptive: ibdiagnet 2's `.far`, if any; it may also be one of `candidates`.
         synthetic: the name of a synthetic fabric; None for files.
         notes: sentences on files that are not used.

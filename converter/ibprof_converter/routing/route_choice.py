@@ -137,7 +137,7 @@ class RoutedByOpenSM:
 
 
 def check_joined(fabric: Fabric) -> None:
-    """Raise an error if a fabric is in parts: OpenSM computes routes only for the part with the host on which it runs.
+    """Raise an error if a fabric is in parts, since OpenSM routes only the part with OpenSM's host.
 
     Raises:
         InconsistentError: at least two parts have adapters.

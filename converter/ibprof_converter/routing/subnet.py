@@ -50,7 +50,7 @@ class Subnet:
         gaps: warnings on nodes or links to which tables lead, but which the fabric lacks: the list of links is cut or
             old.
         adaptive: adaptive routing of the switches; None if no switch is known to route adaptively.
-        route_source: source of the tables: `TABLES`, `modelled:MODEL` or `opensm:ENGINE`.
+        route_source: source of the tables, one of `TABLES`, `modelled:MODEL` and `opensm:ENGINE`.
     """
 
     fabric: Fabric

@@ -77,7 +77,7 @@ class LinkChange:
 
     Attributes:
         since: day of the later fabric.
-        what: `added`, `removed` or `changed`.
+        what: one of `added`, `removed` and `changed`.
         sender: node and port of the sender.
         before, after: text with the receiver and the speed in the earlier and in the later fabric; empty if this fabric
             lacks the link.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Read traffic from CSV files: LID pairs, port counters or a rank matrix, as the header line shows."""
+"""Read traffic from CSV files with LID pairs, port counters or a rank matrix, as the header line shows."""
 
 from __future__ import annotations
 

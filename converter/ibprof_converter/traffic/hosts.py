@@ -132,7 +132,7 @@ class Hosts:
 
     @property
     def end_noun(self) -> str:
-        """Noun for `ends` in messages: "adapters", or "ports" if an adapter has several ports on a rail."""
+        """Noun for `ends` in messages, either "adapters", or "ports" if an adapter has several ports on a rail."""
         by_adapter = (self.count_by_adapters(rail) for rail in range(self.rails))
         by_port = (self.count_by_ports(rail) for rail in range(self.rails))
         return "adapters" if all(map(dict.__eq__, by_adapter, by_port)) else "ports"

@@ -107,9 +107,9 @@ def choose_interfaces(
     """Mark the adapters that jobs do not use, so that `find_hosts` leaves their ports out.
 
     Args:
-        choice: `COMPUTE`, `STORAGE`, `ALL_INTERFACES`, `pkey:` with a P_Key or the name of a partition, or names of
-            adapters separated by commas, also with the prefixes of NCCL_IB_HCA. None means `COMPUTE` if the fabrics
-            have storage adapters, else `ALL_INTERFACES`.
+        choice: one of `COMPUTE`, `STORAGE` and `ALL_INTERFACES`; or `pkey:` with a P_Key or the name of a partition; or
+            names of adapters separated by commas, also with the prefixes of NCCL_IB_HCA. None means `COMPUTE` if the
+            fabrics have storage adapters, else `ALL_INTERFACES`.
         rule: pattern for hosts' names, as in `find_hosts`.
 
     Returns:

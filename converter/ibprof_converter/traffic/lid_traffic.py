@@ -63,11 +63,11 @@ def map_to_lids(
     """Return the traffic between ports: for each rank pair, the ports at which bytes leave and enter hosts.
 
     Args:
-        rule: `--placement`; None: the recorded placement.
-        policy: `--rails`; None: measured rails if work requests were recorded and ranks keep their recorded hosts, else
-            `split`.
-        nic: `--nic`; None: measured adapters if known, else the ranks' recorded choice, else near adapters, else
-            `rank`.
+        rule: value of `--placement`; None: the recorded placement.
+        policy: value of `--rails`; None: measured rails if work requests were recorded and ranks keep their recorded
+            hosts, else `split`.
+        nic: value of `--nic`; None: measured adapters if known, else the ranks' recorded choice, else near adapters,
+            else `rank`.
 
     Raises:
         UsageError: the placement or the policy is unknown, or there are too many ranks.
@@ -268,8 +268,8 @@ def load_all_to_all(
     Args:
         text: the pattern as given by the user.
         size: bytes per pair.
-        policy: `--rails`; None: `split`.
-        nic: `--nic`, not `spread`. None: all adapters send and receive; otherwise only the first adapter of each host.
+        policy: value of `--rails`, by default `split`.
+        nic: value of `--nic`, not `spread`; with None, all adapters send and receive, else each host's first.
 
     Returns:
         The traffic, whose flows `Traffic.in_parts` yields, and the link loads.

@@ -68,7 +68,7 @@ class NcclChannel:
     Attributes:
         number: number of the channel in its graph.
         nets: two network devices: data enters the host by the first and leaves by the second; empty without a network.
-        gpus: GPUs in the order in which the channel passes them.
+        gpus: the GPUs, in the order in which the channel passes them.
     """
 
     number: int
@@ -91,8 +91,8 @@ class NcclDevice:
     """A GPU or a network device.
 
     Attributes:
-        dev: NCCL's number of the device.
-        name: PCI function of a GPU, or name of a network device.
+        dev: the device's number in NCCL.
+        name: the PCI function of a GPU, or the name of a network device.
         path: numbers of the XML elements that contain the device, outermost first.
     """
 
@@ -128,7 +128,7 @@ class RingNets:
         alternates: true if every second host swaps the devices of channels 0 and 1, of channels 2 and 3, and so on.
         labels: host -> number of a device -> name; the host `""` stands for all hosts.
         hosts: hosts in the order of ranks; empty if unknown.
-        gpus: GPU -> names of the nearest network devices.
+        gpus: names of the network devices nearest to each GPU.
         notes: sentences on assumptions, and on connections that are left out.
     """
 

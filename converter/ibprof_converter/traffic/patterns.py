@@ -32,7 +32,7 @@ def build_pattern(text: str, hosts: int) -> RankTraffic:
     """Return the traffic of the pattern `text`, between one rank per host or the ranks of a training job.
 
     Args:
-        text: `pattern:...` as given by the user.
+        text: the pattern as given by the user (`pattern:...`).
 
     Raises:
         UsageError: the pattern is unknown, or its NUMBER is missing.

@@ -58,7 +58,7 @@ def find_rank_adapters(
 
     Args:
         ports_of_host: ports of each host of the run, in the natural order of their names.
-        chosen_of_host: `ports_of_host` without left-out adapters: ports of a rank whose environment names no adapter.
+        chosen_of_host: ports of ranks whose environment names no adapter; left-out adapters have no port here.
     """
     rows: list[list[list[list[int]]]] = [[[[] for _ in range(rails)] for _ in range(ranks)] for _ in range(2)]
     known = [False, False]

@@ -140,7 +140,8 @@ class Traffic(LidFlows, NotebookView):
         regions, operations: names; a single `ALL` if they are not distinguished.
         on_host_bytes: bytes between ranks of one host, which load no link.
         unmapped: reason -> bytes whose sender or receiver has no LID; for example, its host is not in the fabric.
-        rail_source: "measured (...)", "modelled (POLICY)", "assumed (first fabric)", `SINGLE_RAIL` or `ONE_SUBNET`.
+        rail_source: one of "measured (...)", "modelled (POLICY)", "assumed (first fabric)", `SINGLE_RAIL` and
+            `ONE_SUBNET`.
         origin: source of the numbers, as text that every output shows.
         rank_lid: int32 [rank, rail], the first port of each rank on each rail, `NO_LID` if the rank has no port there;
             no rows if the traffic has no ranks.
@@ -149,8 +150,8 @@ class Traffic(LidFlows, NotebookView):
         job: int32, index into `jobs`; empty if there is only one job.
         jobs: job names; a single `ALL` if there is only one job.
         first_rank: for each job, the number of its rank 0. Ranks of all jobs are numbered consecutively.
-        nic: how the adapter of the bytes is known: "measured", "recorded" or "modelled:POLICY"; None if no rank has
-            several adapters in a subnet.
+        nic: source of the adapters, one of "measured", "recorded" and "modelled:POLICY"; None if no rank has several
+            adapters in a subnet.
         site: int32, index into `sites`; empty if `sites` has one name.
         sites: names of call sites; a single `ALL` if they are not distinguished.
         in_parts: function that yields the flows in parts if all flows do not fit in memory; then the columns are empty.
@@ -345,7 +346,7 @@ def merge_jobs(names: Sequence[str], traffics: Sequence[Traffic]) -> Traffic:
 
 
 def _distinct_names(names: Sequence[str]) -> tuple[str, ...]:
-    """Return a distinct name for each job: `#` and the job's number are added to equal names."""
+    """Return a distinct name for each job; equal names get `#` and the job's number."""
     return tuple(name if names.count(name) == 1 else f"{name}#{number}" for number, name in enumerate(names))
 
 

@@ -328,7 +328,7 @@ def ring_bytes(function: str, amount: int, ranks: int) -> int:
     """Return the mean number of bytes that a rank sends in a ring; 0 if the function is not modelled.
 
     Args:
-        function: NCCL's name of the collective, without `nccl`.
+        function: name of the collective in NCCL, without `nccl`.
         amount: bytes of the message, as in NCCL's call: for AllGather and ReduceScatter, one rank's part.
     """
     if function == "AllReduce":

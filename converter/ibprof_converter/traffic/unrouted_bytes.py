@@ -128,7 +128,7 @@ def _find_pairs(
     """Return the pairs of leaf switches between which flows do not arrive.
 
     Args:
-        reasons: `Loads.reasons`; if empty, this function follows each flow.
+        reasons: value of `Loads.reasons`; if empty, this function follows each flow.
     """
     found: dict[tuple[int, int, int, int], int] = {}
     ends = [_switches_of_lids(subnet.fabric) for subnet in subnets]

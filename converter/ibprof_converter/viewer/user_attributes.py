@@ -29,7 +29,7 @@ class UserAttribute:
 
     Attributes:
         name: the heading of the column.
-        of_ranks: True for an attribute of ranks, False for an attribute of nodes.
+        of_ranks: true for an attribute of ranks, false for an attribute of nodes.
         value: float64 [rank or node], the number, or the index of the class; NaN without a value.
         classes: class names; empty for a column of numbers.
     """

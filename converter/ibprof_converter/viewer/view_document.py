@@ -39,7 +39,7 @@ class LinkValue:
     """A property of links other than their bytes.
 
     Attributes:
-        unit: `s`, `Gb/s`, or empty.
+        unit: the unit `s` or `Gb/s`, or empty.
         value: float64 [2 * link + end], one rail after the other, for `encode_document`; in the page's order for
             `describe_link_values`. NaN if the value is unknown or has no meaning in this direction.
     """

@@ -223,7 +223,7 @@ def _renumber(own: Arrays, placed: Traffic, names: SharedNames) -> Arrays:
 
 
 def spread_ranks(values: npt.NDArray[Any], placed: Traffic, names: SharedNames, nothing: float) -> npt.NDArray[Any]:
-    """Return rows for the ranks of all runs: `values` for the ranks of this run, `nothing` for all other ranks."""
+    """Return rows for the ranks of all runs, `values` for the ranks of this run and `nothing` for all other ranks."""
     spread = np.full((len(names.ranks), values.shape[1]), nothing, values.dtype)
     number = _number(placed.rank_names, names.ranks)[: len(values)]
     spread[number] = values[: len(number)]
