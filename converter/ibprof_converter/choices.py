@@ -65,7 +65,7 @@ RAIL_POLICIES = ("split", "round-robin", "first", "second")
 """Policies for bytes whose rail was not measured; the first policy is the default. See `adapter_policies`."""
 
 NIC_POLICIES = ("rank", "near", "spread", "first")
-"""Policies that choose a rank's adapter in one subnet if it was not measured. See `adapter_policies`."""
+"""Policies that choose a rank's adapter in one subnet if the adapter was not measured. See `adapter_policies`."""
 
 COMPUTE = "compute"
 STORAGE = "storage"

@@ -233,7 +233,7 @@ def _spread_ports(ports: npt.NDArray[np.int32]) -> npt.NDArray[np.int32]:
 
 
 def slots_on_hosts(slots: RankSlots, host_of_rank: npt.NDArray[np.int32]) -> npt.NDArray[np.uint32] | None:
-    """Return a slot for each rank on its present host: uint32 [rank]; None if a host has too few slots."""
+    """Return a slot for each rank on the rank's present host: uint32 [rank]; None if a host has too few slots."""
     if not np.isin(host_of_rank, slots.host).all():
         return None
     index = np.searchsorted(slots.host, host_of_rank)

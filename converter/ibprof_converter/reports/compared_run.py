@@ -130,7 +130,7 @@ def read_side(
     Args:
         traffic: the run, and the options that place it on a fabric.
         fabric: the fabric, or None.
-        demand: the run's traffic; None to read it.
+        demand: the run's traffic; None to read the traffic.
 
     Raises:
         InputError, UsageError: as `compare_runs` does.

@@ -241,7 +241,7 @@ def _row(dimension: str, change: AmountChange, columns: list[Column]) -> tuple[V
 
 
 def page_of_comparison(comparison: RunComparison, top: int) -> ReportPage:
-    """Return a comparison as a page; its head has the thresholds and the largest changes."""
+    """Return a comparison as a page; the page's head has the thresholds and the largest changes."""
     crossed = [each for each in comparison.verdicts if each.holds]
     parts = [f'<p class="change">{escape(comparison.change.text)}</p>']
     if comparison.verdicts:

@@ -281,7 +281,7 @@ def report_on_demand(demand: Demand, provenance: Provenance) -> JobReport:
         return JobReport(judge_job(None, None), coverage, provenance, requests=REQUESTS, lids=matrix_of_lids(demand))
     if not isinstance(demand, RankTraffic):
         raise UsageError(
-            f"{demand.origin}: bytes counted at ports cannot be reported without a fabric: name its .lst before TRAFFIC"
+            f"{demand.origin}: bytes counted at ports cannot be reported without a fabric: name a .lst before TRAFFIC"
         )
     run = summarise(demand)
     verdict = judge_job(demand.profile, None)

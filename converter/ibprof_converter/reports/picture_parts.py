@@ -173,7 +173,7 @@ def place_badges(links: Sequence[ThickLink], boxes: Sequence[Spot] = (), size: P
 
 
 def _list_aside(curve: Curve) -> Iterator[Point]:
-    """Yield points next to a curve, in order of their distance from it."""
+    """Yield points next to a curve, in order of their distance from the curve."""
     for away in _ASIDE:
         for place in _PLACES:
             (x1, y1), (x, y), (x2, y2) = (follow(curve, place + step) for step in (-0.05, 0.0, 0.05))

@@ -181,7 +181,7 @@ def _clip(middle: float, half: float, size: float) -> float:
 
 
 def _bow(start: Spot, end: Spot, least: float = 0.0) -> Curve:
-    """Return a curve between the edges of two elements, bent to the left as seen from its start."""
+    """Return a curve between the edges of two elements, bent to the left as seen from `start`."""
     (x1, y1), (x2, y2) = start.middle, end.middle
     length = math.dist(start.middle, end.middle) or 1.0
     bow = 2 * min(max(_BOW * length, least), _MOST_BOW) / length

@@ -99,8 +99,8 @@ class TimeBin:
         begin_s, end_s: seconds since the begin of the first recorded interval.
         bytes: bytes sent by all ranks.
         mpi_s: time inside MPI calls, summed over ranks; None if not recorded.
-        wait_s: part of `mpi_s` that is waiting, estimated from the interval's sampled calls; None without such calls,
-            or without `mpi_s`.
+        wait_s: part of `mpi_s` that is waiting, estimated from the interval's sampled calls; None without sampled
+            calls, or without `mpi_s`.
     """
 
     begin_s: float
@@ -213,7 +213,7 @@ def follow_time(run: Profile) -> tuple[TimeBin, ...]:
 
 
 def _follow_waiting(run: Profile, edges_ns: npt.NDArray[np.float64]) -> list[float | None]:
-    """Return the waiting fraction of the sampled calls that begin in each interval; None without such calls."""
+    """Return the waiting fraction of the sampled calls that begin in each interval; None without sampled calls."""
     spans = len(edges_ns) - 1
     measured = measure_waiting(run)
     if not measured:

@@ -111,7 +111,7 @@ def _part(name: str) -> str:
 
 
 def _policy(style: str, framing: bool) -> str:
-    """Return the Content-Security-Policy; with `framing` it allows the script and style of the network view."""
+    """Return the Content-Security-Policy; `framing` also allows the script and style of the network view."""
     styles, scripts = [hash_inline(style)], []
     if framing:
         script, view_style = page_hashes()

@@ -291,7 +291,7 @@ def compare_runs(
     Args:
         command: the command that makes the comparison, as typed.
         fabric: fabric for both runs; None to read the fabric of `options`.
-        demands: the traffic of each run; None to read it.
+        demands: the traffic of each run; None to read the traffic.
 
     Raises:
         InputError: a file is invalid.

@@ -83,7 +83,7 @@ def matrix_of_ranks(demand: RankTraffic) -> PairMatrix:
 def matrix_of_recorded_hosts(demand: RankTraffic) -> PairMatrix | None:
     """Return the bytes between recorded hosts, including bytes within hosts.
 
-    The result is None if fewer than two hosts were recorded, or if their ranks exchanged no bytes.
+    The result is None if fewer than two hosts were recorded, or if the hosts' ranks exchanged no bytes.
     """
     run = demand.profile
     if run is None or len(run.hosts) < 2:

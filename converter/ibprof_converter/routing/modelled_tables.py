@@ -46,8 +46,8 @@ def model_tables(fabric: Fabric, model: str | None = None) -> tuple[ForwardingTa
     tree = None if model == MIN_HOP else find_regular_tree(leads_to, _find_leaves(network, ends))
     leaves = _order_leaves(network, ends, tree)
     distance = _measure_distances(leads_to, leaves)
-    used = np.zeros(leads_to.shape, np.int32)  # [switch, port], number of adapters that the port leads to
-    below = np.cumprod([1, *(tree.uplinks if tree else ())])  # [level], product of uplinks over the levels below
+    used = np.zeros(leads_to.shape, np.int32)  # [switch, port], number of adapters that the port leads to.
+    below = np.cumprod([1, *(tree.uplinks if tree else ())])  # Product of uplinks over the levels below, [level].
     most = int(np.bincount(ends.leaf).max(initial=0))
     table = tables.port
     for number, switch in enumerate(leaves.tolist()):
@@ -97,7 +97,7 @@ class _Choices:
         self._row = np.arange(len(self.switch))
 
     def take_least_used(self, used: npt.NDArray[np.int32]) -> npt.NDArray[np.uint8]:
-        """Return for each row the first of the least used ports, uint8 [row]; count its use in `used`."""
+        """Return for each row the first of the least used ports, uint8 [row]; count the port's use in `used`."""
         uses = used[self.switch[:, np.newaxis], self._port]
         uses[self._is_none] = np.iinfo(np.int32).max
         chosen = self._port[self._row, uses.argmin(axis=1)]
@@ -142,7 +142,7 @@ def _find_leaves(network: IndexedNetwork, ends: _Destinations) -> npt.NDArray[np
 
 
 def _order_leaves(network: IndexedNetwork, ends: _Destinations, tree: RegularTree | None) -> npt.NDArray[np.int64]:
-    """Return the switches with CAs or routers, in the order in which routes to their adapters are computed."""
+    """Return the switches with CAs or routers, in the order in which routes to the adapters are computed."""
     count = np.bincount(ends.leaf, minlength=len(network.switch_node))
     leaves = np.flatnonzero(count)
     if tree:

@@ -199,7 +199,7 @@ def _complete(rail: RailFiles, named: FolderDumps, number: int, rails: int) -> R
 
 
 def _find_partitions(links: Path) -> tuple[Path, ...]:
-    """Return ibdiagnet's `.pkey` file with the name of the list of links, else `partitions.conf` in its folder."""
+    """Return ibdiagnet's `.pkey` file with the name of the list of links, else the folder's `partitions.conf`."""
     stem = strip_compression(links).rpartition(".")[0] or strip_compression(links)
     found = (find_sibling(links, name) for name in (f"{stem}.pkey", PARTITIONS_CONF))
     return tuple(path for path in found if path and looks_like_partitions(peek_dump(path)))[:1]

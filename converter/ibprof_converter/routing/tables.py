@@ -41,7 +41,7 @@ class ForwardingTables:
 
 
 def merge_tables(parts: Sequence[ForwardingTables]) -> ForwardingTables:
-    """Return the tables of several files as one. If several files have the same switch, its first table is used.
+    """Return the tables of several files as one. If several files have the same switch, the first table is used.
 
     Each entry of `damage` gets the name of the damaged file.
     """

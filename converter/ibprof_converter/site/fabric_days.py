@@ -121,7 +121,7 @@ def add_fabric(store: Path, options: FabricOptions, since: date) -> str:
 
 
 def _copy_dumps(options: FabricOptions, place: Path) -> dict[str, Any]:
-    """Copy all files of a fabric; return its options with paths relative to the fabric's folder."""
+    """Copy all files of a fabric; return the fabric's options with paths relative to the fabric's folder."""
     place.mkdir()
     digest = hashlib.sha256()
     read = [path for path in options.files() if path.is_file()]

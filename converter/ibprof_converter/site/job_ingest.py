@@ -72,7 +72,7 @@ def ingest_jobs(
                 waiting += parse_lines(path, [line.encode()], 1)
                 losses += [f"{path}: {each}" for each in describe_run_losses(run)]
         except IbprofError as error:
-            # The file may be gone because another ingest has stored its jobs and deleted it.
+            # Another ingest may have stored the file's jobs and deleted the file.
             was_removed = remove and path not in paths and not path.exists()
             if not was_removed:
                 errors.append(error)

@@ -298,7 +298,7 @@ class SiteQueries:
         return sorted(answers, key=lambda row: (-row["unexplained"], row["sender"]))[:top]
 
     def keep_sums(self) -> None:
-        """Compute and store the sums of days that lack them, so that later questions are fast."""
+        """Compute and store the sums of days without sums, so that later questions are fast."""
         with self.store.locked():  # no other ingest may replace the sums before they are used
             for what in ("links", "hosts"):
                 self._sum_days(what, None, None)

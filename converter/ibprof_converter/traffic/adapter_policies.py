@@ -45,7 +45,7 @@ def label_of_policy(policy: str) -> str:
     """Return the label of a modelled adapter policy.
 
     Raises:
-        UsageError: there is no such policy.
+        UsageError: the policy is unknown.
     """
     if policy not in NIC_POLICIES:
         raise UsageError(f"--nic {policy}: expected one of {', '.join(NIC_POLICIES)}")
@@ -226,7 +226,7 @@ def share_out(
         bytes, messages: uint64 [flow], totals of each flow.
 
     Raises:
-        UsageError: there is no such policy, or it selects a rail that was not given.
+        UsageError: the policy is unknown, or selects a rail that was not given.
     """
     if policy not in RAIL_POLICIES:
         raise UsageError(f"--rails {policy}: expected one of {', '.join(RAIL_POLICIES)}")

@@ -43,7 +43,7 @@ def read_traffic_table(path: Path, rails: int) -> Traffic | PortCounters | RankT
         rails: number of fabrics. A column `rail` must have indices below this number.
 
     Raises:
-        InputError: the header is unknown, or a row does not match it.
+        InputError: the header is unknown, or a row does not match the header.
     """
     rows = read_rows(path)
     _, header = next(rows, (1, [""]))
@@ -178,7 +178,7 @@ def _read_lid_pairs(path: Path, rows: Iterator[tuple[int, list[str]]], columns: 
         rail_source = "measured"
         if columns == 3:
             rail_source = "assumed (first fabric)"
-            notes.append(f"{path} has no column `rail`: its LIDs are assumed to be those of the first fabric")
+            notes.append(f"{path} has no column `rail`: the LIDs are assumed to belong to the first fabric")
     return Traffic.without_ranks(
         np.array(values[0], np.int32),
         np.array(values[1], np.int32),

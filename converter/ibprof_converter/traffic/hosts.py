@@ -44,7 +44,7 @@ _MODEL_FIRST = re.compile(
     re.IGNORECASE,
 )
 _MODEL_ANYWHERE = re.compile(r"\bMellanox Technologies\b|\bInfiniHost\b|\bConnectX-?\d*\b\s*$", re.IGNORECASE)
-"""Node descriptions with the adapter's model: drivers set these before they know the host's name."""
+"""Node descriptions with the adapter's model, which drivers set before they know the host's name."""
 
 _DEFAULT_NAME = re.compile(r"\s*(?:localhost(?:\.\S*)?|\((?:none|null)\))(?=\s|$)", re.IGNORECASE)
 """Node descriptions of machines without a host name.
@@ -194,7 +194,7 @@ class HostIndex:
         return f"; did you mean {likely[0]}?" if likely else ""
 
     def is_shared(self, name: str) -> bool:
-        """Return true if a name identifies no host because several adapters share it."""
+        """Return true if a name identifies no host because several adapters share the name."""
         return len(self._find_all(name)) > 1 or name.casefold() in self._shared
 
     def _find_all(self, name: str) -> list[int]:
@@ -240,7 +240,7 @@ def _find_hosts(fabrics: tuple[Fabric, ...], rule: re.Pattern[str] | None) -> Ho
         port, leaf = _find_host_ports(fabric)
         nodes = fabric.port_node[port].tolist()
         names = [_name_of(fabric, node, repeated, rule) for node in nodes]
-        # All planes have the same hosts, so their names need no matching.
+        # All planes have the same hosts, so names of hosts need no matching.
         known_as = {} if not leaves or leaves.keys() >= set(names) else _match_names(list(leaves), set(names))
         # If the first rail has gpu1, and a later rail has gpu1.a and gpu1.b, then gpu1.a and gpu1.b are two hosts.
         known_as = {

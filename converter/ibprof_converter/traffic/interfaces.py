@@ -104,7 +104,7 @@ class _Machines:
 def choose_interfaces(
     fabrics: Sequence[Fabric], choice: str | None = None, rule: re.Pattern[str] | None = None
 ) -> tuple[Fabric, ...]:
-    """Mark the adapters that jobs do not use, so that `find_hosts` leaves their ports out.
+    """Mark the adapters that jobs do not use, so that `find_hosts` leaves out these adapters' ports.
 
     Args:
         choice: one of `COMPUTE`, `STORAGE` and `ALL_INTERFACES`; or `pkey:` with a P_Key or the name of a partition; or

@@ -75,7 +75,7 @@ def read_traffic(
     """
     if text.startswith(PATTERN_PREFIX):
         if hosts is None:
-            raise UsageError(f"{text}: a pattern covers all hosts of a fabric: put its .lst before it")
+            raise UsageError(f"{text}: a pattern covers all hosts of a fabric: put the fabric's .lst before it")
         return build_pattern(text, len(hosts.name) if over_hosts else len(hosts.ends))
     path = Path(text)
     if inspected := list_inspector_files(path) if path.is_dir() else [path] if is_inspector_file(path) else []:
@@ -190,8 +190,8 @@ def choose_demand(
 def choose_flows(measured: Traffic, chosen: RankTraffic) -> Traffic:
     """Return the measured flows that are attributed to chosen calls.
 
-    `measured` has the bytes attributed to all calls of the run: if only the chosen calls were known, they would get all
-    bytes.
+    `measured` has the bytes attributed to all calls of the run: if only the chosen calls were known, these calls would
+    get all bytes.
 
     Args:
         measured: flows of the whole run (`map_measured_to_lids`).

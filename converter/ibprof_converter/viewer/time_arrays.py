@@ -15,7 +15,7 @@ from ibprof.profile.row_arrays import RowArrays
 from ibprof_converter.viewer.view_file import NONE, Arrays
 
 _ROW_LIMIT = 1 << 20
-"""Largest number of rows of intervals. If there are more, adjacent intervals are joined in pairs until they fit."""
+"""Largest number of rows of intervals. In case of more rows, adjacent intervals are joined in pairs until they fit."""
 
 _TIMES_LIMIT = 1 << 18
 """Largest number of rows of time inside MPI calls."""

@@ -83,7 +83,7 @@ class SharedNames:
 
 
 def share_names(runs: Sequence[ViewRun]) -> SharedNames:
-    """Return the names of all runs; those of the first run come first."""
+    """Return the names of all runs; names of the first run come first."""
     traffics = [run.placed for run in runs if isinstance(run.placed, Traffic)]
 
     def join(names: Sequence[Sequence[str]]) -> tuple[str, ...]:

@@ -60,7 +60,7 @@ def generate_rails(name: str, sizes: RailSizes, gbps: float, number: int, part: 
         part: index of the subnet in the fabric, below `sizes.subnets`: rail * planes + plane.
 
     Raises:
-        UsageError: the numbers describe no such fabric.
+        UsageError: the numbers describe no fabric of rails.
     """
     rail, plane = divmod(part, sizes.planes)
     rails = 1 if sizes.apart else sizes.rails
