@@ -136,18 +136,18 @@ def _add_predict(commands: Subcommands) -> None:
     parser = _add(commands, "predict", summary)
     add = parser.add_argument
     add("runs", nargs="+", metavar="[N:]PROFILE", type=_parse_sized_run, help="profiles or recordings, each after "
-        "its problem size N, with two or more different numbers of processes; --delays needs three or more above 1",
+        "its problem size N; at least two numbers of processes, with --delays at least three numbers above 1",
     )  # fmt: skip
     add("--delays", metavar="FILE", type=Path, help="predict from delays of this network, which ibprof-latency "
         "measured with --lengths 0,1K:1M:x4 (default: from waiting and transfer in the profiles)")  # fmt: skip
-    add("--operations", metavar="FORMULA", help="with --delays: #op as a formula of n, in any unit")
+    add("--operations", metavar="FORMULA", help="with --delays: operations as a formula of n, in any unit")
     add_unit(parser)
     add("--fabric", metavar="LST", type=Path, help="fabric whose forwarding tables show which messages share links "
         "(default: messages share no links)")  # fmt: skip
     add("--placement", metavar="HOW", help="packed, spread or random:SEED (default: packed)")
     add("--slots", metavar="N", type=count_in(1), help="ranks on a host (default: as few as possible)")
     add("--scaling", choices=(STRONG, WEAK), help="strong: the same problem for all numbers of processes; weak: as "
-        "much work for each process as in the smallest run (default: as the runs show; --delays: strong)")  # fmt: skip
+        "much work for each process as in the smallest run (default: as in the runs; --delays: strong)")  # fmt: skip
     add(
         "--n", metavar="N", type=_parse_number, help="problem size of strong scaling (default: size of the largest run)"
     )
@@ -203,8 +203,8 @@ def _add_cluster(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
     add("--l-peak", metavar="FLOPS", type=_parse_number, required=True, help="peak of a process, in Flop/s")
     add("--bandwidth", metavar="B", type=_parse_number, help="bandwidth of the network, in bytes/s")
-    add("--fabric", metavar="LST", type=Path, help="take the bandwidth of this fabric's slowest host link")
-    add("--delays", metavar="FILE", type=Path, help="take the bandwidth of these delays' slowest process; "
+    add("--fabric", metavar="LST", type=Path, help="use the bandwidth of this fabric's slowest host link")
+    add("--delays", metavar="FILE", type=Path, help="use the bandwidth of the slowest process in FILE; "
         "measure with ibprof-latency --lengths 0,1M")  # fmt: skip
     add_unit(parser)
 

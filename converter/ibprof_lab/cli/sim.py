@@ -169,7 +169,7 @@ def _add_advise(commands: Subcommands) -> None:
         "or a recorded MPI job. Report the best hosts for servers and jobs, the throttle or routing that\n"
         "helps, and the gain."
     )
-    summary = "interference of two jobs, and what would help"
+    summary = "interference of two jobs, and remedies"
     parser = add_subcommand(commands, "advise", summary, _ADVISE_EXAMPLES, description, shown=_ADVISE_SHOWN)
     add = parser.add_argument
     add("--mpi", metavar="TRAFFIC", type=type_of(parse_messages), required=True, help="messages of the MPI job: "
@@ -292,7 +292,7 @@ def _add_replayed(parser: argparse.ArgumentParser) -> None:
     add("--to-hosts", metavar="HOSTS", type=hosts, help="hosts of the prediction, as node[01-04,7],login1 or a file of "
         "such lines, in the order of the run's first ranks")  # fmt: skip
     add("--next-to", metavar="OTHER", type=Path, help="profile of another job that runs at the same time")
-    add("--next-to-hosts", metavar="HOSTS", type=hosts, help="hosts of the other job (default: the recorded ones)")
+    add("--next-to-hosts", metavar="HOSTS", type=hosts, help="hosts of the other job (default: the recorded hosts)")
     add("--seeds", metavar="N", type=count_in(1, MOST_SEEDS), default=3, help="number of random start times of the "
         "other job (default: 3)")  # fmt: skip
     _add_hardware(parser)

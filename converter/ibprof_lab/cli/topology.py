@@ -201,7 +201,7 @@ def _add_join(commands: Subcommands) -> None:
     add = parser.add_argument
     add("outer", metavar="HOSTS", help="delays between hosts")
     add("inner", metavar="CORES", help="delays between cores of one host and a core of another host")
-    add("--external", metavar="NAME", required=True, help="core in CORES that belongs to the other host")
+    add("--external", metavar="NAME", required=True, help="name that CORES has for the other host's core")
     add("--core", metavar="NAME", help="name of the core that measured HOSTS (default: nearest to --external)")
     add("--method", choices=("auto", "bufe"), default="bufe", help="method for HOSTS and CORES (bufe)")
     _add_bufe_epsilon(parser)

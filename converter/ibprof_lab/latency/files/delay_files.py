@@ -99,7 +99,7 @@ def _check_unit(path: Path, delays: Delays) -> None:
 
 
 def write_delays(path: str | PathLike[str], delays: Delays) -> None:
-    """Write delays as NetCDF-4; a file `.csv` gets the matrix of a single length, in microseconds.
+    """Write delays as NetCDF-4, or in a file `.csv` as the matrix of the only length, in microseconds.
 
     The file is written completely or not at all.
 
@@ -389,9 +389,9 @@ def complete_triangle(rows: Sequence[tuple[int, list[str]]]) -> list[tuple[int, 
     """Complete the rows of a triangle to equal length; the missing half stays empty.
 
     A row is a line number and its fields, without a name. Each row of a lower triangle has one field more than the row
-    above; in an upper triangle, one field less. The last field of each row of a lower triangle is the diagonal, if all
-    these fields are zero or empty; in an upper triangle, the first field. Otherwise the diagonal is missing, and no
-    field may be zero. Rows that are not a triangle are returned unchanged.
+    above; in an upper triangle, one field less. The diagonal is the last field of each row (lower triangle) or the
+    first field (upper triangle), if all these fields are zero or empty. Otherwise the diagonal is missing, and no field
+    may be zero. Rows that are not a triangle are returned unchanged.
     """
     lengths = [len(fields) for _, fields in rows]
     count = len(rows)

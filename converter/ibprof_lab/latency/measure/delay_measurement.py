@@ -68,7 +68,7 @@ ChooserFactory: TypeAlias = Callable[[int], PairChooser]
 
 
 class MeasurementSession:
-    """A measurement into the file `path`. Every process of the job creates a session and calls the same methods."""
+    """A measurement, saved in `path`. Every process of the job creates a session and calls the same methods."""
 
     def __init__(self, module: Any, plan: MeasurementPlan, path: Path) -> None:
         self.module, self.plan, self.path = module, plan, path

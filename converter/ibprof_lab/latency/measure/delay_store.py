@@ -31,7 +31,7 @@ _SAME = ("mode", "schedule", "one_way", "window", "noise_mes_length", "num_noise
 
 
 class DelayStore:
-    """The delays during a measurement, held by the first process and saved at most every `save_every_s` seconds."""
+    """Delays in the first process's memory during a measurement, saved at most every `save_every_s` seconds."""
 
     def __init__(self, path: Path, delays: Delays, save_every_s: float) -> None:
         self.path, self.save_every_s = path, save_every_s

@@ -83,7 +83,9 @@ def show_features(console: Console, document: Document) -> None:
     else:
         for name in ("peak", "step"):
             by_count = ", ".join(f"{pairs:,} with {count}" for count, pairs in enumerate(found[f"pairs_by_{name}s"]))
-            console.print(f"pairs by number of {name}s: {by_count} (correlation: {found[f'{name}_threshold']:.2f})")
+            console.print(
+                f"pairs by number of {name}s: {by_count} (correlation threshold: {found[f'{name}_threshold']:.2f})"
+            )
         _show_by_length(console, found)
     if document["clusters"] is not None:
         _show_clusters(console, document)

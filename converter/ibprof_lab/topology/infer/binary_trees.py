@@ -138,7 +138,7 @@ class PrunedTree:
 
     Attributes:
         height, weight: float64 [node], as in `BinaryTree`, of the remaining nodes.
-        lost: by how much the merges increased the weighted sum of squared residuals.
+        lost: increase of the weighted sum of squared residuals by the merges.
     """
 
     tree: RootedTree

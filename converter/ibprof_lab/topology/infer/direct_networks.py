@@ -68,7 +68,7 @@ def find_far_hosts(delays: npt.NDArray[np.floating], known: Known) -> Floats:
 
 
 def find_slow_hosts(delays: npt.NDArray[np.floating], known: Known) -> Floats:
-    """Return the factor of each host's delays, float64 [host]: above 1 for slow hosts, else 1.
+    """Return how many times slower than usual each host is, float64 [host]: above 1 for slow hosts, else 1.
 
     A slow host is a far host whose geometric mean delay is also longer than usual. Other far hosts are alone on a
     switch. Medians are unsuitable: without errors, many delays of a network are equal.
@@ -537,7 +537,7 @@ def _rank(delays: Floats) -> Floats:
 
 
 class _Judge:
-    """Evaluation of sets of links, which keeps the best set."""
+    """Evaluation of sets of links; `best` is the best set so far."""
 
     def __init__(self, delays: Floats, noisy: Floats, known: npt.NDArray[np.bool_], means: _Means | None) -> None:
         self._delays, self._noisy, self._means, self._free = delays, noisy, means, means is None

@@ -39,7 +39,7 @@ prove the switch; one delay does not."""
 _AGREEING = 2
 """A host descends into a subtree if at least this many more delays place it inside than outside. If its delays to all
 hosts of the subtree are measured, one more is enough. To exclude a host from its last possible subtree, at least this
-many more delays must place it outside.
+many more delays must place it outside than inside.
 """
 
 _OF_LOWEST = 0.2
@@ -75,7 +75,7 @@ class _Subtree:
 
 @dataclass(frozen=True, slots=True)
 class _Evidence:
-    """Evidence on the child of a tree node to which each of k hosts belongs.
+    """Evidence for k hosts: to which child of a tree node each host belongs.
 
     Attributes:
         near, far: int [k, children], number of delays that place the host inside (near) or outside (far) the child.

@@ -290,5 +290,5 @@ def _doubts(choice: ModelChoice, support: Floats, hosts: tuple[str, ...]) -> lis
             "resampled matrices"
         )
     for model in choice.untried:
-        doubts.append(f"the model {model} was not tried: it takes at most {LARGEST[model]} hosts, not {len(hosts)}")
+        doubts.append(f"the model {model} was not tried: it supports at most {LARGEST[model]} hosts, not {len(hosts)}")
     return doubts

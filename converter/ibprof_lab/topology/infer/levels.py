@@ -31,7 +31,7 @@ sites."""
 
 _CLEAR = 15.0
 """Between sites, the smallest difference is this many standard deviations of the errors, but at least `NETWORK_STEP`
-and at most `_FAR_STEP`. For distances on a map, the errors are large, and `_FAR_STEP` results."""
+and at most `_FAR_STEP`. For distances on a map, the errors are so large that `_FAR_STEP` is used."""
 
 _SHARED, _INDEPENDENT = 2.5, 1.2
 """Smallest difference between the heights of a switch and its parent, in standard deviations of the errors: `_SHARED`
@@ -45,8 +45,8 @@ _OTHER_STEPS = 0.1
 step."""
 
 _ON_STEPS = 0.97
-"""Delays count as multiples of a clock step if the mean resultant length of their phases exceeds this value; exact
-multiples have 1."""
+"""Delays count as multiples of a clock step if the mean resultant length of their phases exceeds this value. For exact
+multiples, the length is 1."""
 
 _LEAST_FACTOR = 0.03
 _UNLIKE = 2.5
@@ -64,8 +64,8 @@ _ENOUGH = 0.7
 _LIKE_OTHERS, _OF_PAIRS = 0.05, 0.3
 _MORE_ALIKE = 2.0
 """A far too short delay is false if the two hosts' delays to other hosts differ by more than `_MORE_ALIKE` times the
-usual difference. For a host, this is the difference from the third most similar host; the smaller value of the two
-hosts is used."""
+usual difference. The usual difference of a host is its difference from the third most similar host; the smaller value
+of the two hosts is used."""
 
 _MOST_PAIRS = 1 << 18
 """The height of a node is computed from at most about this number of pairs."""

@@ -221,8 +221,8 @@ def _even_out(delays: Floats, known: npt.NDArray[np.bool_]) -> tuple[Floats, Cal
 def _explains_more(simple: Floats, free: Floats, measured: npt.NDArray[np.bool_], far: bool) -> bool:
     """Return True if a model with more parameters explains the whole pattern that a simpler model leaves.
 
-    To explain a part of the pattern is not enough, since false switches always explain a part. Between sites, the new
-    residuals must have no pattern, since some tree nearly fits distances on a map.
+    To explain a part of the pattern is not enough, since false switches always explain a part. Between sites, the
+    residuals `free` must have no pattern, since some tree nearly fits distances on a map.
 
     Args:
         simple, free: residuals of the simpler model and of the model with more parameters.

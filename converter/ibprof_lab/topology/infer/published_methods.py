@@ -254,7 +254,7 @@ def infer_bannikov_salnikov(
     Args:
         delays: [L, n, n] for L message lengths, seconds, nan where not measured.
         hosts: one name per process.
-        epsilon_s: the arcs of a shared-memory group are longer than its first arc by at most this fraction, 0 to 0.5.
+        epsilon_s: largest relative excess of the arcs of a shared-memory group over its first arc, 0 to 0.5.
         epsilon_d: 0 to 1. If the two directions of a pair differ by more than this fraction, only the direction with
             the shorter delay is an arc.
 

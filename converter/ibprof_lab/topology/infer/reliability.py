@@ -47,9 +47,9 @@ _FEWEST_HOSTS = 6
 
 _ALIKE = 0.5
 _FEWEST_TOGETHER, _FEW_TOGETHER = 2, 3
-"""A topology is refused if no delay was measured between a host and the hosts of a neighbouring switch, at least
-`_FEWEST_TOGETHER`. A topology is also refused if a host alone on its switch has an outlying delay to a neighbouring
-switch with one link and at most `_FEW_TOGETHER` hosts."""
+"""A topology is refused if no delay was measured between a host and a neighbouring switch with at least
+`_FEWEST_TOGETHER` hosts. A topology is also refused if a host alone on its switch has an outlying delay to a
+neighbouring switch with one link and at most `_FEW_TOGETHER` hosts."""
 
 
 def weigh_support(

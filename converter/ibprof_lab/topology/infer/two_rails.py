@@ -140,8 +140,8 @@ def _find_rails_as_switches(
 ) -> npt.NDArray[np.bool_]:
     """Return pairs on the slower rail whose long delays look like a further switch, bool [n, n].
 
-    A host seems to be on another switch if, by chance, all its pairs within its switch are on the slower rail. This is
-    assumed if the parent switch is higher by about the rails' difference, and if no pair of hosts with the parent as
+    A host seems to be on another switch if, by chance, all its pairs within its switch are on the slower rail. Chance
+    is assumed if the parent switch is higher by about the rails' difference, and if no pair of hosts with the parent as
     lowest common switch is on the slower rail.
     """
     tree, height = levels.tree, levels.height
@@ -200,8 +200,8 @@ def _assign_along_tree(logs: Floats, known: npt.NDArray[np.bool_], longer: float
 
 
 def _compare_rows(logs: Floats, known: npt.NDArray[np.bool_], longer: float) -> npt.NDArray[np.float32]:
-    """Return the mean difference between two hosts' log delays to all third hosts, float32 [n, n]. Since the rails
-    cause differences of about `longer`, `_off_both` replaces each difference; the largest value is `longer`.
+    """Return the mean difference between two hosts' log delays to all third hosts, float32 [n, n]. The rails cause
+    differences of about `longer`: each difference is replaced by `_off_both`, and by `longer` if larger.
     """
     hosts = len(logs)
     unlike = np.zeros((hosts, hosts), np.float32)

@@ -299,7 +299,7 @@ class HostAttachment:
     cable_edge: npt.NDArray[np.int64]
 
     def vertices(self) -> npt.NDArray[np.int64]:
-        """Return the topology's vertex of each switch, int64 [switch]; of the host if the switch stands for a host."""
+        """Return each switch's vertex in the topology, int64 [switch]; a host's vertex if the switch is a host."""
         hosts = len(self.host_switch)
         found = hosts + np.arange(len(self.switch_name))
         through = np.flatnonzero(self.host_edge == NO_EDGE)

@@ -236,7 +236,7 @@ def _find_pivots(wanted: EdgeLengths) -> tuple[npt.NDArray[np.intp], Floats]:
         (distance[:, number],) = dijkstra(graph, directed=True, indices=pivots[number : number + 1])
         nearest = np.minimum(nearest, distance[:, number])
         pivots[number + 1 : number + 2] = nearest.argmax()
-    # This finite distance places unconnected components side by side.
+    # A finite distance places unconnected components side by side.
     apart = np.isinf(distance)
     distance[apart] = 1.5 * distance[~apart].max() + 1
     return pivots, distance

@@ -92,7 +92,7 @@ def correct_for_size(paths: ReferencePaths, delays: Floats, gbps: Floats, length
 
 def regress(paths: ReferencePaths, delays: Floats, links: int, corrected: str = NONE) -> LinkRegression:
     """Fit latencies of links by least squares, so that sums along the paths approximate the delays. `delays`: float64
-    [pair], seconds. `corrected`: name of the correction that `delays` have, for the result.
+    [pair], seconds. `corrected`: name of the correction of `delays`, for the result.
     """
     used = (paths.hops > 0) & np.isfinite(delays)
     matrix = csr_matrix((np.ones(len(paths.link)), paths.link, paths.offset), (len(delays), links))[used]

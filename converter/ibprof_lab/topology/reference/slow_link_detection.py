@@ -53,8 +53,8 @@ class SlowLink:
         link: index of the link in the reference.
         why: sentence with the evidence.
         ratio: delay of messages over the link / expected delay.
-        excess_seconds: time by which the link delays a message, seconds; slow links in a row share this time equally. 0
-            if the evidence is the throughput.
+        excess_seconds: time by which the link delays a message, seconds; consecutive slow links share it equally. 0 if
+            the evidence is the throughput.
         bytes_per_second: largest throughput of a pair over the link; nan if the evidence is the delay.
     """
 
@@ -175,9 +175,9 @@ def _without_peers(
 ) -> Iterator[SlowLink]:
     """Find slow links that have no similar link.
 
-    Such a link is on all paths with h hops, for some number h, and on no shorter path. The time of a hop is the delay
-    difference from the next shorter paths / the number of additional hops. The link is slow if this time is much longer
-    than for any other h. For the shortest paths, the time of a hop includes the overhead of a message.
+    Such a link is on all paths with h hops, for some number h, and on no shorter path. The additional delay of these
+    paths, compared with the next shorter paths, is divided by the number of additional hops. The link is slow if this
+    time per hop is much longer than for any other h. For the shortest paths, it includes the overhead of a message.
     """
     hops = np.unique(paths.hops[there])
     usual = np.array([np.median(delays[there & (paths.hops == each)]) for each in hops])

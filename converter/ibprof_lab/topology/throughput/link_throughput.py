@@ -196,7 +196,7 @@ def _pair_along_paths(left: dict[int, set[int]]) -> list[Pair]:
 
 
 def probe_switches(routes: InferredRoutes) -> dict[int, tuple[PairJob, PairJob, PairJob]]:
-    """Return three jobs for each switch with four hosts or more: all pairs of its hosts except one, this one pair, and
+    """Return three jobs for each switch with four hosts or more: all pairs of its hosts but one; the remaining pair;
     all pairs. The switch is narrow if the third job's rate is below `SAME` times the sum of the first two jobs' rates
     (2.3.2).
     """

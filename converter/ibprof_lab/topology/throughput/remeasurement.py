@@ -38,7 +38,7 @@ def remeasure(
     schedule: str,
 ) -> int:
     """Measure again the pairs whose delay the topology does not explain, then pairs that represent every link. `module`
-    is `mpi4py.MPI`. `ibprof-topology remeasure` has the other arguments; they are the same on all processes.
+    is `mpi4py.MPI`. The other arguments are those of `ibprof-topology remeasure`, equal on all processes.
 
     Returns:
         The number of the signal that ended the measurement; 0 if there is none.
