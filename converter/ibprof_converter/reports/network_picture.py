@@ -36,7 +36,7 @@ from ibprof_converter.reports.used_part import UsedPart, find_used_part
 _DESCRIPTION = "The used part of the network; its most loaded links are thick, with the numbers of the list"
 
 _ROWS = 14
-"""In a column with more hosts or switches than this, a box can stand for several."""
+"""In a column with more hosts or switches than this, a box can stand for several hosts or switches."""
 
 _FEWEST = 2
 """A common domain is cut off in columns with at least this number of names."""

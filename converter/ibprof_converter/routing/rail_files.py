@@ -86,8 +86,9 @@ def find_rails(
     only folders of dumps, each of these folders is a rail. Each plane of a list is a rail (`count_planes`).
 
     If the user names single files, the first file with tables belongs to the first list of links, and so on. If files
-    with tables outnumber the lists, each file belongs to the list with the file's switches. If there is no file with
-    tables, tables are searched in the folder of the list and below. A name such as `xgft:..` is a synthetic fabric.
+    with tables outnumber the lists, each file belongs to the list that contains the file's switches. If there is no
+    file with tables, tables are searched in the folder of the list and below. A name such as `xgft:..` is a synthetic
+    fabric.
 
     Args:
         names: files, folders and synthetic fabrics.

@@ -327,7 +327,7 @@ def _drop_left_out(found: PortLids, fabrics: Sequence[Fabric]) -> PortLids:
 
 
 def _add_planes(found: Sequence[list[tuple[Port, int]]], fabrics: Sequence[Fabric]) -> None:
-    """Add each adapter's ports on other planes to `found`. A host reports only one port of each adapter."""
+    """Add each adapter's ports on other planes to `found`. A host reports one port for all planes of an adapter."""
     for rail, fabric in enumerate(fabrics):
         others = [each for each, other in enumerate(fabrics) if other.plane_of and other.plane_of == fabric.plane_of]
         for port, lid in list(found[rail]):
