@@ -85,7 +85,7 @@ def _describe_rest(report: JobReport, names: tuple[str, ...], width: int, shown:
 def _describe_most_loaded(report: JobReport, width: int, shown: int) -> Iterator[str]:
     """Yield lines on left-out data, then on the most loaded links.
 
-    Without loaded links, the last lines are on the bytes that the job sent.
+    Without loaded links, the last lines describe the bytes that the job sent.
     """
     links = report.links
     if report.coverage.interfaces:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Read forwarding tables of any known format. Tables of a large file that was read before come from the user's cache.
+"""Read forwarding tables of any known format. If a large file was read before, the tables come from the user's cache.
 
 In the cache, half a gigabyte of text needs 20 MB. A file is identified by path, size, inode and times, so a file that
 was rewritten is read again. Cached data may be deleted at any time. Damaged cached data is ignored.

@@ -182,7 +182,7 @@ class SiteQueries:
         """Correlate a job's time in MPI calls with the traffic of each job that uses the same link directions.
 
         The series have a value for each interval of the job: seconds in MPI calls, and bytes of the second job. The 95%
-        interval is by Fisher's transformation with the effective number of independent intervals.
+        interval is computed by Fisher's transformation, with the effective number of independent intervals.
 
         Source: M. S. Bartlett, J. Royal Stat. Soc. 98 (1935) 536, for autocorrelated series.
 

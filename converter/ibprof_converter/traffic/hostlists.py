@@ -208,7 +208,7 @@ def _read_placement(path: Path, lines: Sequence[tuple[int, str]]) -> Iterator[tu
 def _read_topology(path: Path, data: bytes) -> list[tuple[int, str]]:
     """Return the line number and the name of each host in a Slurm topology, in the order of the file.
 
-    Each name ends with a comma: so the caller parses a Slurm host list, not a line of a hostfile.
+    Each name ends with a comma, so that the caller parses a Slurm host list, not a line of a hostfile.
     """
     from ibprof_converter.fabric.fabric_graph import NodeKind  # noqa: PLC0415  (few host lists are topologies)
     from ibprof_converter.fabric.slurm_listing import looks_like_slurm, parse_slurm, parse_slurm_yaml  # noqa: PLC0415
