@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The ibprof developers
  *
- * Two mock MPI libraries call a function of a third library. The first is bound lazily, the second at load time with a
- * read-only GOT. Only the calls of these libraries are redirected. The hook reaches the original function, and the
- * redirection is undone.
+ * Two mock MPI libraries call a function of a third library. The first MPI library is bound lazily, the second at load
+ * time with a read-only GOT. Only calls of the MPI libraries are redirected. The hook reaches the original function,
+ * and the redirection is undone.
  */
 #include "check.h"
 #include "libmpi/got.h"

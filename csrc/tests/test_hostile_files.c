@@ -95,7 +95,7 @@ static void check_victim(void)
     close(file);
 }
 
-/* Return the size of the recording, which has another name than the guessed name. */
+/* Return the size of the recording, whose name differs from the guessed name. */
 static long size_of_next(void)
 {
     char path[600];
@@ -172,7 +172,7 @@ static void something_lies_there(const char *folder)
     }
 }
 
-/* A recording of this launch that belongs to another user is not used, because that user could shorten it. */
+/* A recording of this launch is not used if it belongs to another user, because that user could shorten the file. */
 static void a_file_of_another_user(const char *folder)
 {
     struct stat before, after;

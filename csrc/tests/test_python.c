@@ -47,9 +47,9 @@ static void lines_of_3_10(void)
 
 static void lines_of_3_11(void)
 {
-    /* Each entry begins with 128 + 8 * form + units - 1. Forms 0 to 9: the same line; one byte follows. Forms 10 to 12:
-     * 0 to 2 lines further; two bytes follow. Form 13: a signed number of lines follows. Form 14: a signed number of
-     * lines and three numbers follow. Form 15: no line. */
+    /* Each entry begins with 128 + 8 * form + units - 1. Forms 0 to 9: the line stays the same; one byte follows. Forms
+     * 10 to 12: the line grows by 0 to 2; two bytes follow. Form 13: a signed difference of lines follows. Form 14: a
+     * signed difference of lines and three more numbers follow. Form 15: no line. */
     static const uint8_t table[] = {
         0x80 | 14 << 3 | 0, 0x02, 0x00, 0x41, 0x02, 0x05, /* 1 unit, line 11; the second number has two bytes */
         0x80 | 3 << 3 | 7,  0x12,                         /* 8 units, line 11 */

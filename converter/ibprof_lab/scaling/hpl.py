@@ -14,7 +14,7 @@ each word of a message, and each copy reads and writes memory. Beta becomes w k 
 bytes, and the fraction f of messages leaves the node. HPL places successive processes of a row on a node. The N^2 / (2
 P) words of panels move along rows, all other words along columns. After each block of NB columns, the whole matrix is
 read and written: gamma grows by 8 k / (NB m). For each of N pivots, processes exchange two rows of the panel in log2(P)
-rounds. This sends 2 N (NB + 2) log2(P) more words along columns (HPL_pdmxswp).
+rounds. The exchanges send 2 N (NB + 2) log2(P) more words along columns (HPL_pdmxswp).
 """
 
 from __future__ import annotations
@@ -153,8 +153,8 @@ _VALIDITY = (
 """Sentences about the limits of the model, for all predictions."""
 
 _ALONE = (
-    "each process is assumed to have a separate adapter and memory bus. If processes share them, give --slots and "
-    "--memory; else the predicted performance is too high (up to twice on dual processors of the year 2000)"
+    "each process is assumed to have a separate adapter and memory bus. If processes share adapters, give "
+    "--slots and --memory; else the predicted performance is too high (up to twice on dual processors of the year 2000)"
 )
 _SHARED = (
     "the model predicts 16 published results, with 2 and 4 processes per node, with errors of -13% to +28%. The errors "
@@ -162,7 +162,7 @@ _SHARED = (
 )
 
 _COPIED = 4
-"""Bytes of memory traffic per byte of a message: the sender and the receiver each read and write it."""
+"""Bytes of memory traffic per byte of a message: the sender and the receiver each read and write the byte."""
 
 
 def query_hpl(

@@ -33,9 +33,9 @@ from ibprof_lab.scaling.top500 import correlate_with_rank, read_systems
 Document = dict[str, Any]
 
 NOT_MEANT = (
-    "b_eff is not the bandwidth of a link, of a host or of a bisection. With this one bandwidth for all bytes of a "
-    "system, the model gives R_max; b_eff grows with the number of processes",
-    "R_max per core is not a peak: communication is a part of its time",
+    "b_eff is not the bandwidth of a link, of a host or of a bisection. If all bytes of a system have this "
+    "bandwidth, the model gives R_max; b_eff grows with the number of processes",
+    "R_max per core is not a peak: the time of R_max includes communication",
     "a rank correlation is not a cause: both quantities come from R_max, by which the list is sorted",
 )
 """Sentences that prevent wrong readings of the numbers of a TOP500-like list."""
@@ -267,7 +267,7 @@ def print_study(console: Console, document: Document) -> None:
             _flops(each["l_max"]),
         )
     between = document["between"]
-    title = f"measured bytes between {between}, and the number of processes that ends scaling for n = {document['n']:g}"
+    title = f"measured bytes between {between}, and the limits of scaling for n = {document['n']:g}"
     show_table(console, title, table)
     for each in regions:
         if each["exchange"] and each["exchange"]["alternatives"]:

@@ -71,7 +71,7 @@ class Optimum:
         p_max: number of processing units at the largest performance (slide 12).
         l_max: largest performance, in Flop/s.
 
-    A value is infinite if the model has no such limit, for example without communication.
+    A limit that does not exist is infinite, for example without communication.
     """
 
     p_half: float
@@ -115,10 +115,10 @@ def speed_up(work: Work, cluster: Cluster, p: float) -> float:
 
 
 def find_optimum(work: Work, cluster: Cluster) -> Optimum:
-    """Solve slide 12's two conditions numerically, without its approximations.
+    """Solve slide 12's two conditions numerically, without the slide's approximations.
 
-    p_half is the root of x(p) = 1, p_max the minimum of t(p), for real p >= 1. p_half is 1 if the communication of
-    one unit takes longer than its computing.
+    p_half is the root of x(p) = 1; p_max is the p with the smallest t(p), for real p >= 1. p_half is 1 if the
+    communication of one unit takes longer than its computing.
     """
     from scipy.optimize import brentq, minimize_scalar  # noqa: PLC0415  (slow to import)
 
@@ -335,7 +335,7 @@ def matrix_product(n: float, cluster: Cluster, word: float = WORD) -> AnalyticKe
         ),
         notes=(
             f"slide 17 prints an x that is {PRINTED_TOO_SMALL} times smaller than its own #op, #b and #x give. Which "
-            "x the authors meant is unknown: both are shown, and the exact form has the derived x",
+            "x the authors meant is unknown: both x are shown, and the exact form has the derived x",
         ),
     )  # fmt: skip
 

@@ -160,8 +160,8 @@ static int64_t excess_after(const level_t *level, const parts_t *p, uint32_t ver
     return p->part[vertex] ? excess + level->size[vertex] : excess - level->size[vertex];
 }
 
-/* Return the unlocked vertex with the largest gain, or UINT32_MAX. A move must make the deviation from the target sizes
- * smaller, or leave at most `slack`. */
+/* Return the unlocked vertex with the largest gain, or UINT32_MAX. After a move, the deviation from the target sizes
+ * must be smaller than before, or at most `slack`. */
 static uint32_t find_move(const level_t *level, const parts_t *p, int64_t excess, int64_t slack)
 {
     uint32_t chosen = UINT32_MAX;

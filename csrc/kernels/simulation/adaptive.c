@@ -106,8 +106,8 @@ static bool number_choice(struct distinct *sets, const uint64_t *ports, uint32_t
     return number != IBP_SIM_NOTHING;
 }
 
-/* List the switch's possible egress ports toward each leaf switch. The element of the switch itself is not used: it
- * repeats another element, so that more switches have equal lists. */
+/* List the switch's possible egress ports toward each leaf switch. The unused element of the switch itself repeats
+ * another element, so that more switches have equal lists. */
 static bool list_choices(struct ibp_sim *sim, uint32_t at, struct distinct *sets, uint32_t *choices)
 {
     const struct ibp_sim_network *network = &sim->network;

@@ -70,8 +70,8 @@ static void send_message(struct ibp_sim *sim, uint32_t host, uint32_t number, ui
     inject(sim, host);
 }
 
-/* Schedule the arrival of a packet that began to wait for the next queue before its arrival. The next queue has free
- * buffer now, so the packet need not wait. */
+/* Schedule the arrival of a packet that was listed as waiting for the next queue before the packet arrived. The next
+ * queue has free buffer now, so the packet need not wait. */
 static void schedule_after_all(struct ibp_sim *sim, uint32_t number, struct ibp_sim_waiter waiter, uint64_t arrival)
 {
     const struct ibp_sim_packet packet = {

@@ -71,8 +71,8 @@ void ibp_sim_flush_carried(struct ibp_sim *sim, struct ibp_sim_queue *shared, ui
     shared->carried_job = job;
 }
 
-/* Allocate a ring of 2^bits elements of `waiter`. Return the index of its first element. If memory is exhausted, set
- * sim->failed. */
+/* Allocate a ring of 2^bits elements of `waiter`. Return the index of the ring's first element. If memory is exhausted,
+ * set sim->failed. */
 static uint64_t take_ring(struct ibp_sim *sim, unsigned bits)
 {
     const uint64_t size = UINT64_C(1) << bits, capacity = 2 * sim->waiter_capacity + size + (1 << 12);

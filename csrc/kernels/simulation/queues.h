@@ -154,8 +154,8 @@ static inline struct ibp_sim_waiter ibp_sim_pop_waiter(struct ibp_sim *sim, stru
     return first;
 }
 
-/* If packets wait for the next queue on a packet's path, append the packet to them and return true. The packet's
- * arrival then needs no event. Otherwise return false. */
+/* If packets wait for the next queue on a packet's path, append the packet to the waiting packets and return true. The
+ * packet's arrival then needs no event. Otherwise return false. */
 static inline bool ibp_sim_wait_ahead(struct ibp_sim *sim, struct ibp_sim_packet packet, uint64_t arrival)
 {
     const struct ibp_sim_path *path = &sim->path[packet.client];

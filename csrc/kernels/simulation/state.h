@@ -3,11 +3,11 @@
  *
  * The state of a simulation.
  *
- * A queue is one virtual lane of a link direction. A packet occupies buffer in one queue. The packet takes the buffer
- * when the queue admits the packet. The packet releases the buffer when the next queue admits the packet, or when the
- * host receives the packet. This models credits. A link direction transmits packets in the order of admission. So the
- * tick at which a packet arrives at the next node is known when the packet is admitted. One event for each packet and
- * hop is therefore enough.
+ * A queue is one virtual lane of a link direction. A packet occupies buffer space in one queue. The packet takes this
+ * space when the queue admits the packet. The packet releases the space when the next queue admits the packet, or when
+ * the host receives the packet. These rules model InfiniBand's credits. A link direction transmits packets in the order
+ * of admission. Therefore the tick at which a packet arrives at the next node is known when the packet is admitted. One
+ * event for each packet and hop is therefore enough.
  *
  * The files of this module, from low to high. Each file calls only functions of files before it:
  *
@@ -183,7 +183,7 @@ struct ibp_sim_path {
      * switch, the last switch, and its leaf index. */
     uint32_t queue[IBP_SIM_PATH_MAX];
     /* [hop], ticks from the arrival at the hop's queue to the arrival at the host. With adaptive routing: the queues
-     * that the message keeps. */
+     * that the message's first packet took. */
     uint32_t rest[IBP_SIM_PATH_MAX];
     uint8_t lane;
     /* `alone_from`: value of clear_from while no other message uses the queues of the path. `always_from`: value of
@@ -315,7 +315,6 @@ static inline bool ibp_sim_skips(const struct ibp_sim *sim)
     return sim->use != NULL;
 }
 
-/* Return a random 64-bit number, uniformly distributed. */
 static inline uint64_t ibp_sim_random(struct ibp_sim *sim)
 {
     uint64_t x = sim->random;

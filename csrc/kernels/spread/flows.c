@@ -22,7 +22,6 @@ enum { FLOWS_FOR_THREADS = 1 << 12, HOPS_GUESSED = 6 };
  * faster than several. */
 static const uint64_t PRIVATE_LOADS = (uint64_t)1 << 28;
 
-/* An element of the sorted list of flows. */
 struct entry {
     uint64_t bytes;
     uint32_t flow;
@@ -45,7 +44,6 @@ struct spreading {
     uint8_t *reason;
 };
 
-/* The sums of one thread. */
 struct worker {
     struct ibp_tree tree;
     /* [switches + 1], bytes that enter each switch; the last element: arrived bytes */

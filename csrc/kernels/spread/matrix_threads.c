@@ -99,7 +99,6 @@ void ibp_matrix_sum_leaves(struct ibp_matrix_spread *all)
 
 /* -- columns ------------------------------------------------------------------------------------------------------- */
 
-/* The sums of one thread. */
 struct worker {
     struct ibp_tree tree;
     /* [column][leaf], bytes that enter at each leaf, for the thread's present columns */

@@ -31,13 +31,12 @@ struct ibp_matrix_spread {
     int32_t *next_same;
     /* [port], the first row of the port, or IBP_NONE */
     int32_t *row_of;
-    /* [leaf][column], the sum over the rows of a leaf. If each row sends the same bytes to all columns: [leaf] */
+    /* [leaf][column], the sum over the rows of a leaf; only [leaf] if each row sends the same bytes to all columns */
     uint64_t *sum;
     atomic_uint next_leaf;
     atomic_ullong next_column;
     atomic_int status;
     pthread_mutex_t merging;
-    /* Signalled when all leaves are summed. */
     pthread_cond_t summed;
     uint32_t leaves_done;
     uint64_t *load, *ended;

@@ -39,7 +39,7 @@ static double absorb(const tree_t *t, int32_t top, double variance, double penal
                 best = i;
             }
         }
-        /* Chance could produce a node from each pair of children that `top` has after the merge. */
+        /* Number of pairs of the children that `top` has after the merge; by chance, each pair could form a node. */
         double pairs = 0.5 * children * (children + 1.0);
         if (count == 0 || least / (2 * variance) > penalty + log(pairs)) break;
         int32_t node = inner[best], k = node - leaves;

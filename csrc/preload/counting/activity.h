@@ -11,7 +11,7 @@
 
 #include <stdbool.h>
 
-/* Begin recording MPI calls. `labels_sends`: the wrappers of all sending calls must set the current call
+/* Begin recording MPI calls. `labels_sends`: true if the wrappers of all sending calls must set the current call
  * (counting/current_call.h). */
 void ibp_activity_begin(enum ibp_source source, bool labels_sends);
 

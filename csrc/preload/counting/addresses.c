@@ -17,7 +17,6 @@
 static struct {
     struct ibp_address own[OWN_MAX];
     uint32_t own_count;
-    /* Keys are hashes of addresses. */
     struct ibp_peers by_hash;
     /* Number of addresses in the recording. */
     uint32_t recorded;

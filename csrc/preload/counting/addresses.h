@@ -20,7 +20,6 @@
 uint32_t ibp_address_of_own(const void *address, size_t bytes);
 uint32_t ibp_address_of_peer(const void *address, size_t bytes);
 
-/* Return whether a peer's number represents an address of this process. */
 bool ibp_address_is_own(uint32_t peer);
 
 /* Record the addresses that were entered before the recording was opened. */

@@ -27,7 +27,6 @@ void ibp_callers_prepare(void);
 struct ibp_caller_chain {
     /* A hash of the whole chain, with a bit that addresses do not have. */
     const void *key;
-    /* Number of return addresses. */
     unsigned addresses;
     const void *address[1 + IBP_CALLERS_MAX];
     /* Number of Python frames, which enclose the functions of `address`. */

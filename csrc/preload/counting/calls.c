@@ -154,7 +154,7 @@ static void cache(unsigned operation, const void *address, struct ibp_call *call
 {
     struct ibp_cached_call *cached = ibp_cached_call_at(operation, ibp_cached_call_offset(address));
 
-    /* While several threads may be in MPI, do not replace a used entry, because other threads may be reading it. */
+    /* While several threads may be in MPI, do not replace a used entry, because other threads may read the entry. */
     if (ibp_threads_multiple && cached->address) return;
     cached->call = call;
     __atomic_store_n(&cached->address, address, __ATOMIC_RELEASE);

@@ -7,8 +7,8 @@
  * A wrapper finds the `ibp_call` from the wrapper's return address. If sites are not recorded, each operation has only
  * one `ibp_call`.
  *
- * Through a Fortran or Python binding, calls from all lines of a program have the same return address. In this case,
- * ibprof finds the `ibp_call` from the caller of the binding (counting/call_points.h).
+ * Through a Fortran or Python binding, calls from all lines of a program have the same return address. In such a
+ * binding, ibprof finds the `ibp_call` from the binding's caller (counting/call_points.h).
  */
 #ifndef IBPROF_COUNTING_CALLS_H
 #define IBPROF_COUNTING_CALLS_H
@@ -49,7 +49,6 @@ struct ibp_call {
     /* In each block of IBP_TIMES_WEIGHT calls, one random call is timed. `until_timed`: number of calls before the next
      * timed call. `after_timed`: number of calls in the block after the timed call. */
     int64_t until_timed, after_timed;
-    /* The envelope of the call's last message. */
     const struct ibp_envelope *last_envelope;
     /* True if every call of the operation at this site is timed from entry to return. */
     bool is_timed;
@@ -61,22 +60,22 @@ struct ibp_call {
     struct ibp_call *next_timed;
     uint32_t site;
     uint16_t operation;
-    /* The number of this `ibp_call`. The number of an element of ibp_calls is its operation. */
+    /* The number of an element of ibp_calls is its operation. */
     uint16_t number;
 };
 
 /* The `ibp_call` of calls without a recorded site, by operation. */
 extern IBP_INTERNAL struct ibp_call ibp_calls[IBP_OPERATIONS + 1];
 
-/* MPI calls are recorded, and IBPROF_SITES is not 0. */
+/* True if MPI calls are recorded, and IBPROF_SITES is not 0. */
 extern IBP_INTERNAL bool ibp_sites_recorded;
 
-/* The source cannot see which call sent a message. The wrappers of all sending calls must therefore set the current
+/* True if the source cannot see which call sent a message. The wrappers of all sending calls must then set the current
  * call (counting/current_call.h). */
 extern IBP_INTERNAL bool ibp_labels_sends;
 
-/* Cache of recently used calls by return address. The index is the operation plus some bits of the address. So an
- * address and operation can be in only one entry. */
+/* Cache of recently used calls by return address. The index is the operation plus some bits of the address. Therefore
+ * each pair of address and operation has only one possible entry. */
 #define IBP_CALLS_CACHED 512
 struct ibp_cached_call {
     /* NULL if the entry is free. */

@@ -14,8 +14,8 @@
 #define PLACES IBP_NAMES_MAX
 #define USED_MAX (PLACES / 4 * 3)
 
-/* A bit that no handle has: neither an address nor an integer handle of MPICH. A key with this bit is a hash of the
- * members and the tag of communicators created from a group. The entry with this key counts the communicators that were
+/* A bit that is 0 in all handles: in addresses, and in integer handles of MPICH. A key with this bit is a hash of
+ * members and tag, for communicators that are created from a group. The key's entry counts the communicators that were
  * created with these members and this tag. */
 #define COUNT_BIT (INT64_C(1) << 62)
 

@@ -4,7 +4,7 @@
  * Names of communicators and windows. A name is a 64-bit hash that identifies the communicator, not the text of
  * MPI_Comm_set_name. All members compute the same name, and exchange no messages for it. The name is a hash of the
  * parent's name, the first member's world rank, and the number of earlier collective calls on the parent.
- * MPI_Comm_create_group and similar calls are not collective on the parent. Such a call names its communicator by a
+ * MPI_Comm_create_group and similar calls are not collective on the parent. These calls name their communicator by a
  * hash of members, tag, and the number of earlier communicators with the same members and tag.
  *
  * The table has a fixed size: when it is full, new communicators have no name. Communicators with processes of another

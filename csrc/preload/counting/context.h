@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The ibprof developers
  *
- * The context of messages. The context shows the operation of most messages without classification. A message inside a
+ * The context of messages. Usually, the context shows a message's operation without classification. A message inside a
  * wrapped call belongs to this call. Other messages are point-to-point messages of the application.
  */
 #ifndef IBPROF_COUNTING_CONTEXT_H
@@ -19,7 +19,7 @@
 
 /* The counter of the last message of one operation. Most messages go to the same peer as the previous message. */
 struct ibp_recent {
-    /* Copies of the pointers in the counter's slot. */
+    /* The pointers of the counter's `struct ibp_slot`. */
     uint64_t *amount, *bins;
     /* Rank of the peer in the communicator; IBP_NO_PEER if no counter is stored. */
     int peer;
@@ -44,8 +44,8 @@ struct ibp_context {
     ibp_handle sent_on, received_on;
     /* For a call: messages with a lower tag must be classified, because they may belong to another operation. */
     int lowest_tag;
-    /* For a call: the wrapper only passes the call on and does not set the current call; true also for ibp_outside.
-     * Each send in this context is the send of this call, or an MPI_Send or MPI_Isend outside of wrapped calls. */
+    /* True for ibp_outside, and for a call that the wrapper only passes on, without setting the current call. Each send
+     * in this context is the send of this call, or an MPI_Send or MPI_Isend outside of wrapped calls. */
     bool is_outside;
     /* For a call: true if all sends in this context have standard mode (MPI_Send or MPI_Isend). */
     bool is_of_standard_mode;
@@ -99,8 +99,8 @@ static inline void ibp_set_here(struct ibp_context *context)
  * nonblocking collective. The source sets the value before contexts are opened. */
 extern IBP_INTERNAL int ibp_lowest_tag_within;
 
-/* Set up the context of a call at a site. `is_outside`: the wrapper only passes the call on and does not set the
- * current call. */
+/* Set up the context of a call at a site. `is_outside`: true if the wrapper only passes the call on and does not set
+ * the current call. */
 void ibp_context_begin(struct ibp_context *context, unsigned operation, uint32_t site, bool is_outside);
 
 /* The handle of MPI_COMM_WORLD while contexts are open; otherwise 0. */
@@ -114,14 +114,14 @@ void ibp_context_set_open(struct ibp_context *context, int lowest_tag);
 /* Set the operation of an element, and forget its peer. */
 void ibp_recent_begin(struct ibp_recent *recent, unsigned operation);
 
-/* Forget the peers and origins of all elements. Needed when the region changes, because each region has separate
+/* Forget the peers and origins of all elements. Call this when the region changes, because each region has separate
  * counters and origins. */
 void ibp_recents_forget(void);
 
 /* Set `sent_on` of a call's context to the communicator of the last message. */
 void ibp_context_move(struct ibp_context *context, ibp_handle communicator);
 
-/* Undo ibp_context_move for all calls. Needed when a communicator is freed, and when contexts are opened or closed. */
+/* Undo ibp_context_move for all calls, when a communicator is freed, or when contexts are opened or closed. */
 void ibp_contexts_move_back(void);
 
 /* Store the counter of the last message, whose peer is `peer`. */

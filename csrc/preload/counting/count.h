@@ -19,8 +19,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* True after the program created a window or a partitioned request. MPI may send such data at any later time, so ibprof
- * counts the bytes from the arguments of calls. */
+/* True after the program created a window or a partitioned request. MPI may send the data of windows and partitioned
+ * requests at any later time, so ibprof counts their bytes from the arguments of calls. */
 extern IBP_INTERNAL bool ibp_counts_arguments;
 
 /* Return the origin of the bytes that an operation sends, created if needed. If the current call has this operation,

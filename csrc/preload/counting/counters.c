@@ -115,7 +115,7 @@ static void grow(void)
     ibp_counters.mask = mask_of(2 * slots);
 }
 
-/* Return the size bins of a counter. All counters with the same origin, kind and direction share them. In the key of
+/* Return the size bins of a counter. Counters with the same origin, kind and direction share their bins. In the key of
  * the bins, the peer field contains the direction. The direction field has a value that counters do not use. */
 static uint64_t *find_bins(uint64_t key)
 {

@@ -24,7 +24,7 @@ struct ibp_envelope ibp_envelope_of_none = {.next = IBP_NEVER, .messages = {.lef
 
 static uint32_t used;
 static unsigned stream_level;
-/* `is_disordered`: receives are no longer numbered. `is_stopped`: neither receives nor sends are numbered. */
+/* `is_disordered`: true if receives are not numbered. `is_stopped`: true if receives and sends are not numbered. */
 static bool is_disordered, is_stopped;
 
 bool ibp_envelopes_begin(void)
@@ -122,7 +122,7 @@ static uint64_t find_stream(const struct ibp_named_communicator *named, uint32_t
 /* Return a hash that decides, with the number of a message, whether the message is sampled. The hash does not depend on
  * the sender, so all messages of one round of an exchange are sampled together. Readers need all these messages to
  * split the time of a call that completes several messages. If the program uses a new tag for each round, every message
- * has the number 0. Then messages of 16 successive tags are sampled together. */
+ * has the number 0. For number 0, messages of 16 successive tags are sampled together. */
 static uint64_t choice_of(const struct ibp_named_communicator *named, int tag, uint64_t number)
 {
     return ibp_sample_hash(named->name, number ? UINT64_MAX : (uint32_t)tag >> 4);

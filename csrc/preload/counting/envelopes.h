@@ -86,8 +86,8 @@ struct ibp_numbered {
     uint64_t communicator;
     uint64_t number;
     uint32_t peer;
-    /* `is_sampled`: the message is timed, because the hash chooses it or because `is_timed` is true. `is_timed`: the
-     * message is timed even if the hash does not choose it. */
+    /* `is_sampled`: true if the message is timed, because the hash chooses it or because `is_timed` is true.
+     * `is_timed`: true if the message is timed even if the hash does not choose it. */
     bool is_sampled, is_timed;
     uint8_t stratum, keeps, stream_keeps;
     /* NULL if the message cannot be numbered. The pointer is valid until an envelope is removed. */

@@ -37,8 +37,7 @@ bool ibp_receive_waits(const struct ibp_posted_receive *receive);
 unsigned ibp_receive_enter(const struct ibp_posted_receive *receive, uintptr_t request,
                            const struct ibp_instance_known *known);
 
-/* Store the known data, or the request, of the waiting receive with identifier `number`. A blocking receive has no
- * request. */
+/* Store `known`, or `request`, in the waiting receive with identifier `number`. A blocking receive has no request. */
 void ibp_receive_set_known(unsigned number, const struct ibp_instance_known *known);
 void ibp_receive_set_request(unsigned number, uintptr_t request);
 
@@ -59,8 +58,7 @@ void ibp_receive_cancel(unsigned number);
 void ibp_receive_try_cancel(unsigned number);
 bool ibp_receive_is_cancelling(unsigned number);
 
-/* Drop the waiting receives on a communicator, and never number receives on it again. If `communicator` is 0, this
- * applies to all communicators. */
+/* Drop the waiting receives on a communicator (0: on all), and never number receives on the communicator again. */
 void ibp_receives_disorder(ibp_handle communicator);
 
 /* When a message is posted: set `known->late_ns` to the longest time between successive posts of the present round so

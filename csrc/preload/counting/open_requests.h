@@ -65,8 +65,8 @@ struct ibp_open_request {
 };
 
 /* Number of started requests in the table. While the number is 0, calls that complete requests need not search the
- * table. With several threads in MPI, read the number by an atomic load if the lock is free. The order of the load does
- * not matter: a program starts a request before another thread completes it. */
+ * table. With several threads in MPI, read the number by an atomic load if the lock is free. The memory order of the
+ * load does not matter: a program starts a request before another thread completes it. */
 extern IBP_INTERNAL uint32_t ibp_open_requests;
 
 /* The table; NULL before the first entry. */

@@ -15,7 +15,7 @@
 
 #define IBP_REGIONS_MAX 8192
 #define IBP_ORIGIN_BITS 24
-/* Data that need a new origin get this origin if memory is exhausted. It has no record. */
+/* If memory is exhausted, data that need a new origin are counted for this origin, which has no record. */
 #define IBP_ORIGIN_UNKNOWN ((1U << IBP_ORIGIN_BITS) - 1)
 
 #define IBP_OPERATIONS_MAX 256

@@ -14,7 +14,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* `ibp_periodic`: there are periodic tasks. `ibp_periodic_in_messages`: messages check the clock too. */
+/* `ibp_periodic`: true if there are periodic tasks. `ibp_periodic_in_messages`: true if messages check the clock. */
 extern IBP_INTERNAL bool ibp_periodic, ibp_periodic_in_messages;
 
 struct ibp_periodic_task {
@@ -34,7 +34,7 @@ void ibp_periodic_run(void);
 
 /* State that limits readings of the clock. `step`: cycles of the processor's counter between two readings of the clock,
  * less than a millisecond. If `step` is 0, the processor has no counter, and each check reads the clock. `looked`:
- * value of the counter at the last reading of the clock. */
+ * value of the processor's counter at the last reading of the clock. */
 struct ibp_periodic_cycles {
     uint64_t step, looked;
 };

@@ -24,7 +24,7 @@ void ibp_process_describe_rank(enum ibp_source source);
  * the process is not a rank. */
 void ibp_process_describe_without_mpi(uint32_t rank, uint32_t ranks, enum ibp_source source, const char *library);
 
-/* Return the record of this process. Sources may change its `source` and `notes`. */
+/* Return the record of this process. Sources may change the record's `source` and `notes`. */
 struct ibp_process *ibp_process_record(void);
 
 /* After the end of the recording: add a note about traffic that the recording lacks. */

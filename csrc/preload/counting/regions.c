@@ -104,7 +104,7 @@ static uint32_t current_region(void)
 }
 
 /* When the region changes, assign all work requests since the last change to the former region. The threads that posted
- * them do not know the region. */
+ * these requests do not know the region. */
 static void note_transfers(void)
 {
     ibp_transfers_enter(regions->off_since_ns ? IBP_REGION_OFF : current_region());

@@ -43,9 +43,9 @@ struct ibp_repeat {
     /* A message with at least this many items is large. 0 marks a derived datatype. The size of a derived datatype is
      * read at each call, because MPI may reuse its handle for another datatype. */
     uint32_t large;
-    /* The messages of the call's envelope before the next sampled message; NULL for a call that posts no message. */
+    /* Counts the envelope's messages before the next sampled message; NULL for a call that posts no message. */
     struct ibp_messages_left *messages;
-    /* The time record of the calls that were made. */
+    /* The time record in which calls that were made are counted. */
     struct ibp_time *time;
     /* Number of calls that were granted: the initial value of `left`. */
     int32_t granted;
@@ -79,7 +79,7 @@ static inline __attribute__((always_inline)) struct ibp_repeat *ibp_repeat_in(st
     return (struct ibp_repeat *)((char *)table + offset) + operation * 97 % IBP_REPEATS;
 }
 
-/* Return the present generation. An odd number marks that no calls may be granted. */
+/* Return the present generation. While the number is odd, no calls may be granted. */
 static inline uint64_t ibp_repeats_now(void)
 {
     return __atomic_load_n(&ibp_repeats_generation, __ATOMIC_RELAXED);
@@ -101,8 +101,8 @@ void ibp_repeats_set_watched(enum ibp_watched which, uint32_t count);
 void ibp_repeat_grant(const void *address, const struct ibp_repeat *repeat);
 
 /* As ibp_repeat_grant, for several threads in MPI. Calls are granted only if the entry's last two calls have the same
- * return address and envelope. `generation`: value of `ibp_repeats_generation` before the call's message got its
- * number. The lock must be free. */
+ * return address and envelope. `generation`: value of `ibp_repeats_generation` before the call's message was numbered.
+ * The lock must be free. */
 void ibp_repeat_grant_among_threads(const void *address, const struct ibp_repeat *repeat, uint64_t generation);
 
 /* After objects were unloaded: stop using the table, because other objects may be loaded at the same addresses. The

@@ -91,13 +91,13 @@ void ibp_requests_forget_communicator(ibp_handle communicator);
 
 void ibp_requests_visit(void (*visit)(const struct ibp_request *request));
 
-/* The source sees each start of all requests that the application has created so far. Therefore wrappers of MPI_Start
- * need not search this table. */
+/* True if the source sees each start of all requests that the application has created so far. Wrappers of MPI_Start
+ * then need not search this table. */
 extern IBP_INTERNAL bool ibp_requests_show_starts;
 
 /* Wrappers of MPI calls use the following functions. The lock must be free. */
 
-/* Copy the entry of a request. Return false if the table has no entry for it. */
+/* Copy the entry of a request. Return false if the table has no entry for the request. */
 bool ibp_request_copy(void *address, struct ibp_request *known);
 void ibp_request_freed(void *address);
 

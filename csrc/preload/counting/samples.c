@@ -34,7 +34,7 @@ static struct {
     unsigned stream_level;
 } samples[IBP_INSTANCES];
 
-/* Number of records with IBP_SIDE_SOURCE; they use space for message samples. */
+/* Number of records with IBP_SIDE_SOURCE, which use the space of message samples. */
 static uint32_t sources_held;
 
 /* The records with the largest scores among the collectives and messages that the hash does not choose. `lowest`: index
@@ -127,7 +127,7 @@ void *ibp_sample_take_long(enum ibp_instance instance, uint64_t score_ns)
 }
 
 /* Keep a sample that the hash no longer chooses, if the score is one of the largest. Return the record that becomes
- * free: `record` if the sample is not kept. */
+ * free, which is `record` if the sample is not kept. */
 static struct ibp_sample *keep_long(enum ibp_instance instance, struct ibp_sample *record)
 {
     struct ibp_sample *const instead = ibp_sample_take_long(instance, record->score_ns);

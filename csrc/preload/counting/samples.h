@@ -3,14 +3,14 @@
  *
  * Samples: the times of some collectives and messages. All processes of a collective or message decide alike whether to
  * sample it, without communication. Each collective and each message has a number in a stream; for example, all
- * collectives on a communicator are a stream. All processes know the stream and the number. A hash of both decides
- * whether the collective or message is sampled.
+ * collectives on a communicator are a stream. All processes know the stream and the number. A hash of stream and number
+ * decides whether the collective or message is sampled.
  *
  * At level L, only one of 2^L successive numbers of a stream is kept. Numbers that are kept at level L + 1 are also
  * kept at level L. Messages also have a stream level: at stream level S, a hash keeps one of 2^S streams, on average.
  * In addition, ibprof keeps collectives that took long, and collectives that this process started long after the
  * previous collective. So readers can see which process was late. While each message is timed, ibprof also keeps
- * messages with long completing calls, and messages posted after a long pause.
+ * messages whose completing call took long, and messages that were posted after a long pause.
  *
  * The space for samples is fixed. When the space is full, the level of the stratum with the most samples rises. A
  * stratum contains the collectives of some operations and sizes, or the messages of some communicators, tags and sizes.
@@ -72,8 +72,8 @@ void *ibp_sample_take(enum ibp_instance instance, unsigned stratum, unsigned kee
 extern IBP_INTERNAL uint64_t ibp_long_ns[IBP_INSTANCES];
 
 /* Return a record for a collective or message with a score above ibp_long_ns; NULL if the recording is full. If the
- * space for such records is full, the record with the lowest score is reused. The caller fills the record, and sets
- * `communicator` last. */
+ * space for records of this kind is full, the record with the lowest score is reused. The caller fills the record, and
+ * sets `communicator` last. */
 void *ibp_sample_take_long(enum ibp_instance instance, uint64_t score_ns);
 
 /* Record from which processes this process receives in neighbourhood collectives. The last element of `sources` is this

@@ -106,8 +106,8 @@ static void note_sum(struct ibp_times_sum sum)
 
 bool ibp_timeline_is_due(uint64_t now_ns)
 {
-    /* Threads read and store these times without the lock. If two threads store a time at once, either value may
-     * remain. */
+    /* Threads read and store `next_ns` and `asked_ns` without the lock. If two threads store a time at once, either
+     * value may remain. */
     const bool due = now_ns >= __atomic_load_n(&timeline.next_ns, __ATOMIC_RELAXED);
 
     if (due) return true;

@@ -20,7 +20,7 @@
 #include <string.h>
 
 /* The first FIRST_CALLS calls of a site are timed from entry to return. Some calls are long because they copy large
- * messages. The first SETUP_CALLS calls are not judged, because they may set up connections. */
+ * messages. A long call among the first SETUP_CALLS calls is ignored, because it may have set up a connection. */
 #define FIRST_CALLS 16
 #define SETUP_CALLS 4
 
@@ -86,7 +86,7 @@ void ibp_times_choose_next(struct ibp_call *call)
     call->after_timed = IBP_TIMES_WEIGHT - 1 - place;
 }
 
-/* Switch the random choice of timed calls on; if `time` is NULL, switch it off. */
+/* Switch the random choice of timed calls on, or off if `time` is NULL. */
 static void set_random_choice(struct ibp_call *call, struct ibp_time *time)
 {
     if (time == call->time_at_random) return;
@@ -101,8 +101,8 @@ void ibp_times_begin(void)
     struct ibp_process *process = ibp_counters.process;
 
     if (!process || !first_ticks) return;
-    /* If the waits of threads are not hooked, each call must be timed from entry to return. Such slow timing must be
-     * requested by IBPROF_TIME. */
+    /* If the waits of threads are not hooked, each call must be timed from entry to return. This timing is slow, so it
+     * must be requested by IBPROF_TIME. */
     if (ibp_threads_multiple && !ibp_times_see_thread_waits && !*ibp_environment("IBPROF_TIME")) return;
     ibp_times_recorded = true;
     process->times_weight = IBP_TIMES_WEIGHT;
@@ -200,7 +200,7 @@ void ibp_times_move(uint32_t from, uint32_t into)
 
 /* The call of this thread that is timed from entry to return. */
 static IBP_THREAD_LOCAL struct {
-    /* Address of the call's `ibp_timing` in the wrapper's stack frame; 0 outside of such a call. */
+    /* Address of the call's `ibp_timing` in the wrapper's stack frame; 0 outside of timed calls. */
     uintptr_t frame;
     struct ibp_time *time;
     bool is_sampled;
@@ -279,8 +279,8 @@ struct ibp_times_sum ibp_times_so_far(void)
     struct ibp_times_sum sum = ibp_times_sum;
     uint64_t now, waited;
 
-    /* The time so far of a randomly chosen call is not added. When the call returns, its time becomes an estimate for
-     * other calls. Randomly chosen calls are seldom long. */
+    /* Add no time for a randomly chosen call. When this call returns, its time becomes an estimate for other calls.
+     * Randomly chosen calls are seldom long. */
     if (!ibp_times_recorded || !timed_call.frame || timed_call.is_sampled) return sum;
     now = ibp_clock_cycles();
     waited = waited_since(timed_call.time, timed_call.before);
@@ -366,8 +366,8 @@ static void end_sampled(const struct ibp_timing *timing, uint64_t ticks)
     watch(call, rest);
 }
 
-/* A second call of the site is long, so long calls are frequent. The shorter of the two times becomes an estimate for
- * other calls, and is subtracted from `time->ticks`. If both calls were interrupted, `time` does not change. */
+/* A further call of the site is long, so long calls are frequent. Unless both long calls were interrupted, subtract the
+ * shorter of their times from `time->ticks`, and use this time as an estimate for other calls. */
 static void watch_further(struct ibp_call *call, struct ibp_time *time, uint64_t rest)
 {
     const uint64_t common = rest < call->long_ticks ? rest : call->long_ticks;

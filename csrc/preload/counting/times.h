@@ -7,13 +7,13 @@
  *     to the last pass or the return. A call that does not wait reads no clock.
  *   - One in IBP_TIMES_WEIGHT calls, chosen at random, is timed from entry to return. The time outside of the progress
  *     loop is an unbiased estimate for the other calls.
- *   - The first calls of a site are timed from entry to return. If a timed call is long, some of the next calls are
- *     timed too. The number of such calls grows with the number of long calls.
+ *   - The first calls of a site are timed from entry to return. If a timed call is long, a number of the next calls are
+ *     timed too. Each further long call increases this number.
  *   - Sends, receives and one-sided calls of large messages are timed from entry to return. MPI may copy the data
  *     outside of the progress loop. Derived datatypes of unknown size count as large.
  *   - Calls that poll, such as MPI_Test, are timed from entry to return. The hook of the progress loop reads the clock
  *     anyway.
- *   - Collectives are timed from entry to return. So are all calls if the progress loop is not hooked.
+ *   - Collectives, and all calls if the progress loop is not hooked, are timed from entry to return.
  *   - Where several threads may be in MPI, the function in which threads wait is hooked instead of the loop.
  *
  * Ticks are counts of the processor's cycle counter. Ticks of different processes are not compared.
@@ -38,17 +38,17 @@
 /* A message with at least this many items of a predefined datatype is large. */
 #define IBP_TIMES_LARGE 1024
 
-/* Times are recorded: IBPROF_TIME is not 0, the processor has a cycle counter, and MPI calls are recorded. */
+/* True if IBPROF_TIME is not 0, the processor has a cycle counter, and MPI calls are recorded. */
 extern IBP_INTERNAL bool ibp_times_recorded;
 
-/* The progress loop is hooked. The source sets the variable before ibp_times_begin. */
+/* True if the progress loop is hooked. The source sets the variable before ibp_times_begin. */
 extern IBP_INTERNAL bool ibp_times_see_progress;
 
 /* True if sends wait only in hooked functions: the progress loop or, with several threads in MPI, the function where
  * threads wait. */
 extern IBP_INTERNAL bool ibp_times_see_sends;
 
-/* The function in which threads wait is hooked. The source sets the variable before ibp_times_begin. */
+/* True if the function in which threads wait is hooked. The source sets the variable before ibp_times_begin. */
 extern IBP_INTERNAL bool ibp_times_see_thread_waits;
 
 /* If several threads may be in MPI, the waits of this thread. `time`: the record to which waits are added; NULL while a
@@ -63,10 +63,10 @@ extern IBP_INTERNAL IBP_THREAD_LOCAL struct ibp_thread_waits {
 uint64_t ibp_times_thread_wait_begin(void);
 void ibp_times_thread_wait_end(struct ibp_time *time, uint64_t begin);
 
-/* The clock is also read when a waiting call returns, because MPI works on the call after the last pass of the loop. */
+/* True to read the clock also when a waiting call returns, because MPI works on the call after the loop's last pass. */
 extern IBP_INTERNAL bool ibp_times_see_exits;
 
-/* Persistent requests of large messages exist. Calls that start requests are therefore timed from entry to return. */
+/* True if there are persistent requests of large messages: starting calls are then timed from entry to return. */
 extern IBP_INTERNAL bool ibp_times_large_requests;
 
 /* Ticks at which the present call began to wait, or ended its last pass of the progress loop; 0 before the first

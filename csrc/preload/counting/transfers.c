@@ -136,7 +136,7 @@ static bool grow_index(void)
     return true;
 }
 
-/* Return the entry of an item, or a free entry for it; NULL if memory is exhausted. */
+/* Return the entry of an item, or a free entry for the item; NULL if memory is exhausted. */
 static struct entry *find(enum table table, uint64_t key, const struct ibp_pair *pair)
 {
     const uint64_t hash = pair ? hash_of_pair(pair) : mix(table, key);

@@ -4,8 +4,9 @@
  * Sums of work requests: bytes and messages posted to the queue pairs between each pair of ports.
  *
  * A thread that posts adds only to its own records, which have no region. Therefore a post needs no lock and no atomic
- * addition. When a thread changes the region, the former region gets all bytes that were posted since the last change.
- * The totals are right even if the process is killed. To find a pair or a counter, hold the verbs lock (verbs_lock.h).
+ * addition. When a thread changes the region, all bytes that were posted since the last change are assigned to the
+ * former region. The totals are right even if the process is killed. To find a pair or a counter, hold the verbs lock
+ * (verbs_lock.h).
  */
 #ifndef IBPROF_COUNTING_TRANSFERS_H
 #define IBPROF_COUNTING_TRANSFERS_H
@@ -33,8 +34,8 @@ uint32_t ibp_transfers_pair(const struct ibp_pair *pair);
  * bytes. */
 uint64_t *ibp_transfers_amount(uint32_t pair, enum ibp_opcode opcode, uint32_t writer);
 
-/* Enter a region. The former region gets all work requests that were posted since the last change of the region. Other
- * threads may post at the same time. */
+/* Enter a region. All work requests that were posted since the last change of the region are assigned to the former
+ * region. Other threads may post at the same time. */
 void ibp_transfers_enter(uint32_t region);
 
 /* Move the work requests of region `from` to region `into`. */

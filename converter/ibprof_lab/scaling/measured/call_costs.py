@@ -5,11 +5,12 @@ Recorded times are from the rank with the smallest time inside MPI. This rank is
 collective call, without waiting: all its time in calls is communication time.
 
 A share is the slow-down by shared links: time of the most loaded link direction / time of a single message on a host's
-link. An operation takes the time of its fastest algorithm, since MPI libraries choose it by size and number of ranks.
+link. An operation takes the time of its fastest algorithm, since MPI libraries choose the algorithm by size and number
+of ranks.
 
 Source: R. Thakur, R. Rabenseifner and W. Gropp, "Optimization of collective communication operations in MPICH",
-International Journal of High Performance Computing Applications 19(1), 2005, sections 3 to 4.5. The paper's alpha is L
-+ 2o here, and its beta is G. The computing time of reductions is left out.
+International Journal of High Performance Computing Applications 19(1), 2005, sections 3 to 4.5. L + 2o is the paper's
+alpha, and G is the paper's beta. The computing time of reductions is left out.
 """
 
 from __future__ import annotations
@@ -121,7 +122,7 @@ _BY_OPERATIONS: dict[tuple[str, ...], Algorithms] = {
 }
 
 ALGORITHMS = {name: algorithms for names, algorithms in _BY_OPERATIONS.items() for name in names}
-"""Operation -> algorithms. Nonblocking operations are left out, since their time passes in a later wait call."""
+"""Operation -> algorithms. Nonblocking operations are left out, since their time is part of a later wait call."""
 
 
 def time_stage(stage: Stage, ranks: int, network: MessageTimes, share: Shares) -> float:
@@ -223,7 +224,7 @@ class LinkSharing:
             raise InconsistentError(f"{fabric.name}: expected links of known speed")
         busiest = (loads.bytes.max(axis=1) / rates[:, None]).max(axis=0)
         share = busiest * float(np.median(of_hosts)) / _UNIT
-        # In `ALL_PAIRS` and `ROOT`, one round has many messages of a rank. Divide by the number of these messages,
+        # In `ALL_PAIRS` and `ROOT`, a rank has many messages in one round. Divide by the number of these messages,
         # since a share is relative to one message.
         each = {ALL_PAIRS: len(source) / ranks, ROOT: float(ranks - 1)}.get(pattern, 1.0)
         return float(share.mean()) / each

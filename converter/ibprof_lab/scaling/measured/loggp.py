@@ -28,8 +28,8 @@ _LEAST_RANGE = 16
 """Smallest ratio of longest to shortest message length; with a smaller ratio, noise hides the slope."""
 
 _SPLIT_GAIN = 2.0
-"""A change of protocol is assumed if the error of one fitted line is above 2%, and above this multiple of two lines'
-error."""
+"""A change of protocol is assumed if the error of one fitted line is above 2%, and above this multiple of the error of
+two fitted lines."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +83,7 @@ def read_loggp(path: Path, unit: float | None = None, seed: int = 1) -> LogGP:
     Raises:
         InputError: the file holds no delays.
         InconsistentError: the measurement sent many messages at once; its lengths are too few or too close together; or
-            no pair has delays of all lengths.
+            no pair has delays for all lengths.
     """
     delays = read_delays(path, statistics=(), unit=unit)
     if str(delays.attributes.get("mode", "")) in ("bandwidth", "all_to_all"):
@@ -108,7 +108,7 @@ def fit_loggp(delays: Delays, seed: int = 1) -> LogGP:
     """Fit the LogGP parameters to delays, with 95% intervals by resampling processes.
 
     Raises:
-        ValueError: no pair has delays of all lengths.
+        ValueError: no pair has delays for all message lengths.
     """
     hosts = np.array(delays.hosts)
     apart = hosts[:, None] != hosts

@@ -69,7 +69,7 @@ def draw_part(
     Args:
         processes, seconds: values of each run.
         floor: for each run, seconds that are negligible. Errors are relative to the mean `seconds` of the runs with the
-            same number of processes, or to `floor` if it is larger.
+            same number of processes, or to `floor` if `floor` is larger.
         noise: relative scatter between equal runs.
         at: numbers of processes to evaluate.
         ranks: float64 [draw], 0 to 1: quantile of each draw's form; forms are sorted by their seconds at the last

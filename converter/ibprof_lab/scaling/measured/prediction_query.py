@@ -100,7 +100,7 @@ def _predict_on_network(
     processes: list[int] | None,
     notes: list[str],
 ) -> tuple[dict[str, Any], list[tuple[int, float]]]:
-    """Return the document, and (p, seconds) of the recorded runs with the curve's problem size at their p."""
+    """Return the document, and (p, seconds) of the recorded runs that have the curve's problem size at their p."""
     runs = [run for run in recorded if run.processes > 1] or recorded
     try:
         model = TimeModel(

@@ -151,7 +151,7 @@ def _name_program(command: str) -> str:
 
 
 def read_runs(given: Sequence[tuple[float | None, Path]], scaling: str | None) -> tuple[list[RunParts], str | None]:
-    """Return the runs, and the kind of scaling by their problem sizes, or `scaling` without problem sizes.
+    """Return the runs, and the kind of scaling: by their problem sizes or, without problem sizes, `scaling`.
 
     Raises:
         InputError: the profiles have different programs, only one number of processes, or problem sizes that neither
@@ -329,7 +329,7 @@ def _draw_parts(
     drawn = {}
     for place, kind in keys:
         seconds = np.array([part.get((place, kind), 0.0) for part in parts])
-        # Fit communication without the runs with one process, which have none.
+        # Fit communication without the runs of one process, which communicate nothing.
         used = (processes > 1) | (place == COMPUTES)
         made = draw_part(processes[used], seconds[used], _SMALL * walls[used], noise, at, ranks, rng)
         if place != COMPUTES:
@@ -400,7 +400,7 @@ def _list_notes(runs: Sequence[RunParts], counts: Sequence[int], stated: str | N
     notes = [f"{run.name}: {note}" for run in runs for note in run.notes]
     if len([p for p in counts if p > 1]) < 3:
         notes.append(
-            "calls were recorded with fewer than 3 numbers of processes above 1. Many forms fit so few points, and "
+            "calls were recorded with fewer than 3 numbers of processes above 1. Many forms fit so few points, so the "
             "intervals are wide; record a third number of processes"
         )
     if len(runs) == len(counts):
@@ -416,7 +416,7 @@ def _list_notes(runs: Sequence[RunParts], counts: Sequence[int], stated: str | N
         )
     if len(libraries := sorted({run.mpi for run in runs})) > 1:
         notes.append(
-            f"the runs are of {len(libraries)} MPI libraries ({', '.join(map(name_mpi, libraries))}): calls may differ"
+            f"the runs are of {len(libraries)} MPI libraries ({', '.join(map(name_mpi, libraries))}): times may differ"
         )
     return notes
 

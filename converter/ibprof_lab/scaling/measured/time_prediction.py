@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Predict run times for other numbers of processes and problem sizes, with intervals and a valid range.
 
-A run takes the time of computing plus the time of its calls. Computing time is a constant plus a multiple of the
+The time of a run is the computing time plus the time of the calls. Computing time is a constant plus a multiple of the
 operations per process. The time of a call is the time of its algorithm on the measured network, times a factor of the
 operation. Recorded runs give these factors, and the numbers of calls and bytes as functions of the problem size n and
 the number of processes p.
@@ -42,7 +42,7 @@ WIDEST = 2.0
 
 
 class OutOfRangeError(ValueError):
-    """The requested prediction is outside the valid range; the message has the reason."""
+    """The requested prediction is outside the valid range; the message states the reason."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -228,7 +228,7 @@ class TimeModel:
         if seconds + more > WIDEST * seconds or (seconds - less) * WIDEST < seconds:
             raise OutOfRangeError(
                 f"the recorded runs do not determine the time of {processes} processes: its 95% interval is "
-                f"{seconds - less:.3g} to {seconds + more:.3g} s. It must be within 1/{WIDEST:g} to "
+                f"{seconds - less:.3g} to {seconds + more:.3g} s. The interval must be within 1/{WIDEST:g} to "
                 f"{WIDEST:g} times the predicted time; record more runs, or larger ones"
             )
         return PredictedTime(
@@ -299,7 +299,7 @@ class TimeModel:
         return constant + each * self.operations(size) / processes, groups
 
     def _doubt_of_forms(self, size: float, processes: int) -> tuple[float, float]:
-        """Return the seconds by which forms in `_Quantity.others` can shorten, and can lengthen, a run."""
+        """Return the seconds by which the forms in `_Quantity.others` can shorten, and can lengthen, the prediction."""
         less = more = 0.0
         for name, factor in self._fit.factors.items():
             calls, length = self._calls[name], self._sizes[name]

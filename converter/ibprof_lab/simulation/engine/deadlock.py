@@ -47,7 +47,7 @@ def classify_deadlock(subnets: Sequence[Subnet], lanes: int | None = None) -> st
     Returns:
         `FREE`, `BY_LANES` or `CYCLE`.
     """
-    # `index_network` needs speeds, which dumps may lack; they have no effect on deadlocks.
+    # `index_network` needs speeds, which dumps may lack. Speeds have no effect on deadlocks.
     networks = (index_network(subnet, Hardware(gbps=1.0)) for subnet in subnets)
     if not any(find_cycle(network) for network in networks):
         return FREE
@@ -59,7 +59,7 @@ def refuse_adaptive_deadlock(network: SimulatedNetwork) -> None:
 
     Raises:
         InconsistentError: packets could deadlock; the message names the cycle. The lanes of `assign_lanes` are no
-            remedy, since they only separate routes by forwarding tables.
+            remedy, since these lanes separate only routes by forwarding tables.
     """
     if cycle := find_cycle(network, adaptive=True):
         raise InconsistentError(
@@ -81,7 +81,7 @@ def describe_deadlock(network: SimulatedNetwork, waits: npt.NDArray[np.uint32]) 
 def _find_cycle(network: SimulatedNetwork, dependencies: Ints) -> list[int]:
     here, there = np.divmod(dependencies, len(network.end_to))
     while len(here):
-        # Remove link directions that wait for no remaining link direction. The rest contains all cycles.
+        # Remove link directions that wait for no remaining link direction. All cycles remain.
         waits = np.zeros(len(network.end_to), np.bool_)
         waits[here] = True
         if waits[there].all():
@@ -157,8 +157,7 @@ def follow_routes(network: SimulatedNetwork, host: int) -> Iterator[tuple[Ints, 
 
     Yields:
         The packets that cross a link between switches in this hop, as two arrays: first leaf switch, and link
-        direction.
-        If packets run in a cycle, the iteration ends after the number of switches + 1 hops.
+        direction. If packets run in a cycle, the iteration ends after S + 1 hops, where S is the number of switches.
     """
     leaf = np.unique(network.host_leaf).astype(np.int64)
     at = leaf

@@ -86,7 +86,7 @@ class Step:
         bytes: message size.
         client: index of the receiving client; `NOBODY` if no client receives the message.
         slot: index of the message, from 0, among all messages that the receiving client gets in a round.
-        awaits: in this round, the sender must first have received the messages of this many slots, from slot 0.
+        awaits: number of slots, from slot 0, whose messages must arrive at the client in this round before this step.
         pause: ticks from the completion of the previous step; None for the job's interval.
         window: minimum ticks since the start of the previous step; in a job with `round`, since the start of the round.
             None for the job's window.
@@ -193,7 +193,7 @@ class Simulation:
     Args:
         jobs, clients: the jobs, and the clients of all jobs.
         adaptive: True if packets take the least occupied port on a shortest route instead of the tables' port.
-        lanes: uint8 [switch, switch], virtual lane of packets from one leaf to another; None if all use lane 0.
+        lanes: uint8 [switch, switch], virtual lane of packets from one leaf to another; None if all packets use lane 0.
         skip_hops: True to skip hops at which nothing can delay a packet, if the engine supports it for these arguments.
             Skipped hops change the times of messages only through the order of events within a tick. If hops are
             skipped, loads of link directions are not counted.
@@ -229,7 +229,7 @@ class Simulation:
         arguments = self._network_struct(adaptive, lanes), *self._job_structs(), *self._client_structs(clients)
         made = self._lib.ibp_sim_new(*arguments, seed)
         if made == kernels.ffi.NULL:
-            raise InconsistentError("a job has clients or steps on a host that does not exist, or memory is short")
+            raise InconsistentError("a job has clients or steps on a host that does not exist, or memory is exhausted")
         self._sim = kernels.ffi.gc(made, self._lib.ibp_sim_free)
         skips = self._lib.ibp_sim_skip_hops(self._sim) if skip_hops else 0
         if skips < 0:

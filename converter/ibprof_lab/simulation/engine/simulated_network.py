@@ -31,9 +31,9 @@ class Hardware:
         nic_gap_ns: idle time of a host's adapter between two packets.
         gbps: speed of all links, Gb/s; None to use the speeds in the fabric.
         tick_ns: duration of a tick; None for the time of 8 bytes on the fastest link.
-        message_step_bytes: 0 if adaptive routing chooses a port for each packet. If above 0, only a message's first
-            packet chooses, by the ports' occupied bytes in whole multiples of this number. The other packets take the
-            same ports at the first 15 switches with a choice.
+        message_step_bytes: 0 if adaptive routing chooses a port for each packet. If above 0, a port is chosen only for
+            a message's first packet, by the ports' occupied bytes, rounded down to multiples of this number. The
+            message's other packets take the same ports at the first 15 switches with a choice.
     """
 
     packet_bytes: int = 4096

@@ -167,7 +167,7 @@ def _judge(latency: Latency, simulation: Simulation, all_of: bool, effort: Effor
             told = f"{100 * drift.change:+.0f}% ± {100 * drift.half:.0f} in the time that is measured"
             note = f"no steady state: the mean still changes, {told}"
             return replace(latency, is_settled=False, change=drift.change, note=note)
-        note = f"{effort.messages} messages of each client were measured, or all of a client that has fewer"
+        note = f"{effort.messages} messages of each client were measured, or all messages of a client with fewer"
         return replace(latency, is_settled=True, note=note)
     if all_of or simulation.state.stop == Stop.DONE:
         return note_all_sent(latency, effort, stay)
@@ -276,7 +276,7 @@ class Rounds:
         return max(min(upto, end) - self._begin, 0) // self._round
 
     def _run_to(self, tick: int) -> bool:
-        """Run until a tick; return False if the simulation ends before."""
+        """Run until a tick; return False if the simulation ends before this tick."""
         while self._simulation.state.now < tick:
             if self._is_over():
                 return False
@@ -285,7 +285,7 @@ class Rounds:
 
     def _complete(self, end: int) -> bool:
         """Run until all messages of the rounds before a tick are complete. Stop at the latest one round after the tick.
-        Return False if the simulation ends earlier."""
+        Return False if the simulation ends before these messages are complete."""
         progress, until = self._simulation.look_at_clients(), end + self._round
         wanted = (progress.steps + progress.busy)[self._clients]
         if self._own_round:

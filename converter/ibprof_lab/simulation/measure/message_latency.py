@@ -24,7 +24,7 @@ CHUNKS = 40
 """A simulation runs in pieces of simulated time. The length of a piece doubles after this number of pieces."""
 
 NO_END = 1 << 62
-"""Stands for no limit of a client's messages, and for a round without end."""
+"""Number that means: a client has no limit of messages, or a round has no end."""
 
 _FIRST_CHUNK_NS = 50e3
 
@@ -373,8 +373,8 @@ class SteadyState:
         if left <= 0:
             return False
         half = find_half(values) * math.sqrt(left)
-        # Assume that the drift continues. The drift's effect on the mean of all messages is smaller if fewer messages
-        # remain than were measured.
+        # Assume that the drift continues. If fewer messages remain than were measured, the drift changes the mean of
+        # all messages less.
         change = abs(find_change(values)) * min(left / (1 - left), 1.0)
         return half <= self._part * mean and change <= 2 * self._part * mean
 
@@ -411,7 +411,7 @@ BySeed = Mapping[int, Figure]
 
 
 def average(figures: BySeed) -> Figure | None:
-    """Return the mean over seeds with Student's t interval; for a single seed, its figure; None without seeds."""
+    """Return the mean over seeds with Student's t interval; a single seed's own figure; None without seeds."""
     values = list(figures.values())
     if len(values) < 2:
         return values[0] if values else None

@@ -120,7 +120,7 @@ class Threshold:
 
     @property
     def crossing_ns(self) -> float:
-        """The interval C - T0. Here the two asymptotes of the request time cross (see the module)."""
+        """The interval C - T0, at which the two asymptotes of the request time cross (see the module)."""
         return self.without_pause_ns - self.alone_ns
 
 
@@ -173,7 +173,7 @@ def find_threshold(setting: Setting, job: Workload, seeds: Sequence[int], simula
 
 
 def _collect(latencies: Mapping[int, Latency]) -> _Tried:
-    """Return the means by seed. If a mean changes over the measured time, its half width is at least this change."""
+    """Return mean request times by seed. The half width of a mean is at least its change over the measured time."""
     known = {seed: each for seed, each in latencies.items() if each.is_settled or each.change}
     halves = {seed: max(np.nan_to_num(each.half), abs(each.change) * each.mean) for seed, each in known.items()}
     return _Tried(

@@ -143,8 +143,8 @@ def _find_rates(setting: Setting, jobs: tuple[Workload, Workload], settled: Mapp
 def _find_mean_cycle_ns(job: Workload, latency: Latency) -> float:
     """Return the mean time between successive requests of a client.
 
-    The time between two requests is the request time plus the interval, but at least the window. It is computed for
-    each bin of the latency's histogram, since a mean of maxima exceeds the maximum of the means.
+    The time between two requests is the request time plus the interval, but at least the window. The mean is computed
+    for each bin of the latency's histogram, since a mean of maxima exceeds the maximum of the means.
     """
     lower, upper, messages = np.array(latency.histogram).T
     taken = (lower + upper) / 2 + job.interval_ns

@@ -22,7 +22,7 @@ _OTHERS = {
     False: ("the I/O job", "I/O requests", "I/O request"),
     True: ("the second job", "Messages of the second job", "its message"),
 }
-"""Is the second job a recorded run -> names of this job, of its messages, and of one message."""
+"""True if the second job is a recorded run -> names of this job, of its messages, and of one message."""
 
 _NAMES = {SERVERS: "servers", IO: "the other job", MPI: "the MPI job"}
 
@@ -103,7 +103,7 @@ def format_advice(advice: Advice) -> str:
 
 
 def _format_hosts(advice: Advice) -> Iterator[str]:
-    """Yield lines with the hosts that the advice recommends, one per job."""
+    """Yield lines with the hosts that the advice recommends, one line per job."""
     if not advice.best:
         return
     is_sampled = not (advice.best.jobs[0].hosts and advice.best.jobs[1].hosts)
@@ -124,7 +124,7 @@ def _format_links(advice: Advice) -> Iterator[str]:
 
 
 def _format_notes(advice: Advice) -> Iterator[str]:
-    """Yield lines with the reasons why means did not settle. A reason that all scenarios have gets one line."""
+    """Yield lines with the reasons why means did not settle. A reason that all scenarios share is a single line."""
     names: dict[str, list[str]] = {}
     for each in advice.scenarios:
         for note in each.notes:
@@ -170,8 +170,8 @@ def _format_undecided(change: UndecidedChange) -> str:
         half = f"{100 * change.half:.0f}%"
         why = f"{change.scenario.name} changes the time of MPI messages by -{gain} ± {half}: too uncertain to decide"
     if change.seeds is None:
-        return f"unknown. {why}. Too many seeds would be needed to decide it."
-    return f"unknown. {why}. About {change.seeds} seeds would decide it: --seeds {change.seeds}."
+        return f"unknown. {why}. A decision would need too many seeds."
+    return f"unknown. {why}. About {change.seeds} seeds would be enough: --seeds {change.seeds}."
 
 
 def _mean(figures: BySeed) -> str:

@@ -90,7 +90,7 @@ def draw_results(results: Iterable[Path], folder: Path, suffix: str = "png") -> 
 
 
 def _name_tables(results: Iterable[Path]) -> dict[str, Path]:
-    """Return name for the chart -> path of a table of means. A name that occurs twice gets a number."""
+    """Return name for the chart -> path of a table of means. If a name occurs twice, a number is appended."""
     named: dict[str, Path] = {}
     for path in (table for each in results for table in find_tables(each)):
         name = path.resolve().parent.name if path.stem == Path(MEANS).stem else path.stem

@@ -381,7 +381,7 @@ def describe_slow_senders(found: list[SlowSender], most: int = 3) -> Iterator[st
     """Yield a sentence on each of the first `most` slow senders, and one with the number of all others."""
     yield from (each.describe() for each in found[:most])
     if len(found) > most:
-        yield f"{len(found) - most} more slow senders: slow_senders in summary.json has all"
+        yield f"{len(found) - most} more slow senders: summary.json lists all of them under slow_senders"
 
 
 def _find_port_gbps(watch: Watch) -> npt.NDArray[np.float64]:

@@ -33,7 +33,7 @@ RESULT_SCHEMA = 4
 """Version of stored results: increased if the description or the outcome of the same simulation changes."""
 
 _MOST_TICKS = float(1 << 53)
-"""Largest time of a message and its pause together, in ticks. The engine's 64-bit counters hold 2,000 times this
+"""Largest sum of a message's time and pause, in ticks. The engine's 64-bit counters can store 2,000 times this
 number."""
 
 _CHUNK_NS = 5e6
@@ -287,7 +287,6 @@ def _limit_clients(simulation: Simulation) -> npt.NDArray[np.uint64]:
 
 
 def _find_whole_times(prepared: Prepared) -> dict[str, list[float]]:
-    """Return `Outcome.whole_ns`."""
     simulation = prepared.simulation
     progress, limit = simulation.look_at_clients(), _limit_clients(simulation)
     starts = np.array([client.start for client in prepared.clients], np.int64)
@@ -336,7 +335,7 @@ def digest_network(source: NetworkSource) -> str:
 
 @lru_cache(maxsize=4)
 def load_network(source: NetworkSource, hardware: Hardware) -> SimulatedNetwork:
-    """Return a fabric as arrays; the process reads it once."""
+    """Return a fabric as arrays; each process reads the fabric only once."""
     return index_network(_read_network(source)[0], hardware)
 
 
@@ -378,7 +377,7 @@ def list_fabric_notes(source: NetworkSource) -> list[str]:
     if (lanes := count_lanes(source)) > 1:
         notes.append(
             f"routes form cycles, so packets could deadlock. {lanes} virtual lanes for pairs of leaf switches "
-            "prevent this; SLs in a dump are ignored"
+            "prevent deadlocks; SLs in a dump are ignored"
         )
     return notes
 

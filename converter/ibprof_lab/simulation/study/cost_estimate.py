@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Estimates of a simulation's packet hops and processor time, from bounds for closed queueing networks.
 
-A client sends its next message after the previous one is complete. A client's cycle is therefore at least its interval
-plus the time of a message alone. The cycle is also at least the time in which the servers' links carry one message of
-every client.
+A client sends its next message after its previous message is complete. A client's cycle is therefore at least its
+interval plus the time of a message alone. The cycle is also at least the time in which the servers' links carry one
+message of every client.
 
 Source: P. J. Denning and J. P. Buzen, "The operational analysis of queueing network models", ACM Computing Surveys
 10(3), 1978.
@@ -27,8 +27,8 @@ _MESSAGES = 8
 """Messages per client after which most means settle, in simulations that end at a required precision."""
 
 _STEADY_PAIRS, _STEADY_OTHERS = (90, 550), (180, 700)
-"""Messages per client between the warm-up and a steady state, for the role PAIRS and for other roles. Second number of
-each role: for simulations in which the servers' links limit a job's rate."""
+"""Messages per client between the warm-up and a steady state, for the role PAIRS and for other roles. The second number
+of each role is for simulations in which the servers' links limit a job's rate."""
 
 _NS_OF_HOP = 50.0
 """Processor time for each packet hop that the engine does not skip, ns."""
@@ -38,8 +38,8 @@ _NS_OF_SHORT = 55.0
 itself, not for its hops."""
 
 _NS_OF_PAIRS, _NS_OF_OTHERS = (4.0, 8.0), (15.0, 30.0)
-"""Processor time for each skipped hop of a message of several packets, ns, for the role PAIRS and for other roles.
-Second number of each role: as for `_STEADY_PAIRS`."""
+"""Processor time for each skipped hop of a message of several packets, ns, for the role PAIRS and for other roles. The
+second number of each role has the same condition as in `_STEADY_PAIRS`."""
 
 
 @lru_cache(maxsize=8)

@@ -146,8 +146,8 @@ def describe_latency(latency: Latency) -> Row:
 def average_seeds(results: Sequence[Row]) -> list[Row]:
     """Return the table of means: a row for each group of simulations that differ only in the seed. A slow-down is the
     mean over seeds of latency / baseline latency. The two simulations of a seed have the same hosts, partners and
-    starts. `slowdown_seeds` is the number of seeds in which both means settled. Columns `_half` have the half width of
-    the 95% interval over seeds by Student's t; None for fewer than two seeds.
+    starts. `slowdown_seeds` is the number of seeds in which the mean and the baseline's mean settled. Columns `_half`
+    have the half width of the 95% interval over seeds by Student's t; None for fewer than two seeds.
     """
     groups: dict[tuple[Any, ...], dict[int, Row]] = {}
     for row in results:

@@ -208,7 +208,7 @@ class ReplayedPorts:
 
     @classmethod
     def of(cls, ports: Sequence[int], recorded: Recorded) -> ReplayedPorts:
-        """Return the object for a list of simulated hosts, one for each rank."""
+        """Return the `ReplayedPorts` for a list of simulated hosts, one host per rank."""
         of_host = dict(zip(recorded.host.tolist(), ports, strict=True))
         if all(of_host[host] == port for host, port in zip(recorded.host.tolist(), ports, strict=True)):
             return cls(tuple(of_host[host] for host in sorted(of_host)), ())

@@ -187,7 +187,7 @@ def _read_variant(
 
 
 def _read_setting(reader: StudyReader, study: Mapping[str, Any], base: Setting) -> Setting:
-    """Read the setting of a variant. Of servers with named hosts, only the number is read (see `_place_named`)."""
+    """Read the setting of a variant. Of named servers, only the number is read here (see `_place_named`)."""
     setting = _read_servers(reader, study, base)
     if "routes" in study:
         text = reader.text("routes", study["routes"])
@@ -367,7 +367,7 @@ def plan_preset(name: str, machine: MachineOptions, seeds: Sequence[int], quick:
 
     Args:
         name: name from `PRESETS`.
-        machine: options. Fabric, servers and effort replace the preset's own; the preset's variations then change them.
+        machine: options. Fabric, servers and effort replace the preset's, before the preset's variations are applied.
         quick: True to replace parts of the preset by the values of its key `quick`.
 
     Raises:

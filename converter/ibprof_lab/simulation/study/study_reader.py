@@ -45,7 +45,7 @@ QUICK_KEYS = ("vary", "cases")
 """Keys of the mapping `quick`, whose values replace the study's."""
 
 _PLAIN_LISTS = ("hosts", "servers")
-"""Keys with lists as values: a list of such a key does not stand for several changes."""
+"""Keys whose value may be a list; this list does not stand for several changes."""
 
 _DEPTH = 2
 """Number of levels of mappings inside a change: `jobs`, and each job."""
@@ -199,7 +199,7 @@ class StudyReader:
         raise self.fail(where, f"a file next to {self.path.name} or in the current folder", name)
 
     def hosts(self, where: str, value: object) -> list[str]:
-        """Read host names: one expression such as node[01-04,7],login1, or a list of them."""
+        """Read host names: one expression such as node[01-04,7],login1, or a list of such expressions."""
         given = value if isinstance(value, list) else [value]
         names = []
         for each in given:
@@ -332,7 +332,7 @@ def _apply(study: YamlMapping, changes: tuple[YamlMapping, ...]) -> YamlMapping:
 
 
 def _merge(base: YamlMapping, change: Mapping[str, Any], lines: Mapping[str, int] | None = None) -> YamlMapping:
-    """Return `base` with the values in `change`; mappings that are in both are merged recursively."""
+    """Return `base` with the values in `change`; keys that are mappings in both are merged recursively."""
     merged = YamlMapping()
     merged.line = base.line
     lines = change.lines if isinstance(change, YamlMapping) else lines or {}

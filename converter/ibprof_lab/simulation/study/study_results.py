@@ -184,7 +184,7 @@ def _conclude(means: Sequence[Mean], traced: Collection[str]) -> dict[str, Any]:
 
 
 def _conclude_by(means: Sequence[Mean], columns: Sequence[str]) -> dict[str, Any]:
-    """Return for each job: values of the columns -> slow-down."""
+    """Return, for each job, a mapping from values of the columns to the slow-down."""
     concluded: dict[str, Any] = {}
     for mean in means:
         if mean["run"] == "interference":

@@ -6,7 +6,7 @@ model", Proc. 19th ACM International Symposium on High Performance Distributed C
 schedule generator.
 
 The reader replaces dependencies by one order of operations per rank: the order in a run without network delays. As in
-MPI, a receive takes the earliest message with its source and tag.
+MPI, a receive matches the earliest message with its source and tag.
 """
 
 from __future__ import annotations

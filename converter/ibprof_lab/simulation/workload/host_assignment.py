@@ -185,7 +185,7 @@ def choose_servers(
     if placement is ServerPlacement.RANDOM:
         return random.permutation(np.concatenate(leaves))[:servers].astype(np.int64)
     if placement is ServerPlacement.SPREAD:
-        # Take the hosts on the last ports of all leaf switches, then the hosts on the ports before, and so on.
+        # Take the hosts on the last ports of all leaf switches, then the hosts on the last ports but one, and so on.
         depth = max(len(leaf) for leaf in leaves)
         turns = [leaf[-1 - turn] for turn in range(depth) for leaf in leaves if turn < len(leaf)]
         return np.array(turns[:servers], np.int64)

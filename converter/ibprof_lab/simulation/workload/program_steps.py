@@ -70,7 +70,7 @@ class RankProgram:
         rank: rank of each client.
         steps: for each client, `STEP` [step]; `host` is a rank, `client` the index of a client, and `pause` is in ns.
         arrivals: number of messages that each client receives in a run, including messages within a host.
-        is_simplified: True if operations on further processors or adapters of a rank are simulated on the first.
+        is_simplified: True if operations on further processors or adapters of a rank are simulated on its first.
     """
 
     ranks: int
@@ -144,8 +144,8 @@ def _make_processor(
 
 
 def _make_sender(sends: Sequence[Operation]) -> list[_Row]:
-    """Return the steps of the client that sends messages from one rank to another; the first rank's client starts
-    each."""
+    """Return the steps of the client that sends one rank's messages to another rank; the sending rank's client starts
+    each step."""
     rows: list[_Row] = []
     for number, each in enumerate(sends, start=1):
         rows.append((each.peer, each.peer, each.receive.slot if each.receive else 0, number, each.amount, 0))

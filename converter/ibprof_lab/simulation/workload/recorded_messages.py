@@ -130,7 +130,7 @@ def load_messages(path: Path, with_times: bool) -> Recorded:
     """Return the messages of a profile, a recording or a training job.
 
     Args:
-        with_times: True to compute start times from the time line; False to have no times.
+        with_times: True to compute start times from the time line; False for no start times.
 
     Raises:
         InputError: the file is not a profile.
@@ -150,7 +150,7 @@ def lay_out_messages(run: Profile, name: str, with_times: bool) -> Recorded:
     counts = np.maximum(counters.messages[rows].astype(np.int64), 1)
     total = int(counts.sum())
     if not total:
-        raise InconsistentError(f"{name}: no rank sent anything to another")
+        raise InconsistentError(f"{name}: no rank sent anything to another rank")
     if with_times and not len(run.intervals.rank):
         raise InconsistentError(f"{name} has no time line: record with IBPROF_INTERVAL, or state an interval")
     if with_times and total > MESSAGES_MOST:
@@ -210,8 +210,8 @@ def steps_of(recorded: Recorded, rank: int, interval: int, tick_ns: float) -> np
         tick_ns: duration of a tick.
 
     Returns:
-        `STEP` [message]; `host` is the receiving rank. If the messages have times, `window` is the start since the
-        run's start.
+        `STEP` [message]; `host` is the receiving rank. If the messages have times, `window` is the number of ticks from
+        the run's start to the message's start.
     """
     rows = slice(*np.searchsorted(recorded.source, [rank, rank + 1]))
     steps = np.zeros(rows.stop - rows.start, STEP)
@@ -269,8 +269,8 @@ def time_messages(line: Intervals, rank: Ints, peer: Ints, size: Floats, part: F
 def _group(line: Intervals, rank: Ints, peer: Ints) -> tuple[Ints, Ints]:
     """Return a group number for each row of the time line, and for each message.
 
-    Rows with the same rank and the same peers are a group, with their messages. A message that no row counts has the
-    number -1 - rank.
+    Rows with the same rank and the same peers form a group, together with their messages. A message that no row counts
+    has the number -1 - rank.
     """
     key = line.rank.astype(np.int64) << 32 | line.first_peer.astype(np.int64)
     keys, row, group_of_row = np.unique(key, return_index=True, return_inverse=True)

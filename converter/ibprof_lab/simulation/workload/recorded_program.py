@@ -3,10 +3,10 @@
 
 For each interval, a recording contains the time inside MPI and the sent messages, but not the messages that the rank
 waited for. This module assumes the waits as follows. If the receiver is inside MPI when a message arrives at line rate,
-it waits at the arrival, at the end of this stay in MPI, or between. If the receiver computes then, it waits at the end
-of its last stay in MPI (if shortly before) or during its next stay. The sender of a message of `LEAST_RENDEZVOUS` bytes
-or more waits for the arrival in the same manner. Each wait is later than the start of its message, so that two ranks
-never wait for each other.
+the wait is at the arrival, at the end of this stay in MPI, or at a time between. If the receiver is computing at the
+arrival, the wait is at the end of the previous stay in MPI (if shortly before) or in the next stay. The sender of a
+message of `LEAST_RENDEZVOUS` bytes or more waits for the arrival in the same manner. A wait is always later than the
+start of the awaited message, so that two ranks never wait for each other.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ def make_program(run: Profile, name: str, byte_ns: float, waits_late: bool) -> R
         waits_late: True if ranks wait as late as possible, False if as early as possible.
 
     Raises:
-        InconsistentError: the profile has no times, time line or end, or not all ranks and operations.
+        InconsistentError: the profile lacks times, a time line, an end, a rank or an operation.
     """
     _refuse(run, name)
     messages = lay_out_messages(run, name, with_times=True)

@@ -101,7 +101,7 @@ def all_to_all(rank: int, ranks: int, size: int) -> CollectivePart:
 
 
 def all_reduce(rank: int, ranks: int, size: int) -> CollectivePart:
-    """Recursive doubling; unless the number of ranks is a power of two, surplus ranks send data to a neighbour."""
+    """Recursive doubling; if the number of ranks is not a power of two, surplus ranks send data to a neighbour."""
     rounds = ranks.bit_length() - 1
     beyond = ranks - (1 << rounds)
     if rank < 2 * beyond and rank % 2 == 0:
@@ -181,7 +181,7 @@ class Workload:
 
     @property
     def is_program(self) -> bool:
-        """True if the clients compute and wait, and do not only send messages."""
+        """True if the clients compute and wait, in addition to sending messages."""
         return self.role in {Role.REPLAY, Role.GOAL}
 
     @property
