@@ -116,8 +116,7 @@ def read_traffic(source: TrafficSource, fabric: RoutedFabric | None = None) -> D
     """Read traffic.
 
     Args:
-        source: a profile, a recording, a table, port counters, a pattern over the adapters of all hosts, or traffic in
-            memory.
+        source: a profile, a recording, a table, port counters, a pattern over all adapters, or traffic in memory.
         fabric: the fabric for patterns and LIDs.
 
     Returns:

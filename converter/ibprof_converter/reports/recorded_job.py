@@ -185,8 +185,7 @@ def _binary(amount: int) -> str:
 def follow_time(run: Profile) -> tuple[TimeBin, ...]:
     """Return the sent bytes and the time inside calls in each time bin; empty if no intervals were recorded.
 
-    Bytes and time are assumed to be spread evenly over a recorded interval. The bytes of all time bins sum to all sent
-    bytes.
+    Bytes and time are assumed to be spread evenly over a recorded interval. The bins sum to all sent bytes.
     """
     intervals, times = run.intervals, run.interval_times
     if not len(intervals.bytes):

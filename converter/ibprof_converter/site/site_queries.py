@@ -234,8 +234,7 @@ class SiteQueries:
     def find_gains(self, first: Day = None, last: Day = None, top: int = TOP) -> Rows:
         """Return the jobs that would gain from another rank placement, sorted by node hours, descending.
 
-        The gain is a prediction of the ingest: the seconds that another placement saves on the most loaded link
-        direction.
+        The gain is predicted: the seconds that another placement saves on the most loaded link direction.
         """
         return self._ask(_SQL["find_gains"], {**_bounds(first, last), "top": top})
 

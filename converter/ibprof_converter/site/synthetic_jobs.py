@@ -192,8 +192,7 @@ def make_store(folder: Path, first: date, days: int, jobs: int, links: int | Non
 
     Args:
         jobs: number of jobs per day.
-        links: number of random link directions that each job uses; None for the links on routes between the job's
-            hosts.
+        links: number of random link directions that each job uses; None for links on routes between the job's hosts.
 
     Raises:
         OSError: the store cannot be written.

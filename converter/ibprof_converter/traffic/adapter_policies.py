@@ -209,8 +209,7 @@ def share_out(
 ) -> RailShares:
     """Distribute each flow over the rails on which sender and receiver have ports.
 
-    * `split` cuts every flow into equal parts. If the bytes do not divide evenly, each of the first rails gets one
-    more byte.
+    * `split` cuts every flow into equal parts. If the bytes do not divide evenly, the first rails get 1 byte more each.
     * `round-robin` sends the messages of a rank pair over the rails in turn, starting with the first rail. With two
     rails and m messages, the first rail takes ceil(m / 2). All messages of a flow are assumed to have one size. If the
     bytes do not divide evenly, each of the first messages gets one more byte. The next flow of a pair (of another

@@ -272,8 +272,7 @@ def describe_flows(
 ) -> Arrays:
     """Return arrays of the flows, the addresses, and the forwarding tables' columns for these addresses.
 
-    An address is the LID of a flow's end or of a rank, on a rail. The page also shows routes between ranks without
-    traffic.
+    An address is the LID of a flow's end or of a rank, on a rail. The page also shows routes of ranks without traffic.
 
     A packet starts on `address_end`, the link direction out of the adapter's port. If the sender is a switch,
     `address_end` is `NONE`. Each switch sends the packet out of port `table[node_table[node] + address_column]`. The
