@@ -242,7 +242,7 @@ def _add_running(parser: argparse.ArgumentParser, output: Path | None) -> None:
     default = f"default: {output}" if output else "default: not kept"
     parser.add_argument(
         "-o", "--output", metavar="DIR", type=Path, default=output,
-        help=f"folder of results; a study begun in it is continued ({default})",
+        help=f"folder of results; an unfinished study in it is continued ({default})",
     )  # fmt: skip
     parser.add_argument(
         "--workers",

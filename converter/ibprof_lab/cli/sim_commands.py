@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The commands of `ibprof-sim` after their arguments are parsed."""
+"""The commands of `ibprof-sim`, with parsed arguments."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The commands of `ibprof-topology` after their arguments are parsed."""
+"""The commands of `ibprof-topology`, with parsed arguments."""
 
 from __future__ import annotations
 
@@ -233,7 +233,7 @@ def _build_outputs(arguments: argparse.Namespace) -> TopologyOutputs:
 
 
 def _write_outputs(outputs: TopologyOutputs, topology: InferredTopology, remark: str) -> None:
-    """Write a topology into the requested files, and print notes on them on stderr.
+    """Write a topology into the requested files; print notes on stderr.
 
     Raises:
         UsageError: the topology cannot be written as a fabric (.lst).

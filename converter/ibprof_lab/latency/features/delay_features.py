@@ -32,8 +32,7 @@ _LEAST = 0.1
 _MOST = 0.98
 _QUIET_SHARE = 0.8
 """Assumed fraction of noise among the correlations. The width of the measured noise is this quantile of |correlation| /
-the same quantile for Gaussian noise. The median is often 0, since the median filter makes many differences 0.
-"""
+the same quantile for Gaussian noise. The median is often 0, since the median filter makes many differences 0."""
 
 _ROUNDING = 1e-6
 """Relative deviations from the fitted line that are smaller than this are rounding errors of single precision."""

@@ -270,9 +270,9 @@ def compare_delays(before: Delays, after: Delays, least: float = LEAST_CHANGE) -
 
 
 def _is_apart(one: Delays, other: Delays) -> npt.NDArray[np.bool_]:
-    """Return a mask of delays whose quartile ranges in the two measurements do not overlap, bool [L, n, n].
+    """Return True for delays whose quartile ranges in the two measurements do not overlap, bool [L, n, n].
 
-    If a measurement has no quartiles, the mask is True everywhere.
+    If a measurement has no quartiles, return True for all delays.
     """
     quartiles = one.lower_quartile, one.upper_quartile, other.lower_quartile, other.upper_quartile
     if any(each is None for each in quartiles):

@@ -99,7 +99,7 @@ def _check_unit(path: Path, delays: Delays) -> None:
 
 
 def write_delays(path: str | PathLike[str], delays: Delays) -> None:
-    """Write delays as NetCDF-4, or in a file `.csv` as the matrix of the only length, in microseconds.
+    """Write delays as NetCDF-4; write a file `.csv` as the matrix of the only length, in microseconds.
 
     The file is written completely or not at all.
 

@@ -320,7 +320,7 @@ class MeasurementSession:
                 self._opened_store.add(rows, keep_lower)
 
     def _try_turns(self) -> npt.NDArray[np.float64]:
-        """Return the round-trip time of each length, seconds, float64 [L], of the slowest pair in the first round.
+        """Return the round-trip time of the slowest pair in the first round, seconds, float64 [L].
 
         At most `_TRIED` lengths are measured; the times of the other lengths are interpolated.
         """

@@ -131,7 +131,7 @@ def continue_delays(
 
 
 def check_writable(path: Path) -> None:
-    """Check before a measurement that its file can be written.
+    """Check that the file of a planned measurement can be written.
 
     Raises:
         OSError: the file cannot be written.

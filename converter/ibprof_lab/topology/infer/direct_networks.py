@@ -358,9 +358,8 @@ def find_switched(
         errors: known standard deviation of the logarithm of a delay; 0 if unknown.
 
     Returns:
-        The network. None if no network explains the delays. None if the tree has fewer than four lowest switches, or
-        fewer lowest switches than hosts outside them. None if, on a lowest switch or between two switches, no pair of
-        hosts was measured.
+        The network. None if no network explains the delays. None for fewer than four lowest switches, or fewer lowest
+        switches than hosts outside them. None if no pair was measured on a lowest switch, or between two switches.
     """
     leaf = np.setdiff1d(np.unique(tree.node_of_leaf), tree.parent[1:])
     alone = np.flatnonzero(~np.isin(tree.node_of_leaf, leaf))
@@ -500,7 +499,7 @@ def _are_neighbours(
 
     found = np.zeros(len(pairs), bool)
     for rows in blocks(len(pairs), _BLOCK * 8):
-        # Most pairs are already excluded by every eighth host of the sample.
+        # Every eighth host of the sample is enough to exclude most pairs.
         maybe = np.flatnonzero(count_far(pairs[rows], 8)[0] <= _DIFFERING * among.shape[1])
         far, compared = count_far(pairs[rows][maybe], 1)
         found[rows.start + maybe] = far < _DIFFERING * compared

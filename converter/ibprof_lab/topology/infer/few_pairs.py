@@ -39,8 +39,7 @@ prove the switch; one delay does not."""
 _AGREEING = 2
 """A host descends into a subtree if at least this many more delays place it inside than outside. If its delays to all
 hosts of the subtree are measured, one more is enough. To exclude a host from its last possible subtree, at least this
-many more delays must place it outside than inside.
-"""
+many more delays must place it outside than inside."""
 
 _OF_LOWEST = 0.2
 """The usual height (log delay) of a switch with hosts is this quantile of the lowest switches' heights."""
@@ -401,7 +400,7 @@ def attach_hosts(
 
 
 class _Fit:
-    """A search for the switch of a host by the delays to hosts with a known switch.
+    """A search for a host's switch, from the host's delays to hosts with a known switch.
 
     Args:
         inner: topology of the core.

@@ -45,8 +45,7 @@ _OTHER_STEPS = 0.1
 step."""
 
 _ON_STEPS = 0.97
-"""Delays count as multiples of a clock step if the mean resultant length of their phases exceeds this value. For exact
-multiples, the length is 1."""
+"""Delays count as multiples of a clock step if the mean resultant length of their phases (exact: 1) exceeds this."""
 
 _LEAST_FACTOR = 0.03
 _UNLIKE = 2.5

@@ -166,7 +166,7 @@ def _find_others(
     delays: npt.NDArray[np.floating], known: npt.NDArray[np.bool_], levels: Levels, nested: Candidate,
     even: npt.NDArray[np.floating], models: tuple[str, ...],
 ) -> tuple[list[Candidate], tuple[str, ...]]:  # fmt: skip
-    """Return candidates of other models, and the models that were not tried because of more hosts than `LARGEST`."""
+    """Return candidates of other models, and the models that were not tried, since hosts exceed `LARGEST`."""
     found: list[Candidate] = []
     untried: list[str] = []
     hosts = len(delays)

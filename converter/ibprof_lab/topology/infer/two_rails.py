@@ -200,8 +200,8 @@ def _assign_along_tree(logs: Floats, known: npt.NDArray[np.bool_], longer: float
 
 
 def _compare_rows(logs: Floats, known: npt.NDArray[np.bool_], longer: float) -> npt.NDArray[np.float32]:
-    """Return the mean difference between two hosts' log delays to all third hosts, float32 [n, n]. The rails cause
-    differences of about `longer`: each difference is replaced by `_off_both`, and by `longer` if larger.
+    """Return the mean difference between two hosts' log delays to all third hosts, float32 [n, n]. Since the
+    rails cause differences of about `longer`, each difference is replaced by `_off_both`, at most `longer`.
     """
     hosts = len(logs)
     unlike = np.zeros((hosts, hosts), np.float32)

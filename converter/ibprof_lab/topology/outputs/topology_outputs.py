@@ -70,7 +70,7 @@ class TopologyOutputs:
         check_files(self.output, (*_GRAPHS, _FABRIC, _SLURM, _PAGE, _POSITIONS), inputs)
 
     def without_fabrics(self) -> TopologyOutputs:
-        """Return the options without fabric files and Slurm files."""
+        """Return a copy whose `output` has no fabric files and no Slurm files."""
         return replace(self, output=tuple(path for path in self.output if path.suffix not in (_FABRIC, _SLURM)))
 
 

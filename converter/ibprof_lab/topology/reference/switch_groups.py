@@ -189,10 +189,10 @@ def join_moved(now: Integers, was: Integers, nearer: Integers) -> Integers:
 
 
 def find_nearer(was: Integers, delays: Floats) -> Integers:
-    """Return the index of each host's switch by the delays, int64 [host]. A host's index is changed to another switch
-    if two conditions hold. The host's mean delay to the hosts of that switch is clearly shorter than to those of the
-    expected switch, and is about the usual delay within that switch. `was`: int64 [host], the expected indices.
-    `delays`: float64 [host, host], seconds.
+    """Return the index of each host's switch by the delays, int64 [host]. This is another switch than expected if the
+    host's mean delay to the hosts of that switch is clearly shorter than to those of the expected switch, and is about
+    the usual delay within that switch. `was`: int64 [host], the expected indices. `delays`: float64 [host, host],
+    seconds.
     """
     every_host = np.arange(len(was))
     member = np.eye(was.max() + 1)[was]

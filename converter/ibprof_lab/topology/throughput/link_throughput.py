@@ -35,7 +35,7 @@ only with the next host in the order of latency."""
 
 _FEWEST_TO_SHARE = 4
 _TRIED = 32
-"""For each host of the pairs over a link, at most this many partners are tried."""
+"""Largest number of partners that are tried for a host."""
 
 
 def is_wide_enough(first: PairJobResult, second: PairJobResult, third: PairJobResult) -> bool:

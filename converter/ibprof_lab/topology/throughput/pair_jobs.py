@@ -227,7 +227,7 @@ def find_ranks(hosts: Sequence[str], processors: Sequence[str], path: str) -> li
 
 
 def follow_measurement(streams: ConcurrentStreams) -> None:
-    """Take part in the measurements that rank 0 planned, on all other ranks."""
+    """Do this rank's part of the measurements that rank 0 planned; called on all other ranks."""
     while (todo := streams.comm.bcast(None)) is not None:
         _send_both_directions(streams, todo)
 
