@@ -155,7 +155,7 @@ static struct ibp_routes two_switches(int32_t *lid_port, uint8_t *egress)
                                .end_switch = end_switch};
 }
 
-/* Each host sends one byte to each host, including itself. This traffic is spread three times: as a matrix without and
+/* Each host sends one byte to each host, including itself. This traffic is spread three times: as a matrix, as a matrix
  * with in-trees of `ibp_trees_new`, and as flows. */
 static void test_all_to_all(void)
 {

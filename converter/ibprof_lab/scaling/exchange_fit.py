@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Fit c n^i g(p), where g is a function of p, to the bytes #x that recorded runs exchange; confidence intervals.
+"""Fit c n^i g(p), where g is a function of p, with confidence intervals to the bytes #x that recorded runs exchange.
 
 Each g is the cost of a common algorithm. The performance model normal form has these functions too (Calotoiu et al.,
 "Using automated performance modeling to find scalability bugs in complex codes", SC'13). If several forms fit the

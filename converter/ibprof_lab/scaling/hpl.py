@@ -194,7 +194,7 @@ def query_hpl(
         UsageError: both or neither of `bandwidth` and `delays` are given, `memory` lacks `slots`, or the grid has fewer
             processes than `slots`.
         InputError: the delays cannot be read.
-        InconsistentError: the delays show no bandwidth, or the model is not applicable.
+        InconsistentError: no bandwidth can be computed from the delays, or the model is not applicable.
     """
     if (bandwidth is None) == (delays is None):
         raise UsageError("give one of --bandwidth and --delays")

@@ -290,7 +290,7 @@ class AnalyticKernel:
 def scalar_product(n: float, cluster: Cluster, word: float = WORD) -> AnalyticKernel:
     """Return the kernel of the scalar product of two vectors of n numbers (slide 15)."""
     data = 2 * n * word
-    # This y is the product y * c(n) in slide 12's equation x = y * c(n) / (d(p) * p), where d(p) = p.
+    # Here y stands for the product y * c(n) in slide 12's equation x = y * c(n) / (d(p) * p), where d(p) = p.
     y = 2 * n / word * cluster.bandwidth / cluster.peak
     p_best = math.sqrt(y)
     approximate = Work(2 * n, data, lambda p: p * word)

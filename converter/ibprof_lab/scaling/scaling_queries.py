@@ -39,7 +39,7 @@ def find_cluster(
 
     Raises:
         UsageError: none or several of `bandwidth`, `fabric` and `delays` are given.
-        InconsistentError: the fabric or the delays do not show a bandwidth.
+        InconsistentError: no bandwidth can be computed from the fabric or the delays.
     """
     if len([each for each in (bandwidth, fabric, delays) if each is not None]) != 1:
         raise UsageError("give one of --bandwidth, --fabric and --delays")

@@ -128,7 +128,7 @@ static void keep_if_best(const problem_t *p, search_t *s)
     memcpy(s->best, s->slot_of_rank, p->ranks * sizeof *s->best);
 }
 
-/* Choose a random slot for a rank: any slot, or a slot on a neighbour's host or in this host's group. */
+/* Choose a random slot for a rank: any slot, or a slot on a neighbour's host or in the group of that host. */
 static uint32_t sample_slot(const problem_t *p, search_t *s, uint32_t rank)
 {
     uint64_t neighbours = p->first[rank + 1] - p->first[rank], kind = neighbours ? sample(s) >> 62 : 0;

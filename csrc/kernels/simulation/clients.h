@@ -2,17 +2,17 @@
  * Copyright The ibprof developers
  *
  * The steps of processes, and the packets of their messages. Hosts put packets on the network; queues admit waiting
- * packets when buffer is released.
+ * packets when buffer space is released.
  */
 #ifndef IBP_SIMULATION_CLIENTS_H
 #define IBP_SIMULATION_CLIENTS_H
 
 #include "simulation/clear_paths.h"
 
-/* Admit waiting packets to all queues in `freed`. Each admitted packet releases buffer of its previous queue. */
+/* Admit waiting packets to all queues in `freed`. Each admitted packet releases buffer space in its previous queue. */
 void ibp_sim_admit_waiting(struct ibp_sim *sim);
 
-/* Release buffer of a queue, and admit all packets that can then move. */
+/* Release buffer space of a queue, and admit all packets that can then move. */
 static inline void ibp_sim_free_buffer(struct ibp_sim *sim, uint32_t queue, uint32_t bytes)
 {
     ibp_sim_release(sim, queue, bytes);

@@ -146,15 +146,15 @@ static bool sum_waiting(const struct ibp_sim *sim, uint32_t *waits)
     return any;
 }
 
-/* If hops are skipped, return whether a queue has buffer for its first waiting packet. Such a packet has not arrived
- * yet. */
+/* If hops are skipped, return whether a queue has buffer space for its first waiting packet. Such a packet has not
+ * arrived yet. */
 static bool serves_later(const struct ibp_sim *sim, const struct ibp_sim_queue *queue)
 {
     return ibp_sim_skips(sim) && queue->waiting && ibp_sim_has_buffer(sim, queue, ibp_sim_bytes_of(queue->head.size));
 }
 
-/* Mark in `live` the queues whose buffer will become free. These queues have a packet that is in flight or waits for a
- * marked queue. */
+/* Mark in `live` the queues whose buffer space will become free. These queues have a packet that is in flight or waits
+ * for a marked queue. */
 static void mark_live(const struct ibp_sim *sim, const uint32_t *waits, uint8_t *live, uint32_t *reached)
 {
     uint64_t count = 0;
@@ -177,8 +177,8 @@ static void mark_live(const struct ibp_sim *sim, const uint32_t *waits, uint8_t 
     }
 }
 
-/* Return an array [queue]: 1 if buffer of the queue will become free. Elements of queues without waiting packets have
- * no meaning. Return NULL if no packet waits for any queue, or if memory is exhausted. */
+/* Return an array [queue]: 1 if buffer space of the queue will become free. Elements of queues without waiting packets
+ * have no meaning. Return NULL if no packet waits for any queue, or if memory is exhausted. */
 static uint8_t *find_live(const struct ibp_sim *sim, int *failed)
 {
     const uint64_t queues = ibp_sim_count_queues(sim);

@@ -52,7 +52,7 @@ static inline uint32_t ibp_sim_find_ahead(const struct ibp_sim *sim, uint32_t to
 
 /* -- queues -- */
 
-/* Enlarge `freed`, the list of queues that have released buffer. Return false if memory is exhausted. */
+/* Enlarge `freed`, the list of queues that have released buffer space. Return false if memory is exhausted. */
 bool ibp_sim_grow_freed(struct ibp_sim *sim);
 
 static inline bool ibp_sim_belongs_to_host(const struct ibp_sim *sim, uint32_t queue)
@@ -70,9 +70,9 @@ static inline bool ibp_sim_has_buffer(const struct ibp_sim *sim, const struct ib
     return queue->taken + bytes <= ibp_sim_kind_of(sim, queue)->capacity;
 }
 
-/* Return whether a packet that arrives must wait for buffer of a queue. With adaptive routing and equal buffers, read
- * only the array `queued`, because the queue itself may not be in the caches. `queued` includes waiting bytes, so its
- * value exceeds the buffer while packets wait. */
+/* Return whether a packet that arrives must wait for buffer space of a queue. With adaptive routing and equal buffers,
+ * read only the array `queued`, because the queue itself may not be in the caches. `queued` includes waiting bytes, so
+ * its value exceeds the buffer while packets wait. */
 static inline bool ibp_sim_must_wait(const struct ibp_sim *sim, uint32_t number, uint32_t bytes)
 {
     const struct ibp_sim_queue *queue = &sim->queue[number];
@@ -199,7 +199,7 @@ static inline void ibp_sim_admit(struct ibp_sim *sim, uint32_t into, uint32_t cl
     ibp_sim_transmit(sim, into, client, size);
 }
 
-/* Release buffer of a queue. Add the queue to `freed` if packets wait for it, or if it belongs to a host. */
+/* Release buffer space of a queue. Add the queue to `freed` if packets wait for it, or if it belongs to a host. */
 static inline void ibp_sim_release(struct ibp_sim *sim, uint32_t number, uint32_t bytes)
 {
     struct ibp_sim_queue *queue = &sim->queue[number];

@@ -203,7 +203,7 @@ struct ibp_sim_path {
     uint64_t bytes;
 };
 
-/* How messages use a queue, recorded only if hops are skipped. */
+/* The use of a queue by messages, recorded only if hops are skipped. */
 struct ibp_sim_use {
     /* `messages`: number of active messages whose path contains the queue. `processes`: sum of the indices of the
      * processes that send these messages. If `messages` is 1, `processes` is the index of the message's process. */
@@ -287,14 +287,14 @@ struct ibp_sim {
     uint32_t wholes;
     /* For each message that a client receives in a round: number of receipts over all rounds. */
     uint32_t *received;
-    /* Queues that have released buffer, but have not yet admitted waiting packets. */
+    /* Queues that have released buffer space, but have not yet admitted waiting packets. */
     uint32_t *freed;
     uint64_t freed_count, freed_capacity;
     uint32_t jobs, clients;
     uint64_t random, seed;
     struct ibp_sim_state state;
-    /* `search_hops`: number of packet hops between two searches for a deadlock. `checked_at`: number of hops at the
-     * last search. */
+    /* `search_hops`: number of packet hops between two searches for a deadlock. `checked_at`: number of packet hops up
+     * to the last search. */
     uint64_t search_hops;
     uint64_t checked_at;
     struct ibp_sim_sample *sample;

@@ -12,7 +12,7 @@
 #include <string.h>
 
 /* A description has at most 64 bytes. LONGEST_NAME is larger than 64, because escaped characters need several bytes.
- * LONGEST_NAME also limits the time for a malicious line. */
+ * LONGEST_NAME also limits the time to read a malicious line. */
 enum { DESCRIPTION_BYTES = 64, LONGEST_NAME = 256, UNPRINTED_LANES = 2, SPEED_BYTES = 8 };
 
 struct end {

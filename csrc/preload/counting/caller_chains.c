@@ -90,7 +90,7 @@ static enum kind kind_of(const void *address)
 
 /* -- chains -------------------------------------------------------------------------------------------------------- */
 
-/* How many times ibp_caller_chains_forget was called. */
+/* Number of calls of ibp_caller_chains_forget. */
 static uint64_t generation;
 
 void ibp_caller_chains_forget(void)

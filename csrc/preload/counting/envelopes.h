@@ -25,7 +25,7 @@
 struct ibp_envelope {
     /* The key that ibp_envelope_key computes from the arguments of a call; 0 if the entry is free. */
     uint64_t key;
-    /* `next`: the number of the next message to be sampled. `messages`: how many messages come before this message. */
+    /* `next`: number of the next message to be sampled. `messages`: counts the messages before this message. */
     uint64_t next;
     struct ibp_messages_left messages;
     /* Number of messages of this envelope that ibp_envelopes_end has added to the recording's total. */

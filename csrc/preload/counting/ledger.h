@@ -22,7 +22,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Which arguments determine the bytes of a call. */
+/* The arguments that determine the bytes of a call. */
 enum ibp_demand_shape {
     /* The call is not in the ledger. */
     IBP_DEMAND_NONE,

@@ -53,8 +53,7 @@ struct ibp_open_request {
     /* For a persistent message: the size class (ibp_envelope_number). */
     uint8_t class;
     bool is_persistent, is_started;
-    /* True when a call is about to complete the request. From now on, MPI may reuse the request's handle in
-     * another thread. */
+    /* True if a call is about to complete the request: MPI may then reuse the request's handle in another thread. */
     bool is_completing;
     uint16_t operation;
     /* Serial number of the entry, to distinguish successive requests with the same handle. */

@@ -123,8 +123,8 @@ void ibp_timeline_take(uint64_t now_ns)
     const uint64_t unix_ns = ibp_clock_ns();
     const struct ibp_times_sum sum = ibp_times_so_far();
 
-    /* After a long time without messages, record the counters twice: for the time of the last message and for now.
-     * Otherwise readers would spread the last bytes over the time without messages. */
+    /* After a long time without messages, record the counters twice: for the time of the last message and for the
+     * present time. Otherwise readers would spread the last bytes over the time without messages. */
     if (silent_ns > timeline.period_ns) take(unix_ns - silent_ns, timeline.asked_sum);
     take(unix_ns, sum);
     note_sum(sum);

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Predict run times from profiles alone: from the computing time, and from waiting and transfer at each call site.
 
-The time of a run is a sum of means over ranks: time outside MPI, time in each call site's calls, and longest run time
-minus own run time. The time in calls is split into waiting, transfer and an unsplit rest (`ibprof.waiting`). Each of
-these times is fitted separately (`part_scaling`).
+The time of a run is a sum of means over ranks: time outside MPI, time in each call site's calls, and the difference
+between the longest run time and the rank's run time. The time in calls is split into waiting, transfer and an unsplit
+rest (`ibprof.waiting`). Each of these times is fitted separately (`part_scaling`).
 
 A call site stops scaling at p_1/2 processes: its time beyond ideal scaling then equals the time of the whole run with
 ideal scaling. This call site alone then halves the efficiency. In the model of Kredel et al. (`scaling_model`),
@@ -206,7 +206,7 @@ def predict_split(
     """Return a document with predicted times, the call sites that stop scaling, and the valid range.
 
     Raises:
-        InconsistentError: a wanted number of processes is outside of the valid range, or no formula fits the runs.
+        InconsistentError: a requested number of processes is outside of the valid range, or no formula fits the runs.
     """
     counts = sorted({run.processes for run in runs})
     least, most = counts[0], int(FARTHEST * counts[-1])

@@ -194,9 +194,9 @@ class Simulation:
         jobs, clients: the jobs, and the clients of all jobs.
         adaptive: True if packets take the least occupied port on a shortest route instead of the tables' port.
         lanes: uint8 [switch, switch], virtual lane of packets from one leaf to another; None if all packets use lane 0.
-        skip_hops: True to skip hops at which nothing can delay a packet, if the engine supports it for these arguments.
-            Skipped hops change the times of messages only through the order of events within a tick. If hops are
-            skipped, loads of link directions are not counted.
+        skip_hops: True to skip hops at which nothing can delay a packet, if the engine supports skipping for these
+            arguments. Skipped hops change the times of messages only through the order of events within a tick. If hops
+            are skipped, loads of link directions are not counted.
 
     Attributes:
         skips_hops: True if the engine skips hops.

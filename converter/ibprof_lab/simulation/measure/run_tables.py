@@ -92,7 +92,7 @@ def find_busy(simulation: Simulation) -> npt.NDArray[np.float64]:
     """Return the ticks in which each link direction transmits bytes of each job, float64 [link direction, job].
 
     The engine counts a packet's ticks as soon as the packet enters the queue of a link direction. This function
-    subtracts the ticks of the bytes in queues, which are not yet sent. Each job's part of these bytes is assumed
+    subtracts the ticks of queued bytes, because these bytes are not yet sent. Each job's part of these bytes is assumed
     proportional to the job's busy ticks. A packet that waits for the next link direction's buffer is already sent, and
     is not subtracted.
     """

@@ -58,7 +58,7 @@ FILES = (
 """Files that `write_run` writes; `operations.csv` is written only if a job is a collective."""
 
 _PARTS = 40
-"""Duration of a piece of the run: the time simulated so far / this number."""
+"""The duration of a piece of the run is the time simulated so far, divided by this number."""
 
 _HOPS_MOST = 5e7
 """Largest number of packet hops in the simulation that `write_run` repeats."""

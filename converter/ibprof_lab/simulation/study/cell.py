@@ -30,7 +30,7 @@ from ibprof_lab.simulation.workload.host_assignment import HostAssignment, assig
 from ibprof_lab.simulation.workload.workloads import Role, Workload, digest_messages
 
 RESULT_SCHEMA = 4
-"""Version of stored results: increased if the description or the outcome of the same simulation changes."""
+"""Version of stored results. Increase it when ibprof describes or computes the same simulation differently."""
 
 _MOST_TICKS = float(1 << 53)
 """Largest sum of a message's time and pause, in ticks. The engine's 64-bit counters can store 2,000 times this

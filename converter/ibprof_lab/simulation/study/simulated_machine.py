@@ -144,7 +144,7 @@ class NamedHosts:
         The ranks on a machine use its adapters in turn.
 
         Raises:
-            IbprofError: from `refuse`: as in `number`, or the number of machines is not the run's number of hosts.
+            IbprofError: from `refuse`, as in `number`, or if the number of machines is not the run's number of hosts.
         """
         machines = self._find_machines(names, refuse)
         first = np.unique(recorded.host, return_index=True)[1]

@@ -123,7 +123,7 @@ def list_notes(plan: StudyPlan) -> tuple[str, ...]:
 
 
 def choose_shown(plan: StudyPlan) -> Cell:
-    """Return the simulation that `simulated_run` shows: the first with all jobs and, if possible, `plan.setting`."""
+    """Return the simulation that `simulated_run` shows: the first with all jobs, if possible with `plan.setting`."""
     together = [cell for cell in plan.cells if not cell.is_alone]
     return next((cell for cell in together if cell.setting == plan.setting), (together or plan.cells)[0])
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Many simulations in parallel, in local processes or MPI ranks. Outcomes are stored, and reused after a stop."""
+"""Run simulations in parallel, in local processes or MPI ranks; store outcomes, and reuse stored outcomes."""
 
 from __future__ import annotations
 
@@ -138,7 +138,7 @@ def _open_ranks() -> Iterator[Executor | None]:
 
 @contextmanager
 def _interrupts_held() -> Iterator[None]:
-    """Block interrupts in a `with` block, and for good in the processes that are started in the block."""
+    """Block interrupts in a `with` block, and permanently in the processes that are started in the block."""
     before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
     try:
         yield

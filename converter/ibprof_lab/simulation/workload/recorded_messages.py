@@ -50,8 +50,8 @@ _ROUNDS = 60
 """Largest number of iterations in `_share_out`."""
 
 _CLOSE = 1e-3
-"""`_share_out` ends when all relative errors are below this: of each size's number of messages, and of each interval's
-mean size."""
+"""`_share_out` ends when the relative errors of each size's number of messages, and of each interval's mean size, are
+below this value."""
 
 _STEP, _STEEPEST = 2.0, 60.0
 """Limits of an interval's slope in `_share_out`: its change per iteration, and its absolute value."""

@@ -26,7 +26,7 @@ from ibprof_lab.simulation.workload.program_steps import LEAST_RENDEZVOUS, Opera
 from ibprof_lab.simulation.workload.recorded_messages import lay_out_messages
 
 _NEAR = 2
-"""Largest error of a message's arrival time, in intervals, from different clocks and unknown starts in an interval."""
+"""Largest error of a message's arrival time, in intervals: clocks differ, and starts within an interval are unknown."""
 
 Floats = npt.NDArray[np.float64]
 
