@@ -18,7 +18,7 @@ _RANK = ("OMPI_COMM_WORLD_RANK", "PMI_RANK", "PMIX_RANK", "SLURM_PROCID")
 """Environment variables with the rank of a process, which a launcher sets before MPI starts."""
 
 _MOMENT_S = 1.0
-"""Seconds that the other ranks wait before they exit with an error. A launcher may kill rank 0 after another rank's
+"""Seconds that ranks other than 0 wait before they exit with an error. A launcher may kill rank 0 after another rank's
 exit, and rank 0 must print the error first."""
 
 

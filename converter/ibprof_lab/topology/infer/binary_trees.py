@@ -405,7 +405,7 @@ class _Fit:
         self.variance = max(rest / max(pairs - len(self.length), 1), FLOOR**2)
 
     def weakest_node(self, pairs: int) -> int | None:
-        """Return the node whose edge has the largest cost - gain in likelihood; None if this is not above 0."""
+        """Return the node whose edge's cost most exceeds the gain in likelihood; None if no cost exceeds the gain."""
         hosts = len(self.tree.node_of_leaf)
         if self.tree.nodes == 1:
             return None

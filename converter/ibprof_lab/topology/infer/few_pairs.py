@@ -302,7 +302,7 @@ class PairSearch:
         return pairs
 
     def _pair_at_random(self, hosts: list[int]) -> list[Pair]:
-        """Pair unplaced hosts at random; after the first of a pair is placed, their delay helps to place the second."""
+        """Pair unplaced hosts at random; after one host is placed, the pair's delay helps to place the other host."""
         mixed = self._random.permutation(hosts).astype(int)
         pairs = np.sort(mixed[: len(mixed) // 2 * 2].reshape(-1, 2), axis=1)
         fresh = pairs[np.isnan(self.seconds[pairs[:, 0], pairs[:, 1]])]

@@ -99,7 +99,7 @@ def _most_agreeing(delays: Delays, length: int | None) -> str:
         matrix = delays.matrix(length, name)
         ratio = _log_ratio(matrix[rows], matrix[:, rows].T)
         differing = float(np.median(np.abs(ratio))) if len(ratio) else 0.0
-        if differing < 0.8 * best:  # the median, unless another statistic is clearly steadier
+        if differing < 0.8 * best:  # the median, unless directions agree better in another one
             best, chosen = differing, name
     return chosen
 

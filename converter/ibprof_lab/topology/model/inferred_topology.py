@@ -253,7 +253,7 @@ class InferredRoutes:
     def spread(self, at: int, hosts: npt.ArrayLike) -> list[int]:
         """Sort hosts: first the nearest host of each branch of the switch `at`, then a second one, and so on.
 
-        Within a branch, the switches take turns in the same manner, so that the first hosts share few links.
+        Within a branch, hosts alternate between switches in the same manner, so that the first hosts share few links.
         """
         chosen = np.asarray(hosts, np.int64)
         own = self.attachment.host_switch[chosen]

@@ -343,8 +343,8 @@ def _pair_arcs(topology: InferredTopology) -> tuple[npt.NDArray[np.int64], list[
 
 
 def write_positions(path: Path, topology: InferredTopology, space: VertexPositions) -> None:
-    """Write positions for `ibprof-view --node-data`, with the node names of `make_fabric`. A host of a direct network
-    gives its position to its switch; the view places the host next to this switch.
+    """Write positions for `ibprof-view --node-data`, with the node names of `make_fabric`. In a direct network, the
+    position of a host is written for its switch; the view places the host next to this switch.
 
     Raises:
         OSError: the file cannot be written.

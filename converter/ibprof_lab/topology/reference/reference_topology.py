@@ -288,7 +288,7 @@ class ReferencePaths:
 
     @property
     def pair(self) -> Integers:
-        """Index of the pair of each element of `link`."""
+        """For each element of `link`, the index of its pair."""
         return np.repeat(np.arange(len(self.offset) - 1), self.hops)
 
 

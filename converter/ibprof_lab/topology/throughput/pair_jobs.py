@@ -107,7 +107,7 @@ class RoundsPlan(Protocol[Found_co]):
 
 class RoundMeasurement:
     """Measurement of rounds of jobs, for rank 0; the other ranks call `follow_measurement`. `ranks`: rank that measures
-    for each host. Each round is measured `repetitions` times. A job's highest total rate counts, since other traffic
+    for each host. Each round is measured `repetitions` times. A job's highest total rate is used, since other traffic
     only reduces rates.
     """
 
