@@ -74,7 +74,7 @@ def test_virtual_lanes_are_reported(tmp_path: Path, capsys: pytest.CaptureFixtur
         study = write_study(tmp_path, fabric=fabric, servers=0, jobs=jobs)
         assert main(["run", str(study), "-o", str(tmp_path / "out"), "--workers", "1"]) == 0
         assert json.loads((tmp_path / "out" / "summary.json").read_text())["virtual_lanes"] == lanes
-        assert ("over 2 virtual lanes" in capsys.readouterr().err) == (lanes == 2)
+        assert ("2 virtual lanes" in capsys.readouterr().err) == (lanes == 2)
 
 
 def test_routes_are_those_that_are_asked_for(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
