@@ -5,10 +5,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 import numpy as np
+import numpy.typing as npt
 
 from ibprof.native.libraries import sum_exactly
 from ibprof.profile.efficiency import (
@@ -106,6 +107,23 @@ class TransferTimes:
 
 
 @dataclass(frozen=True, slots=True)
+class RankTimes:
+    """Times of one rank, in seconds.
+
+    Attributes:
+        host: name of its host.
+        late_s: waiting of all other ranks for this rank.
+        files_s: time in calls of MPI-IO.
+        no_core_s: time in which the rank was ready but had no core; 0 if unknown.
+    """
+
+    host: str
+    late_s: float
+    files_s: float
+    no_core_s: float
+
+
+@dataclass(frozen=True, slots=True)
 class JobTimes:
     """Figures of a run.
 
@@ -136,6 +154,7 @@ class JobTimes:
         incomplete: description of incomplete ranks, as `describe_incomplete` returns it.
         host_pairs: rate and latency of messages by pair of hosts.
         shared_cores: ranks that lack cores, if the lack of cores explains slow transfer; otherwise None.
+        ranks: times of each rank by number; empty without sampled calls.
     """
 
     mpi: TimeInMpi | None
@@ -162,6 +181,7 @@ class JobTimes:
     incomplete: str = ""
     shared_cores: SharedCores | None = None
     host_pairs: tuple[HostPair, ...] = ()
+    ranks: Mapping[int, RankTimes] = field(default_factory=dict)
 
     @property
     def mpi_s(self) -> float | None:
@@ -262,7 +282,25 @@ def measure_job(run: Profile, links: BusiestLink | None = None) -> JobTimes:
         incomplete=describe_incomplete(run),
         shared_cores=shared,
         host_pairs=name_carriers(run, measured.pairs) if measured else (),
+        ranks=_list_ranks(run, measured) if measured else {},
     )
+
+
+def _list_ranks(run: Profile, measured: MeasuredWaiting) -> dict[int, RankTimes]:
+    """Return the times of each rank by number."""
+    most = max(rank.rank for rank in run.ranks) + 1
+    late, files = np.zeros(most), _are_of_files(run)
+    late[: len(measured.late_s)] = measured.late_s[:most]
+    files_ns = np.bincount(run.times.rank[files], weights=run.times.time_ns[files], minlength=most)
+    return {
+        rank.rank: RankTimes(
+            host=run.hosts[rank.host].name,
+            late_s=float(late[rank.rank]),
+            files_s=float(files_ns[rank.rank]) * 1e-9,
+            no_core_s=rank.no_core_ns * 1e-9,
+        )
+        for rank in run.ranks
+    }
 
 
 def _find_line_rate_s(run: Profile, busiest_host: float) -> float:
@@ -278,9 +316,13 @@ def _hides_within_hosts(run: Profile) -> bool:
 
 def _time_in(run: Profile, *, of_files: bool) -> float:
     """Return the time in calls of MPI-IO (`of_files`), or in all other calls, in seconds, summed over ranks."""
-    files = np.array([name.startswith(OF_FILES) for name in run.operations], np.bool_)
-    rows = files[run.times.operation] == of_files
+    rows = _are_of_files(run) == of_files
     return float(run.times.time_ns[rows].astype(np.float64).sum() * 1e-9)
+
+
+def _are_of_files(run: Profile) -> npt.NDArray[np.bool_]:
+    """Return which rows of the profile's times are of calls of MPI-IO."""
+    return np.array([name.startswith(OF_FILES) for name in run.operations], np.bool_)[run.times.operation]
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,6 +20,9 @@ ADVICE = "What to do:"
 NOISE = "noise"
 """Cause of waiting if different ranks are late in turn, so that no balance of work helps."""
 
+SLOW_HOST = "slow-host"
+"""Cause of waiting if the ranks of one host are late."""
+
 WORTH_HAVING = 0.01
 """Minimum share of the run that a worthwhile remedy saves."""
 
@@ -142,7 +145,7 @@ class Verdict(NotebookView):
         wait_s: waiting part of `mpi_s`, in seconds; an estimate if `transfer_s` is None.
         line_rate_s: time of the most loaded link direction at line rate, in seconds; None if unknown.
         gain_s: seconds that the best tested remedy saves on the most loaded link direction; None if unknown.
-        evidence: where the time is lost, sorted by time, descending.
+        evidence: where the time is lost, sorted by time, descending; if one rank or host is late, its places first.
         missing: data that would make the verdict surer.
         regions: shares of regions, sorted by time in MPI, descending; empty if times were not recorded.
         is_worth_it: true if the remedy saves at least `WORTH_HAVING` of the run; None if the run's time is unknown.

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
@@ -18,6 +19,7 @@ from ibprof.verdict.shared_cores import SHARED_CORES
 from ibprof.verdict.verdict_data import (
     ADVICE,
     NOISE,
+    SLOW_HOST,
     WORTH_HAVING,
     BusiestLink,
     Evidence,
@@ -52,6 +54,18 @@ LITTLE_WAITING = 0.01
 
 CAUSED_BY_ONE = 0.5
 """Share of all waiting from which one rank or host is the cause of waiting."""
+
+MORE_THAN_EVEN = 1.5
+"""A rank or host is the cause of waiting if at least this multiple of its share of the ranks is waiting for it.
+
+If 2 ranks or hosts are late in turn, one of them always causes half of the waiting.
+"""
+
+MUCH_LONGER = 1.1
+"""The verdict states a late rank's time outside MPI above this multiple of the other ranks' time."""
+
+LITTLE_LATE = 0.1
+"""Evidence leaves out late ranks that cause less than this share of the waiting for the first."""
 
 WITHOUT_CORES = 2 / 3
 """Missing cores explain late ranks if ranks have no core for at least this fraction of the run."""
@@ -299,13 +313,12 @@ class _Judge:
         """
         if self._times and self._waits_at_end(self._times):
             return "late-rank"
-        latest, share = self._find_latest()
+        latest, is_one = self._find_latest()
         if latest is None:
             return None
-        if share >= CAUSED_BY_ONE:
+        if is_one:
             return "late-rank"
-        hosts = {each.host for each in self._late}
-        return "slow-host" if len(hosts) > 1 and self._find_latest("host")[1] >= CAUSED_BY_ONE else NOISE
+        return SLOW_HOST if self._find_latest("host")[1] else NOISE
 
     def _may_wait_for_cores(self) -> bool:
         """Return whether a lack of cores could explain the waiting: no host is slow, and no rank works longer."""
@@ -318,28 +331,45 @@ class _Judge:
     def _late(self) -> tuple[LateRank, ...]:
         return self._times.parts.late if self._times and self._times.parts else ()
 
-    def _find_latest(self, of: Literal["rank", "host"] = "rank") -> tuple[LateRank | None, float]:
-        """Return where the latest rank or host causes most waiting, and its share of all waiting, over all places."""
-        waiting: dict[int | str, float] = {}
-        for each in self._late:
-            waiting[getattr(each, of)] = waiting.get(getattr(each, of), 0.0) + each.wait_s
-        total = sum(waiting.values())
-        if not total:
-            return None, 0.0
-        latest = max(waiting, key=lambda key: waiting[key])
-        return next(each for each in self._late if getattr(each, of) == latest), waiting[latest] / total
+    def _find_latest(self, of: Literal["rank", "host"] = "rank") -> tuple[LateRank | None, bool]:
+        """Return where the latest rank or host causes most waiting, and whether it is the cause of all waiting."""
+        ranks = self._times.ranks if self._times else {}
+        waiting: dict[int | str, float] = defaultdict(float)
+        for number, rank in ranks.items():
+            waiting[number if of == "rank" else rank.host] += rank.late_s
+        latest = max(self._late, key=lambda each: waiting[getattr(each, of)], default=None)
+        if latest is None or not waiting[getattr(latest, of)]:
+            return None, False
+        own = 1 if of == "rank" else sum(rank.host == latest.host for rank in ranks.values())
+        least = max(CAUSED_BY_ONE, MORE_THAN_EVEN * own / len(ranks))
+        return latest, waiting[getattr(latest, of)] >= least * sum(waiting.values())
+
+    def _compare(self, rank: int, of: Literal["files_s", "no_core_s"]) -> tuple[float, float]:
+        """Return a time of a rank, and its mean over all other ranks, in seconds."""
+        ranks = self._times.ranks if self._times else {}
+        others = [getattr(each, of) for number, each in ranks.items() if number != rank]
+        return getattr(ranks[rank], of), sum(others) / max(len(others), 1)
+
+    def _explains(self, late: LateRank, more_s: float) -> bool:
+        """Return whether an additional time of a late rank explains the waiting for it.
+
+        Each other rank waits at most for this additional time.
+        """
+        ranks = self._times.ranks if self._times else {}
+        return more_s * (len(ranks) - 1) >= CAUSED_BY_ONE * ranks[late.rank].late_s
 
     def _works_longer(self, late: LateRank) -> bool:
         """Return whether a late rank's additional time outside MPI explains the waiting for it; true if unknown.
 
-        Each other rank waits at most for this additional time.
+        Calls of MPI-IO are work as well. Time in which the rank had no core is no work.
         """
-        measured = self._times.measured if self._times else None
-        if measured is None or late.outside_s is None or late.others_outside_s is None:
+        if late.outside_s is None or late.others_outside_s is None:
             return True
-        waiting_s = sum(each.wait_s for each in self._late if each.rank == late.rank)
-        others = len(np.unique(measured.shares.rank)) - 1
-        return (late.outside_s - late.others_outside_s) * others >= CAUSED_BY_ONE * waiting_s
+        (files, other_files), (lacked, others_lacked) = (
+            self._compare(late.rank, of) for of in ("files_s", "no_core_s")
+        )
+        more = late.outside_s - late.others_outside_s + files - other_files
+        return self._explains(late, more - max(lacked - others_lacked, 0.0))
 
     def _are_messages_small(self) -> bool:
         times = self._times
@@ -506,22 +536,39 @@ class _Judge:
 
     def _say_late(self) -> str:
         """Return text on the latest rank: the place, frequency and length of waiting for it; its time outside MPI."""
-        latest, share = self._find_latest()
-        if latest is None:
+        latest, is_one = self._find_latest()
+        if latest is None or self._times is None:
             return ""
-        if share < CAUSED_BY_ONE:
-            return f", for {len({each.rank for each in self._late})} ranks in turn"
+        waiting = [rank.late_s for rank in self._times.ranks.values()]
+        if not is_one:
+            host, is_slow = self._find_latest("host")
+            if host and is_slow:
+                return f", most of it for ranks of {host.host}"
+            return f", for {sum(each > WORTH_HAVING * max(waiting) for each in waiting)} ranks in turn"
         at = f" at {latest.site}" if self._has_sites and latest.site else ""
         place = f"{name_call(latest.operation)}{at}"
-        is_most = latest.wait_s >= CAUSED_BY_ONE * sum(each.wait_s for each in self._late)
-        host = f" on {latest.host}" if latest.host else ""
-        who = f"{f'in {place}, ' if is_most else ''}for rank {latest.rank}{host}"
+        is_most = latest.wait_s >= CAUSED_BY_ONE * sum(waiting)
+        host_name = f" on {latest.host}" if latest.host else ""
+        who = f"{f'in {place}, ' if is_most else ''}for rank {latest.rank}{host_name}"
         often = f"{latest.share:.0%} of {'these calls' if is_most else f'the calls of {place}'}"
-        outside = ""
-        if latest.outside_s and latest.others_outside_s and self._works_longer(latest):
-            times = latest.outside_s / latest.others_outside_s
-            outside = f"; it is {self._outside} {times:.1f} times as long as the others"
-        return f", most of it {who}, which is late in {often}, by {format_seconds(latest.late_s)}{outside}"
+        why = self._say_why_late(latest)
+        return f", most of it {who}, which is late in {often}, by {format_seconds(latest.late_s)}{why}"
+
+    def _say_why_late(self, late: LateRank) -> str:
+        """Return text on the time of a late rank that explains the waiting for it; empty if none does."""
+        times: tuple[tuple[Literal["files_s", "no_core_s"], str], ...] = (
+            ("no_core_s", "had no core for"),
+            ("files_s", "is in calls of MPI-IO for"),
+        )
+        for of, words in times:
+            own, others = self._compare(late.rank, of)
+            if self._explains(late, own - others):
+                mean = f", the others for {format_seconds(others)} on average" if others else ""
+                return f"; it {words} {format_seconds(own)}{mean}"
+        own, others = late.outside_s or 0.0, late.others_outside_s or 0.0
+        if others and own > MUCH_LONGER * others and self._works_longer(late):
+            return f"; it is {self._outside} {own / others:.1f} times as long as the others"
+        return ""
 
     def _say_files(self) -> str:
         if self._times is None or not self._mpi_s or self._times.files_s < LITTLE_MPI * self._mpi_s:
@@ -607,22 +654,26 @@ class _Judge:
         """Return advice that names the late rank or host, and the place of the waiting; empty if none is known."""
         if not evidence or evidence[0].rank is None or cause == NOISE:
             return ""
-        latest, _ = self._find_latest("host" if cause == "slow-host" else "rank")
+        latest, _ = self._find_latest("host" if cause == SLOW_HOST else "rank")
         at_end = self._times is not None and self._waits_at_end(self._times)
         late = evidence[0] if latest is None or at_end else self._locate_late(latest)
         at = f" at {late.site}" if late.site else f" in region {late.region}" if late.region else ""
         place = f"before {late.operation}{at}" if late.operation else self._outside
-        if cause == "slow-host" and latest:
+        if cause == SLOW_HOST and latest:
             return f"{ADVICE} find out what makes the ranks of {latest.host} late {place}."
         if latest and not at_end and not self._works_longer(latest):
             return f"{ADVICE} find out what makes rank {late.rank} late {place}."
         return f"{ADVICE} give rank {late.rank} less to do {place}, or the other ranks more."
 
     def _list_late(self, times: JobTimes, parts: TransferTimes) -> list[Evidence]:
-        """Return the late ranks, with operation, site and region of the waiting for them."""
+        """Return late ranks, with operation, site and region of the waiting for them; the named rank or host first."""
         if self._waits_at_end(times):
             return [Evidence(times.latest, "MPI_Finalize")]
-        return [self._locate_late(late) for late in parts.late[:3]]
+        of: Literal["rank", "host"] = "rank" if self._find_latest()[1] else "host"
+        latest, is_one = self._find_latest(of)
+        late = sorted(parts.late, key=lambda each: is_one and getattr(each, of) != getattr(latest, of))[:3]
+        much = [each for each in late if each.wait_s >= LITTLE_LATE * late[0].wait_s]
+        return [self._locate_late(each) for each in much]
 
     def _locate_late(self, late: LateRank) -> Evidence:
         return Evidence(late.rank, name_call(late.operation), late.site if self._has_sites else None, late.region)

@@ -86,7 +86,8 @@ class MeasuredWaiting:
 
     Attributes:
         shares: parts of the time by rank, region, operation, site.
-        late: ranks that other ranks waited for, sorted by waiting, descending.
+        late: ranks that other ranks waited for, sorted by waiting, descending; at most `MOST_LATE`.
+        late_s: waiting of all ranks for each rank, over all places, in seconds: float64 [rank].
         clocks: number of compared clocks; 1 if all ranks read one clock.
         clock_error_s: largest known error of a clock, in seconds.
         instances, messages: numbers of sampled collectives and messages with the records of all ranks.
@@ -98,6 +99,7 @@ class MeasuredWaiting:
     shares: WaitShares
     calls: SplitCalls
     late: tuple[LateRank, ...]
+    late_s: Floats
     clocks: int
     clock_error_s: float
     instances: int
@@ -150,10 +152,12 @@ def measure_waiting(run: Profile) -> MeasuredWaiting | None:
     is_missing = run.ranks_recorded < run.world_size
     calls = split_calls(matched, run.operations, clocks, clock_of, lonely_is_missing=is_missing)
     shares = share_times(run, calls)
+    late, late_s = find_late_ranks(run, calls, shares.wait_s)
     return MeasuredWaiting(
         shares=shares,
         calls=calls,
-        late=find_late_ranks(run, calls, shares.wait_s),
+        late=late,
+        late_s=late_s,
         clocks=len(clocks.base_ns),
         clock_error_s=_largest_error(clocks),
         instances=int(matched.instance.max(initial=-1)) + 1,
@@ -337,8 +341,12 @@ class LateRank:
     others_outside_s: float | None = None
 
 
-def find_late_ranks(run: Profile, calls: SplitCalls, wait_s: npt.NDArray[np.float64]) -> tuple[LateRank, ...]:
-    """Return up to `MOST_LATE` late ranks by operation, site and region, sorted by waiting, descending.
+def find_late_ranks(
+    run: Profile, calls: SplitCalls, wait_s: npt.NDArray[np.float64]
+) -> tuple[tuple[LateRank, ...], Floats]:
+    """Return up to `MOST_LATE` late ranks by operation, site and region, and all waiting for each rank, in seconds.
+
+    Late ranks are sorted by waiting, descending.
 
     Args:
         calls: the profile's sampled calls, with their waiting.
@@ -346,7 +354,7 @@ def find_late_ranks(run: Profile, calls: SplitCalls, wait_s: npt.NDArray[np.floa
     """
     chosen = np.flatnonzero((calls.wait_ns > 0) & (calls.late >= 0) & (calls.most_ns - calls.least_ns <= calls.wait_ns))
     if not len(chosen):
-        return ()
+        return (), np.zeros(0)
     columns = (calls.region, calls.operation, calls.site)
     place_key = np.stack([column[chosen] for column in columns])
     places, place = np.unique(place_key, axis=1, return_inverse=True)
@@ -395,7 +403,7 @@ def find_late_ranks(run: Profile, calls: SplitCalls, wait_s: npt.NDArray[np.floa
                 others_outside_s=work.get(rank, nothing)[1],
             )
         )
-    return tuple(found)
+    return tuple(found), np.bincount(pairs % ranks, weights=seconds).astype(np.float64)
 
 
 def trace_back(

@@ -40,6 +40,103 @@ def test_ranks_that_are_late_in_turn_are_noise() -> None:
     assert (verdict.kind, verdict.cause) == (VerdictKind.WAITING, "noise")
 
 
+@pytest.mark.parametrize(("ranks", "hosts"), [(2, 1), (8, 2)])
+def test_two_ranks_or_hosts_in_turn_are_noise_though_one_causes_half_of_the_waiting(ranks: int, hosts: int) -> None:
+    made = SyntheticRun(ranks, seed=8)
+    for number in range(60):
+        made.compute({(number * 3 if number % 12 else 0) % ranks: 5 * MS})
+        made.collective("Allreduce", 8, 20_000)
+    verdict = judge_run(derive_profile(made.traces(), hosts=[rank * hosts // ranks for rank in range(ranks)]))
+    assert (verdict.kind, verdict.cause) == (VerdictKind.WAITING, "noise")
+    assert f"for {ranks} ranks in turn" in verdict.text
+
+
+def test_all_ranks_of_a_run_count_not_only_the_listed_ones() -> None:
+    """One of 64 ranks causes a quarter of the waiting, more than the other 15 listed ranks together."""
+    made = SyntheticRun(64, seed=8)
+    for number in range(84):
+        made.compute({5 if number % 4 == 0 else number * 3 // 4: 5 * MS})
+        made.collective("Allreduce", 8, 20_000)
+    verdict = judge_run(derive_profile(made.traces()))
+    assert (verdict.late[0].rank, len(verdict.late), verdict.cause) == (5, 16, "noise")
+    assert "most of it" not in verdict.text
+    assert "for 63 ranks in turn" in verdict.text
+
+
+def test_late_ranks_of_one_host_are_a_slow_host_though_no_rank_of_another_host_is_late() -> None:
+    made = SyntheticRun(8, seed=8)
+    for number in range(60):
+        made.compute({4 + number % 4: 5 * MS})
+        made.collective("Allreduce", 8, 20_000)
+    verdict = judge_run(derive_profile(made.traces(), hosts=[0] * 4 + [1] * 4))
+    assert {each.host for each in verdict.late} == {"n01"}
+    assert verdict.cause == "slow-host"
+    assert "most of it for ranks of n01. " in verdict.text
+    assert "find out what makes the ranks of n01 late before MPI_Allreduce" in verdict.text
+
+
+@pytest.mark.parametrize("reason", ["core", "work"])
+def test_a_late_rank_that_lacked_a_core_is_not_told_to_work_less(reason: str) -> None:
+    run = derive_profile(run_rounds({2: 5 * MS}, 20_000).traces())
+    lacked = {2: 250 * MS} if reason == "core" else {}
+    ranks = tuple(replace(rank, no_core_ns=lacked.get(rank.rank, 10 * MS), cpu_ns=1) for rank in run.ranks)
+    verdict = judge_run(replace(run, ranks=ranks))
+    assert verdict.cause == "late-rank"
+    said = "; it had no core for 250 ms, the others for 10 ms on average. " in verdict.text
+    assert (said, "find out what makes rank 2 late" in verdict.text) == (reason == "core",) * 2
+    assert ("times as long as the others" in verdict.text) == (reason == "work")
+
+
+def test_files_that_a_late_rank_reads_are_its_work() -> None:
+    made = SyntheticRun(4, seed=8)
+    for _ in range(60):
+        made.single(2, "File_read", 5 * MS)
+        made.collective("Allreduce", 8, 20_000)
+    verdict = judge_run(derive_profile(made.traces()))
+    assert (verdict.kind, verdict.cause) == (VerdictKind.WAITING, "late-rank")
+    assert "; it is in calls of MPI-IO for 300 ms. " in verdict.text
+    assert "give rank 2 less to do before MPI_Allreduce" in verdict.text
+
+
+def test_a_rank_that_works_little_longer_has_no_ratio() -> None:
+    """Rank 2 works 5% longer. This extra time explains more than half of the waiting for it."""
+    made = SyntheticRun(16, seed=8)
+    for _ in range(60):
+        made.compute(dict.fromkeys(range(16), 82 * MS) | {2: 90 * MS})
+        made.collective("Allreduce", 8, 20_000)
+        made.compute({rank: 7 * MS // 2 for rank in range(16) if rank != 2})
+        made.collective("Allreduce", 8, 3 * MS)
+    verdict = judge_run(derive_profile(made.traces()))
+    assert (verdict.kind, verdict.cause) == (VerdictKind.WAITING, "late-rank")
+    assert "give rank 2 less to do" in verdict.text
+    assert "times as long" not in verdict.text
+
+
+def test_evidence_leaves_out_ranks_that_hardly_anyone_waits_for() -> None:
+    made = SyntheticRun(4, seed=8)
+    for number in range(60):
+        made.compute({2: 5 * MS} if number % 20 else {1: 5 * MS})
+        made.collective("Allreduce", 8, 20_000)
+    verdict = judge_run(derive_profile(made.traces()))
+    assert [each.rank for each in verdict.late] == [2, 1]
+    assert [each.rank for each in verdict.evidence] == [2]
+
+
+def test_evidence_begins_with_the_rank_that_the_text_names() -> None:
+    """More waiting is for rank 7 in one call than for rank 2 in each of four calls."""
+    made = SyntheticRun(8, seed=8)
+    for _ in range(60):
+        made.compute({7: 6 * MS})
+        made.collective("Reduce_scatter", 8, 20_000)
+        for name in ("Allreduce", "Alltoall", "Allgather", "Barrier"):
+            made.compute({2: 3 * MS})
+            made.collective(name, 8, 20_000)
+    verdict = judge_run(derive_profile(made.traces()))
+    assert verdict.late[0].rank == 7
+    assert "most of it for rank 2" in verdict.text
+    assert {each.rank for each in verdict.evidence} == {2}
+
+
 def test_transfer_that_nothing_explains_is_slow_and_not_waiting() -> None:
     run = derive_profile(run_rounds({}, 20 * MS).traces())
     # A rank sends 60 messages of 64 KiB within its host: 16 ms for copying, 6 ms for latency.

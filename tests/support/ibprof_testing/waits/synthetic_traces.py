@@ -56,6 +56,11 @@ class SyntheticRun:
             self._call(rank, name, int(enter[rank]), leave)
         self._number += 1
 
+    def single(self, rank: int, name: str, nanoseconds: int) -> None:
+        """Let one rank make a call without others."""
+        begin = int(self._now[rank])
+        self._call(rank, name, begin, begin + nanoseconds)
+
     def exchange(self, size: int, nanoseconds: int) -> None:
         """Let each rank of a ring exchange messages with its two neighbours, by Irecv, Isend and Waitall."""
         ranks = len(self._now)
