@@ -10,7 +10,7 @@ from pathlib import Path
 
 from ibprof.profile.missing_data import format_names
 from ibprof.text.quantities import count_of, format_seconds, name_call, name_mpi
-from ibprof.verdict.verdict_data import NOISE, WORTH_HAVING, Verdict, VerdictKind
+from ibprof.verdict.verdict_data import ADVICE, NOISE, SLOW_HOST, WORTH_HAVING, Verdict, VerdictKind
 from ibprof.verdict.verdict_rules import NOT_THERE
 from ibprof_converter.analysis.loads_view import render_view
 from ibprof_converter.analysis.output_files import FULL_PATHS, PathRedactor, shorten_command
@@ -188,7 +188,7 @@ def _warn_of_missing(coverage: Coverage) -> str:
 
 
 def _advise_balance(verdict: Verdict) -> list[str]:
-    """Return advice on the program as HTML list items: calls with waiting ranks, and the late rank of each call."""
+    """Return advice on late ranks as HTML list items: on a slow host, or on each call with waiting ranks."""
     is_uneven = verdict.kind is VerdictKind.WAITING and verdict.cause != NOISE and not verdict.transfer_causes
     late = [each for each in verdict.evidence if each.rank is not None and is_uneven]
     places = (
@@ -200,6 +200,9 @@ def _advise_balance(verdict: Verdict) -> list[str]:
         f"Balance the work before {place}, or find out what delays rank {each.rank}: other ranks wait there for it."
         for each, place in zip(late, places, strict=True)
     ]
+    if verdict.cause == SLOW_HOST:
+        said = (each.removeprefix(ADVICE).strip() for each in verdict.sentences if each.startswith(ADVICE))
+        advice = [_capitalise(each) for each in said]
     return [f"<li><p><strong>{_escape_whole(each)}</strong></p></li>" for each in advice]
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from ibprof.verdict.verdict_data import Evidence, TransferCause, VerdictKind
+from ibprof.verdict.verdict_data import ADVICE, SLOW_HOST, Evidence, TransferCause, VerdictKind
 from ibprof_converter.analysis.output_files import shorten_command
 from ibprof_converter.analysis.pipeline_options import FabricOptions, TrafficOptions
 from ibprof_converter.cli import report
@@ -79,3 +79,17 @@ def test_a_lack_of_cores_gets_its_own_advice_and_no_balance_of_work(shifted: Job
     assert "<strong>Use more hosts.</strong>" in whole
     assert "Cause: oversubscribed-cores: The 4 ranks of n0 share core 0." in whole
     assert "Balance the work" not in whole
+
+
+def test_a_slow_host_gets_the_advice_of_the_verdict(shifted: JobReport) -> None:
+    evidence = (Evidence(3, "MPI_Allreduce", "solve.c:12", "main"),)
+    slow = replace(
+        shifted.verdict,
+        kind=VerdictKind.WAITING,
+        cause=SLOW_HOST,
+        evidence=evidence,
+        sentences=("Some wait.", f"{ADVICE} find out what makes the ranks of n1 late before MPI_Allreduce."),
+    )
+    todo = page_of_report(replace(shifted, verdict=slow), None).head.partition("What to do</h2>")[2]
+    assert "<strong>Find out what makes the ranks of n1 late before MPI_Allreduce.</strong>" in todo
+    assert "Balance the work" not in todo
