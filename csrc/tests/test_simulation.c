@@ -174,7 +174,7 @@ static void test_a_ring_deadlocks(void)
 
     for (unsigned lanes = 1; lanes <= 2; lanes++) {
         make_ring(&net, 6, 256);
-        /* With two lanes, routes change the lane at the link into switch 0, which breaks the cycle. */
+        /* With two lanes, routes change the lane at the link into switch 0. This change breaks the cycle. */
         for (uint32_t from = 0; from < 6; from++)
             for (uint32_t to = 0; to < 6; to++) net.lane[from * 6 + to] = to < from;
         net.network.lanes = lanes;

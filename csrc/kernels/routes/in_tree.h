@@ -24,7 +24,7 @@ struct ibp_tree {
     uint32_t lid;
     int32_t port;
     uint8_t *state;             /* [switch]: 0: not visited; 1: being visited; 2 + reason why its path ends */
-    struct ibp_tree_step *by;   /* [switch]: the step from a visited switch, if it has one */
+    struct ibp_tree_step *by;   /* [switch]: the step from a visited switch, if one exists */
     /* All visited switches. If packets from a switch arrive at the destination, the next switch on the path is listed
      * earlier. */
     uint16_t *visited;

@@ -182,7 +182,7 @@ static inline uint32_t bits_of(vector truth)
     return (uint32_t)(bits[0] | bits[1] | bits[2] | bits[3]);
 }
 
-/* Return the smallest number of bytes in a port's queue, in a set of up to 64 ports. `queued`: [port], the number of
+/* Return the smallest number of queued bytes of a port, in a set of up to 64 ports. `queued`: [port], the number of
  * bytes in the port's queue. `set`: a bit for each port. */
 static inline uint32_t find_least(const uint32_t *queued, uint64_t set)
 {

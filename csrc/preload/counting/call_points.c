@@ -112,7 +112,7 @@ static uint32_t record(const struct ibp_site *described, uint32_t most)
 
 /* -- sites with several keys --------------------------------------------------------------------------------------- */
 
-/* Return a key for a site, which differs from the keys of all frames and addresses. */
+/* Return a site's key, which differs from the keys of all frames and addresses. */
 static const void *key_of_site(const struct ibp_site *site)
 {
     const uint64_t factor = UINT64_C(0x9e3779b97f4a7c15);

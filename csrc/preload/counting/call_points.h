@@ -60,7 +60,7 @@ static inline bool ibp_call_point_key_is_address(const void *key)
  * callers. The lock must be held. */
 void ibp_call_points_forget_unloaded(void);
 
-/* Return a key for a Python frame, which differs from all return addresses. */
+/* Return a Python frame's key, which differs from all return addresses. */
 static inline const void *ibp_call_point_key_of_script(const struct ibp_script_frame *frame)
 {
     return (const void *)(uintptr_t)((frame->key | UINT64_C(1) << 63) & ~(UINT64_C(1) << 62));

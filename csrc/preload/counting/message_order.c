@@ -13,7 +13,7 @@ struct waiting {
     /* The request of the receive; 0 for a blocking receive, and after the receive has completed. */
     uintptr_t request;
     struct ibp_instance_known known;
-    /* Identifier of the receive, which does not change when other receives are removed from the list. */
+    /* Identifier of the receive. The identifier does not change when other receives are removed from the list. */
     unsigned number;
     bool is_complete, is_gone, is_cancelling;
     struct ibp_completing completing;

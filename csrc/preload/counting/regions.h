@@ -3,8 +3,8 @@
  *
  * Regions of the program, and the marks that delimit them.
  *
- * Region 0 is open from the start. Each call of IBPROF_REGION() or ibprof_region() moves the data counted since the
- * previous call from region 0 to a named region.
+ * Region 0 is open from the start. Each call of IBPROF_REGION() or ibprof_region() moves data from region 0 to a named
+ * region: the data that were counted since the previous call.
  */
 #ifndef IBPROF_COUNTING_REGIONS_H
 #define IBPROF_COUNTING_REGIONS_H

@@ -4,9 +4,9 @@
 Recorded times are from the rank with the smallest time inside MPI. This rank is assumed to arrive last at each
 collective call, without waiting: all its time in calls is communication time.
 
-A share is the slow-down by shared links: time of the most loaded link direction / time of a single message on a host's
-link. An operation takes the time of its fastest algorithm, since MPI libraries choose the algorithm by size and number
-of ranks.
+A share is the slow-down by shared links: the time of the most loaded link direction, divided by the time of a single
+message on a host's link. An operation takes the time of its fastest algorithm, since MPI libraries choose the algorithm
+by size and number of ranks.
 
 Source: R. Thakur, R. Rabenseifner and W. Gropp, "Optimization of collective communication operations in MPICH",
 International Journal of High Performance Computing Applications 19(1), 2005, sections 3 to 4.5. L + 2o is the paper's

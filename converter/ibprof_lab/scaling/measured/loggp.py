@@ -63,7 +63,7 @@ class LogGP:
     misfit: float
 
     def times(self, length: float) -> tuple[float, float]:
-        """Return L + 2o and length x G, in seconds."""
+        """Return two times in seconds: L + 2o, and length x G."""
         segment = next((each for each in self.segments if length <= each.last), self.segments[-1])
         return segment.start.value, segment.per_byte.value * length
 

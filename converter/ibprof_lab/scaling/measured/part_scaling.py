@@ -67,7 +67,7 @@ def draw_part(
     """Return random draws of the seconds at the numbers of processes `at`.
 
     Args:
-        processes, seconds: values of each run.
+        processes, seconds: number of processes, and seconds, of each run.
         floor: for each run, seconds that are negligible. Errors are relative to the mean `seconds` of the runs with the
             same number of processes, or to `floor` if `floor` is larger.
         noise: relative scatter between equal runs.
@@ -134,7 +134,7 @@ def _fit(columns: Floats, target: Floats) -> Floats:
 
 
 def _cross_validate(columns: Floats, target: Floats, processes: Floats) -> float:
-    """Predict times of each number of processes from all other times; return the mean squared error."""
+    """Predict the times at each number of processes from the times at all others; return the mean squared error."""
     errors = []
     for size in np.unique(processes):
         rest = processes != size

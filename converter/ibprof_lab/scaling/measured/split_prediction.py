@@ -154,7 +154,7 @@ def read_runs(given: Sequence[tuple[float | None, Path]], scaling: str | None) -
     """Return the runs, and the kind of scaling: by their problem sizes or, without problem sizes, `scaling`.
 
     Raises:
-        InputError: the profiles have different programs, only one number of processes, or problem sizes that neither
+        InputError: the profiles have different programs or the same number of processes, or the problem sizes neither
             stay equal nor grow with the number of processes.
         UsageError: only some runs have a problem size, or `scaling` contradicts the problem sizes.
     """

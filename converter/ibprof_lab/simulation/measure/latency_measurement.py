@@ -225,8 +225,8 @@ class Rounds:
 
     def _has_warmed_up(self) -> bool:
         """Return True if the warm-up has ended. Each client of another job must have completed `Effort.background`
-        messages, or all messages of its limit or round. On average, a client of the measured job must have completed
-        the first messages, which `Effort` does not measure.
+        messages, or all messages of its limit or round. On average, the measured job's clients must have completed as
+        many messages as `Effort` excludes from measurement.
         """
         steps, effort = self._simulation.look_at_clients().steps, self._effort
         left_out = 0 if self._ends else effort.left_out(0)

@@ -420,7 +420,7 @@ def average(figures: BySeed) -> Figure | None:
 
 
 def compare(figures: BySeed, others: BySeed) -> BySeed:
-    """Return seed -> mean in `figures` / mean in `others`, for seeds that are in both."""
+    """Return seed -> mean in `figures` divided by the mean in `others`, for seeds in both mappings."""
     ratios = {}
     for seed, figure in figures.items():
         other = others.get(seed)

@@ -36,8 +36,8 @@ NEAR = 0.9
 """The threshold is the interval at which the throughput is this fraction of the throughput at interval 0."""
 
 _LONG = 100
-"""The time of a request alone is measured at an interval of this multiple of the bottleneck time or transfer time,
-whichever is longer. The servers' links are then at most 1% busy."""
+"""The time of a request alone is measured at a long interval: this multiple of the bottleneck time or of the transfer
+time, whichever is longer. The servers' links are then at most 1% busy."""
 
 _POINTS = 4
 """Number of intervals that are simulated in each step of the search for the threshold."""
@@ -184,7 +184,7 @@ def _collect(latencies: Mapping[int, Latency]) -> _Tried:
 
 
 def _find_parts(without_pause: _Tried, tried: Mapping[float, _Tried]) -> list[tuple[float, Figure]]:
-    """Return (interval, throughput / throughput at interval 0), sorted by interval."""
+    """Return (interval, throughput relative to interval 0), sorted by interval."""
     parts = [(0.0, Figure(1.0, 0.0))]
     for interval in sorted(tried)[1:]:
         cycles = {seed: Figure(interval + each.mean, each.half) for seed, each in tried[interval].requests.items()}

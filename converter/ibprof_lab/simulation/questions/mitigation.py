@@ -57,11 +57,11 @@ class Scenario:
     notes: tuple[str, ...]
 
     def slowdown(self, job: str) -> Figure | None:
-        """Return a job's latency next to the other job / the job's latency alone."""
+        """Return a job's latency next to the other job, divided by the job's latency alone."""
         return average(compare(self.together[job], self.alone[job]))
 
     def change_by_seed(self, job: str, now: Scenario) -> BySeed:
-        """Return a job's latency next to the other job / the same latency in the scenario `now`, by seed."""
+        """Return a job's latency next to the other job, divided by the same latency in the scenario `now`, by seed."""
         return compare(self.together[job], now.together[job])
 
     def change(self, job: str, now: Scenario) -> Figure | None:
@@ -69,7 +69,7 @@ class Scenario:
         return average(self.change_by_seed(job, now))
 
     def change_of_rate(self, now: Scenario) -> Figure | None:
-        """Return the I/O job's rate next to the MPI job / the same rate in the scenario `now`."""
+        """Return the I/O job's rate next to the MPI job, divided by the same rate in the scenario `now`."""
         return average(compare(self.io_bytes_per_s, now.io_bytes_per_s))
 
 
@@ -154,7 +154,7 @@ def _find_mean_cycle_ns(job: Workload, latency: Latency) -> float:
 
 @dataclass(frozen=True, slots=True)
 class UndecidedChange:
-    """A change that is not recommended only because its 95% interval is too wide.
+    """A change that would be recommended if its 95% interval were narrower.
 
     Attributes:
         scenario: scenario with the change.
@@ -177,8 +177,8 @@ def recommend(scenarios: Sequence[Scenario], mpi: str) -> tuple[Scenario | None,
     """Choose the change with the fastest MPI messages among the changes that keep the I/O rate.
 
     Returns:
-        The scenario with this change, or None if no change is recommended. Then the changes with a larger mean gain,
-        but too wide 95% intervals, largest gain first.
+        The scenario with this change, or None if no change is recommended; and the changes with a larger mean gain, but
+        too wide 95% intervals, sorted from the largest gain.
     """
     now, *changes = scenarios
     good: list[tuple[float, Scenario]] = []

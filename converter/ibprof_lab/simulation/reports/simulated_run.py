@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Files on one run of all jobs of a study (tables, pictures, web view of the links), and slow senders. Compared with
+"""Tables, pictures and a web view of one simulation of all jobs of a study, and the jobs' slow senders. Compared with
 the other hosts of its job, a slow sender has a slower link, longer message times, a lower rate or a later end.
 """
 

@@ -144,10 +144,10 @@ def describe_latency(latency: Latency) -> Row:
 
 
 def average_seeds(results: Sequence[Row]) -> list[Row]:
-    """Return the table of means: a row for each group of simulations that differ only in the seed. A slow-down is the
-    mean over seeds of latency / baseline latency. The two simulations of a seed have the same hosts, partners and
-    starts. `slowdown_seeds` is the number of seeds in which the mean and the baseline's mean settled. Columns `_half`
-    have the half width of the 95% interval over seeds by Student's t; None for fewer than two seeds.
+    """Return the table of means: a row for each group of simulations that differ only in the seed. A slow-down is a
+    mean over seeds: latency divided by the baseline's latency. The two simulations of a seed have the same hosts,
+    partners and starts. `slowdown_seeds` is the number of seeds in which the mean and the baseline settled. Columns
+    `_half` have the half width of the 95% interval over seeds by Student's t; None for fewer than two seeds.
     """
     groups: dict[tuple[Any, ...], dict[int, Row]] = {}
     for row in results:
@@ -203,7 +203,7 @@ def _average(rows: Mapping[int, Row], baseline: Mapping[int, Row]) -> Row:
 
 
 def _compare(rows: Mapping[int, Row], baseline: Mapping[int, Row], column: str) -> list[float]:
-    """Return value / baseline value of a column, for each seed that has both values."""
+    """Return a column's value divided by the baseline's value, for each seed with both values."""
     return [
         row[column] / baseline[seed][column]
         for seed, row in rows.items()

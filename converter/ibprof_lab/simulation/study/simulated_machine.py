@@ -114,7 +114,7 @@ class NamedHosts:
         """Return the indices of the simulated hosts of named machines, in the order of the names.
 
         Raises:
-            IbprofError: from `refuse`: a name is unknown, or a machine is named twice.
+            IbprofError: from `refuse`, if a name is unknown, or a machine is named twice.
         """
         return tuple(host for machine in self._find_machines(names, refuse) for host in self._adapters_of(machine))
 
@@ -220,7 +220,7 @@ class ReplayedPorts:
 def allocate_hosts(
     setting: Setting, workload: Workload, hosts: tuple[int, ...], adapters: tuple[int, ...] = ()
 ) -> Workload:
-    """Assign fixed hosts to a job; the job's share becomes the number of these hosts / the number of compute hosts."""
+    """Assign fixed hosts to a job; the job's share becomes the fraction of these hosts among the compute hosts."""
     network = setting.load()
     return replace(workload, hosts=hosts, adapters=adapters, share=len(hosts) / (network.hosts - setting.servers))
 
@@ -238,8 +238,8 @@ def allocate_named(
         refuse: function that makes the error for an invalid name.
 
     Raises:
-        IbprofError: from `refuse`: a name is unknown or occurs twice, a host has another use, or the number of hosts is
-            not the recorded run's.
+        IbprofError: from `refuse`, if a name is unknown or occurs twice, a host has another use, or the number of hosts
+            is not the recorded run's.
     """
     replayed = ReplayedPorts()
     if workload.is_recorded:

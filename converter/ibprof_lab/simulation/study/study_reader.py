@@ -185,8 +185,8 @@ class StudyReader:
         return str(value)
 
     def file(self, where: str, value: object) -> str:
-        """Return the path of a file, which is searched for in the folder of the study, then in the current folder.
-        Names of synthetic fabrics and training jobs are returned unchanged.
+        """Search for a file in the folder of the study, then in the current folder; return the file's path. Names of
+        synthetic fabrics and training jobs are returned unchanged.
         """
         name = self.text(where, value)
         if not name.isprintable():  # file names cannot have, for example, null characters

@@ -70,7 +70,7 @@ class RankProgram:
         rank: rank of each client.
         steps: for each client, `STEP` [step]; `host` is a rank, `client` the index of a client, and `pause` is in ns.
         arrivals: number of messages that each client receives in a run, including messages within a host.
-        is_simplified: True if operations on further processors or adapters of a rank are simulated on its first.
+        is_simplified: True if a rank uses several processors or adapters, and only one is simulated.
     """
 
     ranks: int

@@ -289,8 +289,8 @@ def _split(number: Ints) -> dict[int, npt.NDArray[np.intp]]:
 
 def _share_out(count: Floats, size: Floats, messages: Floats, total: Floats) -> Floats:
     """Distribute the messages of each size over intervals with known numbers of messages and bytes. The method is
-    iterative proportional fitting. In each interval, sizes have weights size ** slope, with the slope that gives the
-    right mean size.
+    iterative proportional fitting. In each interval, sizes have weights size ** slope, with the slope for which the
+    mean size is right.
 
     Args:
         count, size: [size], number of messages, and bytes of a message.
