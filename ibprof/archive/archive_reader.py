@@ -467,7 +467,7 @@ Properties = dict[str, Value]
 
 @dataclass(frozen=True, slots=True)
 class TreeNode:
-    """A node of the system tree. `parent` is the parent's number; for the root, a number that no node has."""
+    """A node of the system tree. `parent` is the parent's number; an unused number for the root."""
 
     name: str
     class_name: str
@@ -496,7 +496,7 @@ class DefinedRegion:
 
 @dataclass(frozen=True, slots=True)
 class Callpath:
-    """A call path. `parent` is the number of the caller's call path; for the outermost, a number that no path has."""
+    """A call path. `parent` is the number of the caller's call path; an unused number for the outermost."""
 
     parent: int
     region: DefinedRegion

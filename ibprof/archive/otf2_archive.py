@@ -138,8 +138,8 @@ def check_replaceable(path: Path) -> None:
 def claim_path(path: Path, run: Profile) -> Path:
     """Return a path for a run's archive: `path`, or the first free `NAME-2.otf2`, ... if `path` is taken.
 
-    Make the archive's empty events folder: then no other process takes the same name. An earlier archive of the same
-    run is replaced.
+    Create the archive's empty events folder, so that no other process chooses the same name. An earlier archive of
+    the same run is replaced.
 
     Raises:
         InputError: none of these names is free, or the folder cannot be written to.

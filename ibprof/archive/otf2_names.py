@@ -39,7 +39,7 @@ PORT_CLASS = "port"
 INTERFACE_CLASS = "interface"
 PAIR_CLASS = "port pair"
 
-# The parameter before a counter holds the counter's peer.
+# The parameter before a counter is the counter's peer.
 PEER_PARAMETERS = {
     Direction.SENT: "destination",
     Direction.FETCHED: "fetched from",

@@ -72,7 +72,7 @@ class TellProgress(Protocol):
 
 @contextmanager
 def show_progress(doing: str) -> Iterator[TellProgress]:
-    """Show a bar while parts of some work are done; yield the function that receives the number of finished parts."""
+    """Show a progress bar for work in parts; yield the function that receives the number of finished parts."""
     if not sys.stderr.isatty():
         yield lambda *_: None
         return
@@ -296,7 +296,7 @@ def _forget_stdout() -> None:
 
 
 class _Parser(BaseException):
-    """Ends a command before it parses its arguments. No `Exception`, so that commands do not catch it."""
+    """Ends a command before it parses its arguments. Not a subclass of `Exception`, which commands may catch."""
 
     def __init__(self, parser: argparse.ArgumentParser) -> None:
         super().__init__()

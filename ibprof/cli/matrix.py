@@ -78,8 +78,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "--since-start",
         action="store_true",
-        help="with --region NAME: on each rank, add the bytes of regions that ended for good before the last end "
-        "of NAME",
+        help="with --region NAME: on each rank, add the bytes of regions whose last end is before the last end of NAME",
     )
     parser.add_argument(
         "--kind",

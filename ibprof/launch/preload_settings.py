@@ -137,9 +137,9 @@ def carry(launcher: Launcher, launch: Launch, variables: Mapping[str, str]) -> L
     """Return a launch that passes variables to all processes of the job.
 
     Args:
-        launch: the user's command and environment. Variables that the command already passes keep their value. Both
-            values of LD_PRELOAD are joined.
-        variables: the variables to pass to the processes; LD_PRELOAD holds only the library.
+        launch: the user's command and environment. Variables that the command already passes keep their value. The
+            command's LD_PRELOAD is joined with the library.
+        variables: the variables to pass to the processes; LD_PRELOAD contains only the library.
     """
     if launcher is Launcher.SRUN:
         return _carry_by_srun(launch, variables)
@@ -211,7 +211,7 @@ def _take_option(command: Sequence[str], option: str) -> tuple[list[str], dict[s
     """Remove the user's LD_PRELOAD from a command, and collect the variables that the command passes.
 
     Returns:
-        The command, and the values of variables by name; empty for `-x NAME`.
+        The command, and variable -> value; the value is empty for `-x NAME`.
     """
     length = 3 if option == "-genv" else 2
     kept: list[str] = []
@@ -313,7 +313,7 @@ def _split_parts(words: Sequence[str]) -> list[list[str]]:
 
 
 def _take_export(words: Sequence[str]) -> tuple[list[str], str | None]:
-    """Remove --export from srun's options for a part. Return the other words, and the value of --export.
+    """Remove --export from srun's options for one part of the job. Return the other words, and the value of --export.
 
     Words after the program belong to the program. If the program is not found here, all words count as srun's.
     """

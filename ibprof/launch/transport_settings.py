@@ -64,7 +64,9 @@ _LONGEST_NCCL_NAME = 254
 
 
 def nccl_settings(environment: Mapping[str, str], plugin: Path) -> dict[str, str]:
-    """Return the variables that make NCCL and RCCL load ibprof's profiler plug-in. It loads the user's own plug-in.
+    """Return the variables that make NCCL and RCCL load ibprof's profiler plug-in.
+
+    ibprof's plug-in loads the user's own plug-in.
 
     No variables are returned if the user switches profilers off (`none`), or without a usable plug-in (not built, or
     path too long).

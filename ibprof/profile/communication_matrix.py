@@ -38,8 +38,7 @@ class Selection:
     Attributes:
         operation, region: names; None for all.
         site: name of a call site; None for all.
-        since_start: true to add, on each rank, the bytes of regions that ended for good before the last end of
-            `region`.
+        since_start: true to add, on each rank, the bytes of regions whose last end is before the last end of `region`.
         kind: user data or MPI's own messages.
         received: true for bytes that receivers counted, false for bytes that senders and fetchers counted.
     """
@@ -210,7 +209,7 @@ def _choose(run: Profile, selection: Selection) -> Flags:
 
 
 def _closed_until(run: Profile, region: int) -> Flags:
-    """Return a mask [process, region]: `region`, and regions that ended for good before the last end of `region`."""
+    """Return a mask [process, region]: `region`, and regions whose last end is before the last end of `region`."""
     # Marks of many visits are incomplete, but last_ns is the time of the last exit. A region with begin and end has no
     # CLOSE mark. last_ns is 0 if the rank never left the region.
     times = run.region_times
@@ -230,7 +229,7 @@ def _closed_until(run: Profile, region: int) -> Flags:
 
 
 def _note_left_out(run: Profile, selection: Selection) -> list[str]:
-    """Return a note on bytes sent before `selection.region` last ended that the matrix lacks."""
+    """Return a note on bytes that the matrix lacks although they were sent before `selection.region` last ended."""
     if selection.region is None or not selection.since_start:
         return []
     region = find_name("region", selection.region, run.regions, run.regions)

@@ -237,7 +237,7 @@ ASSUMPTION = (
 class Waiting:
     """Time inside one operation at one site and in one region.
 
-    The quickest rank's time counts as transfer on each rank. A rank's time beyond this counts as waiting.
+    The quickest rank's time counts as transfer on each rank. The rest of a rank's time counts as waiting.
 
     Attributes:
         calls: number of calls of each rank.
@@ -262,8 +262,8 @@ class Waiting:
 def estimate_waiting(run: Profile) -> tuple[Waiting, ...]:
     """Split the time of the collectives in `MUTUAL` into waiting and transfer; sort by waiting, descending.
 
-    Sites are left out unless several ranks call the collective equally often: other calls cannot be matched. Rooted
-    collectives and messages are left out: the quickest rank can leave before others enter.
+    A site counts only if several ranks call the collective equally often, because other calls cannot be matched.
+    Rooted collectives and messages are left out: the quickest rank can leave before others enter.
     """
     times, sites = run.times, name_sites(run)
     mutual = [number for number, name in enumerate(run.operations) if name in MUTUAL]

@@ -34,7 +34,7 @@ OVERHEAD = 128
 
 
 _COMPLETE = 0.99
-"""Work requests are incomplete with less than this share of the user data between hosts.
+"""Work requests are incomplete if they carry less than this share of the user data between hosts.
 
 A tolerance is needed: a message may still be in transit at the end of MPI.
 """

@@ -502,12 +502,12 @@ class CallSamples(RowArrays):
         operation, site: int32, as in `Counters`, of the starting call; of the call that made the request, for a
             persistent collective.
         region, end_operation, end_site: int32, of the completing call.
-        level: uint8, sampling level: 1 of 2^level collectives or messages is kept.
+        level: uint8, sampling level: 1 of 2^level collectives or messages is sampled.
         bytes: uint64.
         enter_ns, exit_ns: int64, entry and return of the completing call.
         is_long: bool, true for the rank's longest samples, and for late entries and posts. Long collectives are always
-            kept. Long messages are kept if the rank had at most one message in 5 µs on average.
-        is_chosen: bool, true if chosen at random; false if only long, with level 0.
+            sampled. Long messages are sampled if the rank had at most one message in 5 µs on average.
+        is_chosen: bool, true if chosen at random; false if sampled only for its length (`level` is 0).
     """
 
     rank: npt.NDArray[np.int32]

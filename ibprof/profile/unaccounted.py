@@ -263,13 +263,13 @@ def _least_of_allreduce(unit: Indices, amount: Bytes, members: Indices) -> int:
 
 
 def _least_of_scan(unit: Indices, amount: Bytes, members: Indices) -> int:
-    """Sum the units' largest contributions, without the largest: the last rank's unit need not send."""
+    """Sum the largest contribution of each unit, except for one unit: the last rank's unit need not send."""
     largest = _largest(unit, amount)
     return sum_exactly(largest) - int(largest.max()) if len(np.unique(members)) > 1 else 0
 
 
 def _least_of_blocks(_unit: Indices, amount: Bytes, members: Indices) -> int:
-    """Return the bytes of all blocks times (number of units - 1): all other units get a block, or contribute."""
+    """Return the bytes of all blocks times (number of units - 1): each block passes between a unit and all others."""
     return sum_exactly(amount) * (len(np.unique(members)) - 1)
 
 

@@ -224,7 +224,7 @@ class FileGroup:
         same_time = bool(file.run) or file.start_ns - first.start_ns <= START_SPREAD_NS
         if not same_time or not self.ranks.isdisjoint(_ranks(file)):
             return False
-        # Without names of run and job, files belong together only with ranks and equal world sizes.
+        # If run and job have no names, files belong together only if they have ranks and equal world sizes.
         return bool(file.run or file.job) or (bool(self.ranks) and self.world_sizes == _world_sizes(file))
 
     def may_continue(self, other: FileGroup) -> bool:
@@ -236,7 +236,7 @@ class FileGroup:
         return self.world_sizes == other.world_sizes and bool(other.ranks) and other.ranks <= lacking
 
     def distance(self, file: RecordingFile) -> int:
-        """Return how many generations a file's parent process is below the nearest ancestor that the group has too."""
+        """Return the number of generations from the nearest common ancestor of group and file to the file's parent."""
         return min(_distance(_ancestors(file), _ancestors(other)) for other in self.files)
 
 

@@ -119,7 +119,7 @@ class RecordingFile:
 def locate_records(
     file: RecordingFile, what: str, index: npt.NDArray[np.uint32], owner: Owners, records_owner: Owners
 ) -> Owners:
-    """Return the indices of records in the file, from indices in each process.
+    """Convert indices of records in a process to indices in the file.
 
     Args:
         what: noun for the records in the error message.

@@ -29,8 +29,8 @@ def read_intervals(
 ) -> list[Columns]:
     """Read the intervals of a file's processes with snapshots.
 
-    A process's last interval is the difference between counters and last snapshot. So intervals sum to the counters,
-    even if the process was killed.
+    A process's last interval is its counters minus its last snapshot. So intervals sum to the counters, even if the
+    process was killed.
 
     Args:
         world_rank: rank of each process.
@@ -137,8 +137,8 @@ def read_interval_times(
 ) -> list[Columns]:
     """Read the time inside calls of each interval, for processes with snapshots and times.
 
-    A process's last interval is the difference between times and last snapshot. So intervals sum to the times. Parts of
-    calls that never returned (after a kill or a non-local exit) are in no interval.
+    A process's last interval is its times minus its last snapshot. So intervals sum to the times. Parts of calls that
+    never returned (after a kill or a non-local exit) are in no interval.
 
     Args:
         world_rank: rank of each process.

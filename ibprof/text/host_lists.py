@@ -24,7 +24,7 @@ ARGUMENT_END = "\x1f"
 _LIST_OPTIONS = ("H", "host", "hosts", "w", "nodelist")
 _FILE_OPTIONS = ("hostfile", "machinefile", "default-hostfile", "f")
 
-# Other options -> number of arguments, which must be skipped because an argument can look like the program.
+# Other options -> number of arguments. The arguments are skipped, because an argument can look like the program.
 _OTHER_OPTIONS = {
     **dict.fromkeys(("mca", "gmca", "omca", "pmixmca", "prtemca", "genv", "env"), 2),
     **dict.fromkeys(("n", "np", "c", "N", "ppn", "perhost", "npernode", "npersocket", "x", "genvlist", "envlist"), 1),

@@ -64,7 +64,7 @@ _ROUND_TRIP = frozenset({"ALLREDUCE", "SCAN", "EXSCAN"})
 """Collectives in which each rank both sends and receives its bytes in `Profile.demands`."""
 
 _WITHOUT_LEDGER = "NEIGHBOR_"
-"""Part of the names of collectives without bytes in `Profile.demands`."""
+"""A collective with this text in its name has no bytes in `Profile.demands`."""
 
 MOST = 0.5
 """The verdict names an operation, site and region with more than this share of the waiting."""
@@ -304,7 +304,7 @@ def _list_ranks(run: Profile, measured: MeasuredWaiting) -> dict[int, RankTimes]
 
 
 def _find_line_rate_s(run: Profile, busiest_host: float) -> float:
-    """Return the seconds of `busiest_host` bytes at the usual rate of hosts' adapters, or else at `SLOWEST_LINK`."""
+    """Return the seconds to send `busiest_host` bytes at the usual rate of hosts' adapters; else at `SLOWEST_LINK`."""
     rate = find_possible_rate(run)
     return busiest_host / (rate * 1e9 / 8 if rate else SLOWEST_LINK)
 
@@ -505,8 +505,8 @@ def share_by_region(
 ) -> tuple[RegionShare, ...]:
     """Return the regions with time in MPI, sorted by this time, descending; empty if no rank was timed.
 
-    Estimated waiting in a region is waiting in the region's collectives. It is at least the largest minus the mean time
-    of ranks outside MPI.
+    Waiting in a region is estimated as the waiting in the region's collectives, or the largest minus the mean time of
+    ranks outside MPI, whichever is larger.
 
     Args:
         collectives: waiting by site.

@@ -53,10 +53,10 @@ _MANY_SEGMENTS = 100
 """Minimum number of retransmitted segments for packet loss, and of notifications for congestion."""
 
 _MUCH_OTHER = 0.5
-"""Multiple of the job's own bytes from which a port's other traffic is a cause."""
+"""A port's other traffic is a cause if it is at least this multiple of the job's own bytes."""
 
 _WORTH_SAYING = 1 << 20
-"""Minimum of other traffic in bytes: daemons use each interface a little."""
+"""Fewer bytes are never a cause: daemons use each interface a little."""
 
 _WAITS = 1.0
 """A congested port waited at least this number of ticks per sent word."""
@@ -124,7 +124,7 @@ class _HostTraffic:
         TCP must carry at least `CARRIES` of the job's bytes to and from other hosts. Loopback connections do not count.
         """
         names = [name for name in self.tcp if name != _LOOPBACK]
-        # The launcher's connections carry few bytes, so require many of the job's bytes.
+        # Connections with few bytes may be the launcher's, not MPI's.
         if not self.moved or sum(self.tcp[name] for name in names) < max(CARRIES * self.moved, _WORTH_SAYING):
             return None
         most = max(names, key=lambda name: self.tcp[name])

@@ -107,8 +107,8 @@ class BusiestLink:
         routes: a sentence on routes that are not the subnet's own; empty for the subnet's routes.
         by_region: region -> seconds of the region's most loaded link direction; None if unknown.
         on_host_share: share of all bytes that stay within hosts in this placement, 0 to 1.
-        moved: true if ranks are placed on other hosts than in the run. The run's time then says nothing about these
-            links.
+        moved: true if ranks are placed on other hosts than in the run. The run's time then says nothing about the
+            links' loads.
         unrouted: sentences on bytes without a route, and on hosts left out; empty without losses.
         unrouted_share: share of all bytes without a route, 0 to 1.
     """

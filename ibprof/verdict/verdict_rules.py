@@ -35,13 +35,13 @@ if TYPE_CHECKING:
     from ibprof.waiting.wait_split import LateRank, MeasuredWaiting
 
 LITTLE_MPI = 0.1
-"""Share of the run from which time in MPI can explain a slow job."""
+"""Minimum share of the run that MPI must take to explain a slow job."""
 
 MUCH_WAITING = 0.5
-"""Share of MPI time from which waiting for other ranks decides the verdict."""
+"""Waiting for other ranks decides the verdict if it takes at least this share of MPI time."""
 
 LINK_SHARE = 0.3
-"""Share of MPI time from which the most loaded link can decide the verdict, by its time at line rate."""
+"""The most loaded link can decide the verdict if its time at line rate is at least this share of MPI time."""
 
 SMALL_BYTES = 16 << 10
 """Messages are small below this mean size: latency then takes longer than the bytes."""
@@ -50,10 +50,10 @@ NAMED_REGIONS = 2
 """Number of regions that the verdict names; each takes at least `LITTLE_MPI` of the time in MPI."""
 
 LITTLE_WAITING = 0.01
-"""Share of a region's MPI time from which the verdict states waiting."""
+"""The verdict states a region's waiting if it is at least this share of the region's MPI time."""
 
 CAUSED_BY_ONE = 0.5
-"""Share of all waiting from which one rank or host is the cause of waiting."""
+"""One rank or host can be the cause of waiting if it causes at least this share of all waiting."""
 
 MORE_THAN_EVEN = 1.5
 """A rank or host is the cause of waiting if at least this multiple of its share of the ranks is waiting for it.
@@ -71,7 +71,7 @@ WITHOUT_CORES = 2 / 3
 """Missing cores explain late ranks if ranks have no core for at least this fraction of the run."""
 
 MUCH_OF_FILES = 0.5
-"""Share of MPI time from which MPI-IO decides the verdict."""
+"""MPI-IO decides the verdict if it takes at least this share of MPI time."""
 
 NO_SAMPLES = "samples of calls, which measure waiting: this profile has none"
 NO_RATE = (
@@ -291,7 +291,7 @@ class _Judge:
     def _may_wait(self) -> bool:
         """Return whether waiting, unsplit time and error together may be most of the time in MPI.
 
-        Unsplit time counts without the time in which ranks lacked a core: a call then waits for a core, not a rank.
+        The time in which ranks lacked a core is subtracted from unsplit time: a call then waits for a core, not a rank.
         """
         parts, whole = self._times.parts if self._times else None, self._mpi_s or 0.0
         shared = self._times.shared_cores if self._times else None
@@ -535,7 +535,7 @@ class _Judge:
         return times.latest is not None and times.end_s >= times.wait_s / 2 > 0
 
     def _say_late(self) -> str:
-        """Return text on the latest rank: the place, frequency and length of waiting for it; its time outside MPI."""
+        """Return text on the latest rank: where, how often and how long others wait for it, its time outside MPI."""
         latest, is_one = self._find_latest()
         if latest is None or self._times is None:
             return ""

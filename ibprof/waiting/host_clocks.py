@@ -35,7 +35,7 @@ MOST_DRIFT = 1e-3
 """Largest considered drift between two clocks. Crystals have at most 1e-4."""
 
 UNKNOWN_NS = 1 << 60
-"""Error of a clock without a bound from events."""
+"""Error of a clock if events do not limit the error."""
 
 _BINS = 64
 """Number of equal intervals of a run. Only the tightest certain bounds of an interval are used."""
@@ -59,8 +59,8 @@ class EventOrders:
     Attributes:
         first, second: int64, indices of the events' clocks.
         first_ns, second_ns: int64, times of the events by their clocks.
-        is_certain: bool; false if the order may be wrong. In each part of the run, at least one such order is assumed
-            to be right, for two clocks and one direction.
+        is_certain: bool; false if the order may be wrong. For each pair of clocks and each direction, at least
+            one uncertain order in each part of the run is assumed to be right.
     """
 
     first: Integers
@@ -208,7 +208,7 @@ def _tightest(at: Floats, level: Floats, side: int, every: bool) -> tuple[Floats
 
 
 def _possible_lines(points: Sequence[tuple[int, Floats, Floats]], steepest: float) -> Floats | None:
-    """Return corners (offset, slope) of the set of lines that keep to the bounds; None if empty or unbounded."""
+    """Return the corners (offset, slope) of the set of lines within all bounds; None for an empty or unbounded set."""
     far = 1e14
     polygon = [(-far, -steepest), (far, -steepest), (far, steepest), (-far, steepest)]
     for side, places, levels in points:
@@ -403,7 +403,7 @@ def _order_collectives(matched: MatchedSamples, operations: Sequence[str], clock
     rounds = np.ceil(np.log2(np.maximum(rows.size[chosen][begins], 2))).astype(np.int64)
     clock, instance = clock[begins], instance[begins]
     starts, counts = find_runs(instance)
-    # Compare a collective's clocks with its first clock or, if present, with the clock that has most collectives.
+    # Compare all clocks of a collective with one of them: the clock with most collectives, if present, or the first.
     common = int(np.bincount(clock).argmax())
     is_common = clock == common
     hub = np.repeat(np.where(np.logical_or.reduceat(is_common, starts), -1, starts), counts)

@@ -123,8 +123,8 @@ def match_samples(collectives: CollectiveSamples, messages: MessageSamples) -> M
 def _complete_sources(rows: MessageSamples) -> MessageSamples:
     """Return the rows of ranks whose sources are all in `rows`.
 
-    A complete rank has a row with the rank itself as source. The `number` of its first row is 0 (unknown) or the number
-    of rows.
+    A complete rank has a row with the rank itself as source. In the rank's first row, `number` is the rank's number of
+    rows, or 0 (unknown).
     """
     order = np.lexsort((rows.rank, rows.communicator))
     rows = take_rows(rows, order)

@@ -48,7 +48,7 @@ _UNTIMED = frozenset(
 
 
 SPREADS = 3
-"""Largest excess of a row's time over the time that samples represent, in standard errors, that counts as chance.
+"""Samples may represent less than a row's time by chance: by at most this number of standard errors.
 
 A larger excess is unsplit if above `LITTLE_OF_A_CALL` of the row's time.
 """
@@ -193,8 +193,8 @@ def share_times(run: Profile, calls: SplitCalls) -> WaitShares:
 
     Some calls are always sampled: a rank's longest calls, and large messages in rows with thinned small messages. Their
     times are summed. Other samples give the fraction of waiting in the rest of the row's time (ratio estimate). The
-    variance assumes that calls were chosen independently with probability 1 / weight. If messages were thinned, it
-    assumes that groups of messages were chosen. Unsampled calls add an error of time / (n + 2), where n is the
+    variance assumes that calls were chosen independently with probability 1 / weight. For thinned messages, the
+    variance assumes that groups of messages were chosen. Unsampled calls add an error of time / (n + 2), where n is the
     effective sample size. An outlier (`LONG_OF_A_ROW`, `MOST_OF_A_ROW`) represents only itself. If samples represent
     much less time than the row has, they missed long calls: the remaining time is unsplit.
     Source: Cochran, Sampling Techniques, 3rd edition, section 6.4; Kish, Survey Sampling, section 8.2.
@@ -411,7 +411,7 @@ def trace_back(
 ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.float64], npt.NDArray[np.int64]]:
     """Return the ranks that caused the waiting of chosen calls.
 
-    While a late rank itself waits in a sampled call, the cause is the rank that it waits for, and so on.
+    If a late rank itself waits in a sampled call, the waiting is traced on, to the rank that the late rank waits for.
 
     Returns:
         Rank, nanoseconds and index into `chosen` of each cause. A call's nanoseconds sum to its waiting.

@@ -112,8 +112,8 @@ def split_calls(
 
     Args:
         clocks, clock_of: result of `compare_clocks`.
-        lonely_is_missing: reason why calls lack other ranks' records. True if ranks were not recorded: waiting in these
-            calls is unknown. False if thinning dropped the records: these calls are left out.
+        lonely_is_missing: reason why calls lack other ranks' records. True if ranks were not recorded: the waiting in
+            such calls is unknown. False if thinning dropped the records: such calls are left out.
     """
     rows, messages = matched.collectives, matched.messages
     needs = [
@@ -211,7 +211,7 @@ def _count_completed(
     counts: Integers,
     place: Integers,
 ) -> Integers:
-    """Return the number of messages and collectives that each call completed; if unknown, the largest at this place."""
+    """Return the number of messages and collectives that each call completed; if unknown, the most at its call site."""
     recorded = np.concatenate([getattr(part, "completed", np.zeros(len(part.rank), np.uint16)) for part in parts])
     known = np.maximum.reduceat(recorded[order].astype(np.int64), begins)
     usual = np.zeros(len(begins), np.int64)
@@ -222,9 +222,9 @@ def _count_completed(
 def _are_long(matched: MatchedSamples) -> tuple[npt.NDArray[np.bool_], npt.NDArray[np.bool_]]:
     """Return two masks of rows: long for all ranks; neither long nor chosen by the hash.
 
-    A collective or message is long if the score exceeds the limit of each rank. Then all ranks have recorded it, and it
-    represents only itself. Rows that are not long represent unsampled collectives and messages only if the hash chose
-    them.
+    A collective or message is long if the score exceeds the limit of each rank. All ranks have recorded a long
+    collective or message, which represents only itself. Rows that are not long represent unsampled collectives and
+    messages only if the hash chose them.
     """
     rows, messages, notices = matched.collectives, matched.messages, matched.notices
     begins, counts = find_runs(matched.instance)
