@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 from ibprof.profile.efficiency import elapsed_s
 from ibprof.profile.profile_data import Profile, Rank
+from ibprof.text.quantities import count_of
 from ibprof.verdict.verdict_data import TransferCause
 
 SHARED_CORES = "oversubscribed-cores"
@@ -142,7 +143,7 @@ def _say_crowd(run: Profile, crowd: Sequence[Rank], cores: frozenset[int], share
 def _advise(ranks: Sequence[Rank]) -> str:
     usable = max(count_cores(ranks), *(len(_find_cores(rank, "online") or ()) for rank in ranks))
     if usable < len(ranks):
-        return f"Start at most {usable:.0f} ranks there, one for each core, or use more hosts."
+        return f"Start at most {count_of(round(usable), 'rank')} there, one for each core, or use more hosts."
     return (
         f"The machine has {usable:.0f} cores: bind each rank to a different core, by --bind-to core (Open MPI, MPICH), "
         "I_MPI_PIN=1 (Intel MPI) or --cpu-bind=cores (srun)."

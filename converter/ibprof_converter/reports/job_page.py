@@ -210,7 +210,8 @@ def _weigh(verdict: Verdict) -> str:
     """Return an HTML note if all remedies together save too little time, else an empty text."""
     if verdict.is_worth_it is not False:
         return ""
-    return f"<p>Not worth it: all these changes together save less than {WORTH_HAVING:.0%} of the run.</p>"
+    least = f"{WORTH_HAVING:.0%} of the run"
+    return f"<p>Changes for the most loaded link are not worth it: together they save less than {least}.</p>"
 
 
 def _advise(verdict: Verdict, diagnosis: Diagnosis) -> str:
