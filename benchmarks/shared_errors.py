@@ -99,12 +99,12 @@ def main() -> None:
         "--seeds", type=int, default=12, metavar="N", help="samples for each row (default: %(default)s)"
     )
     parser.add_argument(
-        "--machines", action="store_true", help="instead, a row for each effect in many kinds of processors"
+        "--machines", action="store_true", help="instead, print a row for each effect in many kinds of processors"
     )
     parser.add_argument(
         "--effects", default=",".join(EFFECTS), metavar="NAME,...", help="effects of --machines (default: all)"
     )
-    parser.add_argument("--matrices", type=Path, metavar="DIR", help="only a row for each matrix in this folder")
+    parser.add_argument("--matrices", type=Path, metavar="DIR", help="print only a row for each matrix in this folder")
     options = parser.parse_args()
     print("| errors | exact | refused | wrong | linkage 1.1 | linkage 1.25 | linkage 1.5 |")
     print("|---|---|---|---|---|---|---|")

@@ -44,7 +44,7 @@ LINKS = 100
 TOP = 20
 DATABASE = "jobs.sqlite"
 AHEAD = 4
-"""Maximum number of days by which making lines is ahead of storing them, and storing is ahead of inserting rows."""
+"""Making lines may be this many days ahead of storing them, and storing them this many days ahead of inserting rows."""
 
 Spent = tuple[float, float]
 """Wall and CPU seconds."""

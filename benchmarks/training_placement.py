@@ -81,9 +81,7 @@ def main() -> None:
     parser.add_argument("--divide-groups", action="store_true", help="allow a tensor group on several hosts")
     parser.add_argument("--only", default="", metavar="NAME", help="run only fabrics whose names contain NAME")
     arguments = parser.parse_args()
-    print(
-        "each cell has two values: ms at line rate of the most loaded link / of the most loaded link between switches"
-    )
+    print("each cell has two times at line rate, in ms: most loaded link / most loaded link between switches")
     columns = (
         "fabric",
         "free",

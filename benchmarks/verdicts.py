@@ -4,9 +4,9 @@
 python benchmarks/verdicts.py -o FOLDER [--seed N] [WORD ...]
 
 Real programs run on this machine with every installed MPI. Some run on a slow network, which needs root. Other runs are
-synthetic profiles on synthetic fabrics. The correct kind of verdict is drawn with the run. The program prints a table
-with a row for each run, and how many verdicts of each kind are correct. With WORDs, only runs whose names contain a
-WORD are made. benchmarks/lab/verdicts.py has real runs on networks.
+synthetic profiles on synthetic fabrics. A run and its correct kind of verdict are chosen together. The program prints a
+table with a row for each run, and how many verdicts of each kind are correct. With WORDs, only runs whose names contain
+a WORD are made. benchmarks/lab/verdicts.py has real runs on networks.
 """
 
 from __future__ import annotations

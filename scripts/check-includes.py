@@ -2,9 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Check csrc: includes keep to the order of rooms, and modules form no cycle. Exit status 1: a violation.
 
-A room is a folder, or a group of files in a folder. Each file must be in a room. It may include files of this room, and
-of rooms further left in the list. A module is a header and the source of the same name. Module A needs module B if A
-includes B's header, or uses a function or variable that B's source defines. Two modules must not need each other,
+A room is a folder, or a group of files in a folder. Each file must be in a room. A file may include files of its room,
+and of rooms further left in `ORDERS`. A module is a header and the source of the same name. Module A needs module B if
+A includes B's header, or uses a function or variable that B's source defines. Two modules must not need each other,
 directly or through other modules.
 """
 

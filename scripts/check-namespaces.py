@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Check that only the `cli` packages import argparse, and that few functions there take a Namespace.
+"""Check that only the `cli` packages import argparse, and that few of their functions have a Namespace as argument.
 
 Functions that take an `argparse.Namespace` turn parsed arguments into options of a command. Their names are
 `*_options`, `build_*` or `parse_*`. Other functions take options: so notebooks and tests can call them too. No class
-holds a Namespace.
+has a Namespace as attribute.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ def check_file(path: Path, cli: Path) -> Iterator[str]:
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and not TAKES_NAMESPACE.fullmatch(node.name):
             every = (node.args.vararg, node.args.kwarg, *node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs)
             if any(each and is_namespace(each.annotation) for each in every):
-                yield f"{node.lineno}: {node.name} takes a Namespace: name it *_options, or pass it options"
+                yield f"{node.lineno}: {node.name} takes a Namespace: name the function *_options, or pass options"
         if isinstance(node, ast.ClassDef):
             fields = (each for each in node.body if isinstance(each, ast.AnnAssign))
             yield from (

@@ -5,8 +5,8 @@ python benchmarks/codes/cells.py --codes BUILD -o FOLDER [--hours H] [--window M
 
 BUILD is a build folder of CODES (github.com/codes-org/codes), made with CMake for MPICH. Both simulators get the same
 starts, destinations and pauses on CODES' own fat-tree, `codes:72,36`. A client's n-th messages in ibprof and CODES are
-compared if both began within the window. A stopped benchmark continues where it ended. It also repeats cells that a
-time limit below H ended. The program prints a row for each job of a cell.
+compared if both began within the window. A stopped benchmark continues where it ended. Cells that a shorter time limit
+than H ended are repeated. The program prints a row for each job of a cell.
 """
 
 from __future__ import annotations
@@ -291,7 +291,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser.add_argument("--hours", type=float, default=8.0, help="limit of a cell's wall time, in hours (default: 8)")
     parser.add_argument("--window", type=float, help="simulated time in ms (default: depends on the cell)")
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("cell", nargs="*", help="only cells whose names begin so (default: all)")
+    parser.add_argument("cell", nargs="*", help="run only cells whose names begin with CELL (default: all)")
     wanted = parser.parse_args(argv)
     folder = wanted.output.resolve() / f"seed{wanted.seed}"
     folder.mkdir(parents=True, exist_ok=True)

@@ -4,8 +4,8 @@
 
     benchmarks/nccl/cost.py [EXAMPLE]
 
-EXAMPLE is the folder of an example profiler of NCCL, such as ext-profiler/example of 2.28.9. It is compiled, and
-measured in the same run. A plug-in that does nothing is measured too. No GPU and no network are used. Rounds of the
+EXAMPLE is the folder of an example profiler of NCCL, such as ext-profiler/example of 2.28.9. The example is compiled
+and measured in the same run. A plug-in that does nothing is measured too. No GPU and no network are used. Rounds of the
 plug-ins alternate. The smallest CPU time of each plug-in counts.
 """
 

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Run PyTorch's Gloo on four hosts (network namespaces), by `ibprof run -- torchrun`, and count the bytes.
 
-Each host prints (bytes sent by the interface) / (bytes of a ring algorithm: 2 (n-1) / n of the data). It prints this
-for all-reduces and for steps of DistributedDataParallel. Gloo and UCC are not recorded, as ibprof states.
+Each host prints (bytes sent by the interface) / (bytes of a ring algorithm: 2 (n-1) / n of the data), for all-reduces
+and for steps of DistributedDataParallel. Gloo and UCC are not recorded, as ibprof states.
 
 Run it as root from a checkout, with ibprof installed, and with the torchrun of any PyTorch:
     python benchmarks/nccl/gloo.py venv/bin/torchrun

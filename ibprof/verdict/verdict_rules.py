@@ -56,7 +56,7 @@ CAUSED_BY_ONE = 0.5
 """One rank or host can be the cause of waiting if it causes at least this share of all waiting."""
 
 MORE_THAN_EVEN = 1.5
-"""A rank or host is the cause of waiting if at least this multiple of its share of the ranks is waiting for it.
+"""A rank or host is the cause of waiting only if its share of the waiting is this multiple of its share of the ranks.
 
 If 2 ranks or hosts are late in turn, one of them always causes half of the waiting.
 """

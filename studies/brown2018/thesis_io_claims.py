@@ -38,7 +38,7 @@ def threshold(size: float, above: float | None, below: float | None) -> Verdict:
 
 
 def locate(rows: list[Row], above: float | None, below: float | None) -> Verdict:
-    """Find the intervals around the threshold by `ibprof-sim threshold`'s rule. Compare with the thesis's threshold."""
+    """Find the intervals around the threshold by `ibprof-sim threshold`'s rule; compare them with the thesis's."""
     times = {row["io_interval_us"]: float(row["mean_us"]) for row in rows}
     longest, shortest, seeds = max(times), min(times), tell_seeds(*rows)
     if times[shortest] < CONGESTED * times[longest]:

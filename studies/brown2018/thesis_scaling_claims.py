@@ -75,7 +75,7 @@ def small_most() -> Verdict:
 
 
 def most_of_all() -> Verdict:
-    """Check that the largest slow-down of figure 5.10 is in the thesis's cell.
+    """Check that the largest slow-down of figure 5.10 is in the same cell as in the thesis.
 
     The claim also passes if the confidence intervals of the largest slow-down and of the thesis's cell overlap.
     """

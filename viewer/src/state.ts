@@ -39,7 +39,7 @@ export interface Display {
   log?: boolean | undefined;
   theme?: string | undefined;
   picture?: string | undefined;
-  /** The run of the lists, and the compared run. */
+  /** The run that lists show, and the run that it is compared with. */
   run?: number | undefined;
   against?: number | undefined;
   /** How two runs are compared; side by side by default. */
@@ -52,7 +52,7 @@ export interface Display {
   used?: boolean | undefined;
   /** Show all nodes without traffic. */
   unfold?: boolean | undefined;
-  /** Shown groups of nodes without traffic. A group is given by its lowest node index. */
+  /** Groups of nodes without traffic that are not folded. A group is given by its lowest node index. */
   open?: number[] | undefined;
   panel?: string | undefined;
   /** The attribute by which nodes are coloured. */

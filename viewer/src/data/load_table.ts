@@ -140,7 +140,7 @@ export class LoadTable {
     if (this.router) this.index ??= indexFlows(this.router.paths, 2 * this.model.links);
   }
 
-  /** Call `call` for each flow of a selection, with the two halves of the flow's bytes. */
+  /** Call `call` for each flow of a selection, with the low and the high 32 bits of the flow's bytes. */
   private visit(selection: Selection, call: (flow: number, low: number, high: number) => void): void {
     const { flows } = this.model;
     if (!flows || !this.router) return;

@@ -170,6 +170,6 @@ export interface Model {
   /** The group of each switch of a dragonfly, -1 for other nodes; null for other networks. */
   nodeGroup: NumberArray | null;
   linkValues: LinkValue[];
-  /** 1 for each direction of a link that leads in this direction only. */
+  /** 1 for the existing direction of a one-way link. */
   simplex: Uint8Array;
 }

@@ -26,7 +26,7 @@ export function findPairRoutes(
   return findHostAddresses(model, flows, keys, from, to).map((addresses) => router.route(...addresses));
 }
 
-/** Return the addresses of two hosts on each rail. A flow between the hosts has precedence. */
+/** Return the addresses of two hosts on each rail, preferably the addresses of a flow between the hosts. */
 function findHostAddresses(
   { nodeHost, nodeRail, header }: Model,
   flows: Flows,

@@ -98,7 +98,7 @@ export class EndpointListPanel implements Panel {
   ): { listed: number[]; found: number } {
     if (order === "sent" || order === "received") {
       const { first, used } = rankLargest(sums[order], MOST, (one, other) => one - other, fits);
-      // Endpoints that only receive follow senders, or endpoints that only send follow receivers.
+      // Then list the endpoints without bytes in this direction.
       const other = sums[order === "sent" ? "received" : "sent"];
       const rest = rankLargest(
         other,

@@ -83,7 +83,7 @@ export function encodeLoads(
   };
 }
 
-/** Return the selected property that colours links; null for loads. The default without traffic is the first one. */
+/** Return the property that colours links; null for loads. Without traffic, the first property is the default. */
 export function findValue(model: Model, { value }: State): LinkValue | null {
   return model.linkValues[value ?? (model.header.about === undefined ? -1 : 0)] ?? null;
 }

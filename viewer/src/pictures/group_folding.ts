@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Folding of a dragonfly: groups without traffic become stubs. Groups in use become larger arcs of a smaller ring.
+// Folding of a dragonfly: groups without traffic become stubs. Other groups become larger arcs of a smaller ring.
 
 import type { Model } from "../data/model";
 import type { Folding, Stub } from "./folding";

@@ -15,7 +15,7 @@ export interface LinkPoints {
   readonly y: Float64Array;
   readonly middleX: Float64Array;
   readonly middleY: Float64Array;
-  /** 1 for each link that is drawn; absent if all are. */
+  /** 1 for each link that is drawn; absent if all links are drawn. */
   readonly drawn?: Uint8Array;
 }
 

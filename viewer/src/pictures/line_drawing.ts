@@ -20,13 +20,13 @@ const TOTAL_WIDTH = 26;
 const THINNEST = 0.6;
 /** Largest width of a line. */
 const THICKEST = 7;
-/** Sum of the widths of many lines with the largest emphasis. */
+/** Total width of the lines with the largest emphasis, if there are many. */
 const EMPHASIS = 150;
 const MOST_ARROWS = 1500;
 const ARROW = 5;
-/** Side of the squares, in pixels, that hold at most one arrow for each direction. */
+/** Side of the squares, in pixels, that contain at most one arrow for each direction. */
 const APART = 14;
-/** Half the side of the square around a node that names leave free; largest number of names without levels. */
+/** Half the side of the square around a node, which no name covers; largest number of names if nodes have no levels. */
 const NODE = 5;
 const MOST_NAMES = 300;
 /** Half the width and height of a stub with its label. In a picture without levels, no name covers this area. */

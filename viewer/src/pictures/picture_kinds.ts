@@ -29,7 +29,7 @@ interface PictureKind {
 export class PictureKinds {
   readonly all: PictureKind[];
   private readonly used: () => Uint8Array;
-  /** The last drawing of each kind, and its folding. */
+  /** The last drawing of each kind, and the drawing's folding. */
   private readonly made = new Map<PictureKind, { folding: Folding | null; drawing: Drawing }>();
   private readonly foldedAs = keepLast((open: number[]) =>
     (this.model.nodeGroup ? foldIdleGroups : foldIdle)(this.model, this.used(), open),

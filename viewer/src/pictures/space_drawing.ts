@@ -77,7 +77,7 @@ export class SpaceDrawing implements Drawing {
     return this.halfLinks.extentOf(end);
   }
 
-  /** Return the front node at a point, else the nearest half link. Coloured half links come first. */
+  /** Return the frontmost node at a point, else the nearest half link. Coloured half links come first. */
   find(encoding: Encoding, x: number, y: number, reach: number): Hit {
     const { model, projection } = this;
     let found: number | undefined;
