@@ -358,7 +358,7 @@ static void the_first_message_is_proof(void)
 {
     ibp_source_unproved = true;
     enter_call(IBP_OPERATION_Send, IBP_CALL_SENDING, WORLD);
-    ibp_mpich_expect(100, 0x4c00010d, 1, 7); /* its message leaves later */
+    ibp_mpich_expect(100, 0x4c00010d, 1, 7); /* the message is sent later */
     ibp_leave();
     for (int i = 0; i < 20; i++) {
         enter_call(IBP_OPERATION_Send, IBP_CALL_SENDING, WORLD);
@@ -376,7 +376,7 @@ static void messages_of_other_calls_are_no_failures(void)
 {
     ibp_source_unproved = true;
     for (int i = 0; i < 20; i++) {
-        enter_call(IBP_OPERATION_Send, IBP_CALL_SENDING, WORLD); /* unseen: it stays on the host */
+        enter_call(IBP_OPERATION_Send, IBP_CALL_SENDING, WORLD); /* unseen: the message stays on the host */
         ibp_mpich_expect(100, 0x4c00010d, 1, 7);
         if (i % 2) ibp_mpich_count_active_message(some_peer, 5000); /* sent for another rank's request */
         ibp_leave();

@@ -242,7 +242,7 @@ static void make_frame(uint64_t *into, uint64_t *previous, unsigned owner)
 
 static void make_thread(const char *file)
 {
-    static const uint8_t table[] = {0x80 | 13 << 3 | 0, 0x00, 0x80 | 13 << 3 | 3, 0x0e}; /* line 40; 7 lines on */
+    static const uint8_t table[] = {0x80 | 13 << 3 | 0, 0x00, 0x80 | 13 << 3 | 3, 0x0e}; /* line 40, then line 47 */
     static uint64_t version;
 
     memset(&heap, 0, sizeof heap);

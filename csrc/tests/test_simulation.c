@@ -220,7 +220,7 @@ static void test_no_route(void)
     ibp_sim_free(sim);
 }
 
-/* Two clients answer each other. Before each message, the second client waits for slot 0. It ignores slot 1. */
+/* Two clients answer each other. Before each message, the second client waits for slot 0, and ignores slot 1. */
 static void test_slots(void)
 {
     struct net net;

@@ -41,7 +41,7 @@ enum {
     IBP_SIM_CHUNK = 8,
     /* The smallest ring of waiting packets has 2^IBP_SIM_RING_BITS elements. */
     IBP_SIM_RING_BITS = 2,
-    /* Maximum number of queues in a listed path. */
+    /* Maximum number of queues that `struct ibp_sim_path` lists. */
     IBP_SIM_PATH_MAX = 15,
     /* Number of ports that adaptive routing compares at a time. */
     IBP_SIM_VECTOR = 4,

@@ -24,7 +24,7 @@ struct ibp_instance_known {
     uint64_t name, number;
     uint64_t bytes;
     uint64_t start_ns;
-    /* For a message: how late it was posted, as ibp_message_post computes it; 0 if unknown. */
+    /* For a message: the lateness that ibp_message_post computes; 0 if unknown. */
     uint64_t late_ns;
     uint32_t origin;
     /* For a collective: the number of processes in the communicator. For a message: the world rank of the other
@@ -81,7 +81,7 @@ static inline uint32_t ibp_open_request_home(uintptr_t request)
 /* Return the entry of a request; NULL if there is none. The pointer is valid until an entry is added or removed. */
 struct ibp_open_request *ibp_open_request_find(uintptr_t request);
 
-/* Return the envelope of a persistent request's messages; NULL if it is unknown. The table must exist. */
+/* Return the envelope of a persistent request's messages; NULL if unknown. The table must exist. */
 static inline struct ibp_envelope *ibp_open_request_envelope(uintptr_t request)
 {
     const struct ibp_open_request *entry = &ibp_open_request_places[ibp_open_request_home(request)];

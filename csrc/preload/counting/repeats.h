@@ -8,8 +8,8 @@
  *
  * If a process is killed, at most IBP_REPEATS_MOST calls are lost for each entry of each thread's table.
  *
- * Where several threads may be in MPI, each thread has a separate table and uses it without the lock. Any thread can
- * start a new generation. In a new generation, each thread takes back its granted calls before it uses its table again.
+ * If several threads may be in MPI, each thread uses a separate table, without the lock. Any thread can start a new
+ * generation. In a new generation, each thread takes back its granted calls before it uses its table again.
  */
 #ifndef IBPROF_COUNTING_REPEATS_H
 #define IBPROF_COUNTING_REPEATS_H

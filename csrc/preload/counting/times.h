@@ -14,7 +14,7 @@
  *   - Calls that poll, such as MPI_Test, are timed from entry to return. The hook of the progress loop reads the clock
  *     anyway.
  *   - Collectives, and all calls if the progress loop is not hooked, are timed from entry to return.
- *   - Where several threads may be in MPI, the function in which threads wait is hooked instead of the loop.
+ *   - If several threads may be in MPI, the function in which threads wait is hooked instead of the loop.
  *
  * Ticks are counts of the processor's cycle counter. Ticks of different processes are not compared.
  */
@@ -66,7 +66,7 @@ void ibp_times_thread_wait_end(struct ibp_time *time, uint64_t begin);
 /* True to read the clock also when a waiting call returns, because MPI works on the call after the loop's last pass. */
 extern IBP_INTERNAL bool ibp_times_see_exits;
 
-/* True if there are persistent requests of large messages: starting calls are then timed from entry to return. */
+/* True if persistent requests of large messages exist: their starts are then timed from entry to return. */
 extern IBP_INTERNAL bool ibp_times_large_requests;
 
 /* Ticks at which the present call began to wait, or ended its last pass of the progress loop; 0 before the first

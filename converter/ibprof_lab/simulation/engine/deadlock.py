@@ -194,7 +194,7 @@ def _find_dependencies(network: SimulatedNetwork) -> Ints:
 
 
 def _find_adaptive_dependencies(network: SimulatedNetwork) -> Ints:
-    """Return pairs as `_find_dependencies` does, but for all shortest routes; none if all these routes go up, then
+    """Return the pairs of `_find_dependencies` for all shortest routes; no pair if all these routes go up, then
     down."""
     minimal, level = find_minimal_ports(network), _find_levels(network)
 

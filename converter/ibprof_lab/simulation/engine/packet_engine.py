@@ -161,7 +161,7 @@ class Ends:
     Attributes:
         bytes: uint64 [link direction, job], bytes of packets that the link direction admitted.
         busy: uint64 [link direction, job], ticks to transmit these bytes.
-        queued: uint64 [link direction], bytes that are now in its queue or wait for space in its buffer.
+        queued: uint64 [link direction], bytes that are now in the queue, or wait for space in the buffer.
         most_queued: uint64 [link direction], largest number of queued or waiting bytes so far on one virtual lane.
     """
 

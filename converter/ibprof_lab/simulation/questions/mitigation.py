@@ -76,7 +76,7 @@ class Scenario:
 def list_scenarios(
     setting: Setting, io: Workload, mpi: Workload
 ) -> Iterator[tuple[str, Setting, tuple[Workload, Workload]]]:
-    """Yield name, setting and jobs of each scenario, the present one first. Adaptive routing must not deadlock."""
+    """Yield name, setting and jobs of each scenario, the present scenario first. Adaptive routing must not deadlock."""
     yield "as it is", setting, (io, mpi)
     sampled, are_named = (replace(io, hosts=()), replace(mpi, hosts=())), bool(io.hosts or mpi.hosts)
     if are_named:

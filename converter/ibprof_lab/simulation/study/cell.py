@@ -79,7 +79,7 @@ class Cell:
     """One simulation.
 
     Attributes:
-        workloads: all jobs. Jobs that do not run get hosts too, so that a job has the same hosts alone and with others.
+        workloads: all jobs. Jobs that do not run get hosts too, so that a job has the same hosts in all simulations.
         running: names of the running jobs.
         measured: name of the job whose latency is measured.
         seed: random seed of placements, communication partners, start times and jitter.
@@ -268,7 +268,7 @@ def run_cell(cell: Cell) -> Outcome:
 
 
 def run_to_limits(simulation: Simulation, hops: float, go_on: Callable[[int], object]) -> None:
-    """Continue a simulation until all clients with a limit have sent all messages, or until `hops` or a deadlock.
+    """Continue a simulation until all clients with a limit have sent all messages, or up to `hops` or a deadlock.
 
     Args:
         hops: largest number of packet hops since the start of the simulation.

@@ -83,8 +83,8 @@ class RankProgram:
 def lay_out_program(ordered: Sequence[Sequence[Operation]]) -> RankProgram:
     """Return the steps of ranks that execute one operation at a time, in the given order.
 
-    A send does not block its rank. A message starts after the previous message from the same rank to the same rank has
-    arrived. The program ends with a barrier of all ranks.
+    A send does not block its rank. A message starts after the previous message from the same sender to the same
+    receiver has arrived. The program ends with a barrier of all ranks.
     """
     arrivals = []
     for operations in ordered:

@@ -154,8 +154,8 @@ class Workload:
         reads: for reads, bytes of a client's request, which the server answers with `bytes`; 0 for writes.
         profile: path of a profile or recording for the roles PROFILE and REPLAY, of a GOAL file for the role GOAL.
         hosts: indices of the job's hosts, for a recorded run one per host of the run; empty to choose random hosts.
-        adapters: for each rank of a recorded run, its index in `hosts`; empty if no host of the run has several
-            adapters in `hosts`.
+        adapters: for each rank of a recorded run, the index of its adapter in `hosts`; empty if no host of the run has
+            several adapters in `hosts`.
         byte_ns, waits_late: for the role REPLAY, arguments of `make_program`.
     """
 
