@@ -179,9 +179,9 @@ SHORTEST_BULK = 1 << 16
 def slowest_process(path: Path, unit: float | None = None) -> float:
     """Return the bandwidth of the slowest process in Byte/s, from the delays of long messages.
 
-    The bandwidth of a process is the median over the processes of other hosts; with one host, over all other processes.
-    The bandwidth of a pair is (s2 - s1) / (delay(s2) - delay(s1)), without the latency; s1 and s2 are the shortest and
-    the longest message length. For delays of mode bandwidth, the bandwidth of a pair is s2 / delay(s2).
+    The bandwidth of a process is the median of its pairs with processes of other hosts; with one host, of all its
+    pairs. The bandwidth of a pair is (s2 - s1) / (delay(s2) - delay(s1)), without the latency; s1 and s2 are the
+    shortest and the longest message length. For delays of mode bandwidth, the bandwidth of a pair is s2 / delay(s2).
 
     Args:
         unit: seconds per unit if the file states no unit.

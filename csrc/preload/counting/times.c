@@ -210,8 +210,8 @@ static IBP_THREAD_LOCAL struct {
     uint64_t begin, before;
 } timed_call;
 
-/* With several threads in MPI. `count`: threads inside timed calls. `changed`: ticks at which a thread last entered or
- * left a timed call. */
+/* State for several threads in MPI. `count`: threads inside timed calls. `changed`: ticks at which a thread last
+ * entered or left a timed call. */
 static struct {
     uint32_t count;
     uint64_t changed;

@@ -282,7 +282,7 @@ _FACTOR = 1.5
 """Smallest ratio of a slow sender's value to the median (for rates, of the median to the value)."""
 
 _SPREAD = 3.0
-"""A slow sender's value is also over this many interquartile ranges beyond the nearest quartile (Tukey's far
+"""A slow sender's value is also more than this number of interquartile ranges beyond a quartile (Tukey's far
 outliers)."""
 
 _MOSTLY = 0.5
@@ -378,7 +378,7 @@ def find_slow_senders(watch: Watch, unequal: Collection[str]) -> list[SlowSender
 
 
 def describe_slow_senders(found: list[SlowSender], most: int = 3) -> Iterator[str]:
-    """Yield a sentence on each of the first `most` slow senders, and one with the number of all others."""
+    """Yield a sentence on each of the first `most` slow senders, and a sentence with the number of the others."""
     yield from (each.describe() for each in found[:most])
     if len(found) > most:
         yield f"{len(found) - most} more slow senders: summary.json lists all of them under slow_senders"

@@ -174,7 +174,7 @@ def run_cells(
         tell: callback that gets the completed work and the total work, in units of `_UNIT_S`.
 
     Returns:
-        `Cell.key` -> outcome of this simulation.
+        `Cell.key` -> outcome of the simulation with this key.
 
     Raises:
         MemoryError: a process of the pool was killed.
