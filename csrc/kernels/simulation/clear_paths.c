@@ -110,8 +110,8 @@ static uint32_t first_packet(const struct ibp_sim *sim, uint64_t bytes)
     return bytes < sim->network.packet_bytes ? (bytes ? (uint32_t)bytes : 1) : sim->network.packet_bytes;
 }
 
-/* Return whether all packets of a message have the same size. If the last packet is shorter, it catches up with the
- * packet before it. */
+/* Return whether all packets of a message have the same size. A shorter last packet catches up with the packet before
+ * it. */
 static bool is_of_equal_packets(const struct ibp_sim *sim, uint64_t bytes)
 {
     return bytes <= sim->network.packet_bytes || bytes % sim->network.packet_bytes == 0;

@@ -40,7 +40,7 @@ static inline struct ibp_context *ibp_context_cached(ibp_handle communicator)
     return cached->context;
 }
 
-/* Return the context of a communicator and add it to the cache; NULL if the communicator has no context. */
+/* Return the context of a communicator and cache the context; NULL if the communicator has no context. */
 struct ibp_context *ibp_context_find(ibp_handle communicator);
 
 /* Return the communicator's context for receives of an operation, created if needed. Return NULL if the communicator

@@ -215,7 +215,7 @@ struct ibp_slot *ibp_counters_find(uint64_t key)
 }
 
 /* Move the bytes and messages of a counter to another counter. If the process is killed during the move, readers
- * complete it from the redo log (`redo_*`). */
+ * complete the move from the redo log (`redo_*`). */
 static void move_amount(struct ibp_slot *from, struct ibp_slot *into)
 {
     struct ibp_process *process = ibp_counters.process;

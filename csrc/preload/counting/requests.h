@@ -85,8 +85,8 @@ static inline struct ibp_request *ibp_request_at_hash(void *address)
 
 void ibp_request_forget(void *address);
 
-/* Remove a communicator from all requests before it is freed. Persistent collectives on the communicator may still be
- * started. */
+/* Remove a communicator from all requests before the communicator is freed. Persistent collectives on the communicator
+ * may still be started. */
 void ibp_requests_forget_communicator(ibp_handle communicator);
 
 void ibp_requests_visit(void (*visit)(const struct ibp_request *request));

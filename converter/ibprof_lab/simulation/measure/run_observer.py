@@ -160,7 +160,7 @@ class Operations:
         return begin, np.array([each.end for each in closed], np.int64) - begin
 
     def _add(self, number: int, start: Counts, end: Counts, chosen: npt.NDArray[np.bool_]) -> bool:
-        """Add the chosen messages to an operation; return True if they complete it."""
+        """Add the chosen messages to an operation; return True if the messages complete the operation."""
         begin = int(start[chosen].min())
         found = self._open.setdefault(number, _Open(self._messages, begin))
         found.missing -= int(chosen.sum())

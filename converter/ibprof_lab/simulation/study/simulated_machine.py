@@ -158,7 +158,7 @@ class NamedHosts:
         )
 
     def name(self, host: int) -> str:
-        """Return the machine name of a simulated host, given its index."""
+        """Return the machine name of the simulated host with this index."""
         return self._hosts.name[self._machine(host)]
 
     def _machine(self, host: int) -> int:

@@ -28,7 +28,7 @@ from ibprof_lab.simulation.study.cost_estimate import estimate_seconds
 from ibprof_lab.simulation.workload.workloads import Role
 
 STORE = "results.jsonl"
-"""File in a study's folder with a line for each completed simulation: its outcome and its inputs."""
+"""File in a study's folder with a line for each completed simulation: the simulation's outcome and inputs."""
 
 _WORLD_SIZES = ("OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "MPI_LOCALNRANKS")
 _UNIT_S = 0.005

@@ -232,7 +232,7 @@ class _Run:
         return id(receive) in self._received
 
     def append_wait(self, receive: Operation) -> None:
-        """Append a wait for a message to the order of its rank, unless the order already has this wait."""
+        """Append a wait for a message to the receiving rank's order, unless the order already has this wait."""
         if not receive.is_ordered:
             receive.is_ordered = True
             self.ordered[receive.rank].append(receive)
