@@ -104,7 +104,7 @@ class EngineComparison:
 
     @property
     def best(self) -> EngineLoads | None:
-        """The deadlock-free engine with the fewest unrouted bytes, then the shortest time; None if there is none.
+        """The deadlock-free engine with the fewest unrouted bytes, then the shortest time; None without such an engine.
 
         Engines that need several virtual lanes are considered only if no engine is deadlock-free on one lane.
         """

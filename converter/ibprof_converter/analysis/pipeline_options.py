@@ -162,8 +162,7 @@ def parse_columns(text: str) -> tuple[str, ...]:
 
 
 def split_names(names: Sequence[str]) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Split names into fabrics and traffic. The last name is traffic, and so are names before it that look like
-    traffic.
+    """Split names into fabrics and traffic. Traffic is the last name, and the names before it that look like traffic.
 
     Raises:
         UsageError: traffic comes first and a fabric last.
@@ -199,7 +198,7 @@ def _join_inspector_files(names: Sequence[str]) -> tuple[str, ...]:
 
 
 def list_compared(own: TrafficOptions, names: Sequence[str], placements: Sequence[str]) -> list[TrafficOptions]:
-    """Return the runs to compare with: the same jobs in other placements, or other traffics.
+    """Return the runs that `own` is compared with: the same jobs in other placements, or other traffics.
 
     Args:
         own: the run that is compared with the others.

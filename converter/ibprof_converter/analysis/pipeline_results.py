@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Fabrics with forwarding tables; and link loads with their sources."""
+"""Results of the pipeline: fabrics with forwarding tables, and link loads with the sources of the bytes."""
 
 from __future__ import annotations
 

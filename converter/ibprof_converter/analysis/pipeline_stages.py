@@ -291,8 +291,8 @@ def judge_loads(
 def _time_regions(loads: FabricLoads) -> Mapping[str, float] | None:
     """Return the seconds at line rate of each region's most loaded link direction.
 
-    The result is None without ranks, for one region or more than `_MOST_REGIONS`, and for too many flows. The result is
-    also None if no link's speed is known. Loads of a region are not estimated, so adaptive routing also gives None.
+    The result is None without ranks, with one region, with more than `_MOST_REGIONS` regions, with too many flows, or
+    if no link's speed is known. With adaptive routing, the result is None: loads of a region are not estimated.
     """
     from ibprof_converter.hotspots.link_report import DIAGNOSED_FLOWS  # noqa: PLC0415  (slow to import)
 

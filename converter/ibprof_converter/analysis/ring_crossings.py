@@ -57,7 +57,7 @@ class RingCrossings:
         """Return a sentence on the leaf switches that the ring crosses."""
         by = f"ring of channel {self.channel} ({' -> '.join(self.adapters)})"
         if self.between_rails:
-            return f"{by} cannot pass {self.between_rails} of {self.hops} hops: both adapters are on different rails"
+            return f"{by} cannot pass {self.between_rails} of {self.hops} hops: the two adapters are on different rails"
         if not self.crossings:
             return f"{by} stays on its leaf switch: {count_of(self.hops, 'hop')}"
         most = sorted(self.crossings.items(), key=lambda item: (-item[1], item[0]))
@@ -251,7 +251,7 @@ def _order_by_leaf(
 ) -> list[int]:
     """Return indices into `order`, sorted so that hosts with the same leaf switches follow each other.
 
-    The first group has the first host by name. Each further group is the remaining group that shares the most leaf
+    The first group contains the first host by name. Each further group is the remaining group that shares the most leaf
     switches with the previous group.
     """
     groups: dict[tuple[Leaf, ...], list[int]] = {}

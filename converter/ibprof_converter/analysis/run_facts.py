@@ -214,7 +214,7 @@ def direction_of_hotspot(spot: Mapping[str, Any]) -> LoadedDirection:
 def _name_largest_call(operations: Any, sites: Any) -> str:
     """Return the call that sends more than half of a link direction's bytes; empty if none does.
 
-    The call's line is added if this call on this line certainly sends more than half.
+    The call's line is added if the shares prove that this call on this line sends more than half.
     """
     operation, site = (next(iter(each), None) for each in (operations, sites))
     if operation is None or operation["name"] == ALL or operation["share"] <= _MOST:

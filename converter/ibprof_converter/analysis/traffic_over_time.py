@@ -23,8 +23,8 @@ _CELLS_AT_ONCE = 1 << 22
 def follow_links(loads: FabricLoads, intervals: Intervals) -> tuple[LinkUse, ...]:
     """Return the use of the most loaded link directions over time, the busiest first.
 
-    A rank's bytes to a group of peers in an interval are spread evenly over the interval. The links share these bytes
-    as in the whole run. A link direction's bytes sum to its load along the forwarding tables.
+    A rank's bytes to a group of peers in an interval are spread evenly over the interval. The bytes are divided among
+    the links as in the whole run. Over all intervals, a link direction's bytes sum to its load along the tables.
 
     Args:
         loads: loads of one job with known ranks.
@@ -80,7 +80,7 @@ def _bytes_of_rows(
     begin = np.where(is_known, intervals.first_peer, 0).astype(np.int64).clip(0, ranks)
     after = np.where(is_known, intervals.last_peer.astype(np.int64) + 1, ranks).clip(0, ranks)
     on_link = upto[intervals.rank, after] - upto[intervals.rank, begin]
-    # On this link, rows of one rank and one group of peers share the bytes in proportion to the rows' bytes.
+    # Divide the link's bytes from a rank to a group of peers among intervals, in proportion to the intervals' bytes.
     key = (intervals.rank.astype(np.int64) * (ranks + 1) + begin) * (ranks + 1) + after
     _, group = np.unique(key, return_inverse=True)
     total = np.bincount(group, weights=intervals.bytes.astype(np.float64))[group]

@@ -122,7 +122,7 @@ def _most_common(rates: list[tuple[float, float]]) -> tuple[float, float]:
 
 
 def _check_uplinks(rail: int, fabric: Fabric) -> Iterator[FabricFinding]:
-    """Find switches with fewer uplinks, and more links down per uplink, than usual on their level.
+    """Find switches with fewer uplinks, and more downlinks per uplink, than usual on their level.
 
     The usual number comes from `find_usual_count`: the most common number would be wrong if most switches lack a link.
     All links from a leaf to switches count as uplinks, also within a level, as in a torus.
@@ -163,8 +163,8 @@ def _find_skipped_ports(fabric: Fabric) -> Iterator[str]:
     """Yield text on port numbers that no switch of a group uses: a common neighbour of these switches may be off.
 
     The switches of a group use the same port numbers for the same neighbours. Unused numbers are reported only if the
-    port numbers to all neighbours have the same distances, such as 1, 3 and 2, 4. The unused numbers must form sets
-    with these distances too.
+    port numbers to each neighbour have the same distances, such as 1, 3 and 2, 4, and if the unused numbers consist of
+    sets with these distances.
     """
     level = find_levels(fabric)
     used: dict[int, dict[int, int]] = {}

@@ -259,9 +259,9 @@ def check_rails_alike(fabrics: Sequence[Fabric], hosts: Hosts) -> Iterator[Fabri
 def _check_adapters(fabrics: Sequence[Fabric], hosts: Hosts) -> Iterator[FabricFinding]:
     """Find hosts that lack adapters on a rail, and hosts with the adapters of two rails swapped.
 
-    If at least two hosts, and a quarter of all, have equal numbers of adapters on each rail, these hosts lack no
-    adapter. If at least half of all hosts lack adapters, no host is reported. To find swaps, hosts with the same names
-    of adapters are compared.
+    A host lacks no adapter if its numbers of adapters by rail occur on at least two hosts and a quarter of all
+    hosts. If at least half of all hosts lack adapters, no host is reported. To find swaps, hosts with the same names of
+    adapters are compared.
     """
     names: list[list[set[str]]] = []
     for fabric, of_node in zip(fabrics, hosts.of_node, strict=True):

@@ -72,7 +72,7 @@ def add_input_arguments(parser: argparse.ArgumentParser, fabric_needed: bool) ->
 
 
 def add_fabric_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the arguments for reading fabrics, and for putting traffic on them."""
+    """Add the arguments for reading fabrics, and for mapping traffic to the fabrics."""
     parser.add_argument(
         "--fdbs",
         nargs="+",
@@ -117,7 +117,7 @@ def add_fabric_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--rails",
         choices=RAIL_POLICIES,
-        help=f"rail of bytes without a measured rail (default: {RAIL_POLICIES[0]})",
+        help=f"rail of bytes whose rail was not measured (default: {RAIL_POLICIES[0]})",
     )
     parser.add_argument(
         "--nic",
@@ -144,7 +144,7 @@ def add_interfaces_argument(parser: argparse.ArgumentParser) -> None:
 
 
 def add_provenance_argument(parser: argparse.ArgumentParser) -> None:
-    """Add --provenance: whether a page has whole paths or only file names."""
+    """Add --provenance: whether a page contains whole paths or only file names."""
     parser.add_argument(
         "--provenance",
         choices=(NAMES, FULL),
@@ -278,7 +278,7 @@ def reading_options(arguments: argparse.Namespace, names: tuple[str, ...]) -> Fa
 
 
 def traffic_options(arguments: argparse.Namespace, flows_limit: int | None = None) -> TrafficOptions:
-    """Return the options for the traffic on the command line, and for putting this traffic on a fabric."""
+    """Return the options for the traffic on the command line, and for mapping this traffic to a fabric."""
     return TrafficOptions(
         names=split_names(arguments.inputs)[1],
         placements=tuple(arguments.placement or ()),

@@ -82,7 +82,7 @@ def main(argv: Sequence[str] | None) -> None:
     with show_stages() as progress:
         report = read_and_report(fabric, traffic, command, files, top, progress, rank_by)
     if arguments.html:
-        from ibprof_converter.reports.job_page import write_job_page  # noqa: PLC0415  (pages are wanted seldom)
+        from ibprof_converter.reports.job_page import write_job_page  # noqa: PLC0415  (most runs write no page)
 
         paths = [*files, *map(Path, (*named.names, *traffic.names)), arguments.html]
         write_job_page(arguments.html, report, attributes, shorten_paths(arguments.provenance, paths))

@@ -143,8 +143,8 @@ def _add_questions(commands: Subcommands) -> None:
     load = add("load", loads, "--at 2026-11-29T14:30", "load_at", "moment", "link", "top")
     load.add_argument("--at", dest="moment", metavar="TIME", type=type_of(_parse_moment), required=True)
     load.add_argument("--link", metavar="NAME", help="only links of nodes with NAME in their names")
-    waits = "correlation of a job's time in calls with other jobs' traffic on the same links"
-    shared = "jobs that shared a link with a job, and when"
+    waits = "correlation of a job's time in MPI calls with other jobs' traffic on the same links"
+    shared = "jobs that used the same links as a job, at the same time"
     for name, summary, method in (("shared", shared, "shared_with"), ("waits", waits, "compare_waiting")):
         add(name, summary, "4711", method, "job", "top").add_argument(
             "job", metavar="JOB", help="job number of the scheduler, or key in the store"
@@ -155,7 +155,7 @@ def _add_questions(commands: Subcommands) -> None:
     add("slow-hosts", "hosts with late ranks in the largest share of their jobs", "--top 5", "find_slow_hosts", *span)
     sql = add(
         "sql",
-        "answer a statement of SQL on the views jobs, loads, lates, program_lines and directions",
+        "run an SQL query on the views jobs, loads, lates, program_lines and directions",
         "'SELECT user, sum(bytes) FROM jobs GROUP BY user'",
         "select",
         "statement",
@@ -164,13 +164,13 @@ def _add_questions(commands: Subcommands) -> None:
     unexplained = _add(
         commands,
         "unexplained",
-        "bytes that port counters count and no profile explains",
+        "bytes in port counters that no profile explains",
         "before.txt after.txt --from 2026-11-29T14:00 --to 2026-11-29T15:00",
         _explain,
     )
     _add_json(unexplained)
-    unexplained.add_argument("before", metavar="BEFORE", type=Path, help="port counters at the first moment")
-    unexplained.add_argument("after", metavar="AFTER", type=Path, help="the same counters at the last moment")
+    unexplained.add_argument("before", metavar="BEFORE", type=Path, help="port counters at the time --from")
+    unexplained.add_argument("after", metavar="AFTER", type=Path, help="the same counters at the time --to")
     unexplained.add_argument("--from", dest="first", metavar="TIME", type=type_of(_parse_moment), required=True)
     unexplained.add_argument("--to", dest="last", metavar="TIME", type=type_of(_parse_moment), required=True)
     unexplained.add_argument("--top", type=count_in(1), default=_TOP, help="number of rows (default: %(default)s)")
@@ -205,7 +205,7 @@ def _add_outputs(commands: Subcommands) -> None:
 def _add_upkeep(commands: Subcommands) -> None:
     expire = _add(commands, "expire", "delete old jobs", "--older-than 90d", _expire)
     expire.add_argument("--older-than", metavar="DAYS", type=type_of(_parse_days), required=True, help="such as 90d")
-    summary = "write a store of the jobs of each user, readable only by this user of this machine"
+    summary = "write for each user a store of the user's jobs, which only this user of the machine can read"
     share = _add(commands, "share", summary, "/srv/ibprof-users", _share)
     share.add_argument("folder", metavar="DIR", type=Path, help="parent folder of the users' folders")
     summary = "make a store with synthetic jobs on a fat-tree, and jobs recorded on this machine"

@@ -183,7 +183,7 @@ def look_at_run(recording: Path, fabric: RoutedFabric | None, placement: tuple[s
 
 
 def _runs_on(run: Profile, rank: Rank) -> bool:
-    """Return true if a rank's process may still be running. On another host, this is true until the recorded end."""
+    """Return true if a rank's process may still be running. On another host, true until the end is recorded."""
     if rank.stop_ns is not None:
         return False
     if run.hosts[rank.host].name != socket.gethostname():

@@ -215,7 +215,7 @@ class _Links:
     def half(self) -> npt.NDArray[np.bool_]:
         """True for links listed from one end only: bool [link].
 
-        All values are false if the format may list each link once, and the file does so for all links.
+        All values are false if the format may list each link once, and the file lists every link once.
         """
         once = self.listed == 1
         return once if self.both_ends or not once.all() else np.zeros(len(once), np.bool_)

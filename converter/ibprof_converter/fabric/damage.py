@@ -25,9 +25,9 @@ class DamageKind(Enum):
     """Kinds of unused or missing lines, by the loss: links or routes, perhaps a node, or nothing."""
 
     STRAY = "stray"
-    """Text of a terminal or of another program: nothing is lost."""
+    """Lines with text of a terminal or of another program: nothing is lost."""
     NO_ANSWER = "no answer"
-    """The dumping tool reports that a node did not answer. The node, or a part of its table, may be missing."""
+    """Messages of the dumping tool on nodes that did not answer: a node, or a part of its table, may be missing."""
     LOST = "lost"
     """Lines of links or routes are damaged or missing: the links or routes are lost."""
 

@@ -72,8 +72,8 @@ class Partitions:
     """Partitions of a subnet.
 
     Attributes:
-        names: P_Key without the bit of full members -> name of the partition. If the P_Key is unknown, the key is a
-            negative number.
+        names: P_Key without the bit that marks full members -> name of the partition. If the P_Key is unknown, the key
+            is a negative number.
         of_node: node -> P_Key -> true if a port of the node is a full member, false if all ports are limited members.
     """
 
@@ -101,7 +101,7 @@ class Fabric:
         port_lmc: int32 [p], LMC. The port has the LIDs lid .. lid + 2**lmc - 1.
         warnings: sentences on anomalies of the file.
         link_lanes: uint8 [link], width, 0 where unknown.
-        link_half: bool [link], true if a format for links from both ends lists this link from only one end.
+        link_half: bool [link], true if only one end lists this link, in a format that lists links from both ends.
         inactive: descriptions of links that are left out because they are not active.
         link_unequal: bool [link], true if the two ends have different widths or speeds; the lower rate is used.
         unequal: descriptions of the links with unequal ends, with both rates.

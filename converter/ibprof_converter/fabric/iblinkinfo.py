@@ -4,7 +4,7 @@ r"""Parse the output of `iblinkinfo -l`: one line for each port, so two for each
     0x0002c90200404ad8 "leaf 1"  4  3[  ] ==( 4X 25.78125 Gbps Active/  LinkUp)==>  0x0002c903000e0b72 15 1[ ] "h" ( )
 
 The GUIDs are PORT GUIDs. A GUID with several ports is the PORT GUID and NODE GUID of a switch. The NODE GUID of an
-adapter is assumed as for `ibnetdiscover -p`. The format lacks number of ports, SystemGUID and LMC.
+adapter is assumed to be PORT GUID minus port number. The format lacks number of ports, SystemGUID and LMC.
 """
 
 from __future__ import annotations

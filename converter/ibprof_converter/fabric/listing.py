@@ -93,7 +93,7 @@ class Listing:
         )
 
     def node_names(self, chosen: npt.NDArray[np.bool_]) -> dict[int, str]:
-        """Return NODE GUID -> name. If rows have different names of a node, the alphabetically last name is used.
+        """Return NODE GUID -> name. If rows name a node differently, the alphabetically last name is used.
 
         Args:
             chosen: bool [row, 2], true for the ends whose nodes are wanted.
@@ -112,7 +112,7 @@ class Listing:
         return f"{self.names[self.name[row, end]]!r} port {self.port[row, end]}"
 
     def describe_link(self, row: int) -> str:
-        """Return both ends and the line of a link, for messages."""
+        """Return the two ends and the line number of a link, for messages."""
         return f"{self.describe_end(row, 0)} to {self.describe_end(row, 1)} (line {self.line[row]})"
 
 

@@ -2,8 +2,8 @@
 """Read the links of an Ethernet fabric from LLDP: `lldpcli show neighbors -f json` or `-f json0`, a file for each node.
 
 A file lists the neighbours of one node and is named for the node: `node01.json`. A node without a file is known from
-the files of its neighbours. A node is a switch if a neighbour's file states that the node bridges or routes. Files may
-lack this data. Then a node with a host as neighbour, or with more than `_MOST_OF_A_HOST` links, is a switch.
+the files of its neighbours. A node is a switch if a neighbour's file states that the node bridges or routes. If files
+lack this data, a node with a host as neighbour, or with more than `_MOST_OF_A_HOST` links, is a switch.
 
 Ethernet has no LIDs and no forwarding tables. So nodes are numbered in the order of names, and routes are modelled.
 """

@@ -23,7 +23,7 @@ from ibprof_converter.fabric.fabric_graph import Fabric, NodeKind, Partitions
 PARTITIONS_CONF = "partitions.conf"
 
 DEFAULT_PKEY = 0x7FFF
-"""P_Key of the default partition (all ports), without the bit of full members."""
+"""P_Key of the default partition (all ports), without the bit that marks full members."""
 
 LARGEST_PKEY = 0xFFFF
 _SHOWN = 200
@@ -74,7 +74,7 @@ def looks_like_partitions(head: bytes) -> bool:
     if match is None:
         return False
     is_plain = match[2] is None and match[3] is None and match[1].strip().lower() != b"default"
-    if is_plain and text[match.end() : match.end() + 1] != b";":  # lines such as `key: 1` are of other files
+    if is_plain and text[match.end() : match.end() + 1] != b";":  # `key: 1` is a line of another format
         return False
     is_member = _MULTICAST.search(match[4]) or any(map(_MEMBER.fullmatch, map(bytes.strip, match[4].split(b",")[:-1])))
     return bool(is_member or _MEMBER.fullmatch(match[4].strip()))

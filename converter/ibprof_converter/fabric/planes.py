@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Find the planes in a list of links. No cable joins two planes, and all planes have the same adapters.
 
-An XDR adapter has a port on each of four planes, and spreads packets over the planes. The ports have one common LID or
-four LIDs. Each plane becomes a rail, and traffic is spread evenly over these rails.
+An XDR adapter has a port on each of four planes, and spreads packets over the planes. The four ports share a LID, or
+have four LIDs. Each plane becomes a rail, and traffic is spread evenly over these rails.
 
 A chassis can have a switch on each plane. Links inside the chassis join these switches, only for management. ibdiagnet
 labels the ports of these links `FNM`. An aggregation node is on one plane.

@@ -12,7 +12,7 @@ _RS_FEC = 514 / 544 * 256 / 257  # RS(544,514) over 256b/257b blocks
 _LANE_GBPS = {
     "2.5": 2.5 * _8B10B,  # SDR
     "5": 5.0 * _8B10B,  # DDR
-    "10": 10.0 * _8B10B,  # QDR; FDR10 (10.3125 x 64/66 = 10) has the same text in OpenSM and ibdiagnet 1
+    "10": 10.0 * _8B10B,  # QDR; OpenSM and ibdiagnet 1 also print it for FDR10 (10.3125 x 64/66 = 10)
     "FDR10": 10.3125 * _64B66B,
     "EDR20": 20.625 * _64B66B,  # only adapters and switches of Mellanox have FDR10 and EDR20
     "14": 14.0625 * _64B66B,  # FDR
@@ -46,7 +46,7 @@ _BY_CODE = (
     (16, {1: "FDR10", 2: "EDR20"}),
     (0, {1: "2.5", 2: "5", 4: "10"}),
 )
-"""Bytes of ibdiagnet 2's LinkSpeedActv, fast speeds first: index of the lowest bit, and code -> speed.
+"""Bytes of ibdiagnet 2's LinkSpeedActv, fast speeds first: index of the byte's lowest bit, and code -> speed.
 
 From the lowest byte: LinkSpeedActive, LinkSpeedExtActive (FDR to XDR), speeds of Mellanox, and the second extension
 (XDR). Several bytes can be set: 2052 is NDR, with QDR in the lowest byte.

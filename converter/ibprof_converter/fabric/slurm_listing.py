@@ -19,10 +19,10 @@ r"""Parse Slurm's topology: `topology.conf`, the output of `scontrol show topolo
 
 `scontrol show topoconf` prints all kinds for each topology. Unused kinds are empty (`block: {}`).
 
-Any user of a cluster can read these files, which name only switches and hosts. In a line with Switches and Nodes, from
-`scontrol`, Nodes are the hosts of all switches below. A block counts as a switch. An assumed switch joins all blocks.
+Any user of a cluster can read these files, which name only switches and hosts. If a line of `scontrol` has Switches and
+Nodes, Nodes are the hosts of all switches below. A block counts as a switch. An assumed switch joins all blocks.
 
-Hosts' links are assumed to have `HOST_GBPS`. All uplinks of a switch are assumed to have one speed. The uplinks
+Hosts' links are assumed to run at `HOST_GBPS`. All uplinks of a switch are assumed to have one speed. The uplinks
 together are as fast as the links of all hosts below the switch, so no link is oversubscribed.
 """
 
@@ -265,7 +265,7 @@ def _assume_speeds(links: Sequence[NamedLink], is_switch: set[str]) -> list[floa
     found = []
     for link in links:
         pair = frozenset((link.switch, link.other))
-        # A link within a level is as fast as all hosts' links below the switch with more hosts.
+        # Between switches of one level, a link is as fast as the links of all hosts below the switch with more hosts.
         hosts = 1.0 if link.other not in is_switch else share.get(pair) or max(behind[name] for name in pair) or 1.0
         found.append(HOST_GBPS * hosts)
     return found

@@ -190,7 +190,7 @@ class Hotspot:
 
 
 def compare_times(spot: Hotspot, first: Hotspot) -> float:
-    """Return time of `spot` / time of `first`, the busiest link direction; in bytes if a speed is unknown."""
+    """Return time of `spot` / time of `first`, the busiest link direction; ratio of bytes if a speed is unknown."""
     if spot.line_rate_s is None or not first.line_rate_s:
         return min(spot.bytes / first.bytes, 1.0)
     return spot.line_rate_s / first.line_rate_s
@@ -250,7 +250,7 @@ class FlowCounter:
         self._sent, self._received = np.zeros((rails, LIDS), np.int64), np.zeros((rails, LIDS), np.int64)
 
     def add(self, rail: int, source_lid: npt.NDArray[np.int32], destination_lid: npt.NDArray[np.int32]) -> None:
-        """Count flows of a rail. A call counts a pair of LIDs once, so all flows of a pair must be in the same call."""
+        """Count flows of a rail. Pass all flows of a pair of LIDs to one call: each call counts the pair once."""
         pairs = _pairs(source_lid, destination_lid)
         self._sent[rail] += np.bincount(pairs // LIDS, minlength=LIDS)
         self._received[rail] += np.bincount(pairs % LIDS, minlength=LIDS)

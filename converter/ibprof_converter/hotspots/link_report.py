@@ -33,7 +33,7 @@ class LinkReport:
     Attributes:
         bytes_total, bytes_routed, bytes_on_host, bytes_unrouted: totals, as in `Loads`.
         ranked_by: one of `RANKINGS`.
-        load_basis: `static` if links and causes are by loads along the tables, `estimate` with adaptive routing.
+        load_basis: `static` for loads along the forwarding tables, `estimate` for estimates of adaptive routing.
         heat: largest and mean load.
         hotspots: the most loaded link directions.
         switch_hotspots: the most loaded link directions between switches.
@@ -201,7 +201,7 @@ def judge_job(
             unrouted=" ".join(filter(None, (unrouted.text if unrouted else "", lost))),
             unrouted_share=unrouted.share if unrouted else 0.0,
         )
-    # Judge by the run only if bytes were recorded: a profile converted from files of NCCL Inspector has ranks only.
+    # Judge by the run only if bytes or times were recorded: a profile from NCCL Inspector contains neither.
     is_recorded = run is not None and bool(len(run.counters.bytes) or len(run.transfers.bytes) or len(run.times.calls))
     return judge_run(run, times) if run and is_recorded else judge_traffic(times)
 

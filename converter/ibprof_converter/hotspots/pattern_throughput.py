@@ -2,11 +2,11 @@
 """Compute each host pair's share of the links' speed if all pairs of a pattern send at once.
 
 Each link is divided evenly among the pairs whose routes pass the link. A pair's speed is the smallest speed on any link
-of the route. The pair's share is this speed / the speed of the pair alone. The mean share of the pairs of random
-bisections is the effective bisection bandwidth.
+of the route. The pair's share is this speed / the speed of the pair alone. The effective bisection bandwidth is the
+mean share over all pairs of random bisections.
 
 Source: T. Hoefler, T. Schneider, A. Lumsdaine, "Multistage Switches are not Crossbars: Effects of Static Routing in
-High-Performance Networks", Cluster 2008. Their simulator ORCS computes the same shares, for links of equal speed.
+High-Performance Networks", Cluster 2008. The authors' simulator ORCS computes the same shares for links of equal speed.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ class PatternThroughput:
         pair_deviation, pair_least, pair_most: standard deviation, minimum and maximum of the samples' means.
         network_mean: mean ratio of a pair's share to the share that hosts' own links alone would allow. The ratio is 1
             if no link between switches limits the pair.
-        network_deviation, network_least, network_most: the same for `network_mean`.
+        network_deviation, network_least, network_most: the same statistics of the samples' mean ratios.
         unrouted: share of pairs without a route; these pairs count as 0.
     """
 

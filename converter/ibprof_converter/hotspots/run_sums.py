@@ -136,7 +136,7 @@ def _sum_by_host(demand: RankTraffic) -> tuple[HostSum, ...]:
     run = demand.profile
     if run is None:
         return ()
-    none = len(run.hosts)  # index that stands for the host of ranks that were not recorded
+    none = len(run.hosts)  # an additional index for ranks that were not recorded
     host_of_rank = np.full(demand.ranks, none, np.int32)
     for rank in run.ranks:
         host_of_rank[rank.rank] = rank.host

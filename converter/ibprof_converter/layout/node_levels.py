@@ -40,7 +40,7 @@ def find_levels(fabric: Fabric, hosts: re.Pattern[str] | None = None) -> npt.NDA
 def find_leaves(fabric: Fabric) -> npt.NDArray[np.intp]:
     """Return the switches whose CAs are hosts.
 
-    A spine can have CAs too: a management host, or an aggregation node, which does not count here. So a switch with
+    Aggregation nodes do not count as CAs here. A spine can have other CAs, such as a management host. So a switch with
     fewer than half the usual number of CAs (the median over CAs) is no leaf in these cases:
 
     * The switch is linked to a leaf with many hosts.
@@ -94,7 +94,7 @@ def _are_spines(fabric: Fabric, level: npt.NDArray[np.int32], nodes: npt.NDArray
 
     Args:
         fabric: the nodes and links.
-        level: int32 [node], levels of the nodes if the CAs of `nodes` do not count as hosts.
+        level: int32 [node], levels found as if the CAs of `nodes` were no hosts.
         nodes: switches of one level.
     """
     is_switch = fabric.node_kind == NodeKind.SWITCH

@@ -62,8 +62,8 @@ _STRESS_ROUNDS = 60
 def is_flat(fabric: Fabric, level: npt.NDArray[np.int32]) -> bool:
     """Return true if more than `_FLAT_SHARE` of the links between switches are within levels.
 
-    Some of these links must join leaf switches. So a Dragonfly+, which has links only within the top level, is drawn by
-    levels.
+    Some of these links must join leaf switches. So a Dragonfly+ is drawn by levels: of its levels, only the top level
+    has links between its switches.
     """
     pairs = _pair_switches(fabric)
     is_switch = fabric.node_kind == NodeKind.SWITCH
@@ -116,9 +116,9 @@ def position_on_grid(graph: list[set[int]]) -> Points | None:
     Opposite sides of a square of four switches belong to the same factor. Two links of a switch that are in no square,
     or in a triangle, also belong to the same factor. A ring of four is found as two pairs, which `_join_pairs` joins.
 
-    The two longest factors are the rows and columns. A ring is folded: the switches of one half stand between the other
-    switches. So all links are short, and no link covers another. In a cell of the grid, switches that differ in further
-    factors stand along a bent diagonal.
+    The two longest factors are the rows and columns. A ring is folded: switches of one half alternate with switches of
+    the other half. So all links are short, and no link covers another. In a cell of the grid, switches that differ in
+    further factors are along a bent diagonal.
     """
     edges = _find_factors(graph)
     if edges is None:
@@ -223,7 +223,7 @@ def _order_factor(nodes: int, graph: list[set[int]], edges: list[tuple[int, int]
 def position_in_groups(graph: list[set[int]]) -> Points | None:
     """Return positions of fully connected groups of switches on a circle; None for other graphs.
 
-    The switches of a group form an arc that bulges outwards. Links between groups then meet no other group.
+    The switches of a group form an arc that bulges outwards, so that links between groups cross no other group.
     """
     shared = {(a, b): len(around & graph[b]) for a, around in enumerate(graph) for b in around if a < b}
     most = max(shared.values(), default=0)
@@ -283,7 +283,7 @@ def position_by_distance(graph: list[set[int]]) -> Points:
     centred = squared - squared.mean(axis=0) - squared.mean(axis=1, keepdims=True) + squared.mean()
     _, vectors = np.linalg.eigh(centred.T @ centred)
     points = -centred @ vectors[:, [-1, -2]] if hops.shape[1] > 1 else np.stack([hops[:, 0], hops[:, 0] * 0], axis=1)
-    # The sign of an eigenvector is arbitrary: put the first switch off the middle at the right and top.
+    # The sign of an eigenvector is arbitrary: the first switch with a coordinate other than 0 is at the right or top.
     for axis in (0, 1):
         off = points[np.abs(points[:, axis]) > 1e-9 * np.abs(points).max(initial=1e-9), axis]
         points[:, axis] *= -1 if len(off) and off[0] < 0 else 1

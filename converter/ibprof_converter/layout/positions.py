@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Positions of nodes in a drawing, and the lower end of each link. Outputs call the lower end `a`.
 
-In a tree, parents are above children, the nodes of a pod or chassis are adjacent, and few links cross. A block has all
-nodes that are connected up to some level: a leaf with hosts, or a pod. On every level, the nodes of a block are
-adjacent, and sorted by the mean position of the neighbours. Several rounds sort the levels from the top down and from
-the leaves up. The order with the fewest crossings is used.
+In a tree, parents are above children, the nodes of a pod or chassis are adjacent, and few links cross. A block is all
+nodes that are connected through nodes up to some level: a leaf with hosts, or a pod. On every level, the nodes of a
+block are adjacent, and sorted by the mean position of the neighbours. Several rounds sort the levels from the top down
+and from the leaves up. The order with the fewest crossings is used.
 
 Source: the barycentre method of Sugiyama, Tagawa and Toda, "Methods for visual understanding of hierarchical system
 structures", IEEE Transactions on Systems, Man and Cybernetics 11 (1981), here within blocks.
@@ -29,7 +29,7 @@ from ibprof_converter.layout.plane_positions import is_flat, position_switches
 _RAILS_TOGETHER = 2
 _GAP = 2.0
 _HOSTS_ASIDE = 0.25
-"""Distance of hosts to the right of the switch's middle: vertical links then hide no host."""
+"""Offset of hosts to the right of the switch's middle, so that vertical links hide no host."""
 
 Positions = npt.NDArray[np.float64]
 
@@ -168,7 +168,7 @@ def visit(fabric: Fabric, name_rank: npt.NDArray[np.int64]) -> npt.NDArray[np.in
 def lower_ends(fabric: Fabric, layout: FabricLayout) -> npt.NDArray[np.intp]:
     """Return the lower end of each link, 0 or 1: the end on the lower level, nearer to the hosts.
 
-    On one level, the lower end has the smaller node GUID. At one node, the lower end has the smaller port number.
+    Of two ends on one level, the lower end has the smaller node GUID; of two ends at one node, the smaller port number.
 
     Returns:
         intp [link].
@@ -296,7 +296,7 @@ class LevelTree:
         return np.where(count > 0, total / np.maximum(count, 1), position)
 
     def _arrange(self, level: int, lead: list[Positions], mean: Positions, position: Positions) -> None:
-        """Store in `position` the order of a level's nodes; keys: block, mean of the chassis, chassis, `mean`, name."""
+        """Sort a level's nodes by block, mean of the chassis, chassis, `mean`, name; store the order in `position`."""
         here = np.flatnonzero(self.level == level)
         in_chassis = self.chassis[here] >= 0
         total = np.bincount(self.chassis[here[in_chassis]], weights=mean[here[in_chassis]])

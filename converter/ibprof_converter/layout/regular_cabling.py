@@ -488,7 +488,7 @@ def _fit_global(
 
     Returns:
         The extra cables of pairs of groups with more cables than usual. The two switches of each missing cable. None
-        unless most pairs of groups have the same number of cables and switches can take all missing cables.
+        if at most half of the pairs of groups have equal numbers of cables, or if a missing cable finds no free port.
     """
     pairs = np.argwhere(np.triu(np.ones_like(between, np.bool_), 1))
     numbers = between[pairs[:, 0], pairs[:, 1]]

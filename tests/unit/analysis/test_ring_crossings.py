@@ -116,7 +116,7 @@ def test_adapters_in_other_subnets_cannot_be_reached(tmp_path: Path, capsys: pyt
     graph = write(tmp_path, "graph.xml", graph_xml([(0, 1)]))
     text, found = run(capsys, FABRIC, FABRIC, "--graph", graph)
     assert found["rings"][0]["between_rails"] == found["crossings"] == found["better_crossings"] == 16
-    assert "cannot pass 16 of 16 hops: both adapters are on different rails" in text
+    assert "cannot pass 16 of 16 hops: the two adapters are on different rails" in text
 
 
 def test_unfit_inputs_are_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

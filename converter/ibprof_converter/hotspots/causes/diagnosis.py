@@ -175,7 +175,7 @@ def _find_causes(situation: Situation, progress: Progress) -> tuple[list[LoadCau
         causes.append(found)
         if found.kind in _EXPENSIVE:
             # Stop after advice to change the program, because the traffic of the changed program is unknown. Stop after
-            # advice on links, because the advice has all links that help or fit.
+            # advice on links, because the advice already adds as many links as help or fit.
             break
         situation = found.remedy
     return causes, tried

@@ -65,7 +65,7 @@ class Change:
         kind: one of `KINDS`.
         what: text that describes the change.
         after: the situation with the change; None if the change was not tried or is impossible.
-        most: largest link time after the change / before, for which the change can be a remedy.
+        most: the change can be a remedy if it leaves at most this fraction of the largest link time.
         why_not: the reason why the change was not tried, or cannot be a remedy.
         at, evidence, advice, change: as in `LoadCause`.
     """
@@ -284,7 +284,7 @@ def _describe_group(flows: Traffic, chosen: npt.NDArray[np.intp], total: int) ->
 
 
 def find_alike(situation: Situation) -> AlikeLinks:
-    """Count the link directions with the load and the levels of the most loaded link direction."""
+    """Count the link directions that join the levels of the most loaded link direction, with about its load."""
     kind = _kind_of(situation, situation.most_loaded())
     least = ALIKE * situation.max_seconds
     count = 0

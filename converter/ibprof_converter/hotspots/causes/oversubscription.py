@@ -45,7 +45,7 @@ _IMPROVED = 4
 
 _BY_LEVEL = "levels of the fabric"
 
-HALF = "nearer half of a link, improved by moving switches"
+HALF = "switches nearer to one end of a link, improved by moving switches"
 SWEEP = "sweep along an eigenvector, improved by moving switches"
 
 Floats = npt.NDArray[np.float64]
@@ -141,7 +141,7 @@ def _number_parts(fabric: Fabric, level: npt.NDArray[np.int32], top: int) -> npt
 
 
 def _list_moves(situation: Situation, cut: SwitchCut) -> list[str]:
-    """Return advice without new links: use more parts of the fabric, or place communicating ranks in one part."""
+    """Return advice that needs no new links: use more parts of the fabric, or place communicating ranks in one part."""
     if cut.found_by != _BY_LEVEL:
         return []
     fabric = situation.subnets[cut.rail].fabric
@@ -161,7 +161,7 @@ def _list_moves(situation: Situation, cut: SwitchCut) -> list[str]:
 
 
 def try_links(situation: Situation) -> Iterator[Change]:
-    """Try faster links above the level of the narrowest cut, up to the speed of the hosts' links inside the cut."""
+    """Try faster links above the narrowest cut: together at most as fast as the hosts' links inside the cut."""
     if situation.max_host_seconds > _BUSY * situation.max_switch_seconds:
         return
     cut = narrowest_cut(situation)
@@ -209,7 +209,7 @@ def try_links(situation: Situation) -> Iterator[Change]:
 
 
 def _find_room(situation: Situation, cut: SwitchCut) -> float:
-    """Return a cut's number of links with cables on all free ports / the present number; nan if unknown."""
+    """Return the factor by which cables at all free ports increase the links of a cut; nan if unknown."""
     rooms = []
     for subnet, level in zip(situation.subnets, situation.levels, strict=True):
         fabric = subnet.fabric
@@ -263,7 +263,7 @@ def _narrowest(
     destination: npt.NDArray[np.int32],
     amount: npt.NDArray[np.float64],
 ) -> SwitchCut | None:
-    """Return the longest cut around a part; None if no bytes cross a cut. `part`: int64 [node]."""
+    """Return the cut with the longest time around one part; None if no bytes cross a cut. `part`: int64 [node]."""
     parts = int(part.max(initial=0)) + 1
     gbps = np.nan_to_num(fabric.link_gbps)
     of_ends = part[fabric.link_node]
@@ -293,7 +293,7 @@ def _narrowest(
 
 @dataclass(frozen=True, slots=True)
 class _CutGraph:
-    """Speed of the links between switches, and bytes between their hosts; both float64 [switch, switch]."""
+    """For each pair of switches: speed of the links, and bytes between the hosts; float64 [switch, switch]."""
 
     gbps: Floats
     bytes: Floats
@@ -405,7 +405,7 @@ def _make_graph(
 def _halve(graph: _CutGraph) -> list[tuple[float, Floats, str]]:
     """Return two bisections for each of at most `_HALVES` links.
 
-    A side has the switches nearer to the link's first end. The second bisection adds the equidistant switches.
+    One side contains the switches nearer to the link's first end; in the second bisection, also equidistant switches.
     """
     edges = np.argwhere(np.triu(graph.gbps) > 0)
     if not len(edges):

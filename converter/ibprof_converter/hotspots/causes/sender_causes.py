@@ -110,7 +110,7 @@ def try_adapters(situation: Situation) -> Iterator[Change]:
 
 
 def _share_over_adapters(situation: Situation) -> PairBytes:
-    """Divide the bytes of two hosts evenly over adapters: part i goes between the adapters with number i."""
+    """Divide the bytes between two hosts evenly over adapters: part i goes between the adapters with number i."""
     flows, hosts = situation.flows, situation.hosts
     source, destination = situation.flow_hosts
     known = (source != NO_HOST) & (destination != NO_HOST)
@@ -279,7 +279,7 @@ def _relieve(
     other: npt.NDArray[np.int32],
     receiving: bool,
 ) -> PairBytes:
-    """Move bytes of `few` to the least loaded participating hosts; a partner's bytes stay together."""
+    """Move bytes of the hosts `few` to the least loaded participating hosts; bytes of one partner stay together."""
     flows, hosts = situation.flows, situation.hosts
     taking_part = np.unique(np.concatenate([one, other]))
     taking_part = taking_part[taking_part != NO_HOST]

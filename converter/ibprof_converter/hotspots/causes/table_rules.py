@@ -166,7 +166,7 @@ def try_tables(situation: Situation, maker: TableMaker, remains: Callable[[float
     Args:
         situation: the present situation.
         maker: the maker of tables.
-        remains: function that returns the remedy that is preferred to new tables with a given link time, or None.
+        remains: function of the link time with new tables; returns the remedy preferred to these tables, or None.
     """
     why_not = _find_obstacle(situation, remains)
     if why_not:
