@@ -556,17 +556,15 @@ class _Judge:
 
     def _say_why_late(self, late: LateRank) -> str:
         """Return text on the time of a late rank that explains the waiting for it; empty if none does."""
-        times: tuple[tuple[Literal["files_s", "no_core_s"], str], ...] = (
-            ("no_core_s", "had no core for"),
-            ("files_s", "is in calls of MPI-IO for"),
-        )
-        for of, words in times:
-            own, others = self._compare(late.rank, of)
-            if self._explains(late, own - others):
-                mean = f", the others for {format_seconds(others)} on average" if others else ""
-                return f"; it {words} {format_seconds(own)}{mean}"
+        works_longer = self._works_longer(late)
+        of: Literal["files_s", "no_core_s"] = "files_s" if works_longer else "no_core_s"
+        own, others = self._compare(late.rank, of)
+        if self._explains(late, own - others):
+            words = "is in calls of MPI-IO for" if works_longer else "had no core for"
+            mean = f", the others for {format_seconds(others)} on average" if others else ""
+            return f"; it {words} {format_seconds(own)}{mean}"
         own, others = late.outside_s or 0.0, late.others_outside_s or 0.0
-        if others and own > MUCH_LONGER * others and self._works_longer(late):
+        if works_longer and others and own > MUCH_LONGER * others:
             return f"; it is {self._outside} {own / others:.1f} times as long as the others"
         return ""
 

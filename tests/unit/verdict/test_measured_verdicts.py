@@ -87,6 +87,23 @@ def test_a_late_rank_that_lacked_a_core_is_not_told_to_work_less(reason: str) ->
     assert ("times as long as the others" in verdict.text) == (reason == "work")
 
 
+def test_a_rank_that_works_longer_though_it_lacked_a_core_too_is_told_to_work_less() -> None:
+    """Rank 2 works 420 ms longer than others, which wait 300 ms for it. For 200 ms of this time, it has no core."""
+    made = SyntheticRun(4, seed=8)
+    for _ in range(60):
+        for rank in (0, 1, 3):
+            made.single(rank, "Win_lock", 2 * MS)
+        made.compute({2: 7 * MS})
+        made.collective("Allreduce", 8, 20_000)
+    run = derive_profile(made.traces())
+    ranks = tuple(replace(rank, no_core_ns=200 * MS * (rank.rank == 2), cpu_ns=1) for rank in run.ranks)
+    verdict = judge_run(replace(run, ranks=ranks))
+    assert (verdict.kind, verdict.cause) == (VerdictKind.WAITING, "late-rank")
+    assert "give rank 2 less to do" in verdict.text
+    assert "times as long as the others" in verdict.text
+    assert "had no core" not in verdict.text
+
+
 def test_files_that_a_late_rank_reads_are_its_work() -> None:
     made = SyntheticRun(4, seed=8)
     for _ in range(60):
