@@ -294,7 +294,7 @@ def main() -> None:
     parser.add_argument("--folder", type=Path, help="folder for files (default: a temporary folder)")
     parser.add_argument("--without-sqlite", action="store_true")
     parser.add_argument(
-        "--ask", nargs=2, metavar=("ENGINE", "QUESTION"), help="only ask this about the store in --folder"
+        "--ask", nargs=2, metavar=("ENGINE", "QUESTION"), help="ask only this question, about the store in --folder"
     )
     options = parser.parse_args()
     if options.ask:

@@ -5,9 +5,9 @@ python benchmarks/split_prediction.py -o FOLDER [--kinds KIND,...]    (as root, 
 
 The benchmark records the programs of `tests/mpi/programs/scaling_kinds.c` on 1 to 16 ranks, with strong and weak
 scaling, twice each. From some of these runs, the benchmark predicts the held-out runs, on up to 4 times as many ranks.
-Existing profiles are read, not recorded again. Ranks sleep instead of computing, and between polls of MPI: 16 ranks
-share two processors without delay. Real-time priority prevents delays by other work of the machine. The benchmark
-prints the number of held-out runs inside the 95% interval, and the number of failed fits.
+Existing profiles are read, not recorded again. Ranks sleep instead of computing, and sleep between polls of MPI, so
+that 16 ranks share two processors without delay. Real-time priority prevents delays by other work of the machine. The
+benchmark prints the number of held-out runs inside the 95% interval, and the number of failed fits.
 """
 
 from __future__ import annotations

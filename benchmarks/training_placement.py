@@ -72,7 +72,7 @@ FREE = {"shared": 0.7, "empty": 1.0}
 """Fraction of the hosts that are free; free hosts are chosen at random."""
 
 _ALIKE = 1.01
-"""Below this ratio of times, most loaded link / most loaded host link, no order of hosts helps."""
+"""No order of hosts helps if (time of the most loaded link) / (time of the most loaded host link) is below this."""
 
 
 def main() -> None:
@@ -155,8 +155,8 @@ def least_of_whole(problem: PlacementProblem, job: TrainingJob, block: SlotOfRan
     """Return a lower bound of the time (s) of the most loaded host link, if each tensor group is on one host.
 
     A host with one group sends the bytes that leave the group, for any order of groups. For hosts with two groups, the
-    bound gives each group its best partner: the pair sends the fewest bytes to other hosts. At best, a host's adapters
-    send equal bytes.
+    bound pairs each group with the partner for which both send the fewest bytes to other hosts. At best, a host's
+    adapters send equal numbers of bytes.
 
     Args:
         problem: the ranks to place.

@@ -4,7 +4,7 @@
 python benchmarks/lab/loads.py -o FOLDER [CASE ...]       (as root)
 
 The program prints a row for each job: range of deviations over link directions, measured time, time at line rate, and
-simulated time. A deviation compares an interface's counter with the load that `ibprof-layout` predicts, with headers.
+simulated time. A deviation compares an interface's counter with `ibprof-layout`'s predicted load, including headers.
 """
 
 from __future__ import annotations

@@ -496,7 +496,7 @@ class Definitions:
             yield from self._place(callpath, site, otf2_names.OBJECT_PARAMETER)
 
     def _place(self, callpath: int, site: Site, object_parameter: str) -> Iterator[_Record]:
-        """Yield the properties of a site's call path: the data that the site's OTF2 region cannot hold."""
+        """Yield the properties of a site's call path: the data that the site's OTF2 region cannot contain."""
         texts = {object_parameter: site.object, otf2_names.NAME_PARAMETER: site.name}
         texts |= {otf2_names.BUILD_ID_PARAMETER: site.build_id} if site.build_id else {}
         for name, text in texts.items():

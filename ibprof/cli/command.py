@@ -64,7 +64,7 @@ def print_table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
 
 
 class TellProgress(Protocol):
-    """Receives the number of finished parts, the number of all parts, and a new description of the work or None."""
+    """Receives the number of finished parts, the number of all parts, and a new description of the work, if any."""
 
     def __call__(self, done: int, parts: int, doing: str | None = None) -> None:
         """Show the progress."""

@@ -63,8 +63,8 @@ NOT_RECORDED = (
 """Message after a run that recorded nothing, with possible reasons, because the actual reason is unknown."""
 
 OPENSHMEM = (
-    "an OpenSHMEM program: its puts, gets and atomics are recorded only if they are posted by verbs, and by "
-    "port, not by PE. IBPROF_SOURCE=exact selects transports that post by verbs"
+    "an OpenSHMEM program: its puts, gets and atomics are recorded only if they are posted by verbs; they are "
+    "recorded by port, not by PE. IBPROF_SOURCE=exact selects transports that post by verbs"
 )
 
 EXAMPLES = """\

@@ -187,7 +187,7 @@ def _read(path: Path) -> str:
 
 
 _OPENSHMEM = (
-    "puts, gets and atomics are counted only if they are posted by verbs, and by port, not by PE. "
+    "puts, gets and atomics are counted only if they are posted by verbs; they are counted by port, not by PE. "
     "IBPROF_SOURCE=exact selects transports that post by verbs. MPI calls of the program are recorded as usual"
 )
 

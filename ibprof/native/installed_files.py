@@ -112,7 +112,7 @@ def cffi_text(header: Path) -> str:
 
 
 def _find_header(name: str) -> Path:
-    # Without a build, use the header in csrc: tools of a checkout import modules, which read headers.
+    # Without a build, use the header in csrc, because tools of a checkout import modules that read headers.
     source = Path(__file__).parents[2] / "csrc" / "include" / name
     installed = f"include/{name}"
     return source if source.is_file() and not files("ibprof").joinpath(installed).is_file() else _find(installed)

@@ -104,7 +104,7 @@ def choose_sent(run: Profile) -> npt.NDArray[np.bool_]:
     chosen: npt.NDArray[np.bool_] = (counters.kind == Kind.USER) & (counters.direction != Direction.RECEIVED)
     of_nccl = counters.source == Source.NCCL
     sources = np.flatnonzero(np.bincount(counters.source[chosen & (counters.bytes > 0) & ~of_nccl]))
-    # Of sources that count the same bytes, keep the nearest to the MPI calls: this source knows the operations. Keep
+    # Of sources that count the same bytes, keep the source nearest to the MPI calls, which knows the operations. Keep
     # NCCL's source too: NCCL's bytes do not pass through MPI.
     return chosen & ((counters.source == sources[0]) | of_nccl) if len(sources) else chosen
 

@@ -85,7 +85,7 @@ class NcclRecords:
         whole = int(self.communicators["busy_ticks"][self.communicators_owner == process].sum())
         mine = self.tasks_owner == process
         each = int(self.tasks["busy_ticks"][mine].sum())
-        # `busy_ticks` leave out the time before a GPU's first data. Assume that the overlap decreases in the same
+        # `busy_ticks` leave out the time before a GPU's first data. Assume that this reduces the overlap in the same
         # proportion as the time.
         left = float(self.busy_ticks[mine].sum()) / max(each, 1)
         return max(round((each - whole) * left * float(self.tick_ns[process])), 0) if self.is_alone[process] else 0
@@ -101,7 +101,7 @@ def read_nccl(file: RecordingFile) -> NcclRecords:
     """Read NCCL's records in a file.
 
     Raises:
-        InputError: a flow lacks its task, or a task its communicator.
+        InputError: a flow has no task, or a task has no communicator.
     """
     communicators, communicators_owner = file.records("IBP_SEGMENT_NCCL_COMMUNICATORS")
     tasks, tasks_owner = file.records("IBP_SEGMENT_NCCL_TASKS")
@@ -182,8 +182,8 @@ def find_members(records: Sequence[NcclRecords], ranks: Sequence[npt.NDArray[np.
 def find_rings(records: Sequence[NcclRecords], members: Members) -> Rings:
     """Number the ranks that send on each channel of each ring.
 
-    A ring is left out if a receiving rank was not recorded. A ring is also left out if a rank without receives sends to
-    a rank with sends: the sender can end before its data arrive.
+    A ring is left out if a receiving rank was not recorded. A ring is also left out if a rank that receives nothing
+    sends to a rank that sends: the first rank can end before its data arrive.
     """
     senders: dict[tuple[int, int], dict[int, int]] = {}
     receivers: dict[tuple[int, int], set[int]] = {}

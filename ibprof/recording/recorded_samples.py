@@ -32,7 +32,7 @@ class SampleChoice:
     """Rule that selects the samples of a run to read.
 
     Attributes:
-        thinning: kind of segment -> k. 1 of 2^k collectives or messages is kept.
+        thinning: kind of segment -> k. 1 of 2^k collectives or messages is read.
         long_ns: the recording has all collectives with a larger score (`score_ns`).
     """
 
@@ -119,7 +119,7 @@ def _are_sources(records: npt.NDArray[np.void]) -> npt.NDArray[np.bool_]:
 
 
 def _find_limits(records: npt.NDArray[np.void], owner: Owners) -> npt.NDArray[np.uint64]:
-    """Return a limit for each record: the process kept all messages with a larger `score_ns`; 0 if none was dropped."""
+    """Return a limit for each record: the process recorded all messages with a `score_ns` above it; 0 for no limit."""
     constants = recording_layout().constants
     is_used = records["level"] == constants["IBP_LEVEL_LONG"]
     # Leave out a record without a communicator: the process was killed while replacing this record.

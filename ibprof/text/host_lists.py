@@ -131,7 +131,7 @@ def find_program_indices(arguments: Sequence[str], is_program: Callable[[str], b
 
 
 def _walk(arguments: Sequence[str], is_program: Callable[[str], bool]) -> Iterator[tuple[str, str, int]]:
-    """Yield the options that name hosts, with values, and the programs; each with the index."""
+    """Yield (option, value, index) of options that name hosts, and (`_PROGRAM`, program, index) of programs."""
     # Take the options' values from the same iterator, so that no value is read as an option or program.
     words = enumerate(arguments[1:], 1)
     for index, word in words:

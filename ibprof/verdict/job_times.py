@@ -226,7 +226,7 @@ def measure_job(run: Profile, links: BusiestLink | None = None) -> JobTimes:
     files = _time_in(run, of_files=True) / ranks if timed else 0.0
     collective = sum(site.waiting_s for site in waiting) / ranks
     rest = _time_in(run, of_files=False) / ranks - collective if timed else 0.0
-    # Without the sizes of messages, no time is unexplained: messages may take any time.
+    # Messages of unknown size may take any time, so no time counts as unexplained.
     unexplained = 0.0 if sent.is_unknown_within else max(rest - transfer - each * LATENCY_S, 0.0)
     end = float(spans.max() - spans.mean()) if whole and timed and not run.is_of_nccl else 0.0
     at_work = max((mpi.busy_s if mpi else 0.0) - files - max(imbalance - end, collective + unexplained), 0.0)
@@ -487,7 +487,7 @@ def find_place_of_waiting(run: Profile, ranks: list[Rank], latest: int, waiting_
         return None
     places, place_of = np.unique(keys, axis=1, return_inverse=True)
     seconds = times.time_ns[rows].astype(np.float64) * 1e-9
-    # The latest rank does not wait: waiting is other ranks' time at this place beyond the latest rank's time.
+    # The latest rank does not wait: other ranks wait for the time that they spend here beyond the latest rank's time.
     share = np.where(times.rank[rows] == latest, -(len(ranks) - 1), 1)
     longer = np.bincount(place_of.ravel(), weights=seconds * share, minlength=places.shape[1])
     most = int(longer.argmax())

@@ -259,7 +259,7 @@ def _sum_hosts(run: Profile) -> list[_HostTraffic]:
 
 
 def _join(parts: Sequence[str]) -> str:
-    """Return some parts, separated by commas, and the number of further parts."""
+    """Join the first parts by commas, and add the number of further parts."""
     more = f" and {len(parts) - _MOST_NAMED} more" if len(parts) > _MOST_NAMED else ""
     return f"{', '.join(parts[:_MOST_NAMED])}{more}"
 

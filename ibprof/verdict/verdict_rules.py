@@ -56,16 +56,16 @@ CAUSED_BY_ONE = 0.5
 """One rank or host can be the cause of waiting if it causes at least this share of all waiting."""
 
 MORE_THAN_EVEN = 1.5
-"""A rank or host is the cause of waiting only if its share of the waiting is this multiple of its share of the ranks.
+"""The cause of waiting has at least this multiple of its even share of the waiting, which is its share of the ranks.
 
-If 2 ranks or hosts are late in turn, one of them always causes half of the waiting.
+If 2 ranks or hosts are late in turn, one of them always causes at least half of the waiting.
 """
 
 MUCH_LONGER = 1.1
-"""The verdict states a late rank's time outside MPI above this multiple of the other ranks' time."""
+"""The verdict states a late rank's time outside MPI if it exceeds this multiple of the other ranks' time."""
 
 LITTLE_LATE = 0.1
-"""Evidence leaves out late ranks that cause less than this share of the waiting for the first."""
+"""Evidence leaves out late ranks that cause less waiting than this share of the waiting for the first late rank."""
 
 WITHOUT_CORES = 2 / 3
 """Missing cores explain late ranks if ranks have no core for at least this fraction of the run."""
@@ -332,7 +332,7 @@ class _Judge:
         return self._times.parts.late if self._times and self._times.parts else ()
 
     def _find_latest(self, of: Literal["rank", "host"] = "rank") -> tuple[LateRank | None, bool]:
-        """Return where the latest rank or host causes most waiting, and whether it is the cause of all waiting."""
+        """Return where the latest rank or host causes most waiting, and whether it is the cause of waiting."""
         ranks = self._times.ranks if self._times else {}
         waiting: dict[int | str, float] = defaultdict(float)
         for number, rank in ranks.items():
@@ -345,7 +345,7 @@ class _Judge:
         return latest, waiting[getattr(latest, of)] >= least * sum(waiting.values())
 
     def _compare(self, rank: int, of: Literal["files_s", "no_core_s"]) -> tuple[float, float]:
-        """Return a time of a rank, and its mean over all other ranks, in seconds."""
+        """Return a time of a rank, and the mean of this time over all other ranks, in seconds."""
         ranks = self._times.ranks if self._times else {}
         others = [getattr(each, of) for number, each in ranks.items() if number != rank]
         return getattr(ranks[rank], of), sum(others) / max(len(others), 1)
@@ -504,7 +504,7 @@ class _Judge:
     def _say_unsplit(self) -> str:
         """Return a sentence on unsplit time.
 
-        Return no text if little time in MPI is unsplit (`LITTLE_MPI`), or if MPI-IO takes at least half as long.
+        Return no text if little time in MPI is unsplit (`LITTLE_MPI`), or if MPI-IO takes at least half of this time.
         """
         times, measured = self._times, self._times.measured if self._times else None
         if times is None or times.parts is None or measured is None or not self._mpi_s:

@@ -2,8 +2,8 @@
 """Split time in MPI calls into waiting, transfer and an unsplit rest, by a profile's samples; find late ranks.
 
 A rank that is late because of waiting passes on another rank's delay. Waiting is traced back, through sampled calls, to
-the rank that came late without waiting. The samples also show, for each pair of hosts, the rate of large messages and
-the latency of small messages.
+the rank that was late without waiting itself. The samples also show, for each pair of hosts, the rate of large messages
+and the latency of small messages.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ _UNTIMED = frozenset(
 SPREADS = 3
 """Samples may represent less than a row's time by chance: by at most this number of standard errors.
 
-A larger excess is unsplit if above `LITTLE_OF_A_CALL` of the row's time.
+A larger difference counts as unsplit time if it is above `LITTLE_OF_A_CALL` of the row's time.
 """
 
 MOST_OF_A_ROW = 0.25
@@ -60,7 +60,7 @@ LONG_OF_A_ROW = 8
 """An outlier takes more than this multiple of the mean time of the row's calls."""
 
 LITTLE_OF_A_CALL = 0.1
-"""Largest uncertain share of a call's time that counts as an error of waiting, not as unsplit time."""
+"""Uncertain time of a call counts as an error of waiting up to this share of the call's time, above as unsplit time."""
 
 
 def is_local(operation: str) -> bool:
@@ -275,7 +275,7 @@ def explain_unsplit(measured: MeasuredWaiting, operations: Sequence[str]) -> tup
     elif not stay:
         reason = "no sample of these calls has the records of all ranks"
     elif float(unsplit[chosen].sum()) / stay < shares.unsplit_s[rows].sum() / shares.time_s[rows].sum() / 2:
-        reason = "long calls are rare there, and the samples lack them"
+        reason = "long calls are rare, and no sample contains one"
     else:
         reason = "the waiting is unknown, because clocks of hosts are uncertain or messages have no sample"
     return (operation, site), reason, float(unsplit_s[most] / unsplit_s.sum())

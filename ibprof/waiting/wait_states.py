@@ -171,7 +171,7 @@ def split_calls(
     completed = _count_completed(parts, order, begins, counts, place[1].ravel())
     is_short = counts < completed
     stands_alone = np.logical_or.reduceat(is_long[order], begins)
-    # A message without a record may have arrived last: `most` is then the whole call.
+    # A message without a record may have arrived last, so the waiting can take up to the whole call.
     is_open = is_short & ((level_of > 0) | stands_alone)
     most = np.where(is_open, stay, most)
     wait = np.where(is_open, (least + most) // 2, wait)

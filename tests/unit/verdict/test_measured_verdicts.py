@@ -203,7 +203,7 @@ def test_rare_waiting_that_no_sample_has_is_not_called_latency(is_on_host: bool)
     verdict = judge_run(run)
     assert (verdict.unsplit_s or 0) > 0.5 * (verdict.mpi_s or 0)
     assert verdict.kind is (VerdictKind.ON_HOST if is_on_host else VerdictKind.UNKNOWN)
-    reason = "long calls are rare there" if is_on_host else "the waiting is unknown, because clocks of hosts"
+    reason = "long calls are rare, and no sample" if is_on_host else "the waiting is unknown, because clocks of hosts"
     assert f"of MPI time is not split, most of it in MPI_Waitall: {reason}" in verdict.text
     assert (NO_PROBLEM in verdict.text) == is_on_host
     # Each rank calls from a different line.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Types of the arrays that a document holds.
+// Types of the arrays in a document.
 
 /** Element types, as docs/formats/view.md names them. */
 export type ArrayType = "u1" | "u2" | "u4" | "i4" | "u8" | "f4" | "f8";

@@ -21,7 +21,7 @@ export interface EndpointColumn {
 
 /** Ranks or hosts: how they are selected, summed and named. */
 export interface EndpointKind {
-  /** The member of the state that holds the selected ranks or hosts. */
+  /** The member of the state that contains the selected ranks or hosts. */
   part: "ranks" | "hosts";
   title: string;
   /** The noun for one endpoint: rank or host. */
