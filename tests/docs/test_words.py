@@ -70,7 +70,7 @@ MESSAGE_WORDS = 4
 
 
 def list_rooms() -> dict[str, list[Path]]:
-    """Return name of a room, such as `ibprof_converter/fabric` -> the room's source files."""
+    """Return the source files of each room, by the room's name, such as `ibprof_converter/fabric`."""
     rooms: dict[str, list[Path]] = {}
     for house, folder in HOUSES.items():
         for path in source_files(ROOT / folder):

@@ -41,7 +41,7 @@ def cable(seed: int) -> Cabling:
 
 
 def of_ibtracert(text: str, dump: Dump, amounts: list[int]) -> Counter[Port]:
-    """Add up the bytes that each port sends, by ibtracert. ibtracert names an adapter by the GUID of a port."""
+    """Add up the bytes that each port sends on ibtracert's paths. ibtracert names an adapter by the GUID of a port."""
     loads: Counter[Port] = Counter()
     for pair, amount in zip(parse_ibtracert(text), amounts, strict=True):
         sender = dump.at[pair.source_lid][0]

@@ -324,7 +324,7 @@ def test_the_library_exports_versions_alone() -> None:
 
 
 def test_bytes_of_mpi_and_of_nccl_add_up() -> None:
-    """A job uses MPI and NCCL. NCCL's bytes never count as MPI's, nor MPI's as NCCL's."""
+    """A job uses MPI and NCCL. ibprof counts NCCL's and MPI's bytes separately."""
     counts = [Count(0, 1, 100, source=Source.OPENMPI), Count(0, 1, 7, source=Source.NCCL)]
     both = make_profile(counts, [make_rank(0), make_rank(1)])
     assert build_matrix(both, "rank", Selection()).bytes.tolist() == [107]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Several ranks on a host: a report predicts the best order of ranks for hosts' links, and the prediction is right."""
+"""With several ranks on each host, a report predicts correctly which order of ranks is best for the hosts' links."""
 
 from __future__ import annotations
 

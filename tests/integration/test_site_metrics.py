@@ -148,7 +148,7 @@ def test_prometheus_answers_the_queries_of_the_dashboard(
         assert failed["value"][1] == "0"
         found = query(port, "topk(1, sum by (rail, sender, receiver) (ibprof_link_load_bytes_per_second))")
         named = query(port, "count by (job) (ibprof_job_nodes)")
-    assert [each["metric"] for each in named] == [{"job": "node"}]  # ibprof's labels do not hide Prometheus's
+    assert [each["metric"] for each in named] == [{"job": "node"}]  # Prometheus keeps its own label `job`
     labels = dict(found[0]["metric"])
     sums: dict[tuple[str, str], float] = {}
     for line in (collected / "ibprof.prom").read_text().splitlines():

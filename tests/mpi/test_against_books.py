@@ -51,7 +51,7 @@ def test_point_to_point(mpi: Mpi, build: Build, ranks: int, seed: int, tmp_path:
 def test_persistent_point_to_point(mpi: Mpi, build: Build, ranks: int, tmp_path: Path) -> None:
     """Recorded messages equal the program's own list of messages, and the messages that receivers counted.
 
-    The reference is not Open MPI's monitoring, because it misses persistent sends.
+    The reference is not Open MPI's monitoring, which misses persistent sends.
     """
     profile, books = record_with_books(mpi, ranks, [build(mpi, "persistent.c")], tmp_path)
     assert set(books) == {"SEND_INIT", "SSEND_INIT", "BSEND_INIT", "RSEND_INIT"}

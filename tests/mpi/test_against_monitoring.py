@@ -74,8 +74,8 @@ MOVES_DATA = (*ONE_SIDED, *(f"R{name}" for name in ONE_SIDED))
 
 @pytest.mark.parametrize("how", ["create", "allocate", "shared", "dynamic"])
 def test_what_windows_send_in_addition_to_their_data(how: str, build: Build, tmp_path: Path) -> None:
-    """The monitoring counts only control messages of windows. Calls that move data are left out, because ibprof counts
-    the data too.
+    """For windows, the monitoring counts only control messages. Calls that move data are left out, because ibprof
+    counts the data too.
     """
     mpi = find_mpi("5.0.11")
     command: list[str | Path] = [build(mpi, "onesided.c"), how]

@@ -200,7 +200,7 @@ def test_libraries_that_are_closed(name: str, callers: str, build: Build, tmp_pa
 
 
 def test_lines_of_a_stripped_program(build: Build, tmp_path: Path) -> None:
-    """Sites have lines from a debug file in the program's folder, and only addresses after this file is removed."""
+    """With a debug file in the program's folder, sites have lines. Without this file, sites have addresses."""
     mpi, program, lines = find_mpi(SYSTEM), tmp_path / "program", tmp_path / "program.debug"
     shutil.copy(build(mpi, "call_sites.c", "-g", "-O2"), program)
     subprocess.run(["objcopy", "--only-keep-debug", program, lines], check=True)

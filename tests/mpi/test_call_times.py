@@ -158,7 +158,7 @@ def test_a_rare_wait_and_files(name: str, build: Build, tmp_path: Path) -> None:
     for rank, operation, least, most in own:
         time_s = recorded[int(rank), operation]
         assert time_s <= 1.03 * float(most) + SLICE_S, (rank, operation)
-        # Quick calls have no lower limit, because another process may run between the program's clock and the call.
+        # The time of quick calls has no lower limit: another process may run between the program's clock and the call.
         if (rank, operation) != ("0", "WAITALL"):
             assert time_s >= 0.97 * float(least) - SLICE_S, (rank, operation)
     assert recorded[1, "WAITALL"] >= 0.8 * late_s

@@ -208,7 +208,7 @@ def test_callers_of_python(build: Build, tmp_path: Path) -> None:
 
 
 def test_a_tool_in_between(build: Build, tmp_path: Path) -> None:
-    """ibprof does not take a tool for MPI, although the tool's file is named like MPI's library."""
+    """ibprof does not mistake a tool for MPI, although the tool's file is named like MPI's library."""
     mpi, tool = find_mpi(SYSTEM), tmp_path / "libmpiTool.so"
     shutil.copy(build(mpi, "other_tool.c", "-g", "-shared", "-fPIC"), tool)
     program = build(mpi, "figure36.c", "-g")
@@ -224,7 +224,7 @@ def test_a_tool_in_between(build: Build, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", FAMILIES)
 def test_no_harm(name: str, build: Build, tmp_path: Path) -> None:
-    """Reading the stack of each call changes no program with signal handlers, threads, forks or small stacks."""
+    """Reading the stack at each call does not harm programs with signal handlers, threads, forks or small stacks."""
     mpi = find_no_harm(name)
     program = build(mpi, "unruly.c", "-pthread")
     command: list[str | Path] = [program, "handlers", "threads", "forks", "regions", "names", "limits"]

@@ -80,7 +80,7 @@ def inner_library(build: Build, mpi: Mpi | None = None) -> str:
 
 @pytest.mark.parametrize("kind", LAYERS)
 def test_a_layer_over_open_mpi(kind: str, build: Build, tmp_path: Path) -> None:
-    """The program's handles are not Open MPI's. ibprof counts messages in Open MPI's function table, not at the
+    """The program's handles are not Open MPI's handles. ibprof counts messages in Open MPI's function table, not at the
     program's calls."""
     path = inner_library(build)
     name, options = LAYERS[kind]

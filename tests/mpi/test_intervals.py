@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""IBPROF_INTERVAL: an interval has the traffic sent in the interval. Intervals add up to the counters exactly."""
+"""With IBPROF_INTERVAL, bytes are recorded in the interval of their send. Intervals add up to the counters exactly."""
 
 from __future__ import annotations
 

@@ -78,7 +78,7 @@ def test_spawned_programs(name: str, sides: str, build: Build, tmp_path: Path) -
 
 @pytest.mark.parametrize("recorded_side", ["accept", "connect"])
 def test_connected_programs(recorded_side: str, build: Build, tmp_path: Path) -> None:
-    """Two launchers start the programs, which find each other by a server."""
+    """Two launchers start the programs, which find each other through a server."""
     mpi, recording, books = find(mpis.SYSTEM), tmp_path / "recording", tmp_path / "books"
     books.mkdir()
     server = tmp_path / "server"

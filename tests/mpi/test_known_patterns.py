@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""If Open MPI is set to an algorithm, the algorithm's definition determines each operation's matrix."""
+"""If settings select Open MPI's algorithms, the definition of each algorithm determines the operation's matrix."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def test_recursive_doubling(mpi: Mpi, build: Build, ranks: int, tmp_path: Path) 
 
 @pytest.mark.parametrize("ranks", RANKS)
 def test_ring(mpi: Mpi, build: Build, ranks: int, tmp_path: Path) -> None:
-    """In an all-gather on a ring, a block takes all links of the ring but one."""
+    """In an all-gather on a ring, a block crosses all links of the ring except one."""
     command: list[str | Path] = [build(mpi, "collectives.c"), "blocking", "Allgather", str(BYTES)]
     sent = record_alone(mpi, ranks, command, tmp_path, "ALLGATHER", tuned("Allgather", 4))
     assert sent == all_the_same(patterns.ring(ranks), BYTES, ranks - 1)
@@ -96,7 +96,7 @@ def test_nonblocking_and_persistent(
 
 
 def test_partitions_and_what_sets_them_up(build: Build, tmp_path: Path) -> None:
-    """Open MPI 5 duplicates MPI_COMM_WORLD for partitioned messages, in any call that makes progress."""
+    """For partitioned messages, Open MPI 5 duplicates MPI_COMM_WORLD. Any call that makes progress can do this."""
     mpi = find_mpi("5.0.11")
     run_mpi(mpi, 4, [build(mpi, "partitioned.c"), str(BYTES)], recording=tmp_path)
     profile = load_complete(tmp_path, 4)

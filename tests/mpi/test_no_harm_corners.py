@@ -118,7 +118,7 @@ def test_odd_names_of_hosts(host: str, name: str, build: Build, tmp_path: Path) 
 
 
 def test_a_lone_rank_of_mpich_says_that_nothing_was_proved(build: Build, tmp_path: Path) -> None:
-    """ibprof checks its counting by a message from another rank. A lone rank gets no such message."""
+    """ibprof checks its counting by a message from another rank. A lone rank receives no message from another rank."""
     mpi = find_any(MPICH)
     check_no_harm(mpi, 1, [build(mpi, "corners.c", "-pthread"), "forked"], tmp_path)
     (rank,) = load_profile(tmp_path).ranks

@@ -23,7 +23,7 @@ from ibprof_testing.mpi.patterns import all_the_same, ring
 RANKS = 2
 NOBODY = 65534
 
-# Each command changes a recording, as users can do on purpose or not. The test repeats the command until the job ends.
+# Each command changes a recording, as users may do by mistake. The test repeats the command until the job ends.
 ATTACKS = {
     "truncate": 'truncate -s 0 "$file"',
     "redirect": 'true >"$file"',

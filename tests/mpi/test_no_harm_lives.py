@@ -38,7 +38,7 @@ def test_lives(life: str, name: str, build: Build, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", every_mpi_but_quick(*FAMILIES))
 def test_mpi_abort_in_a_thread(name: str, build: Build, tmp_path: Path) -> None:
-    """A launcher may or may not report MPI_Abort and pass on the output, at random. Each outcome is accepted."""
+    """From run to run, a launcher reports MPI_Abort or not, and passes on output or not. All cases are accepted."""
     mpi = find_any(name)
     command: list[str | Path] = [build(mpi, "lives.c", "-pthread"), "aborting"]
     without = launch(mpi, RANKS, command, {})

@@ -62,7 +62,7 @@ def test_what_follows_is_named_after_its_own_call(
 
 @pytest.mark.parametrize("name", every_mpi_but_quick(*FAMILIES))
 def test_error_handlers_hear_of_the_programs_own_errors_alone(name: str, build: Build, tmp_path: Path) -> None:
-    """A wrong call sends nothing. In MPICH, a wrong call returns success if the error handler returns."""
+    """An invalid call sends nothing. In MPICH, an invalid call returns success if the error handler returns."""
     mpi = find_any(name)
     done = check_no_harm(mpi, RANKS, [build(mpi, "wrong_arguments.c")], tmp_path)
     assert done.stdout.count("MPI_") > 42

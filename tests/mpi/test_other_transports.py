@@ -31,7 +31,7 @@ MEANINGS = {
 
 
 def mock(folder: Path, *names: str) -> str:
-    """Return a value of LD_PRELOAD: empty libraries with these names."""
+    """Create empty libraries with these names; return the value of LD_PRELOAD that loads them."""
     for name in names:
         command: list[str | Path] = [
             "cc",

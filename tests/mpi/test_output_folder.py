@@ -62,7 +62,7 @@ def test_read_only_and_full(mpi: Mpi, build: Build, mounted: Path) -> None:
 @pytest.mark.parametrize("name", every_mpi_but_quick(*FAMILIES))
 @pytest.mark.parametrize("mounted", ["size=40k"], indirect=True)
 def test_space_for_a_part(name: str, build: Build, mounted: Path) -> None:
-    """Bytes for which the recording has no space are reported. A rank with no space at all is missing."""
+    """Bytes for which the recording has no space are reported. A rank without any space is missing from the profile."""
     mpi = find_any(name)
     command: list[str | Path] = [build(mpi, "regions.c"), "nested"]
     done = check_no_harm(mpi, RANKS, command, mounted / "profile.ibprof", variables=THROUGH_NETWORK)
@@ -131,7 +131,7 @@ def test_another_user_while_running(system_mpi: Mpi, build: Build, tmp_path: Pat
     require_root("to become another user")
     tmp_path.chmod(0o755)
     command: list[str | Path] = [build(system_mpi, "unruly.c", "-pthread"), "user", "names", "regions"]
-    # As another user, Open MPI could not remove its shared memory, and would report this at any time.
+    # As another user, Open MPI could not remove its shared memory, and would report this error at a random time.
     without_files = {"OMPI_MCA_btl": "tcp,self"}
     done = check_no_harm(system_mpi, RANKS, command, tmp_path / "profile.ibprof", variables=without_files)
     (line,) = ibprof_lines(done.stderr)

@@ -63,7 +63,7 @@ def test_between_groups(mpi: Mpi, build: Build, known: str, tmp_path: Path) -> N
 
 
 def with_long(names: Sequence[str], long: Sequence[str]) -> list[object]:
-    """Return pytest parameters: the MPIs in `names`, and the MPIs in `long` for the long form of the tests.
+    """Return pytest parameters: the MPIs in `names`; in the long form of the tests, also the MPIs in `long`.
 
     Each MPI in `long` allocates tags like an MPI in `names`.
     """
@@ -93,8 +93,8 @@ def test_after_calls_that_fail(name: str, build: Build, known: str, tmp_path: Pa
     "name", with_long([mpis.SYSTEM, mpis.MPICH_SYSTEM], [*mpis.MPICH_FROM_PYPI, mpis.STANDARD_ABI, mpis.INTEL])
 )
 def test_before_neighbourhood_collectives(name: str, build: Build, known: str, tmp_path: Path) -> None:
-    """MPICH implements neighbourhood collectives by nonblocking collectives. Two pending calls on other communicators
-    have the same tag. In these calls, some ranks send no messages."""
+    """MPICH implements neighbourhood collectives by nonblocking collectives. Two pending calls on different
+    communicators have the same tag. In these calls, some ranks send no messages."""
     mpi = mpis.find_mpi(name) if name in mpis.NAMES else mpis.find_mpich_like(name)
     program = build(mpi, "pending_collectives.c")
     check_pending(mpi, program, "neighbours", ("Ibcast", "Neighbor_allgather"), tmp_path, known)

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Random calls on random communicators: the messages that the program noted are recorded. No operation lacks bytes."""
+"""ibprof records the messages that a program noted in random calls on random communicators. No operation lacks
+bytes."""
 
 from __future__ import annotations
 

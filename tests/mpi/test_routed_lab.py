@@ -142,7 +142,7 @@ def test_steps_of_nccl_are_the_bytes_of_tcp_and_of_links(tmp_path: Path) -> None
     by_tcp = [sum(each.sent_bytes for each in rank.transports if each.device == "rail0") for rank in profile.ranks]
     assert by_tcp == pytest.approx(sent, rel=0.05)
     for end, amount in expected.items():
-        # A ring sends data in one direction. The other direction has one acknowledgement for two or more packets.
+        # A ring sends data in one direction. In the other direction, one acknowledgement answers two or more packets.
         assert counted[end] == pytest.approx(amount, rel=0.03, abs=8000), end
     assert sum(counted[0, f"{host} HCA-1", 1] > max(sent) for host in HOSTS) == len(HOSTS)
     verdict = report(dumps, run)["verdict"]

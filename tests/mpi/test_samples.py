@@ -105,7 +105,7 @@ def test_members_sample_the_same_collectives(name: str, build: Build, tmp_path: 
 
 
 def test_what_finds_no_space_is_counted(build: Build, tmp_path: Path) -> None:
-    """ibprof cannot sample ten collectives on a communicator without an identifier, and a collective on a graph."""
+    """ibprof cannot sample 11 collectives: ten on a communicator without an identifier, and one on a graph."""
     run = record(MPIS[0], "beyond_capacity.c", 1, [], build, tmp_path / "recording")
     samples = run.collective_samples
     assert "COMM_CREATE_GROUP" not in {run.operations[each] for each in samples.operation}
@@ -122,8 +122,8 @@ def test_collectives_are_split_up_to_the_limit_of_sources(
 ) -> None:
     """With one source more than the limit in docs/verdict.md, all time in neighbourhood collectives is unsplit.
 
-    A dimension of a grid has two sources. ibprof once wrote beyond an array if a grid had more than 83 dimensions.
-    MPICH 5.0.2 crashes in a grid of 32 dimensions, also without ibprof.
+    In a grid, each rank has two sources for each dimension. With more than 83 dimensions, ibprof once wrote beyond an
+    array. MPICH 5.0.2 crashes in a grid of 32 dimensions, also without ibprof.
     """
     most = recording_layout().constants["IBP_SOURCES_MAX"] - 1
     assert f"up to {most} sources" in " ".join((ROOT / "docs" / "verdict.md").read_text(encoding="utf-8").split())
@@ -197,7 +197,7 @@ def test_rare_large_messages_keep_their_samples(name: str, build: Build, tmp_pat
 def test_threads_sample_their_own_messages(build: Build, tmp_path: Path) -> None:
     """Messages of several threads with the same tag have no order, so ibprof samples none after a second thread sends.
 
-    With or without ibprof, MPICH 5.0.2 does not end this program if ranks on one host use the network.
+    With or without ibprof, this program does not end on MPICH 5.0.2 if ranks on one host use the network.
     """
     rounds = 40
     run = record(SYSTEM, "sampled_threads.c", 2, [rounds], build, tmp_path / "recording")

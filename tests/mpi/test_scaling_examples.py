@@ -52,7 +52,7 @@ def run_example(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str, int,
 
 @pytest.mark.parametrize("ranks", [1, 2, 5, 16])
 def test_scalar_product(run_example: Callable[[str, int, int], RecordedExchange], ranks: int) -> None:
-    """For w bytes on p ranks, a recording has (p - 1) w bytes. The model has p w bytes, as it counts the root too."""
+    """For w bytes on p ranks, a recording contains (p - 1) w bytes. The model includes the root: p w bytes."""
     measured = run_example("scalar_product", 1000, ranks).bytes_in(WHOLE)
     assert measured == (ranks - 1) * 8
     assert scalar_product(1000, ANY).exact.exchange(ranks) - measured == 8

@@ -62,7 +62,7 @@ def check_calls(profile: Profile, sent: dict[str, Matrix]) -> None:
 
 
 def check_receives(profile: Profile) -> None:
-    """Check that a note has the number of uncounted receives, whose requests were freed before the receives ended."""
+    """Check that a note states the number of receives that were not counted: their requests were freed early."""
     sent, came = recorded(profile, kinds=Kind), received(profile)
     for pair, (_, messages) in sent.items():
         notes = [int(found[1]) for note in profile.ranks[pair[1]].notes if (found := UNSEEN.match(note))]

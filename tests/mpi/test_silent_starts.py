@@ -63,7 +63,7 @@ def test_partitions_are_counted_when_they_start(mpi: Mpi, build: Build, tmp_path
     assert "ISEND" not in operations_sent(profile)
     if pair:
         assert recorded(profile, operation="PSEND_INIT", kinds=[Kind.CONTROL]).keys() == {(0, 1), (1, 0)}
-        # The receiver counts control messages too: they bring the addresses of the partitions.
+        # The receiver counts control messages too, which contain the addresses of the partitions.
         asked = recorded(profile, operation="PRECV_INIT", kinds=[Kind.CONTROL], directions=[Direction.RECEIVED])
         assert asked.keys() == {(0, 1)}
     assert not recorded(profile, operation="RECV", kinds=Kind, directions=[Direction.RECEIVED])

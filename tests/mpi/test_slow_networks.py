@@ -28,7 +28,7 @@ HOSTS = ("node1", "node2")
 MBIT = 400
 
 PROGRAM = ("exchange", "0", "1000000", "12")
-"""Arguments of waits.c: ranks exchange 1 MB with their neighbours, all at once."""
+"""Arguments of waits.c: all ranks exchange 1 MB with their neighbours at the same time."""
 
 FLOOD = """
 import socket, sys, time
@@ -64,7 +64,7 @@ def show_host(folder: Path, speed_mbps: int, adapter: bool = False) -> None:
 
 
 def run_exchange(hosts: lab.Hosts, mpi: Mpi, program: Path, folder: Path) -> Verdict:
-    """Run exchanges of 1 MB, a rank on each host, and return the verdict."""
+    """Run exchanges of 1 MB with a rank on each host, and return the verdict."""
     script = folder / "on-host"
     script.write_text(f'#!/bin/sh\nIBPROF_SYSFS={folder}/$(hostname)/infiniband exec "$@"\n')
     script.chmod(0o755)

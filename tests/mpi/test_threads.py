@@ -12,7 +12,7 @@ from ibprof_testing.mpi import patterns
 from ibprof_testing.mpi.matrices import add_up, load_complete, received, recorded
 from ibprof_testing.mpi.mpis import Build, Mpi, run_mpi
 
-# As in programs/threads.c, even threads use Ssend, odd ones Send.
+# As in programs/threads.c, threads with even numbers use Ssend, and other threads use Send.
 THREADS = 4
 
 

@@ -30,7 +30,7 @@ PLANTED = {
 }
 
 
-# With MPICH, ibprof may miss messages within a host; with Intel MPI, it misses them. Waiting ranks of these MPIs occupy
+# Within a host, ibprof may miss messages of MPICH, and misses messages of Intel MPI. Waiting ranks of these MPIs occupy
 # their cores. Cases with two busy ranks need idle cores, so benchmarks/verdicts.py tests these cases.
 RESTS = [plant for plant, kind in PLANTED.items() if kind in (VerdictKind.NOT_MPI, VerdictKind.WAITING)]
 CASES = [

@@ -63,7 +63,7 @@ def test_libc_alone_is_needed() -> None:
 
 
 def test_what_other_c_libraries_lack_is_weak() -> None:
-    """Programs on musl start only if libibprof.so has no strong references to symbols that only glibc has."""
+    """Programs on musl start only if libibprof.so has no strong references to symbols that only glibc defines."""
     glibc_only = {"dlvsym", "gnu_get_libc_version", "__fxstat", "__xstat", "__lxstat"}
     strong = {name.split("@")[0] for name, defined, weak in dynamic_symbols() if not defined and not weak}
     assert strong, "a library without undefined symbols: is readelf's output read right?"

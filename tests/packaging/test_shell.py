@@ -83,7 +83,7 @@ def test_fish_completes(fish_script: Path, words: tuple[str, ...], expected: str
 
 @pytest.mark.parametrize(("words", "expected"), [tab for tab in TABS if tab[0][-1] and " " not in tab[1]])
 def test_zsh_completes(zsh_script: Path, words: tuple[str, ...], expected: str) -> None:
-    """zsh runs in a terminal. At the start, it reads the completion script, as the help says."""
+    """zsh runs in a terminal. At the start, zsh reads the completion script, as the help says."""
     line = " ".join(words)
     zsh = find_program("zsh", package="zsh")
     process, terminal = pty.fork()

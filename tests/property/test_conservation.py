@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""From any traffic to the links, no byte is lost or added."""
+"""When ibprof maps traffic onto links, no byte is lost or added."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reading the lines of a damaged program ends without an error, even if lines are missing or wrong."""
+"""ibprof reads the source lines of a damaged program without an error, even if lines are missing or wrong."""
 
 from __future__ import annotations
 

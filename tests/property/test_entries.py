@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The kernel and the numpy reference read the same from whole and damaged dumps of tables."""
+"""The kernel and the numpy reference read the same entries from whole and damaged dumps of tables."""
 
 from __future__ import annotations
 

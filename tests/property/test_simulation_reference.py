@@ -26,7 +26,7 @@ ORDERS = 30
 
 
 def wire(subnet: Subnet, hosts: list[tuple[int, int]], tick_ns: Fraction, hardware: Hardware) -> Wiring:
-    """Convert a fabric's links and tables. `hosts` has (node, port) in the order of the result."""
+    """Convert a fabric's links and tables. `hosts` contains (node, port) in the order of the result."""
     fabric, tables = subnet.fabric, subnet.tables
     ports = list(zip(fabric.link_node.ravel().tolist(), fabric.link_port.ravel().tolist(), strict=True))
     end_at = {port: end for end, port in enumerate(ports)}

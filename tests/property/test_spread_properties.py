@@ -126,7 +126,7 @@ def test_a_matrix_gives_what_its_pairs_give_as_flows(case: Case, more: int, thre
     nothing = np.zeros(matrix.size, np.int64)
     expected = spread(routes, sources, destinations, matrix.ravel(), nothing, 1)
     unrouted = {reason: amount for reason, amount in expected.unrouted.items() if amount}
-    # The matrix is contiguous, has gaps between rows or columns, or has one value in each row.
+    # The matrix is contiguous, or has gaps between rows or columns, or repeats one value throughout each row.
     apart = np.zeros((len(source), len(destination) + 3), np.uint64)
     apart[:, : len(destination)] = matrix
     for layout in (matrix, apart[:, : len(destination)], np.asfortranarray(matrix)):

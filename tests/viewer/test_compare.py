@@ -142,7 +142,7 @@ def test_one_scale_of_colours_and_one_view(opened: Opened) -> None:
     assert places[0] != pytest.approx(before, abs=5)
     opened.page.keyboard.press("0")
     opened.page.wait_for_function("() => !location.hash.includes('at=')")
-    # In the picture of one run, a tooltip has the values of both runs.
+    # In the picture of one run, a tooltip shows the values of both runs.
     x, y = opened.page.evaluate(f"ibprof.locateEnd({end}, 1)")
     opened.page.mouse.move(box["x"] + x, box["y"] + y)
     assert opened.page.locator("#tooltip").is_visible()

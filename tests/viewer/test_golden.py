@@ -39,7 +39,7 @@ BLOCK = 8
 """Side of the compared blocks, in pixels of the golden picture."""
 
 DIFFERENT = 24
-"""Blocks differ if their mean colours differ by more than this, from 0 to 255."""
+"""Maximum difference of the mean colours of equal blocks, on a scale from 0 to 255."""
 
 TOLERANCE = 0.01
 """Largest fraction of blocks that may differ."""

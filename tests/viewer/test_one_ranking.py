@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Verdict, list of links, JSON report, view and comparison of runs name the link directions in the same order.
 
-All links of a tied fabric need the same time, so only the order of equal links can differ.
+In the test's fabric, all links need the same time, so any difference would be in the order of equal links.
 """
 
 from __future__ import annotations

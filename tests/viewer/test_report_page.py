@@ -145,7 +145,7 @@ def test_it_stands_without_scripts(show: Show) -> None:
     page = show(scripts=False).page
     assert page.locator("svg.wide-form .badge").first.is_visible()
     assert page.locator(".busiest > li").first.is_visible()
-    # Without scripts, a line explains the missing view, and no controls are shown.
+    # Without scripts, a line explains why the view is missing, and no controls are shown.
     assert not page.locator("iframe").is_visible()
     assert "network view needs" in page.locator("#network p").inner_text()
     page.locator("details", has=page.locator("#operations")).locator("summary").click()

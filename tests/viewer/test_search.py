@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Search finds regions, operations and lines. A result filters the loads, which equal links.csv of this traffic."""
+"""Search finds regions, operations and lines. If a found item is selected, the page's loads equal links.csv."""
 
 from __future__ import annotations
 

@@ -42,7 +42,7 @@ def encode(character):
 
 
 def truth():
-    """Return the frames of the program as Python's traceback has them, from the innermost to the outermost."""
+    """Return the frames of the program that Python's traceback shows, from the innermost to the outermost."""
     frames = []
     frame = sys._getframe(1)
     while frame:
@@ -409,7 +409,7 @@ def lines_far_away():
 
 @case
 def lines_by_hand():
-    """Code with line numbers of another text, as templates and notebooks make it."""
+    """The code's line numbers refer to another text, as in templates and notebooks."""
     import_ast = compile("same(probe.here(truth))\nx = 1\nsame(probe.here(truth))", "template", "exec", 1 << 10)
     body = import_ast.body
     for first, second in ((5, 2), (1, 1), (70000, 3), (3, 70000), (300, 100), (2**31 - 1, 1)):

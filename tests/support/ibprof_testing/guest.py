@@ -68,7 +68,7 @@ for folder in proc sys dev; do busybox mount -o move /$folder /root/$folder; don
 exec busybox switch_root /root /bin/bash "$(busybox cat /where)/guest/setup"
 """
 
-# The two wires. One kernel owns all ends of the wires. By default, it delivers packets to itself without a wire.
+# The two wires. One kernel owns all ends of the wires. By default, the kernel sends itself packets without a wire.
 _SETUP = """
 export PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin
 here=$1
@@ -126,8 +126,8 @@ def run_in_guest(command: Sequence[str], folder: Path, seconds: float = 600, mod
     """Run a command in a guest.
 
     Args:
-        folder: working folder of the command, and its only writable folder. The command can mount the folder `share`
-            in `folder`, if any, again with other options. The 9P tag is `share`.
+        folder: working folder of the command, and its only writable folder. If `folder` contains a folder `share`, the
+            command can mount `share` again with other options. The 9P tag is `share`.
         seconds: time limit of the guest.
         modules: additional kernel modules.
 

@@ -94,7 +94,7 @@ def read_markdown(text: str) -> Iterator[Passage]:
 
 
 def _keep_lines(match: re.Match[str]) -> str:
-    """Replace code by a mark with the same number of lines. Later lines keep their numbers."""
+    """Replace code by a placeholder with the same number of lines. Later lines keep their numbers."""
     return "`x`" * match[0].startswith("`") * (not match[0].startswith("```")) + "\n" * match[0].count("\n")
 
 

@@ -38,12 +38,12 @@ BY_TEST = ("docs/test_how_to.py",)
 tests of the file."""
 
 LAUNCHED = ("mpi/", "vm/")
-"""Folders of tests with launchers of MPI and Slurm; these lose lines and time out on a loaded machine.
+"""Folders of tests with launchers of MPI and Slurm. On a loaded machine, launchers lose lines and time out.
 
 A failed test of these folders is repeated once, and reported as repeated (docs/decisions/0023)."""
 
 MOST_REPEATED = 3
-"""Maximum number of repeated tests. If more tests were repeated, the run fails."""
+"""Maximum number of repeated tests. The run fails above this number."""
 
 _QUEUE, _MACHINE = (os.open(path, os.O_RDONLY) for path in (__file__, TESTS))
 

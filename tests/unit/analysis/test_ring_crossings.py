@@ -98,7 +98,7 @@ def test_rails_are_leaf_switches_of_their_own(tmp_path: Path, capsys: pytest.Cap
     crossed = write(tmp_path, "crossed.xml", graph_xml([(0, 1)]))
     _, found = run(capsys, "scalable-unit:1", "--graph", crossed, "--topology", topology)
     assert found["crossings"] == 32
-    # Odd hosts swap two channels: a ring leaves a host and enters the next host by adapters of the same number.
+    # Odd hosts swap two channels, so a ring leaves a host and enters the next host by adapters of the same number.
     alternating = write(tmp_path, "alternating.xml", graph_xml([(0, 1), (1, 0)], cross=2))
     _, found = run(capsys, "scalable-unit:1", "--graph", alternating, "--topology", topology)
     assert found["crossings"] == 0
@@ -165,7 +165,7 @@ def test_a_topology_without_network_devices_is_refused(tmp_path: Path) -> None:
 
 
 def log_of(hosts: list[str], form: str = "Channel {:02}/0", prefix: str = "") -> str:
-    """Return a log of two channels and a tree, with two GPUs a host and different network devices."""
+    """Return a log of two channels and a tree, with two GPUs per host and different network devices."""
     lines = []
     for node, host in enumerate(hosts):
         before, after = (2 * node - 1) % (2 * len(hosts)), (2 * node + 2) % (2 * len(hosts))

@@ -81,7 +81,7 @@ def test_a_run_that_records_nothing(status: int, folder: Path, capsys: Captured)
 
 
 def test_a_run_that_records_nothing_after_one_whose_profile_has_another_name(folder: Path, capsys: Captured) -> None:
-    """The earlier run found a program called profile, so that run's profile is profile-2.otf2."""
+    """A file called profile was in the folder of the earlier run, so that run's profile is profile-2.otf2."""
     write_older(folder)
     for file in (folder / "profile").iterdir():
         file.unlink()

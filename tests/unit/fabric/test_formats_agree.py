@@ -80,7 +80,7 @@ def test_a_link_that_is_not_active_is_hidden_by_ibnetdiscover() -> None:
 
 
 def test_a_second_dump_in_the_file_is_named_where_it_differs(tmp_path: Path) -> None:
-    """The second dump lacks cables that were pulled after the first dump. Two equal dumps are no damage."""
+    """The second dump lacks cables that were pulled after the first dump. No damage is reported for two equal dumps."""
     text = read_sample_bytes("testbed44", IBNETDISCOVER).decode()
     (path := tmp_path / "links.txt").write_text(text + text)
     assert read_fabric(path).damage == read_fabric(find_sample("testbed44", IBNETDISCOVER)).damage

@@ -337,7 +337,7 @@ def test_formats_are_recognised_in_time_proportional_to_the_text(tmp_path: Path)
     path.write_bytes(b"osm: Switch 0x0002c90200f00000\n" + b"\n" * (1 << 16))
     begun = time.process_time()
     assert identify_content(path) is Content.TABLES
-    assert time.process_time() - begun < 2  # a search of quadratic time took 16 s
+    assert time.process_time() - begun < 2  # a quadratic search took 16 s
 
 
 def test_a_file_takes_the_memory_of_its_text_not_of_the_largest_one(tmp_path: Path) -> None:

@@ -133,7 +133,7 @@ def test_the_format_is_recognised_by_its_columns() -> None:
 
 
 def test_lost_lines_between_others_are_reported(tmp_path: Path) -> None:
-    """ibdiagnet writes a line for each port of a switch, so a missing number of a port shows a lost line."""
+    """ibdiagnet writes a line for each port of a switch, so a missing port number means a lost line."""
     host = row("1/8", 2, "0x1070fd03001adeb5", "1", 7, '"a"')
     top = TOP.replace(" :  21 :", " :   1 :") + host + row("1/9", 3, "0x1070fd03001adec5", "1", 8, '"b"')
     whole = LEAF.replace(" :  40 :", " :   1 :").replace(" :   3 :", " :   2 :") + top

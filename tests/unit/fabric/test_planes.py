@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The four planes of XDR in one list. Each plane is a rail. An adapter spreads its traffic over all planes."""
+"""ibprof reads the four planes of XDR in one list as rails. An adapter spreads its traffic over all planes."""
 
 from __future__ import annotations
 
@@ -158,7 +158,7 @@ def test_a_notebook_gets_four_rails() -> None:
 
 
 def test_an_adapter_with_two_aggregated_ports(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Ports 1 to 4 are the planes of the first aggregated port, ports 5 to 8 of the second. Each port has a LID."""
+    """Ports 1 to 4 are the planes of one aggregated port, and ports 5 to 8 of another. Each port has a LID."""
     text = ONE_LID.read_text()
     seconds = re.findall(r'^Ca\t4 "H-(\w+)"\t\t# "[^"]+ mlx5_[13]"\n((?:\[.*\n)+)', text, re.MULTILINE)
     assert len(seconds) == ADAPTERS // 2

@@ -96,7 +96,7 @@ def test_a_link_of_2x_has_its_rate_from_both_tools() -> None:
 
 
 def test_speeds_that_ibdiagnet_cannot_show_are_those_of_another_list(tmp_path: Path) -> None:
-    """ibdiagnet 1.5.7 prints no speed above QDR; the lists of OpenSM and ibnetdiscover in this folder do."""
+    """ibdiagnet 1.5.7 prints no speed above QDR. Two other lists in the folder contain the speeds."""
     known = load_sample("oversub-faulty", IBDIAGNET).fabric
     reason = "since ibdiagnet 1.x shows none above 10 Gb/s per lane"
     assert known.warnings == (f"speeds are those of opensm-subnet.lst.xz, {reason}",)
@@ -181,12 +181,12 @@ def test_switches_that_the_dump_lacks_are_counted() -> None:
     full = read_subnet(find_sample("xgft3-1296-partial", IBDIAGNET), find_sample("xgft3-1296-partial", "opensm.fdbs"))
     arriving = all_to_all(full)
     assert arriving.unrouted == {}
-    # No link has more bytes with 122 tables than with all: bytes that arrive with 122 tables take the same links.
+    # No link carries more bytes with 122 tables than with all: bytes that arrive with 122 tables take the same links.
     assert (loads.bytes <= arriving.bytes).all()
 
 
 def test_all_to_all_makes_the_known_number_of_traversals() -> None:
-    """Routes cross 1 switch to 17 hosts of the leaf, 3 to 306 hosts of the pod, and 5 to 972 other hosts."""
+    """Routes cross 1 switch (17 hosts of the leaf), 3 switches (306 hosts of the pod) or 5 (972 other hosts)."""
     subnet = load_sample("xgft3-1296", IBDIAGNET)
     loads = all_to_all(subnet)
     traversals = int(loads.bytes[subnet.fabric.node_kind[subnet.fabric.link_node] == NodeKind.SWITCH].sum())

@@ -164,7 +164,7 @@ def read(folder: Path, text: str) -> Fabric:
 
 
 def links_of(fabric: Fabric) -> dict[tuple[str, str], float]:
-    """Return (names of a link's ends) -> speed. A switch is before a host, other names are sorted."""
+    """Return (names of a link's ends) -> speed. A switch precedes a host; two switches are sorted by name."""
     found = {}
     for (a, b), gbps in zip(fabric.link_node.tolist(), fabric.link_gbps.tolist(), strict=True):
         ends = sorted((a, b), key=lambda node: (fabric.node_kind[node] != NodeKind.SWITCH, fabric.node_name[node]))
@@ -211,7 +211,7 @@ def test_only_the_topology_of_the_cluster_counts(tmp_path: Path) -> None:
 
 
 def test_switches_that_name_each_other_have_one_link(tmp_path: Path) -> None:
-    """Tools that write topology.conf from links list a cable at each end. Some switches have no line."""
+    """A tool that derives topology.conf from links writes each cable at both ends. Some switches have no line."""
     text = "SwitchName=a Nodes=n[1-2]\nSwitchName=b Switches=a,c,d\nSwitchName=c Switches=b,a\n"
     assert links_of(read(tmp_path, text)) == {
         ("a", "n1"): 100.0,

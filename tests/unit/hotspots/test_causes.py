@@ -44,7 +44,7 @@ from ibprof_testing.samples.planted_causes import (
 
 
 def check(planted: list[Planted]) -> list[tuple[Planted, Diagnosis]]:
-    """Diagnose cases. At most 1 of 30 planted cases may have a wrong first cause, and no faultless case a cause."""
+    """Diagnose cases. At most 1 of 30 planted cases has a wrong first cause, and faultless cases have no cause."""
     diagnosed = []
     wrong = []
     for case in planted:
@@ -199,7 +199,7 @@ def test_one_command_is_named_once_with_what_it_does_twice(monkeypatch: pytest.M
 
 
 def test_ports_of_a_missing_cable_are_those_of_the_pattern(capsys: pytest.CaptureFixture[str]) -> None:
-    """Leaf ports 29 and 30 lead to spine 2, spine ports 3 and 4 to leaf 1. Leaf1's port 3 is for a missing host."""
+    """Leaf ports 29, 30 lead to spine 2; spine ports 3, 4 lead to leaf 1. Leaf1's port 3 is for a missing host."""
     fabric = str(DATA / "cases" / "missing-cable-ports.txt")
     assert report.main([fabric, "pattern:all-to-all:1000000", "--json"]) == 0
     first = json.loads(capsys.readouterr().out)["diagnosis"]["causes"][0]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reports have the most loaded links that were calculated by hand for two switches, or no links without a fabric."""
+"""For two switches, reports show the most loaded links that were calculated by hand; without a fabric, no links."""
 
 from __future__ import annotations
 

@@ -15,7 +15,7 @@ from ibprof_testing.samples.planted_causes import make_rails
 
 
 def make_traffic(lids: np.ndarray) -> Traffic:
-    """Ranks 1 to 7 send 95 bytes each by gather and 5 by all-to-all to rank 0. Rank 8 sends 10 bytes to rank 9."""
+    """Ranks 1 to 7 each send to rank 0: 95 bytes by gather, and 5 by all-to-all. Rank 8 sends 10 bytes to rank 9."""
     senders = np.arange(1, 8)
     source = np.concatenate([senders, senders, [8]]).astype(np.int32)
     destination = np.concatenate([np.zeros(14), [9]]).astype(np.int32)

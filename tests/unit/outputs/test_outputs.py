@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""links.csv, nodes.csv, YAML and the picture have the loads of the links, for any names of nodes."""
+"""links.csv, nodes.csv, YAML and the picture contain the loads of the links, whatever the names of the nodes."""
 
 from __future__ import annotations
 

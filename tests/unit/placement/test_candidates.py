@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The table of placements states a gain only if the two times leave out equally many bytes."""
+"""The table of placements states a gain only if the same number of bytes is left out of both times."""
 
 from __future__ import annotations
 

@@ -48,7 +48,7 @@ def halo(side: int, size: int) -> RankTraffic:
 
 
 def test_a_halo_is_placed_in_blocks() -> None:
-    """With a row of 16 ranks, a host sends 2 * 16 messages. With 4 x 4 ranks, a host sends 4 * 4 messages."""
+    """A host with a row of 16 ranks sends 2 * 16 messages. A host with a block of 4 x 4 ranks sends 4 * 4 messages."""
     problem = problem_of(halo(16, 10**9), 16)
     rows = problem.score(packed_slots(problem.slots, 256))
     assert rows.bottleneck_seconds == pytest.approx(32 * 10**9 * SECONDS_PER_BYTE)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A profile's matrix contains each byte once, by sender and receiver. Selected bytes are exact or refused."""
+"""A profile's matrix contains each byte once, by sender and receiver. A selection gives exact bytes, or is refused."""
 
 from __future__ import annotations
 
@@ -153,7 +153,7 @@ def test_since_the_start_a_region_that_was_opened_again_does_not_count(again: Ma
     assert list(matrix.rows()) == [("0", "1", 10, 1)]
     assert [note.split(" more")[0] for note in matrix.notes] == ["200"]
     assert rows(run, region="a.c:2", since_start=True) == [("0", "1", 510, 2)] or again == MarkKind.BEGIN
-    # The last visits have no marks. So at least the bytes before the last mark precede the last end.
+    # The regions' last visits have no marks. So the note gives a lower bound: the bytes before the last mark.
     one = np.ones(2, np.uint64)
     last_ns = np.array([500, 600], np.uint64)
     times = RegionTimes(np.zeros(2, np.int32), np.array([1, 2], np.int32), one, one, one, last_ns)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The minimum of bytes that calls must send equals calculations by hand. Operations that sent less are reported."""
+"""The minimum number of bytes that calls must send is calculated correctly. Operations that sent less are reported."""
 
 from __future__ import annotations
 

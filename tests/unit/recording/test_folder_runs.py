@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Recordings of launches without a name are combined as one run if they belong together."""
+"""Recordings without a job's name are combined into one run if they belong to one launch."""
 
 from __future__ import annotations
 

@@ -364,6 +364,6 @@ def test_transfer_is_compared_by_call_site() -> None:
         "MPI_Bcast at a.c:1: 1 s, before 3 s",
         "MPI_Wait at a.c:1: 0 ns, before 1 s",
     ]
-    # An older report has no sites, and equal runs have no changes to list.
+    # An older report has no sites. Equal runs have no changes.
     assert describe_transfer_changes({"mpi_s": 10.0}, after) == []
     assert describe_transfer_changes(after, after) == []

@@ -122,7 +122,7 @@ def test_a_hash_does_not_avoid_full_ports() -> None:
 
 
 def test_groups_that_lead_in_a_cycle_are_cut_to_shortest_paths() -> None:
-    """Port groups have all ports of their switch. So a leaf could send a packet from a spine back to spines."""
+    """Each port group contains all ports of its switch. So a leaf could send a packet from a spine back to spines."""
     subnet = with_far(TREE)
     assert subnet.adaptive is not None
     every = tuple(range(1, 9))

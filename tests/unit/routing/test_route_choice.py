@@ -44,7 +44,7 @@ def test_layout_says_first_that_routes_are_modelled(links: str, capsys: pytest.C
     static = capsys.readouterr()
     assert "modelled:" not in static.err
     rows, listed = ([line.split(",") for line in each.out.splitlines()] for each in (modelled, static))
-    # Another list in the sample's folder has the speeds.
+    # Another list in the sample's folder contains the speeds.
     speed = rows[0].index("gbps")
     of_model = [[*row[:speed], *row[speed + 1 : -6]] for row in rows]
     assert of_model == [[*row[:speed], *row[speed + 1 :]] for row in listed]
@@ -103,7 +103,7 @@ def test_check_has_no_routes_to_choose(links: str, capsys: pytest.CaptureFixture
 
 
 def test_counters_need_no_routes(links: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Bytes that ports counted are loads for any routes, so no output mentions a model or bounds."""
+    """Loads that ports counted do not depend on routes, so no output mentions a model or bounds."""
     fabric = read_fabric(links)
     node, port = int(fabric.fabrics[0].link_node[0, 0]), int(fabric.fabrics[0].link_port[0, 0])
     counters = tmp_path / "counters.csv"

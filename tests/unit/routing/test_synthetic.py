@@ -226,7 +226,7 @@ def test_a_torus_is_routed_one_dimension_after_the_other() -> None:
 
 
 def test_the_fat_tree_of_codes_has_one_link_to_each_of_many_tops() -> None:
-    """For 72 leaves of radix 36, CODES prints 4 pods and 9 repetitions. `xgft` has 9 parallel cables instead."""
+    """For 72 leaves of radix 36, CODES prints 4 pods and 9 repetitions. `xgft` would have 9 parallel cables."""
     fabric = generate("codes:72,36").fabric
     kind = np.array([name[:3] for name in fabric.node_name])
     a, b = fabric.link_node.T

@@ -33,7 +33,7 @@ Message = tuple[int, int, int]
 
 
 def play(parts: list[CollectivePart]) -> Iterator[Message]:
-    """Yield a collective's messages in a valid order. A rank's step waits for its messages in slots 0 to `awaits` - 1.
+    """Yield a collective's messages in a valid order. Each step waits for messages in its rank's slots below `awaits`.
 
     Fail if no rank can continue.
     """

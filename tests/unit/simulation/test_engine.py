@@ -69,7 +69,7 @@ def test_a_message_is_pipelined(packets: int) -> None:
 
 
 def test_a_host_pauses_between_packets() -> None:
-    """One message of 4 MiB, or 1,024 messages, are 1,024 packets with 1,023 pauses of 10 ns."""
+    """One message of 4 MiB, and 1,024 messages of 4 KiB, each become 1,024 packets with 1,023 pauses of 10 ns."""
     network = make(TREE, replace(EXACT, switch_ns=100, wire_ns=10, nic_gap_ns=10, tick_ns=0.02))
     to = network.hosts - 1
     hops, sending = count_hops(network, 0, to), 4096 * 8 / 100
@@ -99,7 +99,7 @@ def test_slow_links_take_their_time() -> None:
 
 @pytest.mark.parametrize(("fastest", "gbps"), [("100", "56.25"), ("400", "56"), ("56", "2.5"), ("100", "25")])
 def test_a_packet_takes_whole_ticks_of_which_the_last_has_begun(fastest: str, gbps: str) -> None:
-    """A packet takes whole ticks, rounded up. A tick is the time of 64 bits on the fastest link."""
+    """A packet's time is rounded up to whole ticks. A tick is the time of 64 bits on the fastest link."""
     subnet = read_subnet("xgft:1:2:1@100")
     subnet = replace(subnet, fabric=replace(subnet.fabric, link_gbps=np.array([float(fastest), float(gbps)])))
     network = index_network(subnet, Hardware(switch_ns=0))

@@ -49,7 +49,7 @@ def test_a_drift_is_what_a_line_changes_by() -> None:
 
 
 def test_noise_is_no_drift() -> None:
-    """Slices vary by a fifth. In the second series, slices also grow by two fifths."""
+    """Slices vary by a fifth. In the second series, slices also grow by two fifths from the first to the last."""
     random = np.random.default_rng(11)
     noise = random.normal(1, 0.2, (400, 40))
     assert np.mean([find_drift(slices_of(each)).exceeds(0.05) for each in noise]) < 0.05
@@ -66,7 +66,7 @@ def autoregressive(lag: float, count: int, seed: int, spread: float = 0.1) -> np
 
 @pytest.mark.parametrize("lag", [0.0, 0.9, 0.99])
 def test_intervals_cover_the_mean(lag: float) -> None:
-    """For each correlation, 95% of 200 intervals contain the mean, within three standard errors of that number."""
+    """For each correlation, 95% of 200 intervals, minus three standard errors, contain the mean."""
     series = [autoregressive(lag, 4000, seed) for seed in range(200)]
     covered = np.mean([abs(each.mean() - 1) <= find_half(each) for each in series])
     assert covered > 0.95 - 3 * (0.95 * 0.05 / 200) ** 0.5
@@ -87,7 +87,7 @@ def test_a_mean_that_ends_a_measurement_is_known_within_1_percent(lag: float) ->
 
 @pytest.mark.parametrize("lag", [0.0, 0.9])
 def test_a_mean_that_ends_a_measurement_is_that_of_all_messages_within_1_percent(lag: float) -> None:
-    """A sample of most of 10,000 messages is nearer to the mean of the 10,000 than of infinitely many messages."""
+    """A sample of most of 10,000 messages has a mean near the mean of all 10,000, not of infinitely many messages."""
     off, part = [], []
     for seed in range(50):
         spread = 0.3 * ((1 - lag) / (1 + lag)) ** 0.5

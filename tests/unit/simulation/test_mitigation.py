@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Advice for jobs that disturb each other compares scenarios. A recommended gain exceeds the 95% interval."""
+"""To advise jobs that disturb each other, ibprof compares scenarios. A recommended gain exceeds the 95% interval."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ def test_a_rate_is_of_what_requests_and_their_windows_take() -> None:
 
 
 def test_only_what_is_sure_is_recommended() -> None:
-    """Jobs on whole switches have message times 40% shorter. The gain is significant if the seeds differ little."""
+    """On whole switches, the jobs' messages take 40% less time. The gain is significant if the seeds differ little."""
 
     def compare(*spread: float) -> tuple[str | None, tuple[UndecidedChange, ...]]:
         outcomes = {}
@@ -124,7 +124,7 @@ def test_one_sample_is_no_interval() -> None:
 
 
 def test_links_of_jobs_that_end(monkeypatch: pytest.MonkeyPatch) -> None:
-    """When all messages are sent, simulated time does not advance any more."""
+    """After the last message, simulated time does not advance. The simulation must end nevertheless."""
     run, runs = Simulation.run, [0]
 
     def count(simulation: Simulation, *limits: Any) -> Any:

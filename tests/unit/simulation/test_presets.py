@@ -49,7 +49,7 @@ def test_the_reduced_survey_shows_every_shape(every_study: Path) -> None:
     assert find("mean_us", IO, (4 * MIB, 100), None) > 2 * alone[4]
     assert find("mean_us", IO, (512 * KIB, 100), None) > 1.3 * alone[1]
     assert find("mean_us", IO, (4 * KIB, 1), None) < 1.5 * find("mean_us", IO, (4 * KIB, 500), None)
-    # Congested I/O slows MPI messages, but less if their intervals are short. Large messages slow small I/O requests.
+    # Congested I/O slows MPI messages, less so at short intervals. Large messages slow down small I/O requests.
     disturbed = [find("slowdown", MPI, (4 * MIB, 100), (4 * KIB, interval)) for interval in (500, 1)]
     assert disturbed[0] > disturbed[1] > 1.5
     assert find("slowdown", IO, (4 * KIB, 500), (4 * MIB, 100)) > 1.1

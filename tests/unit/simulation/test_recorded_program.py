@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A recorded run becomes a program of computing times, messages and waits, which equal calculations by hand."""
+"""A recorded run becomes a program. The program's computing times, messages and waits equal calculations by hand."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A recorded run as a simulated job has the same partners, bytes and times."""
+"""A simulated job that replays a recorded run has the run's partners, bytes and times."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A recorded run with phases and ranks on shared hosts is measured in whole rounds, without messages within hosts."""
+"""A recorded run with phases is measured in whole rounds. Messages between ranks of the same host are left out."""
 
 from __future__ import annotations
 

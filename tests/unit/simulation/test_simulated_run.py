@@ -58,7 +58,7 @@ def run_with_slow_links(folder: Path, role: str, speeds: Mapping[int, str]) -> l
 
 @pytest.mark.usefixtures("undrawn")
 def test_the_slower_of_two_slow_senders_is_named_first(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """The links of two senders are slow, but the messages' times are no outliers."""
+    """The links of two senders are slow, but the messages' times are not outliers."""
     less, more = run_with_slow_links(tmp_path, "goal, goal: ring.goal", {2: "10", 11: "5"})
     named = [line for line in capsys.readouterr().err.splitlines() if "slow sender" in line]
     assert [f"{host} HCA-1" in line for host, line in zip((more, less), named, strict=True)] == [True, True]
@@ -86,7 +86,7 @@ def test_a_slow_sender_is_named_with_its_link(
 
 
 def test_a_run_whose_messages_all_take_the_same_is_drawn(tmp_path: Path) -> None:
-    """The job's name is no valid formula, and the font lacks a letter of the name."""
+    """The job's name is not a valid formula of matplotlib, and the font lacks a letter of the name."""
     jobs = [{"name": "_$\\frac{ \u4e2d", "role": "io", "bytes": "4 KiB", "share": 1}]
     study = write_study(tmp_path, fabric="xgft:1:2:1@100", servers=1, jobs=jobs, measured=jobs[0]["name"])
     assert sim.main(["run", str(study), "-o", str(tmp_path / "out"), "--workers", "1"]) == 0

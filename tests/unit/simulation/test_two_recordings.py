@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Advice for two recorded jobs that share uplinks holds on the hosts that the advice names."""
+"""Advice for two recorded jobs that share uplinks is right on the hosts that the advice names."""
 
 from __future__ import annotations
 

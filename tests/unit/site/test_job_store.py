@@ -184,7 +184,7 @@ def test_the_sums_of_an_ingest_wait_for_another_one(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("failures", [1, 100])
 def test_a_day_that_changes_while_it_is_read_is_read_again(tmp_path: Path, failures: int) -> None:
-    """DuckDB opens a file twice. The test raises the error that follows if an ingest replaces the file in between."""
+    """DuckDB opens a file twice. The test raises DuckDB's error for a file that an ingest replaced in between."""
     assert ingest(tmp_path / "store", write(tmp_path / "a.jsonl", job(0))) == 0
     questions = SiteQueries(JobStore(tmp_path / "store"))
 

@@ -64,7 +64,7 @@ def test_whole_program_optimization(build: Build) -> None:
 
 @pytest.mark.parametrize("is_packed", [False, True])
 def test_split_debug_information(is_packed: bool, build: Build) -> None:
-    """The program has the lines. Files .dwo and .dwp, which ibprof does not read, have the inlined functions."""
+    """The program contains lines; files .dwo and .dwp, which ibprof does not read, contain inlined functions."""
     program = build("-g", "-O2", "-gsplit-dwarf", "-gdwarf-4")
     if is_packed:
         run("dwp", "-e", program, "-o", f"{program}.dwp")

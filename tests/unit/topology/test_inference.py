@@ -255,7 +255,7 @@ def test_some_slower_links_make_no_switch(hosts: int, slow: int, us: float) -> N
     [(0.0, 1.0, 0.0), (0.01, 1.0, 0.0), (0.01, 1.5, 0.0), (0.01, 1.5, 0.05), (0.003, 1.0, 0.5)],
 )
 def test_a_torus_of_many_hosts_is_recognised_with_its_sizes(noise: float, overhead: float, lost: float) -> None:
-    """A link is 6% of a delay: with errors of 1%, some hosts two links apart have shorter delays than neighbours."""
+    """A link adds 6% to a delay. With errors of 1%, some hosts two links apart have shorter delays than neighbours."""
     place = np.stack(np.unravel_index(np.arange(576), (8, 8, 9)), axis=1)
     apart = np.abs(place[:, None] - place)
     hops = np.minimum(apart, np.array([8, 8, 9]) - apart).sum(axis=2)

@@ -258,7 +258,7 @@ class TestKernels:
             assert detour[a, b] == pytest.approx(min(matrix[a, k] + matrix[k, b] for k in others), rel=1e-6)
 
     def test_pruning_keeps_what_gains_more_than_it_costs(self) -> None:
-        # Leaves 0 and 1 are clearly nearer to each other, 2 and 3 hardly.
+        # Leaves 0 and 1 are much nearer to each other than to other leaves; leaves 2 and 3 are only slightly nearer.
         # The gain of a node is weight * gap^2 / (4 * variance).
         child = np.array([[0, 1], [2, 3], [4, 5]], np.int32)
         tree = BinaryTree(4, child, np.array([10.0, 10.0, 40.0]), np.array([1.0, 1.95, 2.0]))

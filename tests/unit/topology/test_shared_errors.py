@@ -80,7 +80,7 @@ def test_no_factors_are_found_in_independent_errors() -> None:
     ("effect", "seed"), [("nothing else", 3), ("a slow core", 2), ("a slow core", 3), ("5% missing", 1)]
 )
 def test_slow_cores_of_clusters_are_no_switch_and_make_none_of_fast_ones(effect: str, seed: int) -> None:
-    """Slow cores have longer delays to each other than to fast cores. Nested switches cannot explain this."""
+    """Slow cores have longer delays to each other than to fast cores. Nested switches cannot explain such delays."""
     sample = measure("fast and slow cores", effect, seed)
     inferred = infer_sample(sample)
     assert find_splits(inferred) == sample.splits

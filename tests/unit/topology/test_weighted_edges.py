@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Parallel edges get their smallest weight, in either order of their ends."""
+"""Parallel edges, in either direction, become one edge with the smallest of their weights."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def test_a_fabric_with_a_doubled_cable_is_like_itself(capsys: pytest.CaptureFixt
 
 
 def test_hosts_take_the_cables_of_a_doubled_link_in_turn() -> None:
-    """Two cables join two switches with two hosts. Each cable has the bytes to one host of each switch."""
+    """Two cables join two switches with two hosts each. Each cable carries the bytes to one host on each switch."""
     edge = np.array([[0, 4], [1, 4], [2, 5], [3, 5], [4, 5], [4, 5]], np.int32)
     ones = np.ones(len(edge))
     found = InferredTopology("bufe", ("a", "b", "c", "d"), ("s1", "s2"), edge, 1e-6 * ones, ones, ones)

@@ -134,7 +134,7 @@ def write_counters(path: Path, counted: np.ndarray, of: Fabric, left_out: int | 
 
 
 def test_what_counters_show_beyond_the_prediction_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Counters have the predicted bytes, 2% for headers, and on one link a gigabyte of another job."""
+    """Counters contain the predicted bytes, 2% for headers and, on one link, a gigabyte of another job."""
     lst = str(find_sample("testbed44", IBDIAGNET))
     subnet = load_sample("testbed44", IBDIAGNET)
     of = subnet.fabric

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""By a host list of a scheduler or launcher, each rank gets the host where this tool would start the rank."""
+"""With the host list of a scheduler or launcher, each rank gets the host where this tool would start the rank."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""ibprof finds rails of a run that the fabric lacks, by measured bytes or by ports of the run's hosts."""
+"""By measured bytes or by ports of a run's hosts, ibprof finds rails that the run used and the fabric lacks."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Each rank gets its recorded port, or a port by a rule or a file. Ranks without a port are counted by reason."""
+"""Ranks have their recorded port, or a rule or a file selects the port. Ranks without a port are counted by reason."""
 
 from __future__ import annotations
 

@@ -178,7 +178,7 @@ def test_ranks_that_fit_into_one_part_are_placed_there(tmp_path: Path, capsys: p
 
 
 def test_the_rails_that_nothing_joins_are_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Two subnets have different hosts, as if a router joined them. So no host is on the two rails."""
+    """Two subnets have different hosts, as if a router joined them. So no host is on both rails."""
     text = re.sub("([SH]-000000000)0", r"\g<1>1", Path(ISLANDS).read_text())
     other = re.sub(r"(guid=0x|\(|\"gh|\"sw)", r"\g<1>1", text)
     (tmp_path / "other.txt").write_text(other)

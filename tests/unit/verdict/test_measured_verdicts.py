@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Verdicts on runs with sampled calls depend on waiting and transfer, not on time that the model does not explain."""
+"""Verdicts on runs with sampled calls use waiting and transfer, and ignore time without an explanation by the model."""
 
 from __future__ import annotations
 

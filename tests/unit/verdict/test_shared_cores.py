@@ -140,14 +140,14 @@ def test_what_shares_the_cores_of_ranks_that_poll_a_network_is_said_but_not_the_
 def test_ranks_that_are_late_in_turn_since_they_share_a_core() -> None:
     verdict = judge_run(timed_run(20_000, late_ns=5 * MS))
     assert (verdict.kind, verdict.cause) == (VerdictKind.WAITING, SHARED_CORES)
-    # Polling ranks wait for cores too, so shared cores need not be the reason why ranks come late.
+    # Polling ranks wait for cores too, so ranks may be late for another reason than shared cores.
     assert judge_run(timed_run(20_000, late_ns=5 * MS, lacked=0.5)).cause == "noise"
     assert NO_PROBLEM in verdict.text
 
 
 @pytest.mark.parametrize("works_longer", [False, True])
 def test_one_late_rank_is_late_for_want_of_a_core_unless_it_works_longer(works_longer: bool) -> None:
-    """Rank 2 comes late to 60 collectives. Unless rank 2 works longer, other ranks are then as long outside MPI."""
+    """Rank 2 is late for 60 collectives. Unless rank 2 works longer, all ranks are outside MPI for equal times."""
     made = SyntheticRun(4, seed=8)
     for _ in range(60):
         made.compute({2: 5 * MS})

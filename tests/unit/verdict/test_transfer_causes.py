@@ -177,7 +177,7 @@ def test_a_slow_device_next_to_a_faster_idle_one_is_the_wrong_transport() -> Non
     ports = [make_adapter(25, sent=2 * EACH), make_adapter(200, device="mlx5_1")]
     cause = first(make_run([(ports, [])] * 2))
     assert (cause.name, "UCX_NET_DEVICES=mlx5_1:1" in cause.advice) == ("wrong-transport", True)
-    # An interface that another host lacks is no remedy.
+    # ibprof does not advise an interface that another host lacks.
     assert "wrong-transport" not in find(make_run([([], interfaces), ([], interfaces[:1])], {"eth0": EACH}))
 
 
@@ -271,7 +271,7 @@ def test_copies_within_a_host_bound_transfer_where_ranks_have_cores() -> None:
     cause = first(run)
     assert (cause.name, "at 120 MB/s" in cause.evidence) == ("memory-bound", True)
     assert find(make_run([([], [])], choices=[AdapterChoice("cores", "0-1")])) == []
-    # Copies do not slow small messages, and a run that waits needs no cause of slow transfer.
+    # Copies do not slow down small messages. If a run waits, no cause of slow transfer is reported.
     assert find(make_run([([], [])], messages=1 << 20)) == []
     assert find_transfer_causes(run, 1.0, 11.0) == ()
 

@@ -160,7 +160,7 @@ def test_many_small_messages() -> None:
     assert verdict.kind is VerdictKind.SMALL_MESSAGES
     assert "1,000,000 messages of 64 B" in verdict.text
     assert NO_FABRIC in verdict.missing
-    # Fewer messages in the same time mean that the senders come late.
+    # Fewer messages in the same time mean that the senders are late.
     few = [Count(0, 1, 64, 10), Count(1, 0, 64, 10)]
     assert judge_run(make_run([(1, 8), (1, 8)], few)).kind is VerdictKind.WAITING
 
@@ -174,7 +174,7 @@ def test_without_a_fabric_the_link_of_a_host_may_take_the_time() -> None:
 
 
 def test_small_messages_that_take_a_little_longer_than_latency_explains() -> None:
-    """A message takes 120 us. The host is busy: 20 us are for waiting for a core, some for copying."""
+    """A message takes 120 us. This includes 20 us of waiting for a core on a busy host, and the time for copying."""
     small = [Count(0, 1, 32 * 10**5, 10**5), Count(1, 0, 32 * 10**5, 10**5)]
     run = make_run([(1, 12), (1, 12)], small, run_s=12.1)
     for links in (None, link(0.05)):
@@ -235,7 +235,7 @@ GROUP = PARTNER_GROUP | 4 << 40 | 1
 def test_what_calls_asked_for_takes_the_place_of_messages_not_seen(
     asked: list[tuple[int, int, int]], hosts: tuple[int, ...], kind: VerdictKind
 ) -> None:
-    """Equal ranks are in MPI for 9.9 s of 10 s. Ranks wait, unless the bytes of the calls explain the time."""
+    """Equal ranks are in MPI for 9.9 s of 10 s. If the calls' bytes do not explain this time, the ranks wait."""
     run = make_run([(0, 9.9)] * 4, [], hosts=hosts)
     ranks = tuple(replace(rank, source=Source.UCX, sees_host=False, has_demands=True) for rank in run.ranks)
     rows = [(rank, *each) for rank in range(4) for each in asked]
@@ -273,7 +273,7 @@ def test_ranks_wait_at_the_end_for_one_that_ends_late() -> None:
 
 
 def test_where_ranks_wait_for_one_that_is_late() -> None:
-    """Rank 2 is outside MPI for 9.5 s, other ranks for 2 s. So other ranks wait for rank 2 in messages."""
+    """Rank 2 is outside MPI for 9.5 s, other ranks for 2 s. So other ranks wait for messages of rank 2."""
     run = make_run([(1, 8), (1, 8), (1, 0.5), (1, 8)], BULK)
     verdict = judge_run(run, link(0.1))
     assert verdict.kind is VerdictKind.WAITING, verdict.text
@@ -283,7 +283,7 @@ def test_where_ranks_wait_for_one_that_is_late() -> None:
 
 
 def test_ranks_that_wait_in_three_places_alike() -> None:
-    """Ranks wait for rank 3 in collectives, messages and writes. None of these has most of the waiting."""
+    """Ranks wait for rank 3 in collectives, messages and writes. No kind of call causes most of the waiting."""
     run = make_run([(0, 8), (1, 8), (2, 8), (1, 0.5)], BULK)
     text = judge_run(run, link(0.1)).text
     assert "most of it for rank 3, which spends most time outside of MPI" in text

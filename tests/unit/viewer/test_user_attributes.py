@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The user's attributes of ranks and nodes are read unchanged or refused. Grids are as programs created them."""
+"""The user's attributes of ranks and nodes are read unchanged or refused. Grids equal the programs' grids."""
 
 from __future__ import annotations
 

@@ -41,7 +41,7 @@ _QUEUE_MS = 100
 
 
 class LabError(Exception):
-    """This machine cannot build a cluster of network namespaces. The error message has the reason."""
+    """This machine cannot build a cluster of network namespaces. The error message states the reason."""
 
 
 def check_machine() -> None:

@@ -94,8 +94,8 @@ def check_no_harm(
 
     Args:
         output: folder to record into.
-        libraries: preloaded in the run with ibprof; by default ibprof's library alone.
-        others: preloaded in the run without ibprof.
+        libraries: libraries that are preloaded in the run with ibprof; by default ibprof's library alone.
+        others: libraries that are preloaded in the run without ibprof.
 
     Returns:
         The run with ibprof.

@@ -25,7 +25,7 @@ class InTrees:
 
     Attributes:
         end: int32 [place, destination], the link direction on which the switch sends; `NONE` if it does not send.
-        next: int32 [place, destination], the next place; of an outcome, the outcome itself.
+        next: int32 [place, destination], the next place; the next place after an outcome is the same outcome.
         depth: int32 [place, destination], number of steps to the outcome; undefined for `Reason.LOOP`.
         reason: uint8 [place, destination], the outcome of a packet at this place.
     """

@@ -63,7 +63,7 @@ class Entries:
 def fill_tables(
     path: str | PathLike[str], stanzas: Stanzas, entries: Entries, left_out: set[int]
 ) -> tuple[ForwardingTables, set[int]]:
-    """Put each entry into its table. Entries of private tables after the first are left out.
+    """Put each entry into its table. Entries of private tables after the first private table are left out.
 
     Args:
         path: path of the file, for messages.

@@ -94,7 +94,7 @@ class ListedFabric:
 
     @classmethod
     def of(cls, fabric: Fabric, tables: ForwardingTables | None) -> ListedFabric:
-        """List a fabric with one rate for all links."""
+        """Return a fabric's nodes and links, with one rate for all links."""
         lids = {
             (node, port): lid
             for node, port, lid in zip(

@@ -48,7 +48,7 @@ def nested(*levels: tuple[int | tuple[int, ...], Range], hops: Range = (0.0, 0.0
     Args:
         levels: levels from the outermost to the threads of a core. For each level: the number (or numbers to draw
             from) of parts in a part of the level above, and the range of delays between these parts, ns.
-        hops: range of the additional delay of a hop on a grid of cores, ns. Each outermost part has a grid.
+        hops: range of the additional delay of a hop on a grid of cores, ns. Each outermost part has a separate grid.
     """
 
     def make(draw: Source) -> Machine:

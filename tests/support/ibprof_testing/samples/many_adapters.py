@@ -18,7 +18,7 @@ HOSTS = 4
 ADAPTERS = 8
 
 DEVICES = (10, 2, 3, 4, 6, 7, 8, 9)
-"""Number of the adapter at each leaf. mlx5_10 has the first GUIDs and LIDs, but the last number."""
+"""Numbers of a host's adapters, by leaf. mlx5_10 has the first GUIDs and LIDs, but the last number."""
 
 OTHERS = {4: "storage1 mlx5_0", 3: "Mellanox Technologies Aggregation Node"}
 """Leaf -> adapter at its fifth port: the only adapter of a host, or an adapter without a host."""

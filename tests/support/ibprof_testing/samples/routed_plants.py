@@ -39,7 +39,7 @@ class RoutedPlant:
         name: the case's name.
         causes: planted causes. A diagnosis that names any of these causes first is right. Empty for a case without a
         fault.
-        places: words. The first cause's places must contain a word. Empty if the place does not matter.
+        places: the first cause's places must contain at least one of these words. Empty if the places do not matter.
         situation: the case with its faults.
         healed: for each of `causes`, the case without this fault. None for a remedy that needs a search or changes
             the program.

@@ -67,8 +67,8 @@ def cluster(seed: int, is_costly: bool) -> tuple[Made, Matrix]:
 
     Args:
         seed: random seed; odd for two levels.
-        is_costly: If true, a message takes 1 µs, a link 0.1 µs, errors are 0.5%. If false, only links take time: 1 µs,
-            with errors of 2%.
+        is_costly: If true, a message takes 1 µs, a link takes 0.1 µs, and errors are 0.5%. If false, only links take
+            time, 1 µs each, and errors are 2%.
     """
     draw = np.random.default_rng(1000 + seed)
     made = tree(6, 8) if seed % 2 else tree(3, 2, 8)
@@ -101,7 +101,7 @@ def over_two_rails(seed: int, is_costly: bool, how: str, ratio: float) -> Sample
 def with_errors(kind: str, seed: int, is_costly: bool) -> Sample:
     """Return delays with errors of a kind of `KINDS`.
 
-    If `is_costly`, the errors of most kinds are a fifth of their size without `is_costly`.
+    `is_costly` divides the errors of most kinds by five.
     """
     made, delays = cluster(seed, is_costly)
     errors = KINDS[kind](delays, np.random.default_rng(seed), 0.2 if is_costly else 1.0)

@@ -77,7 +77,7 @@ def dump_sample(sample: str, links: str, tables: str | None) -> Dumps:
 def lacks_whole_links(dumps: Dumps, spoilt: Dumps) -> bool:
     """Return whether a dump of `ibnetdiscover -p` without tables lacks both lines of each missing link.
 
-    Links without a line leave no trace, nor do hosts whose links have no line.
+    The dump then shows neither the missing links, nor hosts that have no other links.
     """
     if tuple(dumps.files) != (PORT_LIST,):
         return False

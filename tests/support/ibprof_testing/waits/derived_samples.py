@@ -186,7 +186,7 @@ def _messages(
         number = seen[envelope]
         seen[envelope] += 1
         call = int(row["call"])
-        # A pause before a message is also in the scores of later messages of the same call.
+        # A pause before a message also raises the scores of later messages of the same call.
         late[call] = max(late[call], int(row["post"]) - last if last else 0)
         last = int(row["post"])
         score = max(late[call], int(trace.calls["exit"][call] - trace.calls["enter"][call]))

@@ -53,7 +53,7 @@ class Trace:
         host: name of the rank's host.
         calls: name, enter and exit time (ns) of each call.
         instances: collective operations. `call` is the index of the completing call in `calls`.
-        messages: sent and received messages, with `call` too.
+        messages: sent and received messages, each with its `call`.
     """
 
     host: str
