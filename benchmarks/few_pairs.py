@@ -21,8 +21,8 @@ from ibprof_testing.samples.topologies import SHAPES, Made, Matrix, disturb, tre
 SECONDS_OF_A_DIRECTION, SECONDS_OF_A_BARRIER = (11 + 1.5) * 1e-3, 3e-4
 """Estimated seconds in `ibprof-latency measure` for a direction of a pair, and for the barrier after a round.
 
-A direction has 11 batches of 1 ms, after 1.5 ms to find the batch length. Without `--few-pairs`, pairs are measured in
-both directions; with `--few-pairs`, in one direction.
+Each direction takes 11 batches of 1 ms, after 1.5 ms to find the batch length. Without `--few-pairs`, pairs are
+measured in both directions; with `--few-pairs`, in one direction.
 """
 
 CASES = {

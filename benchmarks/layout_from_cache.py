@@ -4,8 +4,8 @@
 python benchmarks/layout_from_cache.py [--runs N] [--commit COMMIT] [--traffic TRAFFIC]
 
 The fat-tree is generated, and written in the format of OpenSM's dumps. The installed version and the older version run
-in turn, and must write the same links.csv. The older version runs from sources, with kernels built from these. The exit
-status is 1 if the ratio of CPU times or the memory is above a limit.
+in turn, and must write the same links.csv. The older version runs from sources, with kernels built from these sources.
+The exit status is 1 if the ratio of CPU times or the memory is above a limit.
 """
 
 from __future__ import annotations

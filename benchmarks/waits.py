@@ -5,8 +5,9 @@ python benchmarks/waits.py -o FOLDER [--mpi NAME] [WORD ...]
 
 Each program with a planted wait (`ibprof_testing.waits.traced_runs`) runs under the tracer and ibprof at once. The
 benchmark prints a row for each program. A row has fractions of MPI time: waiting by ibprof and by the tracer, and
-ibprof's unsplit time. The largest difference of an operation's waiting times and the verdict follow. Programs with a
-link rate run in a network namespace, which needs root. With WORDs, only programs whose titles contain a WORD run.
+ibprof's unsplit time. Below the rows, the benchmark prints the largest difference between ibprof's and the tracer's
+waiting of an operation, and the verdict. Programs with a link rate run in a network namespace, which needs root. With
+WORDs, only programs whose titles contain a WORD run.
 """
 
 from __future__ import annotations

@@ -135,7 +135,7 @@ TEXT, METRIC = _KINDS["TEXT"], _KINDS["METRIC"]
 """Event kinds."""
 
 EVENT = kernels_headers().types["ibp_event"]
-"""An event in an array."""
+"""Type of an event in an array."""
 
 # Struct of the kernels -> {member: name of the OTF2 function that the member points to}.
 _FUNCTIONS = {

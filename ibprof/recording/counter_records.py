@@ -53,7 +53,7 @@ def read_demands(file: RecordingFile) -> tuple[Records, Owners]:
 
 
 def _redo(file: RecordingFile, what: str, number: str, records: Records, owner: Owners) -> None:
-    """Complete interrupted moves (redo logs) of the bytes of records, and of the member `number`: messages or calls."""
+    """Complete interrupted moves (redo logs) of bytes between records, and of messages or calls (member `number`)."""
     constants = recording_layout().constants
     logged = np.where(file.processes["redo_kind"] == 0, constants["IBP_SEGMENT_COUNTERS"], file.processes["redo_kind"])
     is_of_kind = logged == constants[f"IBP_SEGMENT_{what.upper()}"]

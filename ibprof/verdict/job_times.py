@@ -74,7 +74,7 @@ _SLOW = 4
 """Transfer is slow if it takes more than this multiple of the expected time."""
 
 _SLOW_WITH_CAUSE = 2
-"""Used instead of `_SLOW` if hosts show a cause of slow transfer. Half a link's rate only doubles the time."""
+"""Used instead of `_SLOW` if hosts show a cause of slow transfer. A link at half of its rate only doubles the time."""
 
 
 @dataclass(frozen=True, slots=True)

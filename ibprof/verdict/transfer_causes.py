@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Causes of slow transfer: transport in use, adapters, errors, other traffic, congestion, copies within hosts.
 
-All evidence is visible to any user of the hosts: docs/causes.md.
+Any user of the hosts can read all evidence (docs/causes.md).
 """
 
 from __future__ import annotations

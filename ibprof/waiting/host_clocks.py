@@ -32,7 +32,7 @@ QUICKEST_NS = 100_000
 """Longest time of the quickest small message in a part of the run, on any network that MPI jobs use."""
 
 MOST_DRIFT = 1e-3
-"""Largest considered drift between two clocks. Crystals have at most 1e-4."""
+"""Largest considered drift between two clocks. Crystals drift by at most 1e-4."""
 
 UNKNOWN_NS = 1 << 60
 """Error of a clock if events do not limit the error."""
@@ -118,7 +118,7 @@ def one_clock() -> HostClocks:
 class _PairLine:
     """Clock b minus clock a at time x of clock a: the line `offset + slope * (x - origin)`, with its error.
 
-    `error` has the error at each of the times `moments` of clock a.
+    `error` is the error at each of the times `moments` of clock a.
     """
 
     a: int

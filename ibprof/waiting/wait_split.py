@@ -309,7 +309,7 @@ _MOST_STEPS = 4096
 """Maximum number of ranks that a delay is traced through."""
 
 _MOST_ROWS = 4_000_000
-"""Maximum number of traced parts of waiting, over all steps. This limit ends the trace if ranks wait in a cycle."""
+"""Maximum number of parts of traced waiting, over all steps. This limit ends the trace if ranks wait in a cycle."""
 
 
 @dataclass(frozen=True, slots=True)

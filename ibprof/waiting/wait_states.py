@@ -337,8 +337,8 @@ def _need_of_collectives(
 def _find_needed(matched: MatchedSamples, shapes: Integers, start: Integers) -> Integers:
     """Return the row of the member that each row of a collective waits for.
 
-    In FROM_ROOT collectives this is the root's row, otherwise the row with the last start. PREFIX collectives have only
-    the members up to the row's member.
+    In FROM_ROOT collectives this is the root's row, otherwise the row with the last start. In PREFIX collectives, a row
+    waits only for members up to its own member.
     """
     begins, counts = find_runs(matched.instance)
     latest = np.lexsort((start, matched.instance))[begins + counts - 1]

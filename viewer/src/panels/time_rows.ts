@@ -114,7 +114,7 @@ export class TimeRows {
       const hasTime = Math.abs(to.x - start.x) >= SLACK;
       const rows: Range = [rowAt(Math.min(start.y, to.y)), rowAt(Math.max(start.y, to.y))];
       const time: Range = [Math.min(start.x, to.x) / width, Math.max(start.x, to.x) / width];
-      // A drag along a single row selects only time.
+      // A drag along a single row selects a time range, but no ranks.
       return { time: hasTime ? time : null, rows: hasTime && rows[0] === rows[1] ? null : rows };
     };
     canvas.addEventListener("pointerdown", (event) => {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The layout of the picture of cells. Levels have blocks, switches columns, link directions cells.
+// The layout of the picture of cells. Each level has blocks, each switch a column, and each link direction a cell.
 
 import type { Model } from "../data/model";
 import { railLetter } from "../text/names";

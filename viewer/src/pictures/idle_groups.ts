@@ -65,7 +65,7 @@ export function growBlocks({ nodes, links, nodeX, nodeLevel, endNode }: Model): 
   return { column, columnX, host, block };
 }
 
-/** Return the nodes of each group, ascending; no groups if no node has traffic. Not all nodes are in a group. */
+/** Return the nodes of each group, ascending; no groups if no node has traffic. Some nodes are in no group. */
 export function findIdleGroups(
   model: Model,
   { block, column }: BlockTree,

@@ -77,7 +77,7 @@ export class Viewport {
     this.move();
   }
 
-  /** Take over the view of another viewport, without an event. */
+  /** Show the same view as another viewport, without an event. */
   follow(view: ViewTransform): void {
     this.view = { ...view };
     // Both viewports share a drawing, which may have been rotated.
