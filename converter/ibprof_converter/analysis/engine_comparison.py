@@ -145,12 +145,12 @@ def compare_engines(
     """Route a fabric by each engine, and compute the link loads of a traffic.
 
     Args:
-        fabric: the fabrics. If the fabrics have tables, the first row has the loads with these tables.
+        fabric: the fabrics. If the fabrics have tables, the first row contains the loads with these tables.
         engines: OpenSM's names of the engines.
 
     Raises:
         MissingToolError: OpenSM or ibsim is not installed.
-        InconsistentError: a fabric is in parts that no cable joins.
+        InconsistentError: a fabric consists of parts that no cable joins.
         IbprofError: `load_traffic` fails.
     """
     progress("reading the fabric")

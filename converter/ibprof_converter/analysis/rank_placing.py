@@ -158,7 +158,7 @@ def place_ranks(
 ) -> PlacementComparison:
     """Search for a placement with the least load on the most loaded link.
 
-    Among placements with equal loads, a smaller load of the most loaded link between switches is better.
+    If two placements are equal in this load, the load of the most loaded link between switches decides.
 
     Args:
         progress: function that receives the progress of the search.

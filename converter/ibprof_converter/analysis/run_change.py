@@ -22,7 +22,7 @@ _AS_LONG = 0.005
 _CABLING = 0.1
 """Two dumps show different fabrics if the number of links differs by more than this fraction.
 
-With a smaller difference, some cables of one fabric were added or are down.
+If the difference is smaller, the dumps show one fabric, in which cables were added or are down.
 """
 
 _LISTED = 5
@@ -234,7 +234,7 @@ def _compare_fabrics(a: RunFacts, b: RunFacts) -> _Reason | None:
 
 
 def _differ_on_links(a: RunFacts, b: RunFacts) -> bool:
-    """Return true if the runs put different bytes on a link direction, or on their most loaded link directions."""
+    """Return true if the bytes of a link direction, or of the most loaded link directions, differ between the runs."""
     keys = {*a.carried, *b.carried}
     if not (a.knows_all_links and b.knows_all_links):
         keys = {*a.carried} & {*b.carried}

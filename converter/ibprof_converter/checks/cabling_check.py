@@ -83,7 +83,7 @@ def _check_regularity(rail: int, fabric: Fabric) -> Iterator[FabricFinding]:
 def _check_rates(rail: int, fabric: Fabric) -> Iterator[FabricFinding]:
     """Compare each link's rate with the most common rate of links between the same two levels.
 
-    If all links of a switch to a level are slow, the finding is the switch, not each link.
+    If all links of a switch to a level are slow, the finding names the switch, not each link.
     """
     level_of_node = find_levels(fabric)
     level = np.sort(level_of_node[fabric.link_node], axis=1)

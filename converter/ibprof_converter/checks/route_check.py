@@ -159,7 +159,7 @@ def _describe(fabric: Fabric, damage: Damage) -> str:
 
 
 def _find_short_tables(subnet: Subnet) -> Iterator[str]:
-    """Yield text on each table that ends at least two adapter LIDs before the table of median length."""
+    """Yield text on each table that is at least two adapter LIDs shorter than the median table."""
     fabric, tables, network = subnet.fabric, subnet.tables, subnet.routes.network
     if len(tables.switch_guid) < 2:
         return

@@ -149,7 +149,7 @@ def _parser() -> argparse.ArgumentParser:
         help="end with status 1 if this threshold is crossed, such as 'max_link>+10%%'; may be repeated",
     )
     parser.add_argument(
-        "--fabric", metavar="LST", nargs="+", default=[], help="also compare links, on this fabric; goes after A and B"
+        "--fabric", metavar="LST", nargs="+", default=[], help="also compare links on this fabric; only after A and B"
     )
     add_fabric_arguments(parser)
     add_row_arguments(parser)

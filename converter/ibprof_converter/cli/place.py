@@ -323,8 +323,8 @@ def _parser() -> argparse.ArgumentParser:
         dest="seconds",
         metavar="SECONDS",
         type=float,
-        help="time limit of the search. The limit also sets the number of changes to try; two idle cores end earlier "
-        f"(default: {SEARCH_SECONDS:g}; above 1,024 ranks, in proportion to the ranks, up to 60)",
+        help="time limit of the search, which also sets the number of changes to try. Two idle cores end the search "
+        f"earlier (default: {SEARCH_SECONDS:g}; above 1,024 ranks, in proportion to the ranks, up to 60)",
     )
     outputs = parser.add_argument_group("outputs")
     outputs.add_argument("-o", "--output", metavar="FILE", type=Path, help="placement.csv: rank,host")

@@ -149,7 +149,7 @@ def _add_questions(commands: Subcommands) -> None:
         add(name, summary, "4711", method, "job", "top").add_argument(
             "job", metavar="JOB", help="job number of the scheduler, or key in the store"
         )
-    add("average", "bytes that an average day puts on each link direction", "--from 2026-11-01", "average_day", *span)
+    add("average", "bytes of an average day on each link direction", "--from 2026-11-01", "average_day", *span)
     gains = "jobs that would gain from another rank placement, sorted by gained node hours"
     add("gains", gains, "--from 2026-11-01", "find_gains", *span)
     add("slow-hosts", "hosts with late ranks in the largest share of their jobs", "--top 5", "find_slow_hosts", *span)

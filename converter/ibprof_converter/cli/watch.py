@@ -265,6 +265,6 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--once", action="store_true", help="print the state once, and end")
     parser.add_argument(
-        "--json", action="store_true", help="print each state as a JSON object; without --once, one on each line"
+        "--json", action="store_true", help="print each state as a JSON object; without --once, one object on each line"
     )
     return parser

@@ -36,7 +36,7 @@ _SMALL = 1 << 26
 
 _CHUNK = 1 << 20
 _HEAD = 1 << 20
-"""A file's format is searched for in this number of bytes at the start of the file.
+"""Number of bytes at the start of a file in which the file's format is searched.
 
 Messages of `ibnetdiscover -s` before the list can be hundreds of kilobytes long.
 """
@@ -79,7 +79,7 @@ _VIRTUAL = frozenset(
         "tracefs",
     ]
 )
-"""Types of file systems whose files the kernel generates. Reading a file may block for ever, or change the system."""
+"""Types of file systems whose files the kernel generates. Reading such files may block, or change the system."""
 
 
 def read_dump(path: str | PathLike[str]) -> bytes:

@@ -58,7 +58,7 @@ def looks_like_lst(head: bytes) -> bool:
 
 
 def looks_like_opensm_lst(head: bytes) -> bool:
-    """Return true if OpenSM wrote a `.lst`: then the first end's VenID has only 6 digits."""
+    """Return true if the first end's VenID has only 6 digits, as in a `.lst` of OpenSM."""
     first = _SIGN.search(head)
     return first is not None and re.search(rb" VenID:[0-9A-Fa-f]{6} ", first[0].split(b"}", 1)[0]) is not None
 

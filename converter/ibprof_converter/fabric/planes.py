@@ -4,8 +4,8 @@
 An XDR adapter has a port on each of four planes, and spreads packets over the planes. The four ports share a LID, or
 have four LIDs. Each plane becomes a rail, and traffic is spread evenly over these rails.
 
-A chassis can have a switch on each plane. Links inside the chassis join these switches, only for management. ibdiagnet
-labels the ports of these links `FNM`. An aggregation node is on one plane.
+A chassis can have a switch on each plane. Management links inside the chassis join these switches. ibdiagnet labels
+the ports of these links `FNM`. An aggregation node is on one plane.
 Source: public parsers of ibdiagnet's dumps of XDR fabrics. No complete dump was available.
 """
 

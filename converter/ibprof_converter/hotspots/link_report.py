@@ -28,7 +28,7 @@ DIAGNOSED_FLOWS = 5_000_000
 
 @dataclass(frozen=True, slots=True)
 class LinkReport:
-    """Loads of a fabric's links that a traffic causes.
+    """Link loads that a traffic causes on a fabric.
 
     Attributes:
         bytes_total, bytes_routed, bytes_on_host, bytes_unrouted: totals, as in `Loads`.
@@ -209,8 +209,8 @@ def judge_job(
 def has_fault(verdict: Verdict, diagnosis: Diagnosis | None) -> bool:
     """Return true if the network has a problem. Pages show a problem in red.
 
-    A problem is a link that limits the job and has a worthwhile remedy. An undecided verdict is no problem. If the
-    run time is unknown, only a cable or link that needs repair is a problem.
+    A problem is a link that limits the job and has a worthwhile remedy. An undecided verdict gives false. If the run
+    time is unknown, only a cable or link that needs repair is a problem.
     """
     if CANNOT_TELL in verdict.sentences:
         return False

@@ -310,8 +310,8 @@ def find_few_links(fabric: Fabric, level: npt.NDArray[np.int32]) -> Iterator[Few
     """Yield switches of the top level with fewer links to lower levels than most comparable switches.
 
     Compared switches are in one part of the fabric and have equal numbers of ports. A smaller switch has fewer links by
-    design. Links within the level, as between groups of a Dragonfly+, do not count. If the top is level 1, no switch
-    is yielded.
+    design. Links within the level, as between groups of a Dragonfly+, do not count. If level 1 is the top level, no
+    switch is yielded.
     """
     is_switch = fabric.node_kind == NodeKind.SWITCH
     links = fabric.link_node[is_switch[fabric.link_node].all(axis=1)]

@@ -157,7 +157,7 @@ def _join_pairs(factors: list[_Factor]) -> list[_Factor]:
 
 
 def _fold(factor: _Factor) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
-    """Return the positions along an axis, and the side of a folded ring: 1 or -1, or 0 for a path.
+    """Return each switch's position along an axis, and its side of a folded ring: 1 or -1, or 0 for a path.
 
     The order of a folded ring of n switches is 0, n - 1, 1, n - 2, and so on.
     """

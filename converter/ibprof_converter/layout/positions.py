@@ -55,7 +55,7 @@ def lay_out(fabrics: Sequence[Fabric], level_hosts: re.Pattern[str] | None = Non
     """Return positions for the fabrics of one system, one per rail.
 
     Rails are drawn in pairs; the pairs are side by side. The second rail of a pair is mirrored: switches are below the
-    hosts. Adapters of one host (`host_name`) have the same x. The order of lines in a file has no influence.
+    hosts. Adapters of one host (`host_name`) have the same x. The order of a file's lines does not matter.
 
     Args:
         fabrics: the rails.

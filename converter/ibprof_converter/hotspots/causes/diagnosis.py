@@ -54,7 +54,7 @@ from ibprof_converter.traffic.link_loads import ESTIMATE, STATIC
 _MOST_CAUSES = 3
 
 _MOST_TRIED = 8
-"""Repairs of a cause are tried alone only at the 8 most loaded places."""
+"""Single repairs are tried only at the 8 most loaded places of a cause."""
 
 _EXPENSIVE = {PROGRAM, LINKS}
 _SPLITS = "bytes would arrive nowhere"
@@ -399,7 +399,7 @@ def _remedy_seconds(situation: Situation, change: Change) -> float:
 def _choose(changes: Sequence[tuple[Change, float]], largest_s: float) -> Change | None:
     """Return the cheapest change that leaves at most 5% more link time than the best change.
 
-    New links or another program must leave less than 80% of the link time of the best other change.
+    New links or another program are chosen only if they leave less than 80% of the time after the best other change.
 
     Args:
         changes: each change, and the largest link time afterwards.

@@ -315,8 +315,8 @@ def _plan_uplinks(fabric: Fabric, level: npt.NDArray[np.int32], node: int, count
     """Plan cables from `node` to the next level, first to the switches with the fewest links to `node`.
 
     Switches with links to siblings of `node` are preferred. Siblings are switches of the same level that share a
-    neighbour on the next level. At the top level, cables lead to the same level. The result is empty if there are too
-    few free ports.
+    neighbour on the next level. From the top level, cables lead to switches of the same level. The result is empty if
+    there are too few free ports.
     """
     is_switch = fabric.node_kind == NodeKind.SWITCH
     is_top = not (level[is_switch] > level[node]).any()

@@ -140,7 +140,7 @@ class Situation:
         return rank_directions([subnet.fabric for subnet in self.subnets], self.amounts)
 
     def most_loaded(self) -> LinkDirection:
-        """Return the most loaded link direction; the fabric's first if there are no loads."""
+        """Return the most loaded link direction; without loads, the first link direction."""
         return self._locate(next(iter(self._ranked.tolist()), 0))
 
     def most_loaded_between_switches(self) -> LinkDirection | None:

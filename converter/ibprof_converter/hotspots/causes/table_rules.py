@@ -34,7 +34,7 @@ RULES = (MIN_HOP, D_MOD_K, BALANCED)
 TRIED_ENGINES = ("minhop", "updn", "ftree", "dor", "sssp", "dfsssp")
 
 HOSTS_LIMIT = 3000
-"""Largest number of hosts of a rail: computing tables for more takes too long for a report."""
+"""Largest number of hosts of a rail: computing tables for more hosts takes too long for a report."""
 
 OPENSM_HOSTS_LIMIT = 600
 """Largest number of hosts in a run of OpenSM. OpenSM needs 1 s for 150 hosts, 20 s for 1,500 hosts."""
@@ -116,8 +116,8 @@ class TableMaker:
     def find_rule(self, situation: Situation, rail: int) -> str:
         """Return the rule or engine that made a rail's tables.
 
-        If unknown, return the rule whose tables come nearest to the present largest link time. After a repair, ibprof
-        recomputes tables by this rule.
+        If the rule is unknown, return the rule whose tables result in a largest link time nearest to the present time.
+        After a repair, ibprof recomputes tables by this rule.
         """
         subnet = situation.subnets[rail]
         kind, _, made_by = subnet.route_source.partition(":")
