@@ -284,7 +284,7 @@ def _carry_by_rsh(launch: Launch, variables: Mapping[str, str]) -> Launch:
 
 
 def _carry_by_srun(launch: Launch, variables: Mapping[str, str]) -> Launch:
-    """Name the variables in --export; their values, which may contain commas, come from srun's environment.
+    """Name the variables in --export. Their values come from srun's environment, because values may contain commas.
 
     A part of a job (between `:`) without --export uses the --export of the previous part.
     """

@@ -24,7 +24,7 @@ OF_THREADS = (
     "efficiencies of regions are too low on rank {}: several threads were inside calls at once, and each thread's time "
     "counts"
 )
-NO_SPANS = "efficiencies by region need all marks, and the recording holds only the first marks of each rank"
+NO_SPANS = "efficiencies by region need all marks, and the recording contains only the first marks of each rank"
 
 
 @dataclass(frozen=True, slots=True)

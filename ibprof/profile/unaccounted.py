@@ -97,7 +97,7 @@ def describe_uncompared(run: Profile) -> str | None:
     if len(ranks) < run.world_size:
         return "ranks are missing"
     if not all(rank.has_demands and rank.source not in (Source.NONE, Source.VERBS) for rank in ranks):
-        return "not all ranks recorded both their calls' arguments and MPI's bytes"
+        return "a rank's recording lacks the arguments of calls, or MPI's bytes"
     if not all(rank.finalized for rank in ranks):
         return "a rank did not reach MPI_Finalize"
     if any(rank.lost_bytes or rank.lost_messages for rank in ranks):
@@ -131,7 +131,7 @@ def _flag(run: Profile, operations: set[int]) -> list[bool]:
 
 
 def _least(run: Profile, rows: npt.NDArray[np.intp], units: Units) -> int:
-    """Return the minimum of the bytes that calls send between units (ranks or hosts)."""
+    """Return the minimum number of bytes that calls send between units (ranks or hosts)."""
     operation = run.demands.operation[rows]
     return sum(
         find_least(run.operations[each], run.demands, rows[operation == each], units)

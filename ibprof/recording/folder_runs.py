@@ -41,7 +41,7 @@ class RecordedRun:
         name: the run's name, as an argument of `--run`.
         start_ns: start of the run's first process.
         files: the run's files, one per host.
-        complements: names of runs that may hold this run's missing ranks.
+        complements: names of runs that may contain this run's missing ranks.
     """
 
     name: str
@@ -168,7 +168,7 @@ def _format_time(time_ns: int) -> str:
 
 
 def read_launch(files: Sequence[RecordingFile]) -> dict[str, str]:
-    """Return the texts about the job's start by name. Each text is from the first file with this name."""
+    """Return name -> text, for the texts about the job's start. Each text is from the first file with this name."""
     texts: dict[str, str] = {}
     for file in files:
         parts: dict[str, bytes] = {}
@@ -228,7 +228,7 @@ class FileGroup:
         return bool(file.run or file.job) or (bool(self.ranks) and self.world_sizes == _world_sizes(file))
 
     def may_continue(self, other: FileGroup) -> bool:
-        """Return whether another group without a job name may hold missing ranks of this group."""
+        """Return whether another group without a job name may contain missing ranks of this group."""
         if self is other or any(file.run or file.job for file in (self.files[0], other.files[0])):
             return False
         (size, *_) = [*self.world_sizes, 0]

@@ -150,7 +150,7 @@ def _find_busy_ticks(
 
 
 def _find_tick_ns(communicators: Records, owner: npt.NDArray[np.intp], processes: int) -> npt.NDArray[np.float64]:
-    """Return each process's length of a tick, from the communicator with the longest time between clock readings."""
+    """Return the length of a tick in each process, by the communicator with most time between clock readings."""
     tick_ns, longest = np.zeros(processes), np.zeros(processes)
     for record, process in zip(communicators, owner.tolist(), strict=True):
         ticks = int(record["clock_ticks"][1]) - int(record["clock_ticks"][0])
@@ -183,7 +183,7 @@ def find_rings(records: Sequence[NcclRecords], members: Members) -> Rings:
     """Number the ranks that send on each channel of each ring.
 
     A ring is left out if a receiving rank was not recorded. A ring is also left out if a rank that receives nothing
-    sends to a rank that sends: the first rank can end before its data arrive.
+    sends to a rank that sends: the first can end before the second has the data.
     """
     senders: dict[tuple[int, int], dict[int, int]] = {}
     receivers: dict[tuple[int, int], set[int]] = {}

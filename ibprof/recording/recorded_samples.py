@@ -144,7 +144,7 @@ def _find_long(
 
 
 def _is_kept(records: npt.NDArray[np.void], thinning: int) -> npt.NDArray[np.bool_]:
-    """Return a mask of the samples to read. All ranks of a collective or message choose equally."""
+    """Return a mask of the samples to read. All ranks of a collective or message make the same choice."""
     if not thinning:
         return np.ones(len(records), np.bool_)
     hashed = np.zeros(len(records), np.uint64)

@@ -412,7 +412,7 @@ def sum_asked_within_hosts(run: Profile) -> AskedWithinHosts | None:
 
 
 def _sum_to_peers(run: Profile, host_of: np.ndarray) -> AskedWithinHosts:
-    """Sum the bytes and messages of calls with a peer or a root on the rank's host."""
+    """Sum the bytes and messages of calls with a peer or a root on the calling rank's host."""
     demands = run.demands
     rows = np.flatnonzero(demands.partner < np.uint64(run.world_size))
     mine, theirs = demands.rank[rows], demands.partner[rows].astype(np.intp)

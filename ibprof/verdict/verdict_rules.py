@@ -56,7 +56,7 @@ CAUSED_BY_ONE = 0.5
 """One rank or host can be the cause of waiting if it causes at least this share of all waiting."""
 
 MORE_THAN_EVEN = 1.5
-"""The cause of waiting has at least this multiple of its even share of the waiting, which is its share of the ranks.
+"""The cause's share of the waiting is at least this multiple of the cause's share of the ranks.
 
 If 2 ranks or hosts are late in turn, one of them always causes at least half of the waiting.
 """
@@ -472,7 +472,7 @@ class _Judge:
         late = at_end if self._waits_at_end(times) else self._say_late()
         yield f"Waiting for other ranks is {share:.0%} of {self._time} ({wait}){late}."
         yield self._say_unsplit()
-        # Report slow transfer too: a slow network is possible although ranks wait.
+        # Report slow transfer too: the network may be slow even if ranks wait.
         much = parts.is_slow and parts.transfer_s >= LITTLE_MPI * (self._mpi_s or 0.0)
         yield self._say_transfer(parts) if much else self._no_problem
 
@@ -555,7 +555,7 @@ class _Judge:
         return f", most of it {who}, which is late in {often}, by {format_seconds(latest.late_s)}{why}"
 
     def _say_why_late(self, late: LateRank) -> str:
-        """Return text on the time of a late rank that explains the waiting for it; empty if none does."""
+        """Return text on the time of a late rank that explains the waiting for it; empty if no time explains it."""
         works_longer = self._works_longer(late)
         of: Literal["files_s", "no_core_s"] = "files_s" if works_longer else "no_core_s"
         own, others = self._compare(late.rank, of)

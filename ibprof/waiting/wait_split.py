@@ -60,7 +60,7 @@ LONG_OF_A_ROW = 8
 """An outlier takes more than this multiple of the mean time of the row's calls."""
 
 LITTLE_OF_A_CALL = 0.1
-"""Uncertain time of a call counts as an error of waiting up to this share of the call's time, above as unsplit time."""
+"""If at most this share of a call is uncertain, the uncertain time is an error of waiting. Otherwise it is unsplit."""
 
 
 def is_local(operation: str) -> bool:
@@ -191,9 +191,9 @@ def split_each(calls: SplitCalls) -> tuple[Floats, Floats, Floats]:
 def share_times(run: Profile, calls: SplitCalls) -> WaitShares:
     """Return the parts of each row of a profile's times, from the row's sampled calls.
 
-    Some calls are always sampled: a rank's longest calls, and large messages in rows with thinned small messages. Their
-    times are summed. Other samples give the fraction of waiting in the rest of the row's time (ratio estimate). The
-    variance assumes that calls were chosen independently with probability 1 / weight. For thinned messages, the
+    Some calls are always sampled: a rank's longest calls, and large messages in rows whose small messages were thinned.
+    Their times are summed. Other samples give the fraction of waiting in the rest of the row's time (ratio estimate).
+    The variance assumes that calls were chosen independently with probability 1 / weight. For thinned messages, the
     variance assumes that groups of messages were chosen. Unsampled calls add an error of time / (n + 2), where n is the
     effective sample size. An outlier (`LONG_OF_A_ROW`, `MOST_OF_A_ROW`) represents only itself. If samples represent
     much less time than the row has, they missed long calls: the remaining time is unsplit.
@@ -411,7 +411,7 @@ def trace_back(
 ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.float64], npt.NDArray[np.int64]]:
     """Return the ranks that caused the waiting of chosen calls.
 
-    If a late rank itself waits in a sampled call, the waiting is traced on, to the rank that the late rank waits for.
+    If a late rank itself waits in a sampled call, the trace continues with the rank that the late rank waits for.
 
     Returns:
         Rank, nanoseconds and index into `chosen` of each cause. A call's nanoseconds sum to its waiting.
