@@ -40,7 +40,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
 @pytest.fixture(autouse=True)
 def no_width_of_a_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Remove COLUMNS, which pytest-xdist sets for its workers. Commands then print as wide as into any pipe."""
+    """Remove COLUMNS, which pytest-xdist sets for its workers. Commands then use the output width for pipes."""
     monkeypatch.delenv("COLUMNS", raising=False)
 
 

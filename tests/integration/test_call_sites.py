@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tables, reports and comparisons of a profile with call sites have the loads of links for each program line."""
+"""For a profile with call sites, tables, reports and comparisons contain the loads of links by program line."""
 
 from __future__ import annotations
 

@@ -91,7 +91,7 @@ def test_what_a_stage_received_is_kept_or_left_out(inputs: dict[str, str], capsy
             assert all(each["left_out"].values()), each
         of_bytes = [each for each in accounts if each["noun"] == "bytes" and each["stage"] != "report"]
         for before, after in pairwise(of_bytes):
-            # The route stage also gets the bytes that the place stage left out.
+            # The route stage also receives the bytes that the place stage left out.
             kept = before["total"] if before["stage"] == "place" else before["kept"]
             assert after["total"] == kept, (before, after)
     if "RUN" in words or name == "study":

@@ -141,7 +141,7 @@ def test_rare_copies(name: str, build: Build, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", [SYSTEM, MPICH_SYSTEM])
 def test_a_rare_wait_and_files(name: str, build: Build, tmp_path: Path) -> None:
-    """One long wait among 200,000 quick calls is always timed. Messages that MPI-IO sends have no time."""
+    """One long wait among 200,000 quick calls is always timed. Messages of MPI-IO are not timed."""
     late_s, mpi = 0.5, find_any(name)
     program = build(mpi, "waits_and_files.c", "-O2")
     command = [str(program), str(late_s), str(tmp_path / "file")]
@@ -269,7 +269,7 @@ def test_waiting_for_partitions(name: str, build: Build, tmp_path: Path) -> None
     run = read_recording(tmp_path)
     polls = run.times.operation == run.operations.index("PARRIVED")
     assert int(run.times.calls[polls].sum()) == int(asked)
-    # The program also times its loop and ibprof's work: about as much time as MPI_Parrived.
+    # The program's time includes its loop and ibprof's work, which take about as long as MPI_Parrived.
     assert 0.3 * float(seconds) <= int(run.times.time_ns[polls].sum()) * 1e-9 <= float(seconds)
     ready = run.times.operation == run.operations.index("PREADY")
     assert [int(run.times.rank[ready][0]), int(run.times.calls[ready].sum())] == [0, 8]

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """While MPI_Comm_idup creates communicators, messages of other pending calls keep their operation.
 
-The expected messages are from a run with MPI_Comm_dup instead: there, no call is pending. The new communicators have
+The expected messages are from a run with MPI_Comm_dup, where no call is pending. The new communicators have
 the members of the old communicator. While MPI_Comm_idup is pending, ibprof must not call MPI_Comm_group, because MPICH
 4.3.2 then damages the new communicator.
 """

@@ -57,7 +57,7 @@ def shell(script: str) -> Words:
 
 
 def over_tcp(mpi: Mpi) -> dict[str, str]:
-    """Return settings without shared memory. If files must be empty, MPI cannot create the file of shared memory."""
+    """Return settings that avoid shared memory. If files must be empty, MPI cannot create the file of shared memory."""
     if mpi.name == MPICH:
         return {"MPIR_CVAR_NOLOCAL": "1", "UCX_TLS": "tcp,self"}
     return {"OMPI_MCA_btl": "tcp,self"}

@@ -30,7 +30,7 @@ def sent(folder: Path) -> dict[str, Matrix]:
 
 @pytest.fixture(scope="module")
 def returned(build: Build, tmp_path_factory: pytest.TempPathFactory) -> Callable[[str, str], Returned]:
-    """Return a function that runs a program with wrong calls and returns the output and messages."""
+    """Return a function that runs a program with invalid calls and returns the output and messages."""
 
     @functools.cache
     def run(source: str, name: str) -> Returned:
@@ -49,7 +49,7 @@ def returned(build: Build, tmp_path_factory: pytest.TempPathFactory) -> Callable
 def test_what_follows_is_named_after_its_own_call(
     source: str, how: str, name: str, build: Build, returned: Callable[[str, str], Returned], tmp_path: Path
 ) -> None:
-    """The expected messages are from another run, where the same wrong calls return errors."""
+    """The expected messages are from another run, where the same invalid calls return errors."""
     mpi = find_any(name)
     program = build(mpi, source, "-pthread")
     left = check_no_harm(mpi, RANKS, [program, how], tmp_path / "left", variables=VARIABLES)

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Bytes of nonblocking collectives are counted under their calls, also on inter-communicators and freed communicators.
 
-The expected messages are from a run that completes each call at once. In the long form, each call also has a run.
+The expected messages are from a run that completes each call at once. In the long form, each call is also run alone.
 """
 
 from __future__ import annotations

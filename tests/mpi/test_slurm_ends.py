@@ -87,7 +87,7 @@ class Jobs:
             time.sleep(0.2)
 
     def compare(self, numbers: Mapping[str, str]) -> tuple[list[str], list[list[str]]]:
-        """Check that the job with ibprof ended like the job without; return the facts in `SAME`, and the accounts.
+        """Check that both jobs, with and without ibprof, ended alike; return the facts in `SAME`, and the accounts.
 
         Args:
             numbers: the number of the job with ibprof (`ibprof`) and of the job without (`bare`).

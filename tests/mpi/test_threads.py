@@ -34,7 +34,7 @@ def test_threads_that_send_at_once(mpi: Mpi, build: Build, ranks: int, messages:
 
 
 def test_receives_completed_while_they_are_posted(mpi: Mpi, build: Build, tmp_path: Path) -> None:
-    """Open MPI checks a request twice before it completes it.
+    """Before Open MPI completes a request, Open MPI checks the request twice.
 
     Open MPI never calls a hook that is set between the two checks.
     """

@@ -102,7 +102,7 @@ def outcome(parse: Parse, data: bytes) -> object:
         tables = parse("dump", data)
     except InputError:
         return "refused"
-    # Notes on the early end of a dump or table name a line whose entry is used.
+    # Damage by an early end of a dump or table names a line that is used, so this damage is left out.
     of_ends = ("the dump ends", "the table ends")
     unused = {line for damage in tables.damage if not damage.what.startswith(of_ends) for line in damage.lines}
     return tables.switch_guid.tolist(), tables.port.tolist(), tables.warnings, unused

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The pages look like the golden pictures, which were reviewed, and have half the page's width and height.
+"""The pages look like the golden pictures, which were reviewed. The pictures have half of a page's width and height.
 
 `pytest tests/viewer/test_golden.py --update` replaces the golden pictures, which must be reviewed before a commit. The
 edges of letters differ by machine, so mean colours of blocks are compared, not pixels.

@@ -87,7 +87,7 @@ def test_the_first_screen_names_the_most_loaded_links_as_the_report_does(
 
 def test_links_are_ranked_by_time_at_line_rate_as_in_the_verdict(open_view: Open) -> None:
     page = open_view([str(find_sample("oversub-faulty", IBDIAGNET)), "pattern:shift:7:100000"]).page
-    # This link has a third of the bytes of the most used link, but a quarter of the speed.
+    # This link carries a third of the bytes of the most used link, at a quarter of the speed.
     assert "leaf09 port 16" in page.inner_text("#top-links li:first-child")
     assert "leaf09 port 16" in page.inner_text("#verdict")
 

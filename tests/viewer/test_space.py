@@ -122,7 +122,7 @@ def test_a_drag_turns_the_picture_and_the_address_keeps_it(show: Show, tree: Pat
 
 
 def test_what_was_taken_hold_of_stays_under_the_hand(show: Show, arcs: Path) -> None:
-    """A small drag on the front of the ball moves the point below the pointer as far as the pointer."""
+    """During a small drag on the front of the ball, the point below the pointer follows the pointer."""
     page = show(arcs)
     box = page.locator("#picture").bounding_box()
     assert box

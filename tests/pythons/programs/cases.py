@@ -474,7 +474,7 @@ def deep_recursion():
 
 @case
 def reused_memory():
-    """A key belongs to one line for ever, even if new code is in the memory of freed code."""
+    """A key belongs to one line for ever, even if new code uses the memory of freed code."""
     import gc
 
     places = {}

@@ -97,7 +97,7 @@ def find_group(name: str) -> str | None:
 
 
 def start_order(name: str) -> int:
-    """Return the place of a test in the order of starts, from its folder. Tests of `ALONE` start last."""
+    """Return the position of a test in the order of starts, by the test's folder. Tests of `ALONE` start last."""
     folders = (*IN_TURN, *LONG)
     if name in ALONE:
         return len(folders) + 1

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""HDF5 files with damaged heaps are refused before the HDF5 library reads them, since reading some would never end."""
+"""HDF5 files with damaged heaps are refused before the HDF5 library reads them: some reads would never end."""
 
 from __future__ import annotations
 

@@ -89,7 +89,7 @@ def test_loads_are_those_of_a_tracer_of_its_own(seed: int, dump: Dump) -> None:
 
 @pytest.mark.parametrize(("seed", "together"), [(0, 1), (1, 1), (2, 1), (3, 2), (4, 2)])
 def test_the_kernel_keeps_the_numbering_of_ranks(seed: int, together: int) -> None:
-    """After each step, the energy is that of the placement. A host's ranks are on its first slots, in order."""
+    """After each step, the energy equals the placement's energy. A host's ranks are on its first slots, in order."""
     sizes = {"gpu1": 8, "gpu2": 3, "gpu3": 9, "storage1": 2} if together == 1 else {"gpu1": 8, "gpu2": 4, "gpu3": 10}
     problem = problem_on(samplesort(14, seed), sizes)
     problem = PlacementProblem(problem.neighbours, hold_together(problem.slots, together), problem.paths)

@@ -43,7 +43,7 @@ def traced(subnet: Subnet, source: int, destination: int) -> list[int] | None:
 
 
 def check_paths(subnets: Sequence[Subnet], lid: npt.NDArray[np.int32]) -> None:
-    """Compare random pairs' paths, path lengths, and first and last switch links with the paths of packets."""
+    """For random pairs, compare the path, its length, and its first and last switch link with a packet's path."""
     paths = find_switch_paths(subnets, lid)
     draw = np.random.default_rng(1)
     first_rail = [next(rail for rail, other in enumerate(subnets) if other is subnet) for subnet in subnets]

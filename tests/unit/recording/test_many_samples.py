@@ -51,7 +51,7 @@ def test_of_many_whole_instances_stay_and_stand_for_more(tmp_path: Path, monkeyp
     assert set(members) == {RANKS}
     assert 0.5 * INSTANCES / 4 < len(members) < 2 * INSTANCES / 4
     assert (set(collectives.level), set(messages.level)) == ({2 + 2}, {3 + 2})
-    # Messages with 16 successive tags, such as of a Waitall, are kept or dropped together.
+    # Messages with 16 successive tags, such as the messages of a Waitall, are kept or dropped together.
     _, together = np.unique(np.stack([messages.number, messages.tag // 16]), axis=1, return_counts=True)
     assert set(together) == {16 * RANKS}
 

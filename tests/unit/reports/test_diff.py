@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A comparison of two runs has the changes and the crossed thresholds. Invalid thresholds are refused."""
+"""A comparison of two runs shows the changes and the crossed thresholds. Invalid thresholds are refused."""
 
 from __future__ import annotations
 

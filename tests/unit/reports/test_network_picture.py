@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The picture in a report's page shows the used part of the fabric. Links have the numbers of the list."""
+"""The picture in a report's page shows the used part of the fabric. Links are numbered as in the list."""
 
 from __future__ import annotations
 

@@ -54,7 +54,7 @@ def test_fifteen_lines_of_eighty_columns(
 
 
 def test_what_most_bytes_of_a_link_have_in_common_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """The report names the pair, host or call of most bytes of a link, but none of 56 equal pairs."""
+    """The report names the pair, host or call that causes most bytes of a link. It names none of 56 equal pairs."""
 
     def lines(rows: str) -> list[str]:
         (tmp_path / "matrix.csv").write_text("src,dst,bytes,messages\n" + rows)
@@ -108,7 +108,7 @@ def test_the_busiest_link_is_first(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 def test_links_are_ranked_by_bytes_if_asked(capsys: pytest.CaptureFixture[str]) -> None:
-    """Sorted by bytes, faster links come before the busiest link. The verdict still names the busiest link."""
+    """In the order of bytes, faster links precede the busiest link. The verdict still names the busiest link."""
     arguments = [FAULTY, "pattern:shift:7:100000"]
     assert report.main([*arguments, "--rank-by", "bytes", "--json"]) == 0
     document = json.loads(capsys.readouterr().out)
@@ -143,7 +143,7 @@ def test_sections_by_name(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 def test_a_cut_verdict_keeps_its_advice() -> None:
-    """A long verdict loses sentences of evidence first. If the verdict is still too long, one sentence stays."""
+    """A long verdict loses sentences of evidence first. If it is still too long, only the first sentence remains."""
     sentences = [
         "Ranks wait for rank 2.",
         "Transfer is small, and takes little time.",

@@ -64,7 +64,7 @@ def test_published_results() -> None:
 def test_sharing_slows_a_run_by_its_bytes() -> None:
     """With one process per node, sharing adds only the time of pivot rows to HPL's model.
 
-    Two processes a node halve the bandwidth. With four processes in a row, every second message of a panel stays on
+    Two processes per node halve the bandwidth. With four processes in a row, every second message of a panel stays on
     the node.
     """
     run = HplRun(2e4, 80, 4, 4)

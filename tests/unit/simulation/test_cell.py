@@ -93,7 +93,7 @@ def test_estimated_seconds_are_those_of_measured_cells(
 
 
 def test_a_hop_of_full_servers_takes_longer_than_one_of_pairs() -> None:
-    """The longest simulations must begin first. Other simulations have the most packet hops."""
+    """The longest simulations must begin first, not the simulations with the most packet hops."""
     setting = Setting("xgft:3:18,18,4:1,18,2:1,1,9@100", servers=72, effort=FULL)
     full, dense = (
         make_cells(setting, jobs, measured, [1])[1]

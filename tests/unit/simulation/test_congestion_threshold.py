@@ -126,7 +126,7 @@ def test_a_threshold_is_as_sure_as_what_was_measured() -> None:
 
 
 def test_few_slow_clients_hide_no_threshold() -> None:
-    """Slow clients send few messages. So the mean over clients shows congestion, the mean over messages hides it."""
+    """Slow clients send few messages. The mean over clients shows congestion; the mean over messages does not."""
 
     def simulate(cells: Sequence[Cell]) -> dict[str, Outcome]:
         found = closed_network(cells)

@@ -204,7 +204,7 @@ def test_large_blocking_sends_follow_each_other(tmp_path: Path) -> None:
 
 
 def test_any_source_and_tag_take_what_is_sent_first(tmp_path: Path) -> None:
-    """Send times decide the matches, not the file's order. 2 bytes leave after 1 us, then 1 byte, then 3 bytes."""
+    """Send times, not the file's order, decide matches. 2 bytes leave after 1 us, then 1 byte, then 3 bytes."""
     path = tmp_path / "trace.goal"
     path.write_text("""\
 num_ranks 4
@@ -277,7 +277,7 @@ def test_processors_and_adapters_that_are_not_simulated_are_noted(tmp_path: Path
 
 
 def test_reading_takes_a_time_in_proportion_to_the_lines(tmp_path: Path) -> None:
-    """The limit is 0.1 ms a line. A search through all labels for each line took a minute."""
+    """The limit is 0.1 ms per line. A search through all labels for each line took a minute."""
     path, lines = tmp_path / "trace.goal", 40_000
     chain = "".join(f"r{n}: recv 8b from -1\n" + (f"r{n} requires r{n - 1}\n" if n else "") for n in range(lines))
     path.write_text("num_ranks 2\nrank 0 {\n" + "send 8b to 1\n" * lines + "}\nrank 1 {\n" + chain + "}\n")

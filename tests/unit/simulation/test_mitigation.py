@@ -68,7 +68,7 @@ def mean_of(values: BySeed) -> float:
 
 
 def test_a_rate_is_of_what_requests_and_their_windows_take() -> None:
-    """Half of the requests outlast the window: a mean cycle is longer than a mean request and than the window."""
+    """Half of the requests outlast the window, so the mean cycle is longer than the window and the mean request."""
     scenarios = list(list_scenarios(SMALL, io(), mpi()))
     name, _, jobs = next(each for each in scenarios if "apart" in each[0])
     window = jobs[0].window_ns

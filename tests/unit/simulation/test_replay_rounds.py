@@ -205,7 +205,7 @@ def test_a_job_that_stays_on_its_hosts_has_no_mean(tmp_path: Path, interval_ns: 
 
 
 def test_what_is_kept_of_messages_that_stay_on_a_host(network: SimulatedNetwork) -> None:
-    """Messages within a host have bytes, but no latencies."""
+    """For messages within a host, the results have bytes but no latencies."""
     steps = [Step(0, 1000), Step(5, 70)]
     watch = Watch(Simulation(network, [Job("one", limit=20)], [Client(0, 0, steps), Client(1, 0, [Step(1, 9)])]))
     watch.run(1 << 60)

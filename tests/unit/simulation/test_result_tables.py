@@ -52,7 +52,7 @@ def test_a_slowdown_is_of_the_seeds_that_have_both_runs() -> None:
 
 
 def test_an_interval_by_clients() -> None:
-    """The interval is by Student's t over the clients' means. A single client has no interval."""
+    """The interval is calculated by Student's t from the clients' means. A single client has no interval."""
     clients = tuple((host, 50, mean) for host, mean in enumerate((1000.0, 1200.0, 1400.0, 1200.0)))
     latency = replace(NOTHING, messages=200, mean=1200.0, node_mean=1200.0, is_settled=True, by_client=clients)
     row = describe_latency(latency)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Servers and jobs run on the hosts that the study names. Recorded runs run on their recorded hosts."""
+"""Servers and jobs run on the hosts that the study names. Recorded runs are simulated on their recorded hosts."""
 
 from __future__ import annotations
 

@@ -40,7 +40,7 @@ _RING = "rank {0} {{\nc: calc 20000\ns: send 65536b to {1} tag 1\nr: recv 65536b
 
 
 def run_with_slow_links(folder: Path, role: str, speeds: Mapping[int, str]) -> list[str]:
-    """Simulate a job on 16 hosts. `speeds` has the speeds of some links; return the hosts of these links."""
+    """Simulate a job on 16 hosts. `speeds` contains the speeds of some links; return the hosts of these links."""
     ring = "".join(_RING.format(rank, (rank + 1) % 16, (rank + 15) % 16) for rank in range(16))
     (folder / "ring.goal").write_text(f"num_ranks 16\n{ring}")
     made = generate("xgft:2:4,4:1,4")

@@ -170,7 +170,7 @@ def test_a_file_that_another_ingest_stored_and_removed_is_no_error(
 
 
 def test_the_sums_of_an_ingest_wait_for_another_one(tmp_path: Path) -> None:
-    """Without waiting, an ingest would remove sums before another ingest reads them."""
+    """If ingests did not wait for each other, one could remove sums before another reads them."""
     assert ingest(tmp_path / "store", write(tmp_path / "a.jsonl", job(0))) == 0
     store = JobStore(tmp_path / "store")
     waiting = Thread(target=SiteQueries(store).keep_sums)

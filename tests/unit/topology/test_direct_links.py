@@ -24,7 +24,7 @@ def infer_made(made: Made) -> InferredTopology:
 
 
 def add_link(made: Made, one: object, other: object, gbps: float) -> None:
-    """Add a link with slightly less delay than the path. Messages take the link, but delays do not show it."""
+    """Add a link with slightly less delay than the path. Messages cross the link, but delays do not show the link."""
     length = nx.shortest_path_length(made.graph, one, other, weight="us")
     made.graph.add_edge(one, other, us=length * (1 - 1e-6), gbps=gbps)
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`ibprof-topology compare` names planted faults, and nothing without a fault. Similarities equal the paper's."""
+"""`ibprof-topology compare` names exactly the planted faults. Similarities equal the paper's."""
 
 from __future__ import annotations
 

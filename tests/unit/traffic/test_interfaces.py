@@ -122,7 +122,7 @@ def test_other_machines_and_swapped_cables_are_no_evidence() -> None:
 def test_two_adapters_at_one_leaf_switch_are_for_storage() -> None:
     fabric, _ = make_gpu_fabric()
     names = list(fabric.node_name)
-    # gpu1 and gpu2 have storage adapters on the last leaf switch, gpu3 and gpu4 on the leaf switch before.
+    # The storage adapters are on the last leaf switch (gpu1, gpu2) and on the leaf switch before (gpu3, gpu4).
     at = iter([names.index(f"gpu{host} mlx5_{leaf}") for leaf in (9, 8) for host in (1, 2, 3, 4)])
     for host in (1, 2, 3, 4):
         for device in STORAGE_ADAPTERS:

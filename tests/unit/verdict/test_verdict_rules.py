@@ -144,7 +144,7 @@ def test_time_of_files_is_neither_waiting_nor_on_the_host() -> None:
 
 @pytest.mark.parametrize("times", [5, 10])
 def test_traffic_of_other_jobs_is_not_taken_for_waiting(times: int) -> None:
-    """The ranks are equal. Other jobs slow messages to a multiple of the time that their links need."""
+    """The ranks are equal. Because of other jobs, messages take 5 or 10 times the time that the link needs."""
     run = make_run([(1, 5.0)] * 8, [Count(rank, rank ^ 1, 10**6, 10) for rank in range(8)])
     verdict = judge_run(run, link(5 / times))
     assert verdict.kind is VerdictKind.UNKNOWN, verdict.text

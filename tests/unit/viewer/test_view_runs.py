@@ -132,7 +132,7 @@ def test_a_traffic_between_lids_has_no_ranks_and_links_have_values_of_their_own(
     counted = ViewRun("", no_counters("made"), loads, run.coverage)
     value = LinkValue("sender", "", sender.astype(float))
     made = encode_document("", subnets, lay_out(fabrics), find_hosts(fabrics), [counted], link_values=[value])
-    # Each link direction has its value, for any order of directions in the page.
+    # Each link direction has the right value, whatever the order of directions in the page.
     (length,) = struct.unpack_from("<I", made)
     arrays = {each["name"]: each for each in json.loads(made[4 : 4 + length])["arrays"]}
     begin = -(-(4 + length) // 8) * 8

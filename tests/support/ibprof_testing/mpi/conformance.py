@@ -346,7 +346,7 @@ def _without_agreement(matrix: Matrix) -> Matrix:
 
 
 def render() -> str:
-    """Return the page's list of programs, and its table: the programs that are not run, for each MPI."""
+    """Return the page's list of programs, and the page's table of the programs that are not run, for each MPI."""
     lines = [f"{number}. {kind.language}: {kind.title}" for number, kind in enumerate(KINDS, 1)]
     lines += ["", "| MPI, layer | source | programs not run |", "|---|---|---|"]
     for target in TARGETS:

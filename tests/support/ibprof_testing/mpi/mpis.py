@@ -236,7 +236,7 @@ def run_mpi(
 
 
 def check_accounted(recording: Path) -> None:
-    """Check that the newest run, if readable, has for each operation all bytes that the arguments of calls require."""
+    """Check that the newest run, if readable, contains all bytes that the calls of each operation requested."""
     if not is_recording(recording):
         return
     try:

@@ -21,7 +21,7 @@ from ibprof_converter.routing.tables import UNREACHABLE
 class InTrees:
     """The next hops of all switches to some destinations.
 
-    A place is an int. 0 .. switches - 1 are switches, switches + reason are outcomes of packets.
+    A place is an int: 0 .. switches - 1 for a switch, switches + reason for the outcome of a packet.
 
     Attributes:
         end: int32 [place, destination], the link direction on which the switch sends; `NONE` if it does not send.

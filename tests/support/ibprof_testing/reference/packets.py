@@ -21,7 +21,7 @@ from ibprof_lab.simulation.engine.packet_engine import NOBODY, Client, Job, Step
 
 @dataclass(frozen=True)
 class Wiring:
-    """A network. Indices of nodes number the hosts first, then the switches.
+    """A network. The hosts have the first node indices, then the switches.
 
     Attributes:
         end_to: node to which each link direction leads.

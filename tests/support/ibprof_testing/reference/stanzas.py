@@ -21,7 +21,7 @@ _CELLS_ALWAYS = 1 << 24
 
 @dataclass(slots=True)
 class Stanzas:
-    """Headers of tables: line (from 0), GUID of the switch, and true for private tables after the first."""
+    """Headers of tables: line (from 0), GUID of the switch, and true for private tables, except the first."""
 
     line: list[int] = field(default_factory=list)
     guid: list[int] = field(default_factory=list)

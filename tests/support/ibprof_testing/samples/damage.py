@@ -610,7 +610,7 @@ _SAYS_LOSS = ("left out", "cannot be used", "The forwarding tables lead to", "fr
 NAMED, UNCHANGED, SILENT = "named", "unchanged", "silent"
 
 _NO_TRACE = ("cable removed", "switch removed", "list of links cut")
-"""Damages that leave no trace of the missing hosts in a list of links."""
+"""Kinds of damage after which a list of links shows no trace of the missing hosts."""
 
 
 def _without_name(answer: Answer, odd: str, name: str) -> Answer:

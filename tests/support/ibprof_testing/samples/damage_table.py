@@ -56,7 +56,7 @@ class Subject:
     ask: Callable[[DamagedFabric | DamagedRun, Path], Answer]
 
     def judge(self, number: int, folder: Path) -> str:
-        """Return the outcome of case `number`. The folder gets the case's files, and is removed afterwards."""
+        """Return the outcome of case `number`. The folder with the case's files is removed afterwards."""
         case = self.cases[number]
         try:
             return judge_answer(self.right, self.ask(case, folder), case)

@@ -36,7 +36,7 @@ If a host's only line is missing, only forwarding tables show the host.
 """
 
 WHOLE_LINES = ("cut after a line", "without three lines")
-"""Damages that leave only valid lines."""
+"""Kinds of damage after which all lines are valid."""
 
 MANY_PLACES = tuple((place + 0.5) / 12 for place in range(12))
 
@@ -119,7 +119,7 @@ def _zero(part: float, text: bytes) -> bytes:
 
 
 def spoil_text(parts: tuple[float, ...] = (0.3, 0.6, 0.9, 0.99)) -> Iterator[tuple[str, Spoil]]:
-    """Yield damages as (kind, function): at each position in `parts` (fractions of a text), then of the whole text."""
+    """Yield (kind of damage, function): at each position in `parts` (fractions of a text), then of the whole text."""
     for part in parts:
         # After `cut`, the text ends within a line.
         yield "cut", partial(_cut, part)

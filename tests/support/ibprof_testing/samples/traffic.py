@@ -12,7 +12,7 @@ from ibprof_converter.cli import layout
 
 
 def write_matrix(path: Path, ranks: int, amounts: Sequence[int] = (1, 1 << 20), seed: int = 7) -> str:
-    """Write a matrix of random amounts for all pairs of ranks, and return its path."""
+    """Write a matrix of random amounts for all pairs of ranks, and return the file's path."""
     draw = random.Random(seed)
     pairs = [(one, other) for one in range(ranks) for other in range(ranks) if one != other]
     rows = [f"{one},{other},{draw.randint(*amounts)},1" for one, other in pairs]

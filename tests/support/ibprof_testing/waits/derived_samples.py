@@ -64,7 +64,7 @@ def score(trace: Trace) -> np.ndarray:
 def find_long_ns(traces: Sequence[Trace], level: int, longest: int) -> float:
     """Return the score, ns, above which ranks sample all collectives, whatever the hash chooses.
 
-    The score is infinite if `longest` is 0, or if the hash leaves at most `longest` collectives of a rank.
+    The score is infinite if `longest` is 0, or if the hash leaves out at most `longest` collectives of a rank.
     """
     found = 0.0
     for trace in traces:
