@@ -74,7 +74,7 @@ class RoutedFabric(NotebookView):
 
     @property
     def route_source(self) -> str:
-        """Source of routes: `tables`, `modelled:MODEL` or `opensm:ENGINE`; listed by rail if they differ."""
+        """Source of routes: `tables`, `modelled:MODEL` or `opensm:ENGINE`; listed by rail if the rails differ."""
         return name_routes(self.subnets)
 
     def has_links_of(self, other: RoutedFabric) -> bool:

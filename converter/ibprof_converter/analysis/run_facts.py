@@ -303,7 +303,7 @@ def _count_ranks(loads: FabricLoads, traffic: Traffic) -> dict[str, int]:
 
 
 def _list_leaves(fabric: Fabric, at: npt.NDArray[np.intp]) -> Iterator[tuple[int, int]]:
-    """Yield (adapter, switch) once for each adapter with ranks and each switch linked to it."""
+    """Yield each pair of an adapter with ranks and a switch linked to this adapter, once."""
     pairs = np.concatenate([fabric.link_node, fabric.link_node[:, ::-1]])
     used = (at[pairs[:, 0]] > 0) & (fabric.node_kind[pairs[:, 1]] == NodeKind.SWITCH)
     yield from ((node, leaf) for node, leaf in np.unique(pairs[used], axis=0).tolist())

@@ -56,7 +56,7 @@ def check_cabling(rail: int, fabric: Fabric) -> Iterator[FabricFinding]:
     if len(looped):
         what = f"{count_of(len(looped), 'cable')} with both ends in one switch"
         yield FabricFinding(FindingKind.LOOPED_CABLE, rail, what, _links(fabric, looped))
-    # If the dump has only names of switches and hosts, ibprof assumed the rates and cables: do not check them.
+    # If the dump has only names of switches and hosts, ibprof assumed rates and cables: check neither.
     if fabric.origin is not Origin.NAMES:
         yield from _check_rates(rail, fabric)
         uneven = [*_check_uplinks(rail, fabric), *_check_regularity(rail, fabric)]

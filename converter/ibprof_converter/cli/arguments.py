@@ -18,7 +18,7 @@ FIGURE_SUFFIXES = (".png", ".svg", ".pdf")
 
 
 def call_with_options(function: Callable[..., T], arguments: argparse.Namespace, **others: Any) -> T:
-    """Call `function` with `others`; all other parameters get the parsed argument of the same name."""
+    """Call `function` with `others`; all other parameters receive the parsed argument of the same name."""
     names = signature(function).parameters.keys() - others.keys()
     return function(**{name: getattr(arguments, name) for name in names}, **others)
 

@@ -288,7 +288,7 @@ def main(argv: Sequence[str] | None) -> None:
 def _parser() -> argparse.ArgumentParser:
     description = (
         "Find a rank placement with less load on the most loaded link, then on the most loaded link between switches. "
-        "Compare this placement with others. The search covers all rails. A host takes one rank, or --slots ranks."
+        "Compare this placement with others. The search covers all rails. A host runs one rank, or --slots ranks."
     )
     parser = make_parser(NAME, description, _EXAMPLE, shown=_SHOWN, details=TRAFFIC_FORMS)
     add_input_arguments(parser, fabric_needed=True)

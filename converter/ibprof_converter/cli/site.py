@@ -220,7 +220,7 @@ def _add_upkeep(commands: Subcommands) -> None:
 def _add(
     commands: Subcommands, name: str, summary: str, example: str, run: Callable[..., int | None], store: bool = True
 ) -> argparse.ArgumentParser:
-    """Add a subcommand. Each parameter of `run` gets the command-line argument of the same name."""
+    """Add a subcommand. Each parameter of `run` receives the command-line argument of the same name."""
     names = tuple(signature(run).parameters)
     parser = add_subcommand(
         commands,

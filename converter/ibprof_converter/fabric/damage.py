@@ -122,7 +122,7 @@ class DamageLog:
 
     @property
     def first_error(self) -> InputError | None:
-        """Error of the first unused line; None without unused lines. Parsers raise it if a file has no valid line."""
+        """Error of the first unused line, raised by parsers if a file has no valid line; None without unused lines."""
         return self._first
 
     def report(self) -> tuple[Damage, ...]:

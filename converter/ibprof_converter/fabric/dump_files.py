@@ -27,7 +27,7 @@ LIMIT = 1 << 31
 """Largest size of an uncompressed dump in bytes: nearly four times the size of the tables of 11,664 hosts."""
 
 EXPANDED_LIMIT = 700_000_000
-"""Largest size of a decompressed dump in bytes. The tables of 11,664 hosts have 576 MB; reading them needs 1 GB."""
+"""Largest size of a decompressed dump in bytes. Tables of 11,664 hosts have 576 MB; reading needs 1 GB of memory."""
 
 EXPANSION = 400
 """Largest ratio of decompressed to compressed size, for dumps above `_SMALL` bytes; tables of regular fabrics: 130."""

@@ -172,7 +172,7 @@ def _part(path: str | PathLike[str], document: Any, key: str) -> dict[str, Any]:
 
 
 def _name_port(path: str | PathLike[str], port: dict[str, Any]) -> str:
-    """Return the name of a neighbour's interface: the id if it is a name, else the description."""
+    """Return the name of a neighbour's interface: the id if the id is a name, else the description."""
     identifier = _part(path, port, "id")
     value = str(identifier.get("value", ""))
     return value if identifier.get("type") in _INTERFACE_NAMES else str(port.get("descr") or value)

@@ -132,7 +132,7 @@ def parse_net_dump(path: str | PathLike[str], data: bytes) -> Listing:
 
 
 def _read_port(log: DamageLog, number: int, line: bytes, switch: _Switch | None, columns: list[str]) -> None:
-    # A description may contain colons, so it is all text after the other columns.
+    # A description may contain colons, so all text after the other columns is description.
     parts = [decode_name(part).strip() for part in line.split(b":", max(len(columns) - 1, 1))]
     fields = dict(zip(columns, parts, strict=False))
     expected = _PORT_FORM if switch else f"a stanza's first line, {_HEAD_FORM},"

@@ -12,7 +12,7 @@ _RS_FEC = 514 / 544 * 256 / 257  # RS(544,514) over 256b/257b blocks
 _LANE_GBPS = {
     "2.5": 2.5 * _8B10B,  # SDR
     "5": 5.0 * _8B10B,  # DDR
-    "10": 10.0 * _8B10B,  # QDR; OpenSM and ibdiagnet 1 also print it for FDR10 (10.3125 x 64/66 = 10)
+    "10": 10.0 * _8B10B,  # QDR; OpenSM and ibdiagnet 1 also print 10 for FDR10 (10.3125 x 64/66 = 10)
     "FDR10": 10.3125 * _64B66B,
     "EDR20": 20.625 * _64B66B,  # only adapters and switches of Mellanox have FDR10 and EDR20
     "14": 14.0625 * _64B66B,  # FDR

@@ -63,7 +63,7 @@ _DIMENSIONS = 4
 
 @dataclass(frozen=True, slots=True)
 class RegularCabling:
-    """A regular fabric that fits the cabling, and the cables that do not match it.
+    """A regular fabric that fits the cabling, and the cables that do not match this fabric.
 
     Attributes:
         name: name of the regular fabric, such as `torus of 4 x 4 switches`.

@@ -60,7 +60,7 @@ class Cable:
     Attributes:
         one, other: the two ports.
         gbps: data rate in Gbit/s.
-        decided: for each port, true if the cable must use this port; false if any free port of the node will do.
+        decided: for each port, true if the cable must use this port; false if it can use any free port of the node.
     """
 
     one: PortOfNode
@@ -78,7 +78,7 @@ class Repair:
         evidence: a sentence with facts that show the fault.
         change: text that names the exact cable or port.
         heat: largest time of a link direction at the fault, in seconds. Repairs with more heat are tried first.
-        apply: function that returns a fabric with this repair in addition to other repairs.
+        apply: function that adds this repair to a fabric, and returns the repaired fabric.
         remakes_tables: true if the subnet manager makes new forwarding tables afterwards.
         advice: a shorter text than `change`; empty if `change` is short enough.
     """

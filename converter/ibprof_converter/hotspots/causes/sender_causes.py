@@ -167,7 +167,7 @@ def _group_flows(
 def _share_evenly(
     amount: npt.NDArray[np.uint64], group: npt.NDArray[np.intp], count: npt.NDArray[np.integer]
 ) -> npt.NDArray[np.uint64]:
-    """Divide each amount into equal parts, and sum the i-th parts of each group. The first parts take the remainder.
+    """Divide each amount into parts that differ by at most 1, larger parts first; sum the i-th parts of each group.
 
     Args:
         amount, group: uint64 and int [row].
