@@ -200,8 +200,8 @@ def run_command(
 
     Args:
         name: the command's name as the user typed it. Every message begins with this name.
-        body: function that takes the arguments (None: the process's arguments) and returns a status, or None for 0. It
-            does not run if the first argument is `--version`.
+        body: function that takes the arguments (None: the process's arguments) and returns a status, or None for 0.
+            `body` does not run if the first argument is `--version`.
         argv: the arguments after the command's name.
 
     Returns:

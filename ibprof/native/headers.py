@@ -67,7 +67,7 @@ class Headers:
     Attributes:
         constants: integer defines and the enumerators of all enums, by name.
         enums: enumerators of each enum, by the enum's name.
-        types: structured type of each struct without pointers, by the struct's name, with a C compiler's padding.
+        types: numpy type of each struct without pointers, by the struct's name, with a C compiler's padding.
     """
 
     constants: Mapping[str, int]
@@ -167,7 +167,7 @@ class RecordingLayout:
 
     Attributes:
         constants: integer defines and enumerators, by name.
-        types: structured type of each struct, by the struct's name without `ibp_`.
+        types: numpy type of each struct, by the struct's name without `ibp_`.
         record_names: number of a segment's kind -> name of the segment's struct.
     """
 

@@ -322,7 +322,7 @@ class Rank:
         host: index into `Profile.hosts`.
         stop_ns: time of MPI_Finalize, in Unix time; None if the process did not reach MPI_Finalize.
         finalized: true if the counters cover the whole run.
-        lost_bytes, lost_messages: counts without peers, because the recording could not grow.
+        lost_bytes, lost_messages: bytes and messages counted without peers, because the recording could not grow.
         off_ns: time with recording switched off.
         marks_seen: number of marks. `Profile.marks` has the first of these marks.
         queue_pairs_unseen: number of queue pairs that bypass verbs, without bytes in `Profile.transfers`.

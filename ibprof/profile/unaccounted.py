@@ -54,7 +54,7 @@ class Unaccounted:
         calls: number of calls of all ranks.
         least_bytes: bytes that any algorithm must send between units (see above).
         seen_bytes: bytes that the source saw.
-        on_host: true if the source saw all necessary bytes between hosts: missing bytes stayed on hosts.
+        on_host: true if the source saw all necessary bytes between hosts: the missing bytes stayed on hosts.
     """
 
     operation: str

@@ -33,7 +33,7 @@ class SampleChoice:
 
     Attributes:
         thinning: kind of segment -> k. 1 of 2^k collectives or messages is read.
-        long_ns: the recording has all collectives with a larger score (`score_ns`).
+        long_ns: score (`score_ns`) above which the recording contains all collectives.
     """
 
     thinning: Mapping[str, int]

@@ -192,7 +192,7 @@ class Limits:
     """Limits of reading debug information.
 
     Attributes:
-        seconds: time limit for an object, without downloads.
+        seconds: time limit for an object, not counting downloads.
         total_seconds: time limit for all objects.
         memory_bytes: memory limit of the reading process.
     """

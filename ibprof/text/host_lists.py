@@ -88,7 +88,7 @@ def find_job_hosts(texts: Mapping[str, str], program: str) -> list[str]:
     """Return the hosts of a job; empty if they are unknown.
 
     Args:
-        texts: by variable name, host lists or the contents of files; and the launcher's `COMMAND_LINE`, with
+        texts: variable name -> host list or content of a file. `COMMAND_LINE` -> the launcher's command line, with
             `ARGUMENT_END` after each argument.
         program: the program that the launcher starts.
     """

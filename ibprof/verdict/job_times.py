@@ -137,8 +137,8 @@ class JobTimes:
         collectives: waiting by site, sorted by waiting, descending.
         collective_wait_s: waiting in `collectives`, mean over ranks, in seconds.
         end_s: waiting in MPI_Finalize: largest minus mean run time of ranks, in seconds.
-        unexplained_s: time in calls beyond bytes, latency, waiting in collectives and MPI-IO; mean over ranks, in
-            seconds.
+        unexplained_s: time in calls that bytes, latency, waiting in collectives and MPI-IO do not explain; mean over
+            ranks, in seconds.
         files_s: time in calls of MPI-IO, mean over ranks, in seconds.
         message_s: time in MPI without waiting, per message of a rank, in seconds; None without messages.
         message_transfer_s: longest time that a message's bytes explain, in seconds; a part of `message_s`.
@@ -147,7 +147,7 @@ class JobTimes:
         bytes_sent: sent bytes of all ranks.
         between_hosts: share of `bytes_sent` to ranks on other hosts, 0 to 1.
         hidden_on_host: true if all ranks are on one host, and some messages are not recorded.
-        is_of_nccl: true for time of NCCL's proxies, during which GPUs may compute.
+        is_of_nccl: true if the times are of NCCL's proxies: GPUs may compute during these times.
         parts: measured waiting and transfer; None without sampled calls, where estimates are used.
         measured: the complete measurement of waiting and transfer.
         transfer_causes: possible causes of slow transfer that hosts show, the surest first.

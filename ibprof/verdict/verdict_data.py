@@ -97,7 +97,7 @@ class BusiestLink:
     Attributes:
         busiest: description of the link direction with the largest time; with most bytes if times are unknown.
         line_rate_s: time of the link direction at line rate, in seconds; 0 if unknown.
-        is_host_link: true if no link between switches needs longer.
+        is_host_link: true for a host's link, if no link between switches needs longer.
         loaded_by: description of the ranks, call, line and region with most load; empty if unknown.
         operation, site, region: names in `loaded_by`.
         cause: name of the first cause in docs/causes.md; None without a cause.

@@ -494,8 +494,8 @@ class HostPair:
         source, destination: names of the hosts.
         via: carrier of the bytes at the source: an interface or ports, or `memory`; empty if unknown.
         large_messages: number of sampled messages of at least `LARGE_BYTES` that have a rate.
-        rate_gbps: median rate of large messages, from the start of the later end to the return of the receiving call;
-            None without large messages. Simultaneous messages share the network, and lower this rate.
+        rate_gbps: median rate of large messages, from the later of send and receive to the return of the receiving
+            call; None without large messages. Simultaneous messages share the network, and lower this rate.
         small_messages: number of sampled messages of at most `SMALL_BYTES` whose receiver waited.
         latency_s: median latency of `small_messages`, from the start of the send, in seconds; None without small
             messages.
