@@ -83,7 +83,7 @@ export function withState(scene: Scene, state: State): Scene {
   return { ...scene, listed: isDrawn ? panes[0].encoding : { ...scene.listed, state }, panes };
 }
 
-/** Name the pane of a run. If the run cannot apply the selection, the name says so. */
+/** Name the pane of a run. If the run cannot apply the selection, the pane's name says so. */
 function nameOf(run: Run, state: State): string {
   if (!run.table.hasFlows && SELECTION.some((part) => state[part] !== undefined))
     return `${run.name} (all traffic: senders unknown)`;

@@ -9,7 +9,7 @@ import { element } from "../widgets/dom";
 const SIDE = 360;
 
 export interface PairMatrixEvents {
-  /** Called when the user selects a cell; `pair` is the cell's largest pair. */
+  /** Called when the user selects a cell; `pair` is the cell's pair with most bytes. */
   choose(pair: number): void;
   describe(pair: number, cellBytes: number, pairs: number): string;
 }

@@ -26,7 +26,7 @@ const MOST_ARROWS = 1500;
 const ARROW = 5;
 /** Side of the squares, in pixels, that contain at most one arrow for each direction. */
 const APART = 14;
-/** Half the side of the square around a node, which no name covers; largest number of names if nodes have no levels. */
+/** Half the side of the name-free square around a node; largest number of names if nodes have no levels. */
 const NODE = 5;
 const MOST_NAMES = 300;
 /** Half the width and height of a stub with its label. In a picture without levels, no name covers this area. */

@@ -10,7 +10,7 @@ import type { ViewTransform } from "./view_transform";
 
 /** Radius of a number's disc. */
 const RADIUS = 8;
-/** Half the side of a square around a number, which no name covers. */
+/** Half the side of the name-free square around a number. */
 export const MARK_SIZE = RADIUS + 1.5;
 const SIDES = 24;
 /** Positions of a number on its link direction, tried in this order; 0 is at the node. */

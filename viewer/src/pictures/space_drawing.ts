@@ -24,7 +24,7 @@ const ARROW = 7;
 const MOST_ARROWS = 4000;
 const MOST_NAMES = 120;
 const SIDES = 8;
-/** Half the side of a square around a node, which no name covers. */
+/** Half the side of the name-free square around a node. */
 const NODE = 7;
 const ASIDE = 16;
 
