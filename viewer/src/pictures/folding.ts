@@ -30,7 +30,7 @@ export interface Stub {
   hosts: number;
   switches: number;
   noun: "host" | "adapter";
-  /** The label of a stub that stands for a whole rail, or for groups of a dragonfly. No links to this stub are drawn. */
+  /** The label of a stub that stands for a rail, or for groups of a dragonfly. No links to this stub are drawn. */
   label?: string;
 }
 

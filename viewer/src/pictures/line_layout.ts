@@ -92,7 +92,7 @@ function thinOut({ links, endNode, nodeLevel }: Model, { stubOf, stubs }: Foldin
       continue;
     }
     if (stubs[atA]?.label !== undefined || stubs[atB]?.label !== undefined) continue;
-    // Do not draw all links from idle switches to the switches above: so many links would cover the picture.
+    // Do not draw all links from idle switches to the switches above, because they would cover the picture.
     const [lower, above] = nodeLevel[a] < nodeLevel[b] ? [a, atB] : [b, atA];
     if (above < 0 && nodeLevel[lower] > 0) continue;
     const key = `${atA < 0 ? -1 - a : atA} ${atB < 0 ? -1 - b : atB}`;
