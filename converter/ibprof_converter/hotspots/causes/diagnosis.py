@@ -294,7 +294,7 @@ class _RepairTrials:
         return self.tried[key][1]
 
     def _helps(self, repairs: Repairs) -> bool:
-        """Return true if the repairs lower the largest link time clearly further than new forwarding tables alone."""
+        """Return true if the repairs lower the largest link time clearly more than new forwarding tables alone."""
         seconds = self._seconds(repairs)
         if math.isinf(seconds):
             return False

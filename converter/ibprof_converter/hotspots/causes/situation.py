@@ -179,7 +179,7 @@ class Situation:
 
     @cached_property
     def flow_adapters(self) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.intp]]:
-        """Index of the source's and destination's adapter among the host's adapters on the rail: [flow] each."""
+        """Indices of each flow's source and destination adapter among the host's adapters on the rail: [flow] each."""
         numbers = []
         for lid, host in zip((self.flows.source_lid, self.flows.destination_lid), self.flow_hosts, strict=True):
             base = lid.copy()
