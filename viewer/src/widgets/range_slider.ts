@@ -10,7 +10,7 @@ export interface RangeOptions {
   label: string;
   /** Return the text of a position, from 0 to 1. */
   describe(part: number): string;
-  /** Called with the range that a user selects; null for the whole slider. `isRepeated` is true if a key is held down. */
+  /** Called with the selected range; null for the whole slider. `isRepeated` is true if a key is held down. */
   change(range: [number, number] | null, isRepeated: boolean): void;
 }
 
