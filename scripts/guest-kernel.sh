@@ -26,7 +26,7 @@ find_packages() {
     [ -n "$kernel" ]
 }
 
-# The lists of packages may be missing, or too old: the servers no longer have the packages that they name.
+# The lists of packages may be missing, or too old: the servers no longer have the packages that the lists name.
 download() {
     # shellcheck disable=SC2086  # a list of packages
     find_packages && (cd "$folder" && apt-get download -q $packages)

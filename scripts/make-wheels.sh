@@ -16,7 +16,7 @@ for machine in "$@"; do
     printf '#!/bin/sh\nexec %s/bin/python -m ziglang cc -target %s-linux-gnu.2.17 "$@"\n' "$tools" "$machine" >"$compiler"
     chmod +x "$compiler"
     rm -rf "build/wheels/$machine"
-    # The linker strips the libraries, since the machine's own strip knows one kind of processor.
+    # The linker strips the libraries, because the machine's own strip supports only one kind of processor.
     PATH=$tools/bin:$PATH CC=$compiler LDFLAGS=-Wl,-s "$tools/bin/pip" wheel --quiet --no-deps --no-build-isolation \
         --config-settings install.strip=false \
         --config-settings cmake.define.CMAKE_SYSTEM_NAME=Linux \

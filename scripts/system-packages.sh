@@ -5,7 +5,7 @@
 #     scripts/system-packages.sh compiler venv           what `make demo` needs
 #     scripts/system-packages.sh compiler venv node tests     what `make test` needs
 #
-# Only root on Debian or Ubuntu can install them. Otherwise missing ones are named and the exit status is 1.
+# Only root on Debian or Ubuntu can install packages. Otherwise the script names missing programs and exits with 1.
 set -eu
 
 python=${PYTHON:-python3}

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Messages between hosts of a network of CODES, as a file gives them: given_messages --sync=1 -- CONFIG MESSAGES OUTPUT HOURS
+// Sends the messages that a file lists between hosts of a CODES network:
+// given_messages --sync=1 -- CONFIG MESSAGES OUTPUT HOURS
 //
-// MESSAGES has for each client a line `host start_ns bytes count`, then for each of its messages a line `host pause_ns`. A
-// message starts when the one before has arrived and its pause is over. OUTPUT gets a line for each message that has
-// arrived: `client number start_ns ns`. After HOURS of wall time it ends with status 9.
+// MESSAGES has a line `host start_ns bytes count` for each client, then a line `host pause_ns` for each message of the
+// client. A message starts when the client's previous message has arrived, and the pause is over. The program writes a line
+// `client number start_ns ns` to OUTPUT for each arrived message. After HOURS of wall time, it exits with status 9.
 #include <mpi.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The ibprof developers
  *
- * Calls between all ranks, one kind and one size after the other. For each of them rank 0 prints a line: the call, the bytes,
- * and the microseconds of one call in the fastest of several batches, which other load on the machine disturbs least.
+ * Calls between all ranks, one kind and one size after the other. For each call and size,
+ * rank 0 prints a line: the call, the bytes, and the microseconds of one call in the fastest of several batches. Other load
+ * on the machine disturbs the fastest batch least.
  *
  *     calls BATCHES CALL,CALL,... BYTES,BYTES,... [CALLS_A_BATCH]
  */
@@ -27,7 +28,7 @@ static void ping_pong(int bytes)
     if (!me) MPI_Recv(into, bytes, MPI_BYTE, 1, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
 }
 
-/* Exchange several messages at a time: one to the next rank and one from the previous rank each. */
+/* Send several messages to the next rank, and receive several messages from the previous rank, at the same time. */
 static void window(int bytes)
 {
     MPI_Request requests[2 * WINDOW];

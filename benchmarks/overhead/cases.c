@@ -36,7 +36,7 @@ static void send_one(struct ends *ends, MPI_Comm communicator, MPI_Datatype type
     MPI_Wait(&request, MPI_STATUS_IGNORE);
 }
 
-/* Two messages each. Callgrind counts what these functions do; see cases.py. */
+/* Each function sends two messages. Callgrind counts the instructions of these functions; see cases.py. */
 
 static __attribute__((noinline)) void exchange_plain(struct ends *ends)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The ibprof developers
  *
- * A rank that sends 8 bytes to itself: Irecv, Send, Wait, so that the time has only MPI's own work and ibprof's.
+ * A rank that sends 8 bytes to itself: Irecv, Send, Wait, so that the time contains only MPI's and ibprof's work.
  * Prints the nanoseconds of a message in the fastest of many batches, each shorter than a time slice of the scheduler, so
  * that other load on the machine leaves some undisturbed.
  *

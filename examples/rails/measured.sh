@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
 # Six broadcasts over two rails: split by UCX, over one rail alone, and over the rails in turn. Writes split.ibprof,
-# first.ibprof and in-turn.ibprof, which hold by region what each rail carried. Requires a host with two rails of RoCE or
+# first.ibprof and in-turn.ibprof, which contain each rail's bytes by region. Requires a host with two rails of RoCE or
 # InfiniBand, and both ports of each link; the tests' guest has them:
 #
 #     .venv-dev/bin/python -m ibprof_testing.guest --folder out -- bash examples/rails/measured.sh $(ibprof lib) $PWD/bcast

@@ -101,7 +101,7 @@ static int *exchange_keys(World world, const int *keys, int *sizes, int *receive
     return bucket;
 }
 
-/* Returns whether no key of a lower rank is above any key of a higher one, and no key was lost. */
+/* Returns true if the keys of lower ranks are at most the keys of higher ranks, and all keys arrived. */
 static int is_sorted(World world, const int *bucket, int received, long long expected)
 {
     int ends[2] = {received ? bucket[0] : INT_MAX, received ? bucket[received - 1] : INT_MIN};

@@ -24,7 +24,7 @@ static double element(int i, int j)
     return i == j ? 2.0 * n : 1.0 / (1.0 + abs(i - j));
 }
 
-/* The number of indices up to `last` that the grid's line `line` holds. */
+/* The number of indices up to `last` that belong to the grid's line `line`. */
 static int held_until(int line, int last)
 {
     return last < line ? 0 : (last - line) / side + 1;
