@@ -128,7 +128,7 @@ def test_placements_are_judged_by_the_estimate(tmp_path: Path, capsys: pytest.Ca
     assert (static["load_basis"], adaptive["load_basis"]) == ("static", "estimate")
     times = adaptive["max_link_seconds"]
     assert times["best"] == min(value for name, value in times.items() if name != "bound")
-    # 16 ranks at random on two leaves: half of the bytes cross, over each leaf's eight uplinks.
+    # 16 ranks at random on two leaves: half of the bytes cross each leaf's eight uplinks.
     assert times["random"] < static["max_link_seconds"]["random"]
     assert "estimated loads" in adaptive["limits"]
     assert adaptive["above_bound"] is None

@@ -62,7 +62,7 @@ class Case:
 
 
 CASES = {
-    # A row of 16 ranks has 32 neighbours on other hosts. A block of 4 by 4 ranks has 16 neighbours there.
+    # A row of 16 ranks has 32 neighbours on other hosts. A block of 4 by 4 ranks has 16 neighbours on other hosts.
     "halo": Case(lambda: halo(16), 256, 16, 32 * BYTES / RATE, 16 * BYTES / RATE),
     # In the given order, eight hosts of a leaf share its four uplinks. With both ranks of each pair on one host, links
     # carry nothing.

@@ -43,7 +43,7 @@ def test_a_study_of_ones_own(tmp_path: Path, capsys: pytest.CaptureFixture[str])
     assert main(["run", str(study), "-o", str(output)]) == 0
     assert (output / STORE).read_text().startswith(stored)
     assert json.loads((output / "summary.json").read_text()) == summary
-    # A simulation is repeated if the stored line is valid JSON but no valid result.
+    # A simulation is repeated if the stored line is valid JSON but not a valid result.
     for damaged in (
         stored.replace('"mean": ', '"mean": "about ', 1).replace(', "half"', '", "half"', 1),
         stored.replace('"whole_ns": {}', '"whole_ns": [1]', 1),

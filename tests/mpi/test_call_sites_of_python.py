@@ -41,7 +41,7 @@ def sites_by_rank(run: Profile) -> set[tuple[int, Site | None]]:
 
 @pytest.mark.parametrize("name", [*FROM_PYPI, MPICH_FROM_PYPI[0]])
 def test_lines_of_mpi4py(name: str, tmp_path: Path) -> None:
-    """MPI is called in decorators, generators, comprehensions, lambdas, context managers, a thread, compiled text."""
+    """MPI is called in decorators, generators, comprehensions, lambdas, context managers, a thread, and exec()."""
     mpi = find_mpich_like(name) if name in MPICH_FROM_PYPI else find_mpi(name)
     program = PROGRAMS / "call_sites.py"
     run_mpi(mpi, 2, [mpi.python, program], recording=tmp_path, env={**ON, **THROUGH_NETWORK})

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""IBPROF_CALLERS: calls of MPI through a library are counted under lines of the program, which comments name."""
+"""With IBPROF_CALLERS, MPI calls through a library are counted under lines of the program, which comments name."""
 
 from __future__ import annotations
 
@@ -192,7 +192,7 @@ def test_callers_of_fortran(name: str, build: Build, tmp_path: Path) -> None:
 
 
 def test_callers_of_python(build: Build, tmp_path: Path) -> None:
-    """Callers are lines of Python functions, also in a thread, and if a C library calls MPI for the functions."""
+    """Callers are lines of Python functions, also in threads, and also if a C library calls MPI."""
     mpi = find_mpi(FROM_PYPI[0])
     library = build(mpi, "callers_library.c", "-g", "-shared", "-fPIC", "-O2")
     program: list[str | Path] = [mpi.python, PROGRAMS / "callers.py", library]

@@ -113,7 +113,7 @@ def test_environment_and_bare_preload(hosts: lab.Hosts, line: list[str], system_
 
 
 def test_inner_form(hosts: lab.Hosts, line: list[str], system_mpi: Mpi, tmp_path: Path) -> None:
-    """`mpirun ibprof run -- ./app`. Other hosts have an empty environment, so ibprof is given by its full path."""
+    """`mpirun ibprof run -- ./app`. Other hosts have an empty environment, so the command has ibprof's full path."""
     at = line.index(next(word for word in line if word.endswith("collectives_c")))
     ibprof = shutil.which("ibprof", path=with_commands(system_mpi)["PATH"])
     assert ibprof

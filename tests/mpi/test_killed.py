@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The recording of a killed job has everything that was counted before the kill. The job ends as without ibprof."""
+"""The recording of a killed job contains all counts from before the kill. The job ends as without ibprof."""
 
 from __future__ import annotations
 

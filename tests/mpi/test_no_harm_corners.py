@@ -81,7 +81,7 @@ def test_regions_of_threads_that_may_not_call_mpi(name: str, build: Build, tmp_p
 def test_a_kernel_that_wipes_no_pages(name: str, build: Build, tmp_path: Path) -> None:
     """Kernels before 4.14, such as CentOS 7's, cannot clear pages at a fork.
 
-    A forked child must still know that it is no rank.
+    ibprof must still recognise that a forked child is not a rank.
     """
     mpi = find_any(name)
     source = tmp_path / "old_kernel.c"

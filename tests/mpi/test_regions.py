@@ -37,7 +37,7 @@ def in_ring(size: int, messages: int) -> Matrix:
 
 
 def visits(profile: Profile) -> dict[str, set[int]]:
-    """Return region -> set of the ranks' numbers of visits to the region."""
+    """Return region -> set of the numbers of visits that ranks recorded."""
     times = profile.region_times
     return {name: {int(n) for n in times.visits[times.region == i]} for i, name in enumerate(profile.regions)}
 

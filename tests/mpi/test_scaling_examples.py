@@ -68,7 +68,7 @@ def test_cannon(run_example: Callable[[str, int, int], RecordedExchange], ranks:
 
 @pytest.mark.parametrize("ranks", SQUARES)
 def test_lu(run_example: Callable[[str, int, int], RecordedExchange], ranks: int) -> None:
-    """The recorded bytes follow from the algorithm. The ratio to the bytes of Linpack's model is 0.8 to 2.5."""
+    """The recorded bytes follow from the algorithm. The ratio to Linpack's model is between 0.8 and 2.5."""
     size = 48
     measured = run_example("lu", size, ranks).bytes_in("factorise")
     assert measured == (math.isqrt(ranks) - 1) * (size**2 - 1) * 8

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The benchmark that compares ibprof with full timing has one row for a line with two callers."""
+"""The benchmark that compares ibprof with full timing prints one row for a call site, even with two callers."""
 
 from __future__ import annotations
 

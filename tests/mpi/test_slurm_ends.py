@@ -90,7 +90,7 @@ class Jobs:
         """Check that both jobs, with and without ibprof, ended alike; return the facts in `SAME`, and the accounts.
 
         Args:
-            numbers: the number of the job with ibprof (`ibprof`) and of the job without (`bare`).
+            numbers: the number of the job with ibprof (`ibprof`) and of the job without ibprof (`bare`).
         """
         ends = {form: (self.end(job), self.account(job)) for form, job in numbers.items()}
         assert ends["ibprof"] == ends["bare"]

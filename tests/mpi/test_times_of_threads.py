@@ -86,7 +86,7 @@ def test_no_overlap_of_one_thread(system_mpi: Mpi, build: Build, tmp_path: Path)
 
 @pytest.mark.parametrize("name", [SYSTEM, pytest.param("5.0.11", marks=pytest.mark.full)])
 def test_threads_that_repeat_calls(name: str, build: Build, tmp_path: Path) -> None:
-    """By default, ibprof counts calls of all threads and times long waits. Both ends sample the same messages."""
+    """By default, ibprof counts calls of all threads, and records long waits. Both ends sample the same messages."""
     threads, rounds = 3, 12_000
     mpi = find_mpi(name)
     program = build(mpi, "repeated_threads.c", "-O2", "-pthread")

@@ -97,7 +97,7 @@ def test_help_has_an_example_and_comes_at_once(command: list[str]) -> None:
 
 
 def test_help_imports_nothing_slow() -> None:
-    """The time of --help depends on the machine; its imports do not."""
+    """The time of --help depends on the machine, but the imports of --help do not."""
     code = (
         "import sys\n"
         "from ibprof.cli.main import main\n"

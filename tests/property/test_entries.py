@@ -109,7 +109,7 @@ def outcome(parse: Parse, data: bytes) -> object:
 
 
 def expect(reference: Reference, data: bytes) -> object:
-    """Return what the reference reads from a dump."""
+    """Return the entries that the reference reads from a dump."""
     try:
         tables, unused = reference("dump", data)
     except InputError:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The kernel and the reference read the same from whole and damaged lines of a `.lst`."""
+"""The kernel and the reference read the same fields from whole and damaged lines of a `.lst`."""
 
 from __future__ import annotations
 

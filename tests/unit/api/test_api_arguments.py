@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The error for invalid arguments of the Python API states the expected value, and has no internal frames."""
+"""The error for invalid arguments of the Python API states the expected value, and shows no internal frames."""
 
 from __future__ import annotations
 

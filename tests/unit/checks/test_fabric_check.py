@@ -90,7 +90,7 @@ def test_links_and_leaves_unlike_their_peers_are_found() -> None:
     ],
 )
 def test_uplinks_that_leaves_lack_are_found(losing: int, kind: str, what: str) -> None:
-    """`losing` of nine leaves lost a link each, to different spines. If most leaves lost a link, no leaf is named."""
+    """`losing` leaves of nine each lost a link to another spine. If most leaves lost a link, no leaf is named."""
     full = read_subnet("xgft:2:4,9:1,6").fabric
     is_uplink = (full.node_kind[full.link_node] == NodeKind.SWITCH).all(axis=1)
     leaves = find_leaves(full)
@@ -406,7 +406,7 @@ def test_hosts_with_fewer_or_swapped_adapters_are_found() -> None:
 
 
 def test_hosts_of_several_kinds_are_no_finding() -> None:
-    """Other names of adapters, or two adapters on a rail, are no finding. A missing adapter on a rail is a finding."""
+    """Other adapter names, or two adapters on a rail, are not findings. A missing adapter on a rail is a finding."""
     others = [f"host{number:02} HCA-1" for number in range(1, 6)]
     kinds = [
         name_adapters(device, {each: each.replace("HCA-1", on) for each in others[:3]})

@@ -50,7 +50,7 @@ def write(path: Path, entries: list[tuple[str, dict[str, Any]]]) -> None:
 
 
 def write_all(folder: Path) -> None:
-    """Write the files of three hosts and two leaves. Cables: one from each host to each leaf, two from each leaf up."""
+    """Write the files of 3 hosts and 2 leaves. Each host has a cable to each leaf; each leaf has two to a spine."""
     folder.mkdir()
     for place, leaf in enumerate(LEAVES, 1):
         entries = [(f"swp{n}", neighbour(host, f"ens{place}", False, by_mac=True)) for n, host in enumerate(HOSTS, 1)]

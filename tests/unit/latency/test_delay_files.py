@@ -124,7 +124,7 @@ def test_clustbenchs_files_are_read_together(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("form", get_args(Form))
 def test_clustbenchs_layout_in_any_netcdf(form: Form, tmp_path: Path) -> None:
-    """network_tests2 writes classic netCDF. Newer programs based on it write NetCDF-4."""
+    """network_tests2 writes classic netCDF. Newer programs based on network_tests2 write NetCDF-4."""
     cube = np.arange(3 * 4 * 4, dtype=float).reshape(3, 4, 4) * 1e-6
     write_clustbench(tmp_path / "run_median.nc", cube, first=8, step=8, form=form, test_type=3)
     (tmp_path / "run_hosts.txt").write_text("a\nb\nc\nd\n")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Delays inside a machine in the output of common tools: ibprof reads the unit, and finds the machine's levels."""
+"""In outputs of common tools with delays inside a machine, ibprof reads the unit, and finds the machine's levels."""
 
 from __future__ import annotations
 

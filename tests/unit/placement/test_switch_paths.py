@@ -93,7 +93,7 @@ def test_rails_of_one_subnet_share_their_link_directions() -> None:
 
 @pytest.mark.parametrize("command", ["report", pytest.param("place", marks=pytest.mark.full)])
 def test_a_job_on_a_large_fabric_takes_less_than_half_a_gigabyte(tmp_path: Path, command: str) -> None:
-    """The fabric has 11,664 hosts, and the job 512 ranks with 30 peers each.
+    """The fabric has 11,664 hosts, and the job has 512 ranks with 30 peers each.
 
     The network is the bottleneck, so other placements are searched.
     """

@@ -17,7 +17,7 @@ from ibprof_testing.samples.recordings import Process, counter, make_recording
 
 GROUPS = 32
 ADDRESS = 0x80000000
-START = 1000  # start time of make_recording's process; it stops at 1050
+START = 1000  # start time of make_recording's process; the process stops at 1050
 
 
 def address(number: int, own: int = 0) -> dict[str, Any]:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Merging recordings of many ranks drops samples: all samples of a collective or message, or none."""
+"""If a merge of many ranks drops samples, it drops all samples of a collective or message, never some."""
 
 from __future__ import annotations
 

@@ -41,7 +41,7 @@ def load(subnet: Subnet, pairs: Sequence[tuple[int, int, int]]) -> AdaptiveBound
 def walk(subnet: Subnet, pairs: Sequence[tuple[int, int, int]]) -> tuple[np.ndarray, np.ndarray]:
     """Follow all choices of all switches; return two arrays of bytes, [link, end].
 
-    The first array has the bytes if all choices get equal shares, the second array the largest possible bytes.
+    The first array contains the bytes for equal shares of all choices, the second contains the largest possible bytes.
     """
     fabric, adaptive, network = subnet.fabric, subnet.adaptive, subnet.routes.network
     assert adaptive is not None

@@ -144,7 +144,7 @@ def test_damaged_lines_are_left_out_and_all_others_used(tmp_path: Path) -> None:
 
 
 def test_a_lid_with_several_ports_has_none(tmp_path: Path) -> None:
-    """A LID with several ports gets no port, since a row may be a copy by mistake."""
+    """A LID with several ports is assigned no port, since a row may be a copy by mistake."""
     rows = "".join(f"0x0005 : {port:03}  : 00   : yes\n" for port in range(1, 9))
     tables = read(tmp_path, f"{HEAD}0x0001 : 001  : 00   : yes\n{rows}{SECOND}0x0005 : 004  : 00   : yes\n")
     assert tables.port[:, [1, 5]].tolist() == [[UNREACHABLE, 4], [1, UNREACHABLE]]

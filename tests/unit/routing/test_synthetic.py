@@ -53,7 +53,7 @@ SUPER_POD = {
     "scalable-unit:4:radix=144": (2304, 32, 18, 0),
     "scalable-unit:18:radix=144": (10368, 144, 72, 0),
 }
-"""Numbers of adapters, leaves, spines and cores in NVIDIA's tables for DGX B200 (64 ports a switch) and B300 XDR (144).
+"""Numbers of adapters, leaves, spines, cores in NVIDIA's tables for DGX B200 (64 ports per switch), B300 XDR (144).
 """
 
 

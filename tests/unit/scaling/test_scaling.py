@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The analytic model has the slides' values. Approximations are near exact formulas. Fits find the known laws."""
+"""The analytic model has the slides' values. Approximations are near exact formulas. The fits find the known laws."""
 
 from __future__ import annotations
 
@@ -289,7 +289,7 @@ def test_fit_command(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None
     assert isinstance(whole, dict)
     assert whole["exchange"]["form"] == "p (p - 1)"
     assert whole["exchange"]["coefficient"]["value"] == pytest.approx(50)
-    # r = #b / #x of each run and each prediction is 16 n^2 / (50 p (p - 1)).
+    # For each run and each prediction, r = #b / #x is 16 n^2 / (50 p (p - 1)).
     curve = {point["processes"]: point for point in whole["curve"]}
     assert curve[32]["exchanged"] == pytest.approx(50 * 32 * 31)
     assert curve[32]["ratio"] == pytest.approx(16e4 / (50 * 32 * 31))

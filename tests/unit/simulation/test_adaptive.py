@@ -43,7 +43,7 @@ def bytes_up(simulation: Simulation) -> list[int]:
 
 @pytest.mark.parametrize(("adaptive", "links"), [(False, 1), (True, 4)])
 def test_packets_go_where_there_is_room(adaptive: bool, links: int) -> None:
-    """Four hosts send to four other hosts. Bad tables use one of four links, adaptive routing all four links."""
+    """Four hosts send to four other hosts. Bad tables use one of four links, and adaptive routing uses all four."""
     network = make(TREE)
     make_bad_tables(network)
     clients = [Client(host, 0, [Step(host + 4, 1 << 20)]) for host in range(4)]
@@ -101,7 +101,7 @@ def test_the_packets_of_a_message_stay_together() -> None:
 
 @pytest.mark.parametrize(("step", "links"), [(1, 2), (1 << 20, 1)])
 def test_a_message_avoids_ports_that_are_fuller_by_a_step(step: int, links: int) -> None:
-    """A message avoids the port that another host's message occupies only if `message_step_bytes` is small."""
+    """Only if `message_step_bytes` is small, a message avoids the port that another host's message occupies."""
     network = make("xgft:2:2,2:1,2@100", message_step_bytes=step)
     counts = set()
     for seed in range(1, 21):

@@ -22,7 +22,7 @@ from ibprof_testing.samples.simulated_jobs import MACHINE, MIB
 
 LOGS = Path(str(find_spec("darshan").origin)).parent / "tests" / "input"  # type: ignore[union-attr]
 IOR = LOGS / "sample-goodost.darshan"
-"""IOR: each of 48 processes writes 8 MiB 128 times."""
+"""IOR: each of 48 processes makes 128 writes of 8 MiB."""
 
 
 @pytest.fixture(scope="module")

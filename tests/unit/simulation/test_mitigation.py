@@ -46,7 +46,7 @@ def test_advice(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert all(each["io_bytes_per_s"] <= 8 * 12.5e9 for each in scenarios.values())
     assert found["links_of_both"] > 0
     assert all(0 < sum(link["busy"].values()) <= 1 + 1e-9 for link in found["busiest_links_of_both"])
-    # If a gain is unknown, the text says so and names the reason.
+    # If a gain is unknown, the text states this and the reason.
     store = tmp_path / "kept" / STORE
     lines = []
     for line in store.read_text().splitlines():

@@ -31,7 +31,7 @@ def every_study(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_the_reduced_survey_shows_every_shape(every_study: Path) -> None:
-    """With 4 clients a server, section 5.4 has thresholds of 1.0 ms (4 MiB) and 0.13 ms (512 KiB)."""
+    """With 4 clients per server, section 5.4 has thresholds of 1.0 ms (4 MiB) and 0.13 ms (512 KiB)."""
     means = read_means([every_study / "interference" / "means.csv"])
 
     def find(column: str, measured: str, io_pattern: tuple[int, float], mpi_pattern: tuple[int, float] | None) -> float:

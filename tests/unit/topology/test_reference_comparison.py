@@ -98,7 +98,7 @@ class TestDot:
 
 
 class TestPaper:
-    """Bannikov and Salnikov's similarity, and their formulas (3) and (4), have values calculated by hand."""
+    """Bannikov and Salnikov's similarity, and their formulas (3) and (4), equal values calculated by hand."""
 
     def test_similarity_of_a_ring_with_what_was_found_of_it(self) -> None:
         write_plan(torus(4))
@@ -114,7 +114,7 @@ class TestPaper:
         )
         comparison = compare_with_reference(found, read_reference("plan.dot"), None).comparison
         assert comparison.kind == REGULAR
-        # The plan's four links have the probabilities 0.75 (the larger value of two arcs), 1, 0 and 0. n1 - n3 is no
+        # The plan's four links have the probabilities 0.75 (the larger value of two arcs), 1, 0 and 0. n1 - n3 is not a
         # link of the plan.
         assert comparison.similarity == pytest.approx(1.75 / 4)
         assert comparison.missing == (("n1", "n4"), ("n3", "n4"))

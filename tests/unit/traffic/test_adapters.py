@@ -82,7 +82,7 @@ def test_ends_are_all_ports_of_hosts_and_no_others() -> None:
 
 
 HOSTS_OF_RANKS = [*["gpu1"] * 8, *["gpu2"] * 8, *["gpu3"] * 3, "storage1"]
-"""gpu1 and gpu2 have as many ranks as adapters. gpu3 has fewer ranks, storage1 a single adapter."""
+"""gpu1 and gpu2 have as many ranks as adapters. gpu3 has fewer ranks. storage1 has a single adapter."""
 
 PAIRS = [
     (source, destination, 1000 + 17 * source + destination)

@@ -88,7 +88,7 @@ def test_a_late_rank_that_lacked_a_core_is_not_told_to_work_less(reason: str) ->
 
 
 def test_a_rank_that_works_longer_though_it_lacked_a_core_too_is_told_to_work_less() -> None:
-    """Rank 2 works 420 ms longer than others, which wait 300 ms for it. For 200 ms of this time, it has no core."""
+    """Rank 2 works 420 ms longer than others, which wait 300 ms for it. For 200 ms of this time, rank 2 has no core."""
     made = SyntheticRun(4, seed=8)
     for _ in range(60):
         for rank in (0, 1, 3):
@@ -116,7 +116,7 @@ def test_files_that_a_late_rank_reads_are_its_work() -> None:
 
 
 def test_a_rank_that_works_little_longer_has_no_ratio() -> None:
-    """Rank 2 works 5% longer. This extra time explains more than half of the waiting for it."""
+    """Rank 2 works 5% longer. This extra time explains more than half of the waiting for rank 2."""
     made = SyntheticRun(16, seed=8)
     for _ in range(60):
         made.compute(dict.fromkeys(range(16), 82 * MS) | {2: 90 * MS})
@@ -140,7 +140,7 @@ def test_evidence_leaves_out_ranks_that_hardly_anyone_waits_for() -> None:
 
 
 def test_evidence_begins_with_the_rank_that_the_text_names() -> None:
-    """More waiting is for rank 7 in one call than for rank 2 in each of four calls."""
+    """In one call, rank 7 causes more waiting than rank 2 in each of four calls."""
     made = SyntheticRun(8, seed=8)
     for _ in range(60):
         made.compute({7: 6 * MS})

@@ -91,7 +91,7 @@ def test_without_the_kernels_count_the_time_without_a_core_is_the_rest_of_the_cp
 
 
 def timed_run(transfer_ns: int, late_ns: int = 0, lacked: float = 0.75) -> Profile:
-    """Return a run of 60 collectives. The four ranks share a core, and compute longer in turn."""
+    """Return a run of 60 collectives. The four ranks share a core. In turn, each of them computes longer."""
     made = SyntheticRun(4, seed=8)
     for number in range(60):
         made.compute({number % 4: late_ns})
@@ -100,7 +100,7 @@ def timed_run(transfer_ns: int, late_ns: int = 0, lacked: float = 0.75) -> Profi
 
 
 def share_core(made: SyntheticRun, lacked: float) -> Profile:
-    """Return the profile of 4 ranks that share a core. They lack the core for the fraction `lacked` of the run."""
+    """Return the profile of 4 ranks that share a core. A rank lacks the core for the fraction `lacked` of the run."""
     run = derive_profile(made.traces())
     sent = [Count(rank, (rank + 1) % 4, 60 << 16, messages=60) for rank in range(4)]
     known = make_profile(sent, [make_rank(rank) for rank in range(4)], [make_host("n0")])

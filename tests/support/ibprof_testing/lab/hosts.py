@@ -287,7 +287,7 @@ def take_down(namespace: str) -> None:
 
 
 def take_down_leftovers() -> list[str]:
-    """Remove the namespaces of ended processes; return their names."""
+    """Remove the namespaces of ended processes; return the names of these namespaces."""
     left = []
     for name in sorted(namespaces() | {each.name for each in _NETNS.glob("ibprof-*")}):
         match = _NAMESPACE.fullmatch(name)

@@ -90,7 +90,7 @@ The kernel and a busy processor add less than this delay, and two processors mov
 
 
 def make_plan(leaves: Mapping[str, int], between: Iterable[Cable]) -> Plan:
-    """Return a plan with hosts node1, node2, ...; `leaves` has the number of hosts on each leaf switch."""
+    """Return a plan with hosts node1, node2, ...; `leaves` contains the number of hosts on each leaf switch."""
     cables: list[Cable] = []
     for leaf, count in leaves.items():
         first = len(cables) + 1

@@ -316,7 +316,7 @@ def record(target: Target, kind: Kind, build: mpis.Build, folder: Path) -> tuple
 def _of_network(target: Target, kind: Kind, books: dict[str, Matrix]) -> dict[str, Matrix]:
     """Leave out messages of a rank to itself, which use no network, unless the source is Open MPI's PML.
 
-    One-sided calls of a rank to itself stay, because ibprof counts them from their arguments.
+    One-sided calls of a rank to itself are kept, because ibprof counts them from their arguments.
     """
     if target.source == "OPENMPI" or kind.title.startswith("one-sided"):
         return books

@@ -32,8 +32,8 @@ def every_mpi_but_quick(*quick: str) -> list[object]:
 def families_by_turns(values: Iterable[object]) -> list[object]:
     """Return pytest parameters (MPI, value) for tests that depend more on the value than on the MPI.
 
-    In the short form of the tests, families take the values in turn. In the long form, each value is tested with every
-    MPI.
+    In the short form of the tests, each value is tested with one family, in turn. In the long form, each value is
+    tested with every MPI.
     """
     return [
         pytest.param(name, value, marks=[] if name == FAMILIES[number % len(FAMILIES)] else pytest.mark.full)

@@ -67,7 +67,7 @@ def hypercube(ranks: int) -> Pairs:
 
 
 def binomial_blocks(ranks: int) -> list[tuple[int, int, int]]:
-    """Return (parent, child, blocks) of a binomial scatter: each child gets the blocks of its subtree.
+    """Return (parent, child, blocks) of a binomial scatter: each child receives the blocks of its subtree.
 
     Args:
         ranks: a power of two.

@@ -35,7 +35,7 @@ class Machine:
 
     @property
     def alone(self) -> npt.NDArray[np.bool_]:
-        """Return which pairs of threads form a group of two. Only one delay shows such a group."""
+        """Return which pairs of threads form a group of two. Such a group has a single delay."""
         pairs = np.zeros(self.delays.shape, bool)
         for one, other in (sorted(group) for group in self.groups if len(group) == 2):
             pairs[one, other] = pairs[other, one] = True
@@ -149,7 +149,7 @@ def _some_slow(machine: Machine, draw: Source) -> None:
 
 
 def _clock(machine: Machine, draw: Source) -> None:
-    """Shorten all delays of threads from a random number on, as if the clock rate rose during the measurement."""
+    """Shorten all delays of the threads above a random number, as if the clock rate rose during the measurement."""
     row = np.maximum.outer(np.arange(machine.count), np.arange(machine.count))
     first = draw.integers(machine.count // 4, 3 * machine.count // 4)
     machine.delays *= np.where(row >= first, draw.uniform(0.8, 0.97), 1.0)

@@ -58,7 +58,7 @@ def shuffled_halo(sides: Sequence[int], seed: int) -> RankTraffic:
 
 
 def transpose(ranks: int, communicators: int) -> RankTraffic:
-    """Return the traffic of an all-to-all in each of n sub-communicators. A sub-communicator has every n-th rank."""
+    """Return the traffic of an all-to-all in each of n sub-communicators, which contain every n-th rank."""
     source, destination = np.divmod(np.arange(ranks * ranks), ranks)
     together = source % communicators == destination % communicators
     return make_demand(source[together], destination[together], np.array(1_000_000), ranks)

@@ -153,7 +153,7 @@ def make_recording(
 
 
 def _by_origin(records: Records, origins: dict[tuple[int, ...], int]) -> Records:
-    """Replace the members of each record that form an origin by the origin's number; add new origins to `origins`."""
+    """In each record, replace the members that form an origin by the origin's number; add new origins to `origins`."""
     numbered = []
     for record in records:
         origin = tuple(int(record.get(name, 0)) for name in _ORIGIN)

@@ -13,7 +13,7 @@ _SMALL = yaml.safe_load(STUDY_EXAMPLE) | {"fabric": "xgft:2:4,8:1,4@100", "serve
 
 
 def write_study(folder: Path, **changes: object) -> Path:
-    """Write the example study of the help with 32 hosts and changed keys; return its path."""
+    """Write the example study of the help with 32 hosts and changed keys; return the file's path."""
     path = folder / "study.yaml"
     path.write_text(yaml.safe_dump({**_SMALL, **changes}))
     return path

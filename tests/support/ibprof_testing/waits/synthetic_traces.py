@@ -41,8 +41,8 @@ class SyntheticRun:
     def collective(self, name: str, size: int, nanoseconds: int, root: int = -1) -> None:
         """Let all ranks call a collective.
 
-        Each rank waits until the ranks that it needs have entered, then transfers for up to `nanoseconds`. Without a
-        root, each rank needs all ranks. In a Bcast, each rank needs the root. In a Reduce, the root needs all ranks.
+        Each rank waits until the ranks that it needs have entered, then transfers for up to `nanoseconds`. In a Bcast,
+        each rank needs the root. In a Reduce, the root needs all ranks. Otherwise, each rank needs all ranks.
         """
         enter = self._now.copy()
         ranks = len(enter)
@@ -57,7 +57,7 @@ class SyntheticRun:
         self._number += 1
 
     def single(self, rank: int, name: str, nanoseconds: int) -> None:
-        """Let one rank make a call without others."""
+        """Let one rank make a call without the other ranks."""
         begin = int(self._now[rank])
         self._call(rank, name, begin, begin + nanoseconds)
 

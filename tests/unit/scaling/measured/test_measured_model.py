@@ -150,7 +150,7 @@ def test_shares_of_a_tree(pattern: str, ranks: int, share: float) -> None:
 
 
 def make_run(processes: int, size: float = 1e6, noise: float = 1.0) -> TimedRun:
-    """Return a run: arithmetic (1 ns an operation), 0.1 s of serial work, 10 all-to-alls, 100 messages to a
+    """Return a run: arithmetic (1 ns per operation), 0.1 s of serial work, 10 all-to-alls, 100 messages to a
     neighbour."""
     block = size / processes**2
     groups = {

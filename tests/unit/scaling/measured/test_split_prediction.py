@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`ibprof-scaling predict PROFILE...` finds the laws of a run's parts. The printed interval contains other runs."""
+"""`ibprof-scaling predict PROFILE...` finds laws of a run's parts. The printed interval contains times of other
+runs."""
 
 from __future__ import annotations
 
