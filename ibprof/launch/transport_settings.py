@@ -50,7 +50,7 @@ def describe_exact(environment: Mapping[str, str]) -> Iterator[str]:
 
 
 def intranode_settings(environment: Mapping[str, str]) -> dict[str, str]:
-    """Return the variables that IBPROF_INTRANODE sets, without those that the user has set; none if it is off."""
+    """Return the variables that IBPROF_INTRANODE sets and the user has not set; none if IBPROF_INTRANODE is off."""
     if environment.get(INTRANODE_VARIABLE, "0") in ("", "0"):
         return {}
     return {name: value for name, value in _SETTINGS.items() if name not in environment}

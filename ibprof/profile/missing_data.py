@@ -228,7 +228,7 @@ def _describe_cut(run: Profile) -> str:
 
 
 def _describe_off(run: Profile, least: float = 0.0) -> str:
-    """Return a sentence on ranks with recording off for more than `least` of the time; otherwise no text."""
+    """Return a sentence on ranks where recording was off for more than `least` of the time; otherwise no text."""
     off = [rank for rank in run.ranks if rank.off_ns > least * max((rank.stop_ns or 0) - rank.start_ns, 0)]
     if not off:
         return ""

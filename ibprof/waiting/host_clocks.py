@@ -280,7 +280,7 @@ SMALL_BYTES = 4096
 """Largest size of a collective or a message that counts as quick in the comparison of clocks."""
 
 SAME_CLOCK_NS = 2_000
-"""Largest tolerated reversal of two ordered events of one host, in ns. See `_find_torn`."""
+"""Two ordered events of one host may appear reversed by up to this many ns. See `_find_torn`."""
 
 BLOCKED_NS = 10_000
 """A call counts as blocked if it takes at least this time."""

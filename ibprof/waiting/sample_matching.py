@@ -140,8 +140,8 @@ def _match_messages(messages: MessageSamples) -> tuple[MessageSamples, MessageSa
     """Match the rows of senders and notifiers with the rows of receivers and waiters.
 
     Returns:
-        Rows in pairs of a sender and its receiver. Rows in pairs of a sender or notifier and its waiter. Rows that
-        have no match and are not notifiers'. The number of messages whose two rows have different sizes.
+        Rows in pairs of a sender and its receiver. Rows in pairs of a sender or notifier and its waiter. Rows
+        without a match, except notifiers' rows. The number of messages whose two rows have different sizes.
     """
     is_sender = (messages.side == Side.SENDER) | (messages.side == Side.NOTIFIER)
     sender = np.where(is_sender, messages.rank, messages.peer).astype(np.int64)

@@ -306,7 +306,7 @@ MOST_LATE = 16
 """Maximum number of listed late ranks."""
 
 _MOST_STEPS = 4096
-"""Maximum number of ranks that a delay is traced through."""
+"""Maximum number of steps, from rank to rank, in the trace of a delay."""
 
 _MOST_ROWS = 4_000_000
 """Maximum number of parts of traced waiting, over all steps. This limit ends the trace if ranks wait in a cycle."""
@@ -474,10 +474,10 @@ def _find_work(run: Profile) -> dict[int, tuple[float, float]]:
 
 
 LARGE_BYTES = 64 << 10
-"""Smallest size of a message whose bytes take longer than its latency."""
+"""For messages of at least this size, the bytes take longer than the latency."""
 
 SMALL_BYTES = 4096
-"""Largest size of a message whose latency takes longer than its bytes."""
+"""For messages of at most this size, the latency takes longer than the bytes."""
 
 MOST_PAIRS = 64
 """Maximum number of listed pairs of hosts."""

@@ -222,7 +222,7 @@ def _count_completed(
 def _are_long(matched: MatchedSamples) -> tuple[npt.NDArray[np.bool_], npt.NDArray[np.bool_]]:
     """Return two masks of rows: long for all ranks; neither long nor chosen by the hash.
 
-    A collective or message is long if the score exceeds the limit of each rank. All ranks have recorded a long
+    A collective or message is long if its score exceeds the limit of each rank. All ranks have recorded a long
     collective or message, which represents only itself. Rows that are not long represent unsampled collectives and
     messages only if the hash chose them.
     """
