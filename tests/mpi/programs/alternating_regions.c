@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The ibprof developers
  *
- * Sends messages to one peer, in two regions by turns. Even rounds of a region use MPI_Send, odd rounds MPI_Isend.
- * Messages of the second region are a byte longer.
+ * Sends messages to one peer, in two regions by turns. In each region, MPI_Send and MPI_Isend alternate. Messages of
+ * the second region are a byte longer.
  *
  *     alternating_regions ROUNDS
  */

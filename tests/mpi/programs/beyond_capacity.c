@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The ibprof developers
  *
- * A single rank exceeds the space for samples, by a graph with many edges to itself and by more communicators than can
- * have names. Then the rank frees communicators, and creates communicators of a group of the last communicator.
+ * A single rank exceeds the space for samples: by a graph with many edges to the rank, and by too many communicators.
+ * Then the rank frees communicators, and creates communicators of a group of the last communicator.
  */
 #include <mpi.h>
 

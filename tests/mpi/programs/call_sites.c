@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The ibprof developers
  *
- * A comment at each call has the bytes that its line sends on all ranks together. Two ranks.
+ * A comment at each call states the bytes that the line sends on all ranks together. Two ranks.
  */
 #include <mpi.h>
 

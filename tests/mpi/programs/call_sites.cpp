@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The ibprof developers
  *
- * A comment at each call has the bytes that its line sends on all ranks together. Two ranks. Calls are in templates,
+ * A comment at each call states the bytes that the line sends on all ranks together. Two ranks. Calls are in templates,
  * lambdas, members and a destructor. With an argument, the program opens this library and calls its function. First,
  * the program executes itself, like programs that change their environment.
  */

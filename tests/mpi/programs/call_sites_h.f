@@ -1,6 +1,6 @@
 ! SPDX-License-Identifier: Apache-2.0
 ! Copyright The ibprof developers
-! Fortran 77. A comment at each call has the bytes that its line sends
+! Fortran 77. A comment at each call states the bytes that the line sends
 ! on both ranks together. gfortran records the last line of a call that
 ! has several lines.
       program sites_h

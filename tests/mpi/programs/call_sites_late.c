@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The ibprof developers
  *
- * A library that is opened late. A comment at each call has the bytes that its line sends on all ranks together.
+ * A library that is opened late. A comment at each call states the bytes that the line sends on all ranks.
  */
 #include <mpi.h>
 

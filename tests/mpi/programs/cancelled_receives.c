@@ -22,7 +22,7 @@ int main(int argc, char **argv)
         MPI_Sendrecv(&out, 1, MPI_INT, !rank, 1, &in, 1, MPI_INT, !rank, 1, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
         MPI_Send(&out, 1, MPI_INT, !rank, 2, MPI_COMM_WORLD);
         MPI_Barrier(MPI_COMM_WORLD);
-        /* The message has arrived, so Open MPI cannot cancel its receive. If MPICH does, MPI_Recv gets the message. */
+        /* The message has arrived. Open MPI cannot cancel the receive. If MPICH can, MPI_Recv receives the message. */
         MPI_Probe(!rank, 2, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
         MPI_Irecv(&in, 1, MPI_INT, MPI_ANY_SOURCE, 2, MPI_COMM_WORLD, &request);
         MPI_Cancel(&request);

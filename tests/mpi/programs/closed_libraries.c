@@ -2,7 +2,7 @@
  * Copyright The ibprof developers
  *
  * Two libraries are opened, called and closed in turn, so the second library gets the addresses of the first. With
- * -DCLOSED=1 or 2, this file is a library. A comment at each call has the bytes that the line sends on two ranks.
+ * -DCLOSED=1 or 2, this file is a library. A comment at each call states the bytes that the line sends on two ranks.
  *
  *     closed_libraries FIRST SECOND
  */

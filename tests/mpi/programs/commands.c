@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The ibprof developers
  *
- * An all-to-all in a region, a broadcast, and a mark after it. Ends with the status in its argument.
+ * An all-to-all in a region, a broadcast, and a mark after the broadcast. Ends with the status in its argument.
  */
 #include <mpi.h>
 #include <stdio.h>

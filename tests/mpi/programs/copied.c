@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The ibprof developers
  *
- * Each rank sends 1,000 bytes to the next rank, and after some time 500 more; then it ends or is killed. At barriers,
- * recordings in a node's own storage may be copied.
+ * Each rank sends 1,000 bytes to the next rank, and after some time 500 more; then the rank ends or is killed. At
+ * barriers, recordings in a node's own storage may be copied.
  *
  *     copied end|kill
  */

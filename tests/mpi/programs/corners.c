@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The ibprof developers
  *
- * Special states of a process after MPI_Init. In each state, it goes on to send messages and to enter regions. Rank 0
- * prints the result of each, so that two runs can be compared:
+ * Special states of a process after MPI_Init. In each state, the process sends messages and enters regions. Rank 0
+ * prints the result for each state, so that two runs can be compared:
  *
  *     corners cancelled|seized|unlevelled|timed|elsewhere|jailed|filtered|bare|locked|forked|vforked|small ...
  */
@@ -60,7 +60,7 @@ static void enter_regions(const char *name, bool sending)
 
 static volatile bool is_asked;
 
-/* Calls no cancellation point. If ibprof called one, the cancelled thread would end there. */
+/* Calls no cancellation point. If ibprof called a cancellation point, the cancelled thread would end there. */
 static void *go_on_until_the_end(void *unused)
 {
     (void)unused;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A problem of n bytes divided among the ranks: divided_work N ROUNDS. A round rests n microseconds / ranks, as if
-// it computed, then sends an eighth of a rank's part to the next rank, transposes the data, and sums up a number.
-// Rank 0 prints the seconds.
+// A problem of n bytes divided among the ranks: divided_work N ROUNDS. In a round, each rank sleeps n / ranks
+// microseconds, as if it computed, sends an eighth of its part to the next rank, transposes the data, and sums up a
+// number. Rank 0 prints the seconds.
 #include <mpi.h>
 #include <stdio.h>
 #include <stdlib.h>

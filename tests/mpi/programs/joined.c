@@ -4,7 +4,7 @@
  * Two programs connect while they run: by MPI_Comm_spawn of any command, or by a port with its name in a file. A
  * program may be unrecorded.
  *
- *     joined spawn COMMAND...      runs it on as many ranks; it ends with `joined child`
+ *     joined spawn COMMAND...      runs COMMAND on as many ranks; COMMAND ends with `joined child`
  *     joined accept|connect FILE
  *
  * Each rank sends to all ranks of the other side, then over a merged communicator of both sides, then to the next rank

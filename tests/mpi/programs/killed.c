@@ -5,7 +5,7 @@
  *
  *     killed one|all|abort|exit|segv|sleep [calls]
  *
- * Before the end, even ranks make further calls at one line. Each of these calls sends 8 bytes to the next rank.
+ * Before the end, ranks 0, 2, ... make further calls at one line. Each such call sends 8 bytes to the next rank.
  */
 #include <mpi.h>
 #include <signal.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The ibprof developers
  *
- * Rank 0 comes late to each call of rank 1, by a stated time in a region without MPI calls. Each rank prints the
- * seconds inside its calls, by its own clock: RANK OPERATION LINE SECONDS. Two ranks.
+ * Rank 0 is late for each call of rank 1, by a stated time in a region without MPI calls. Each rank prints the seconds
+ * inside its calls, by its own clock: RANK OPERATION LINE SECONDS. Two ranks.
  *
  *     late_ranks ROUNDS LATE_SECONDS [THREAD_LEVEL]
  */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The ibprof developers
  *
- * Calls that do not move the bytes in their arguments: in place, without items, to MPI_PROC_NULL, to the own rank, or
- * with types that differ between ranks. STYLE is as in collectives.c.
+ * Calls that do not move the bytes in their arguments: in place, without items, to MPI_PROC_NULL, to the rank itself,
+ * or with types that differ between ranks. STYLE is as in collectives.c.
  */
 #include "collective.h"
 

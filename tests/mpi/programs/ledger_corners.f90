@@ -1,7 +1,7 @@
 ! SPDX-License-Identifier: Apache-2.0
 ! Copyright The ibprof developers
-! Corners of calls by each interface of Fortran: in place, of no items, to nobody, to oneself, between groups,
-! one-sided, by a graph. The interface is mpif.h with -DHEADER, mpi_f08 with -DF08, otherwise mpi.
+! Special cases in each interface of Fortran: in place, without items, to MPI_PROC_NULL, to the rank itself, between
+! groups, one-sided, on a graph. The interface is mpif.h with -DHEADER, mpi_f08 with -DF08, otherwise mpi.
 #ifdef F08
 #define COMM type(MPI_Comm)
 #define REQUEST type(MPI_Request)

@@ -125,7 +125,7 @@ static void raise_limit(rlim_t kept)
     tell("raised", exchange("lowered"));
 }
 
-/* The rank is a child; its parent waits and ends with its status. */
+/* The rank is a child. The parent waits for the rank, and ends with the rank's status. */
 static void become_child(void)
 {
     const pid_t child = fork();

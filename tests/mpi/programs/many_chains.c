@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The ibprof developers
  *
- * Sends 2^13 bytes, each byte by a different chain of callers. At each of 13 levels, one of two lines calls down.
+ * Sends 2^13 bytes, each byte by a different chain of callers. At each of 13 levels, one of two lines calls the next.
  */
 #include <mpi.h>
 

@@ -6,7 +6,7 @@
  *
  *     many_communicators COMMUNICATORS
  *
- * Books are kept: tally.h.
+ * The messages are noted (tally.h).
  */
 #include <mpi.h>
 #include <stdio.h>

@@ -34,7 +34,7 @@ static void use_all(MPI_Comm comm, int bytes)
                types, comm);
 }
 
-/* Rank r sends to r + 1, and rank 0 to all others too. */
+/* Rank r sends to rank r + 1. Rank 0 also sends to all other ranks. */
 static MPI_Comm make_adjacent(int me, int ranks)
 {
     int sources[DEGREE_MAX], targets[DEGREE_MAX], in = 0, out = 0;

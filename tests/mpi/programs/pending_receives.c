@@ -3,7 +3,7 @@
  *
  * Receives are posted in one region, and their messages arrive in another region, in calls of other operations.
  * Meanwhile other calls receive on the communicator. Some ranks free the communicator, and new communicators with
- * reversed ranks reuse the handle. The notes have the received bytes of RECV, RECV_INIT, SENDRECV and ISENDRECV, for
+ * reversed ranks reuse the handle. The notes contain the received bytes of RECV, RECV_INIT, SENDRECV and ISENDRECV, for
  * each sending rank.
  *
  *     pending_receives single|multiple      the level of threads

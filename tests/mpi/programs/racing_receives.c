@@ -2,7 +2,7 @@
  * Copyright The ibprof developers
  *
  * One thread posts receives. Another thread starts at the same moment and completes the receives within its sends. Its
- * delay varies, so the steps of the two threads interleave in every order. Every second receive is persistent.
+ * start varies, so the steps of both threads interleave in every order. Every second receive is persistent.
  *
  *     racing_receives MESSAGES
  */

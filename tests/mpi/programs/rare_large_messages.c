@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The ibprof developers
  *
- * Even ranks send many small messages and a few large ones to odd ranks, with blocking calls and persistent requests.
+ * Ranks 0, 2, ... send many small and few large messages to ranks 1, 3, ..., by blocking and persistent calls.
  */
 #include <mpi.h>
 

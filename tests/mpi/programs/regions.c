@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The ibprof developers
  *
- * Every way to mark code with ibprof.h. Each rank sends to the next rank; each place has another number of bytes.
+ * Every way to mark code with ibprof.h. Each rank sends to the next rank; each place sends another number of bytes.
  *
  *     regions nested|many|off|odd
  */

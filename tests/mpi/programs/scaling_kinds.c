@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Programs of seven kinds, divided among the ranks: scaling_kinds KIND strong|weak ROUNDS. A round rests 0.2 s over the
-// ranks (strong) or 0.05 s on each rank (weak), as if it computed, then communicates by its kind. Ranks that wait rest
-// too: Open MPI yields between polls (mpi_yield_when_idle), so that many ranks share few processors without delay.
+// Programs of seven kinds, divided among the ranks: scaling_kinds KIND strong|weak ROUNDS. In a round, ranks sleep for
+// 0.2 s / ranks (strong) or 0.05 s (weak), as if they computed, then communicate by the kind. Waiting ranks sleep too:
+// Open MPI yields between polls (mpi_yield_when_idle), so that many ranks share few processors without delay.
 #include <mpi.h>
 #include <sched.h>
 #include <stdlib.h>

@@ -3,7 +3,7 @@
  *
  * Threads share requests. One thread posts a request; a second thread tests, waits for, cancels or frees the request; a
  * third thread starts the request again. A thread takes an item (a message or a receive) from a common queue, makes one
- * call for the item, and puts it back. A matched probe and the receive of the message are in different threads.
+ * call for the item, and puts the item back. A matched probe and the receive of the message are in different threads.
  *
  *     shared_requests MESSAGES [SEED]
  *

@@ -34,8 +34,8 @@ static void start_with_a_local_step(void)
     }
 }
 
-/* A reduction of nothing allocates no tag: the duplication after it does. The all-to-all in place does not send at once
- * either. */
+/* A reduction of nothing allocates no tag. The later duplication allocates a tag. The all-to-all in place does not send
+ * at once either. */
 static void start_with_nothing(void)
 {
     MPI_Comm fresh, another;

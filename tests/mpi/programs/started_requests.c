@@ -129,7 +129,7 @@ static int free_kept(MPI_Comm self, int key, void *value, void *state)
     return MPI_SUCCESS;
 }
 
-/* Open MPI 4 calls this function next, after ibprof's recording ended; Open MPI 5 does not. */
+/* Open MPI 4 calls this function next, after ibprof's recording ended; Open MPI 5 never calls this function. */
 static int check_left(MPI_Comm world, int key, void *value, void *state)
 {
     (void)world, (void)key, (void)value, (void)state;

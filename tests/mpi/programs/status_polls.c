@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The ibprof developers
  *
- * Calls of MPI 4.1 that wait for rank 0, which comes late. Rank 1 asks for the status of several requests until these
- * are complete, and flushes buffered messages. Rank 1 prints OPERATION CALLS SECONDS, by its own clock.
+ * Calls of MPI 4.1 that wait for rank 0, which is late. Rank 1 asks for the status of several requests until these are
+ * complete, and flushes buffered messages. Rank 1 prints OPERATION CALLS SECONDS, by its own clock.
  *
  *     status_polls ROUNDS LATE_S
  */

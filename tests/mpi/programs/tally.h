@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The ibprof developers
  *
- * The program's own notes of its messages. At the end, each rank writes them to $TALLY/RANK, in lines of OPERATION
+ * The program's own notes of its messages. At the end, each rank writes the notes to $TALLY/RANK, in lines of OPERATION
  * SENDER RECEIVER BYTES MESSAGES. None of these numbers is from MPI.
  */
 #ifndef TALLY_H

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The ibprof developers
  *
- * Makes calls with wrong arguments. Prints how often each call calls an error handler, and whether it returns an error.
- * ibprof must not pass wrong arguments to MPI itself, because MPI would also call handlers for ibprof's calls.
+ * Makes calls with wrong arguments. Prints how often each call calls an error handler, and whether the call returns an
+ * error. ibprof must not pass wrong arguments to MPI itself, because MPI would also call handlers for ibprof's calls.
  */
 #include <mpi.h>
 #include <stdio.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * An extension module that asks ibprof for the line of its caller. Like mpi4py, the module releases the interpreter's
- * lock before. The module declares Python's functions itself, since headers of most versions are not installed. Built
- * with -DFREE_THREADED for interpreters without the lock, whose objects have a longer head.
+ * An extension module that asks ibprof for the line of its caller. Like mpi4py, the module first releases the
+ * interpreter's lock. The module declares Python's functions itself, since headers of most versions are not installed.
+ * Built with -DFREE_THREADED for interpreters without the lock, whose objects have a longer head.
  */
 #include "platform/system.h"
 #include "python/interpreter.h"

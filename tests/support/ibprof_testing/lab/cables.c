@@ -3,9 +3,9 @@
 //
 //     cables NAMESPACE DEVICE NAMESPACE DEVICE MICROSECONDS  [...]
 //
-// An end is a TAP device in a network namespace. Linux has `tc netem` for this, but the kernels of many virtual
-// machines are built without it. Prints "ready" when all devices exist. Ends and removes the devices when standard
-// input is closed, so no cable outlives the process that started it.
+// An end is a TAP device in a network namespace. Linux has `tc netem` for such delays, but many virtual machines have
+// kernels without `tc netem`. Prints "ready" when all devices exist. Ends and removes the devices when standard input
+// is closed, so no cable outlives the process that started it.
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
