@@ -307,7 +307,7 @@ def test_ibprof_run_sets_the_plug_in_and_reports(
 
 
 def test_unknown_peers_are_reported(harness: Path, ports: Ports, tmp_path: Path) -> None:
-    """If only one of two ranks was recorded, its messages have an unknown peer."""
+    """If only one of two ranks was recorded, this rank's messages have an unknown peer."""
     run_ranks(harness, ports, tmp_path, 2, 7, only_recorded=0)
     run = load_profile(tmp_path)
     assert [rank.rank for rank in run.ranks] == [0]

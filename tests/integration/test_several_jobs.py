@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""If several jobs use one network, one table has the loads of each job."""
+"""If several jobs use one network, one table contains the loads of each job."""
 
 from __future__ import annotations
 

@@ -122,7 +122,7 @@ def test_lines_of_fortran(name: str, source: str, callers: str, build: Build, tm
 
 
 def test_lines_in_an_archive(build: Build, tmp_path: Path) -> None:
-    """`ibprof collect` stores lines, so they outlive the program. OTF2's own tool prints them."""
+    """`ibprof collect` stores lines, so the lines outlive the program. OTF2's own tool prints them."""
     mpi, program = find_mpi(SYSTEM), tmp_path / "program"
     shutil.copy(build(mpi, "call_sites.c", "-g", "-O2"), program)
     run_mpi(mpi, 2, [program], recording=tmp_path / "recording", env=THROUGH_NETWORK)

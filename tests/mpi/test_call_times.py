@@ -65,8 +65,8 @@ def test_ranks_come_late(name: str, level: str, build: Build, tmp_path: Path) ->
     for key, expected in own.items():
         assert seconds[key] <= 1.03 * expected + 0.002, key
         # The recorded time may be shorter by `SLICE_S`, if another process runs before a call, or in a call that ibprof
-        # times only in part. In a loop of MPI_Test, reading the clock takes most of the time, so TEST has no lower
-        # bound.
+        # times only in part. In a loop of MPI_Test, reading the clock takes most of the time, so the time of TEST has
+        # no lower bound.
         if key[1] != "TEST" and expected >= ROUNDS * LATE_S / 2:
             assert seconds[key] >= 0.97 * expected - SLICE_S, key
     waited = {operation for (rank, operation, _), time_s in own.items() if rank and time_s >= ROUNDS * LATE_S / 2}

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The recording and the archive have the coordinates on Cartesian grids that MPI itself returns."""
+"""The recording and the archive contain the coordinates on Cartesian grids that MPI itself returns."""
 
 from __future__ import annotations
 

@@ -129,7 +129,7 @@ def test_every_mode_measures_every_pair(
     assert (done.returncode, done.stdout) == (0, ""), done.stderr
     assert done.stderr.count(f"processes: {ranks}, hosts: 1") == len(modes)
     for number, mode in enumerate(modes):
-        # One-way delays are the difference of two times, so noise can make them 0.
+        # A one-way delay is the difference of two times, so noise can make the delay 0.
         least = 0 if "--one-way" in mode else 1e-9
         check_whole(read_delays(tmp_path / f"{number}.nc"), ranks, [8, 70 * 1024], least)
 
@@ -143,7 +143,7 @@ def test_one_process_alone(system_mpi: Mpi, tmp_path: Path) -> None:
 
 
 def test_large_messages_take_longer(system_mpi: Mpi, tmp_path: Path) -> None:
-    """Other processes do not disturb the compared value, because it is a minimum of many deliveries."""
+    """Other processes do not disturb the compared value, which is a minimum of many deliveries."""
     often = ("--repetitions", "50", "--batch-time", "50us", "--again", "0")
     measure(system_mpi, 2, *often, "--lengths", "4K,4M", "-o", "delays.nc", folder=tmp_path)
     short, long = read_delays(tmp_path / "delays.nc").minimum[:, 0, 1]  # type: ignore[index]

@@ -68,7 +68,7 @@ def test_corners_without_a_way_back(name: str, corner: str, build: Build, tmp_pa
 
 @pytest.mark.parametrize("name", every_mpi_but_quick(*FAMILIES))
 def test_regions_of_threads_that_may_not_call_mpi(name: str, build: Build, tmp_path: Path) -> None:
-    """If only the main thread may call MPI, ibprof has no locks, and ignores regions of other threads."""
+    """If only the main thread may call MPI, ibprof uses no locks, and ignores regions of other threads."""
     mpi = find_any(name)
     done = check_no_harm(mpi, RANKS, [build(mpi, "corners.c", "-pthread"), "unlevelled"], tmp_path)
     assert (done.stdout, done.returncode) == (told("unlevelled"), 0)

@@ -119,8 +119,8 @@ def test_among_blocking_collectives(name: str, algorithm: str, build: Build, kno
     ],
 )
 def test_mpich(name: str, how: str, build: Build, known: str, tmp_path: Path) -> None:
-    """Open MPI is not tested: it crashes if a communicator is freed while calls are pending, even without ibprof. Intel
-    MPI's persistent collectives allocate a tag at each start."""
+    """Open MPI is not tested: even without ibprof, freeing a communicator while calls are pending crashes Open MPI.
+    Intel MPI's persistent collectives allocate a tag at each start."""
     mpi = mpis.find_mpich_like(name)
     calls = (*CALLS, "Iscan") if how == "freed" else PERSISTENT if how.endswith("persistent") else CALLS
     check_pending(mpi, build(mpi, "pending_collectives.c"), how, calls, tmp_path, known)

@@ -69,7 +69,7 @@ def test_open_mpi_5(hosts: lab.Hosts, by: str, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", [SYSTEM, OMP_5])
 def test_ranks_with_threads_get_several_cores(hosts: lab.Hosts, name: str, tmp_path: Path) -> None:
-    """A rank on each host gets two cores, as many as the smallest test machine has."""
+    """A rank on each host gets two cores, because the smallest test machine has two cores."""
     names = ("node3", "node1", "node2")
     (tmp_path / "two_cores").write_text(launchers.open_mpi_rankfile(names, cores=2))
     (tmp_path / "slots").write_text("".join(f"{host} slots=2\n" for host in names))

@@ -45,6 +45,6 @@ def test_open_mpi(mpi: Mpi, build: Build, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", mpis.in_every_run(*mpis.MPICH_FROM_PYPI))
 def test_mpich(name: str, build: Build, tmp_path: Path) -> None:
-    """Messages of a rank to itself are not expected, because ibprof does not count them in MPICH."""
+    """Messages of a rank to itself are not expected, because ibprof does not count such messages in MPICH."""
     mpi = mpis.find_mpich_like(name)
     check_random_calls(mpi, build(mpi, "random_calls.c"), tmp_path, to_oneself=False)

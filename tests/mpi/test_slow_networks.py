@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The verdict names the reason for a slow network: two hosts on virtual cables, limited by `tc`.
 
-sysfs shows no speed of virtual cables. So each host gets sysfs files with a speed of eth0, and an adapter if needed.
-Counters and connections are real.
+sysfs shows no speed of virtual cables. So the test writes sysfs files for each host, with a speed of eth0, and an
+adapter if needed. Counters and connections are real.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""If several threads of a rank wait in calls, the recording has the time of each thread, and the times' overlap."""
+"""If several threads of a rank wait in calls, the recording contains each thread's time, and the times' overlap."""
 
 from __future__ import annotations
 

@@ -38,7 +38,7 @@ def names(request: pytest.FixtureRequest) -> Sequence[str]:
 
 @pytest.fixture(scope="module")
 def guest(names: Sequence[str], tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Run all programs, and return the folder with their files, and with outputs of runs without a quota."""
+    """Run all programs. Return the folder with the programs' files, and with outputs of runs without a quota."""
     folder = tmp_path_factory.mktemp("file-systems")
     (folder / "share").mkdir()
     mpi, library = mpis.find_mpi(mpis.SYSTEM), str(mpis.library())

@@ -55,7 +55,7 @@ def truth():
 
 
 def same(found):
-    """Check an answer of probe.here(truth); return its first frame as (file, line, function, key)."""
+    """Check an answer of probe.here(truth); return the first frame as (file, line, function, key)."""
     frames, expected = found
     shown = [tuple(frame[:3]) for frame in frames]
     assert shown == expected[: len(shown)], "\n  found    %r\n  expected %r" % (shown, expected)

@@ -7,8 +7,8 @@ The command sees this machine's files. Only changes to DIR are kept. The guest h
 hosts with two adapters each. A wire connects rail0a and rail0b. Another wire connects rail1a and rail1b. The GID at
 index 1 of a device is 10.0.RAIL.1 for a, and 10.0.RAIL.2 for b. The network interface of rail0a is eth0a, and so on.
 
-The kernel is a Debian package that scripts/guest-kernel.sh unpacks; nothing is installed. qemu interprets it without
-/dev/kvm. A privilege is needed only to read the command's files.
+The kernel is a Debian package that scripts/guest-kernel.sh unpacks; nothing is installed. Without /dev/kvm, qemu
+interprets the guest. A privilege is needed only to read the command's files.
 """
 
 from __future__ import annotations
@@ -105,7 +105,7 @@ ulimit -l unlimited
 
 
 class GuestError(RuntimeError):
-    """The guest could not be made, did not come up, or did not end in time."""
+    """The guest could not be created, did not start, or did not end in time."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,7 +132,7 @@ def run_in_guest(command: Sequence[str], folder: Path, seconds: float = 600, mod
         modules: additional kernel modules.
 
     Raises:
-        GuestError: the guest could not be made, did not come up, or did not end in time.
+        GuestError: the guest could not be created, did not start, or did not end in time.
     """
     folder = folder.resolve()
     if "," in str(folder):

@@ -69,7 +69,7 @@ def is_running(pid: int) -> bool:
 
 def _read_stat(pid: int) -> list[str]:
     """Return state, parent, process group and session of a process."""
-    # These fields follow the process's name in brackets, which may itself contain any character, even a bracket.
+    # These fields follow the process's name, which is in brackets and may contain any character, even a bracket.
     return Path("/proc", str(pid), "stat").read_text(errors="replace").rpartition(")")[2].split()[:4]
 
 

@@ -382,7 +382,7 @@ def test_samples_of_another_profile_are_refused(tmp_path: Path) -> None:
 
 
 def test_a_recording_as_a_large_job_leaves_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The recording has several hosts, segments and batches, and the peers of each rank are not sorted."""
+    """The recording contains several hosts, segments and batches. The peers of each rank are not sorted."""
     sent = write_recording(tmp_path / "r.ibprof", ranks=40, destinations=30, regions=3, ranks_a_host=16)
     run = read_recording(tmp_path / "r.ibprof")
     assert (len(run.counters.bytes), sum(run.counters.bytes.tolist())) == (40 * 30 * 3, sent)

@@ -18,7 +18,7 @@ Captured = pytest.CaptureFixture[str]
 
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Return the current folder; it contains a program called app."""
+    """Return the current folder, which contains a program called app."""
     monkeypatch.chdir(tmp_path)
     (tmp_path / "app").write_text("a program")
     return tmp_path

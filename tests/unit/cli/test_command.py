@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""However a command ends, it prints one line and returns the documented exit status."""
+"""However a command ends, the command prints one line and returns the documented exit status."""
 
 from __future__ import annotations
 

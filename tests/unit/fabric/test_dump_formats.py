@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The beginning of a file determines its format, also if more of the file was read."""
+"""The beginning of a file determines the file's format, even if more of the file was read."""
 
 from __future__ import annotations
 

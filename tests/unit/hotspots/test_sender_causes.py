@@ -18,7 +18,7 @@ LIDS = find_hosts([SUBNETS[0].fabric]).lid[:, 0]
 
 
 def between_root_and_all(operation: str, into: bool) -> Traffic:
-    """Rank 0 receives from 40 other ranks, or sends to them. Each rank is on a separate host."""
+    """Rank 0 receives from 40 other ranks, or sends to these ranks. Each rank is on a separate host."""
     root, others = np.zeros(40, np.int32), np.arange(1, 41, dtype=np.int32)
     source, destination = (others, root) if into else (root, others)
     nothing = np.zeros(40, np.int32)

@@ -70,7 +70,7 @@ def test_the_check_finds_the_slow_spine(capsys: pytest.CaptureFixture[str]) -> N
 
 
 def test_one_of_two_spines_that_is_slow_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Half of the links are slow. ibprof takes the rate of the faster half as the usual rate."""
+    """Half of the links are slow. ibprof assumes that the rate of the faster half is the usual rate."""
     path = tmp_path / "two.lst"
     ends = {}
     for number, name in enumerate(("spine0", "spine1", "leaf0", "leaf1", *(f"h{host} hca" for host in range(4)))):

@@ -41,7 +41,7 @@ def place(problem: PlacementProblem, seconds: float = 1.0) -> PlacementScore:
 
 
 def halo(side: int, size: int) -> RankTraffic:
-    """Return the traffic of a periodic grid; its ranks are numbered row by row."""
+    """Return the traffic of a periodic grid, whose ranks are numbered row by row."""
     grid = np.arange(side * side).reshape(side, side)
     moved = [np.roll(grid, step, axis).ravel() for axis in (0, 1) for step in (-1, 1)]
     return make_demand(np.tile(grid.ravel(), 4), np.concatenate(moved), np.array(size), side * side)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""If an operation sent fewer bytes than its calls requested, each output states both amounts."""
+"""If an operation sent fewer bytes than the calls requested, each output states the sent and the requested bytes."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Generated fabrics have the sizes of their definitions, and their routes have known properties."""
+"""Generated fabrics have the sizes of the definitions, and routes with known properties."""
 
 from __future__ import annotations
 

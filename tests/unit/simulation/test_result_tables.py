@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Result tables have slowdowns over seeds, confidence intervals, and notes on means that did not settle."""
+"""Result tables contain slowdowns over seeds, confidence intervals, and notes on means that did not settle."""
 
 from __future__ import annotations
 

@@ -161,7 +161,7 @@ def test_bins_of_tiny_latencies_have_two_edges() -> None:
 def test_an_end_is_busy_by_what_it_has_sent() -> None:
     """Two hosts saturate the link to a third host. Sent bytes have arrived, or are in the switch's buffers.
 
-    A buffer's megabyte takes 8 ms to send. A packet adds to the busy time only after it was sent.
+    A buffer's megabyte takes 8 ms to send. A packet adds to the busy time only after the packet was sent.
     """
     network = index_network(read_subnet("xgft:1:3:1@1"), Hardware(lane_bytes=1_000_000))
     jobs = [Job("one"), Job("two")]

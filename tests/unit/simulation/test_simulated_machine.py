@@ -71,7 +71,7 @@ def run_study(folder: Path, *jobs: dict[str, Any], **changes: Any) -> Path:
 
 
 def find_busy_hosts(results: Path, job: str, column: str = "a_bytes") -> set[str]:
-    """Return the hosts that sent a job's bytes; with column `b_bytes`, the hosts that received them."""
+    """Return the hosts that sent a job's bytes; with column `b_bytes`, the hosts that received the job's bytes."""
     with (results / "links.csv").open(newline="") as file:
         rows = [row for row in csv.DictReader(file) if row["job"] == job and row["a_name"].startswith("host")]
     return {row["a_name"].split()[0] for row in rows if int(row[column])}
@@ -206,7 +206,7 @@ def test_a_study_says_where_a_recorded_run_is(tmp_path: Path, capsys: pytest.Cap
 
 
 def test_hosts_are_in_the_order_of_first_ranks(tmp_path: Path) -> None:
-    """The recording lists its hosts in another order. Without named hosts, a rank is on its recorded host."""
+    """The recording lists the hosts in another order. Without named hosts, a rank is on its recorded host."""
     ranks = [make_rank(rank, host) for rank, host in enumerate((2, 0, 1))]
     counts = [Count(rank, (rank + 1) % 3, 10) for rank in range(3)]
     write_archive(make_profile(counts, ranks, [make_host(f"host{n}") for n in (21, 22, 23)]), tmp_path / "profile.otf2")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The text on a study's results names slow senders, existing files, and means that did not settle."""
+"""The text on a study's results names slow senders, existing files, and mean values that did not settle."""
 
 from __future__ import annotations
 

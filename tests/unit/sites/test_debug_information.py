@@ -112,7 +112,7 @@ def test_a_debuginfod_without_the_file(build: Build, server: Path) -> None:
 
 
 def test_a_debuginfod_that_does_not_answer(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The mock of debuginfod-find never answers, so ibprof waits for it only once."""
+    """The mock of debuginfod-find never answers, so ibprof waits for an answer only once."""
     mock = tmp_path / "debuginfod-find"
     mock.write_text(f"#!/bin/sh\necho asked >> {tmp_path}/asked\nexec sleep 600\n")
     mock.chmod(0o755)

@@ -396,7 +396,7 @@ def test_steps_of_a_clock_are_no_links() -> None:
 
 
 def test_slower_links_of_many_hosts_are_no_factors() -> None:
-    """By chance, the errors have a pattern. A model with factors for hosts needs more switches, so it is rejected."""
+    """By chance, the errors have a pattern. A model with factors for hosts needs more switches, and is rejected."""
     made = SHAPES["mixed speeds"](64)
     sample = Sample(disturb(made.delays(), 0.08, 23), made.splits())
     inferred = infer_sample(sample)

@@ -30,7 +30,7 @@ STAR = InferredTopology(
 
 @pytest.fixture
 def searches(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, float]]:
-    """Return a list; each search for positions appends its method and gamma."""
+    """Return a list, to which each search for positions appends the search's method and gamma."""
     made: list[tuple[str, float]] = []
 
     def search(topology: InferredTopology, method: str, gamma: float) -> VertexPositions:

@@ -196,7 +196,7 @@ def test_spellings_of_a_host_are_one_host(tmp_path: Path) -> None:
 
 
 def test_a_collective_counts_once_whoever_states_it(tmp_path: Path) -> None:
-    """A rank's file lacks collectives if the rank overwrote its list of completed collectives."""
+    """A rank's file lacks collectives if the rank overwrote the list of completed collectives."""
     paths = write(tmp_path, "AllReduce")
     paths[0].write_text(paths[0].read_text().splitlines()[0] + "\n")
     (tmp_path / "whole").mkdir()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Rail policies keep the number of bytes, and divide them over rails as documented."""
+"""Rail policies keep the number of bytes, and divide the bytes over rails as documented."""
 
 from __future__ import annotations
 

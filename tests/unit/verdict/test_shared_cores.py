@@ -83,7 +83,7 @@ def test_without_the_kernels_count_the_time_without_a_core_is_the_rest_of_the_cp
     found = find_shared_cores(uncounted)
     assert found is not None
     assert found.lacked_s == 0.5
-    # For a killed run, only the ranks' cores are known, not their waiting.
+    # For a killed run, the ranks' cores are known, but not the ranks' waiting.
     killed = replace(run, ranks=tuple(replace(rank, stop_ns=None, cpu_ns=0, no_core_ns=0) for rank in run.ranks))
     found = find_shared_cores(killed)
     assert found is not None

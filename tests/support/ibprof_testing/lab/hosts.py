@@ -138,7 +138,7 @@ class Hosts:
         On a busy machine, mpirun of Open MPI 5.0.11 sometimes prints all lines and does not end. Then it is killed. If
         a line is missing, the test fails at once. When ranks spawn ranks on other hosts, mpirun and its daemons damage
         their own memory. valgrind reports this damage in each run, also without ibprof. In 400 runs without ibprof,
-        mpirun crashed 19 times, once in three successive starts. If a rank crashes, mpirun names this rank, and the
+        mpirun crashed 19 times, once in three successive starts. If a rank crashes, mpirun reports this rank, and the
         command is not repeated.
         """
         for _ in range(_MPIRUN_STARTS - 1):

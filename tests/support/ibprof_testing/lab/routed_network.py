@@ -126,7 +126,7 @@ def write_dumps(rails: Sequence[RoutedRail], folder: Path) -> list[Path]:
 
 
 def host_names(rail: RoutedRail) -> tuple[str, ...]:
-    """Return the names of a rail's hosts, in the order of its nodes."""
+    """Return the names of a rail's hosts, in the order of the rail's nodes."""
     return tuple(rail.fabric.node_name[node].split()[0] for node in _hosts(rail.fabric))
 
 

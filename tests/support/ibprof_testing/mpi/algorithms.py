@@ -21,7 +21,7 @@ _VALUES_OF_INTEL = 25
 _NAME = re.compile(r"^(\w+) *- Force", re.MULTILINE)
 _FOR_TWO_RANKS = "two_proc"
 _WRONG = "sparbit"
-"""A broken algorithm of Open MPI 5.0.11: it does not pass on the data of MPI_IN_PLACE, even without ibprof."""
+"""A broken algorithm of Open MPI 5.0.11, which does not pass on the data of MPI_IN_PLACE, even without ibprof."""
 
 FORCED = {"coll_tuned_use_dynamic_rules": "1"}
 """Without this setting, Open MPI ignores the settings that choose algorithms."""

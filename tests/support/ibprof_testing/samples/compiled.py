@@ -72,7 +72,7 @@ def run(*command: str | Path) -> str:
 
 
 def build(folder: Path, *options: str, source: str = "exchange.c") -> Path:
-    """Build a program; its call sites are calls of `sink`. The function `sink` has no debug information."""
+    """Build a program whose call sites are calls of `sink`. The function `sink` has no debug information."""
     (folder / "sink.c").write_text(SINK)
     (folder / source).write_text(SOURCES[source])
     run("gcc", "-O1", "-c", folder / "sink.c", "-o", folder / "sink.o")

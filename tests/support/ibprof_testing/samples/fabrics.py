@@ -59,7 +59,7 @@ def read_subnet(lst_path: str | PathLike[str], fdbs_path: str | PathLike[str] | 
 
 @cache
 def load_sample(sample: str, lst: str) -> Subnet:
-    """Read a sample's fabric and tables; `lst` selects the tool that dumped them."""
+    """Read a sample's fabric and tables; `lst` selects the tool that dumped both."""
     return read_subnet(find_sample(sample, lst))
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Synthetic delays between the hardware threads of several kinds of machines, and effects that disturb them."""
+"""Synthetic delays between the hardware threads of several kinds of machines, and effects that disturb the delays."""
 
 from __future__ import annotations
 

@@ -97,7 +97,7 @@ def _read(path: Path) -> Trace:
 def find_waits(traces: Sequence[Trace]) -> list[np.ndarray]:
     """Return an array for each rank: the waiting inside each of the rank's calls, ns.
 
-    A receive waits until its message starts (late sender). A send that blocks waits until its receive starts (late
+    A receive waits until the message starts (late sender). A blocking send waits until the receive starts (late
     receiver). In a broadcast or scatter, a rank waits until the root starts (late broadcast). In other collectives, a
     rank waits until the last rank that it needs starts (wait at N x N or at barrier, early reduce, early scan). If a
     call waits for several events, the last event counts. A wait is never longer than its call.
