@@ -195,7 +195,7 @@ def test_rare_large_messages_keep_their_samples(name: str, build: Build, tmp_pat
 
 
 def test_threads_sample_their_own_messages(build: Build, tmp_path: Path) -> None:
-    """Messages of several threads with the same tag have no order, so ibprof stops sampling when a second thread sends.
+    """Messages of several threads with one tag have no order: ibprof samples none of them after a second thread sends.
 
     With or without ibprof, this program does not end on MPICH 5.0.2 if ranks on one host use the network.
     """

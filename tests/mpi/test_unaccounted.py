@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""If ibprof cannot see a collective's messages, it reports the collective, its requested bytes and its recorded bytes.
+"""If messages of a collective are not seen, ibprof reports the collective, the requested and the recorded bytes.
 
 In all other tests, `mpis.run_mpi` checks that the recording names no such collective.
 """

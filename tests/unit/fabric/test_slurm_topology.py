@@ -164,8 +164,7 @@ def read(folder: Path, text: str) -> Fabric:
 
 
 def links_of(fabric: Fabric) -> dict[tuple[str, str], float]:
-    """Return (names of a link's ends) -> speed. A switch precedes a host; two switches are sorted by
-    name."""
+    """Return (names of a link's ends) -> speed. A switch precedes a host; two switches are sorted by name."""
     found = {}
     for (a, b), gbps in zip(fabric.link_node.tolist(), fabric.link_gbps.tolist(), strict=True):
         ends = sorted((a, b), key=lambda node: (fabric.node_kind[node] != NodeKind.SWITCH, fabric.node_name[node]))

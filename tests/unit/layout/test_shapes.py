@@ -284,8 +284,7 @@ def test_a_ring_without_structure_otherwise_is_drawn_as_a_ring() -> None:
 
 
 def make_cells(cells: int, leaves: int = 3, tops: int = 2, hosts: int = 4) -> Fabric:
-    """Return a fabric of cells of switches. Each top switch has a link to its counterpart in each other
-    cell."""
+    """Return a fabric of cells of switches. Each top switch has a link to its counterpart in each other cell."""
     used: dict[int, int] = {}
     links: list[tuple[int, int, int, int]] = []
 
