@@ -36,7 +36,7 @@ class Flows:
 
 @st.composite
 def fabrics(draw: st.DrawFn) -> Fabric:
-    """Draw a fabric of up to 5 switches and 6 CAs of two ports, with random links and an LMC of 0 to 2."""
+    """Draw a fabric with random links: up to 5 switches, up to 6 CAs of two ports, and an LMC of 0 to 2."""
     switches = draw(st.integers(0, 5))
     adapters = draw(st.integers(2, 6))
     kinds = [NodeKind.SWITCH] * switches + [NodeKind.CA] * adapters

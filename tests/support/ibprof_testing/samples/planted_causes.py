@@ -175,7 +175,7 @@ def plant_tapered_design(shape: str, generator: Generator) -> Situation:
 
 
 def plant_bad_tables(shape: str, generator: Generator) -> Situation:
-    """Plant bad tables: one leaf switch or all of them send all upward traffic through a single port."""
+    """Plant bad tables: one leaf switch, or each leaf switch, sends all upward traffic through a single port."""
     (subnet,) = make_rails(shape)
     table = subnet.tables.port.copy()
     leaves = leaves_of(subnet)
