@@ -3,10 +3,9 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -15,11 +14,11 @@ from ibprof.profile.profile_data import Profile
 from ibprof.profile.profile_rows import name_sites
 from ibprof.text.quantities import format_bytes, format_seconds, format_with_error, name_call
 from ibprof.verdict.job_times import LATENCY_S, JobTimes, Place, TransferTimes, measure_job, share_by_region
+from ibprof.verdict.late_ranks import LateRanks
 from ibprof.verdict.shared_cores import SHARED_CORES
 from ibprof.verdict.verdict_data import (
     ADVICE,
     NOISE,
-    SLOW_HOST,
     WORTH_HAVING,
     BusiestLink,
     Evidence,
@@ -32,7 +31,7 @@ from ibprof.verdict.verdict_data import (
 from ibprof.waiting.wait_split import explain_unsplit
 
 if TYPE_CHECKING:
-    from ibprof.waiting.wait_split import LateRank, MeasuredWaiting
+    from ibprof.waiting.wait_split import MeasuredWaiting
 
 LITTLE_MPI = 0.1
 """Minimum share of the run that MPI must take to explain a slow job."""
@@ -51,21 +50,6 @@ NAMED_REGIONS = 2
 
 LITTLE_WAITING = 0.01
 """The verdict states a region's waiting if it is at least this share of the region's MPI time."""
-
-CAUSED_BY_ONE = 0.5
-"""One rank or host can be the cause of waiting if it causes at least this share of all waiting."""
-
-MORE_THAN_EVEN = 1.5
-"""The cause's share of the waiting is at least this multiple of the cause's share of the ranks.
-
-If 2 ranks or hosts are late in turn, one of them always causes at least half of the waiting.
-"""
-
-MUCH_LONGER = 1.1
-"""The verdict states a late rank's time outside MPI if it exceeds this multiple of the other ranks' time."""
-
-LITTLE_LATE = 0.1
-"""Evidence leaves out late ranks that cause less waiting than this share of the waiting for the first late rank."""
 
 WITHOUT_CORES = 2 / 3
 """Missing cores explain late ranks if ranks have no core for at least this fraction of the run."""
@@ -166,6 +150,7 @@ class _Judge:
         # Do not call the proxies' time "MPI time", because GPUs may compute while proxies work.
         self._time = "the proxies' time" if self._is_of_nccl else "MPI time"
         self._outside = "at its own work" if self._is_of_nccl else "outside of MPI"
+        self._late = LateRanks(times, times.parts.late, has_sites, self._outside) if times and times.parts else None
 
     def judge(self) -> Verdict:
         """Return the verdict."""
@@ -174,7 +159,7 @@ class _Judge:
         cause = links.cause if links else None
         slow = self._find_transfer_causes(kind)
         if kind is VerdictKind.WAITING and parts and not slow:
-            cause = self._find_cause_of_waiting()
+            cause = self._late.find_cause() if self._late else None
         elif slow and kind is not VerdictKind.UNKNOWN:
             cause = slow[0].name
         if self._times and parts and kind in (VerdictKind.WAITING, VerdictKind.SLOW_TRANSFER):
@@ -234,7 +219,7 @@ class _Judge:
         named = _NAMED_CAUSES.get(kind)
         causes = [each for each in self._times.transfer_causes if named is None or each.name in named]
         shared = self._times.shared_cores
-        waits_for_cores = kind is VerdictKind.WAITING and self._may_wait_for_cores()
+        waits_for_cores = kind is VerdictKind.WAITING and self._late is not None and self._late.may_lack_cores()
         # Waiting ranks use cores as well, so only a large lack of cores explains late ranks.
         lacked_s = shared.lacked_s or 0.0 if shared else 0.0
         waits_for_cores &= lacked_s >= WITHOUT_CORES * (self._run_s or 0.0)
@@ -305,71 +290,6 @@ class _Judge:
         if parts is None or self._is_unsplit():
             return whole
         return max(whole - parts.unsplit_s, 0.0)
-
-    def _find_cause_of_waiting(self) -> str | None:
-        """Return the cause of waiting; None if no rank is late.
-
-        The cause is `late-rank` for one rank, `slow-host` for ranks of one host, and `noise` for ranks late in turn.
-        """
-        if self._times and self._waits_at_end(self._times):
-            return "late-rank"
-        latest, is_one = self._find_latest()
-        if latest is None:
-            return None
-        if is_one:
-            return "late-rank"
-        return SLOW_HOST if self._find_latest("host")[1] else NOISE
-
-    def _may_wait_for_cores(self) -> bool:
-        """Return whether a lack of cores could explain the waiting: no host is slow, and no rank works longer."""
-        cause, (latest, _) = self._find_cause_of_waiting(), self._find_latest()
-        if cause == "late-rank" and latest and self._times and not self._waits_at_end(self._times):
-            return not self._works_longer(latest)
-        return cause == NOISE
-
-    @property
-    def _late(self) -> tuple[LateRank, ...]:
-        return self._times.parts.late if self._times and self._times.parts else ()
-
-    def _find_latest(self, of: Literal["rank", "host"] = "rank") -> tuple[LateRank | None, bool]:
-        """Return where the latest rank or host causes most waiting, and whether it is the cause of waiting."""
-        ranks = self._times.ranks if self._times else {}
-        waiting: dict[int | str, float] = defaultdict(float)
-        for number, rank in ranks.items():
-            waiting[number if of == "rank" else rank.host] += rank.late_s
-        latest = max(self._late, key=lambda each: waiting[getattr(each, of)], default=None)
-        if latest is None or not waiting[getattr(latest, of)]:
-            return None, False
-        own = 1 if of == "rank" else sum(rank.host == latest.host for rank in ranks.values())
-        least = max(CAUSED_BY_ONE, MORE_THAN_EVEN * own / len(ranks))
-        return latest, waiting[getattr(latest, of)] >= least * sum(waiting.values())
-
-    def _compare(self, rank: int, of: Literal["files_s", "no_core_s"]) -> tuple[float, float]:
-        """Return a time of a rank, and the mean of this time over all other ranks, in seconds."""
-        ranks = self._times.ranks if self._times else {}
-        others = [getattr(each, of) for number, each in ranks.items() if number != rank]
-        return getattr(ranks[rank], of), sum(others) / max(len(others), 1)
-
-    def _explains(self, late: LateRank, more_s: float) -> bool:
-        """Return whether an additional time of a late rank explains the waiting for it.
-
-        Each other rank waits at most for this additional time.
-        """
-        ranks = self._times.ranks if self._times else {}
-        return more_s * (len(ranks) - 1) >= CAUSED_BY_ONE * ranks[late.rank].late_s
-
-    def _works_longer(self, late: LateRank) -> bool:
-        """Return whether a late rank's additional time outside MPI explains the waiting for it; true if unknown.
-
-        Calls of MPI-IO are work as well. Time in which the rank had no core is no work.
-        """
-        if late.outside_s is None or late.others_outside_s is None:
-            return True
-        (files, other_files), (lacked, others_lacked) = (
-            self._compare(late.rank, of) for of in ("files_s", "no_core_s")
-        )
-        more = late.outside_s - late.others_outside_s + files - other_files
-        return self._explains(late, more - max(lacked - others_lacked, 0.0))
 
     def _are_messages_small(self) -> bool:
         times = self._times
@@ -468,8 +388,7 @@ class _Judge:
             yield self._say_unsplit()
             return
         wait = format_with_error(times.wait_s, parts.error_s)
-        at_end = f", most of it in MPI_Finalize, for rank {times.latest}"
-        late = at_end if self._waits_at_end(times) else self._say_late()
+        late = self._late.describe() if self._late else ""
         yield f"Waiting for other ranks is {share:.0%} of {self._time} ({wait}){late}."
         yield self._say_unsplit()
         # Report slow transfer too: the network may be slow even if ranks wait.
@@ -528,45 +447,6 @@ class _Judge:
         at = f" at {place.site}" if place.site else ""
         ranks = max(len(np.unique(measured.shares.rank)), 1)
         return f"; most transfer is in {place.operation}{at} ({format_seconds(seconds / ranks)})"
-
-    @staticmethod
-    def _waits_at_end(times: JobTimes) -> bool:
-        """Return whether most waiting is in MPI_Finalize, where ranks wait for the rank with most time outside MPI."""
-        return times.latest is not None and times.end_s >= times.wait_s / 2 > 0
-
-    def _say_late(self) -> str:
-        """Return text on the latest rank: where, how often and how long others wait for it, its time outside MPI."""
-        latest, is_one = self._find_latest()
-        if latest is None or self._times is None:
-            return ""
-        waiting = [rank.late_s for rank in self._times.ranks.values()]
-        if not is_one:
-            host, is_slow = self._find_latest("host")
-            if host and is_slow:
-                return f", most of it for ranks of {host.host}"
-            return f", for {sum(each > WORTH_HAVING * max(waiting) for each in waiting)} ranks in turn"
-        at = f" at {latest.site}" if self._has_sites and latest.site else ""
-        place = f"{name_call(latest.operation)}{at}"
-        is_most = latest.wait_s >= CAUSED_BY_ONE * sum(waiting)
-        host_name = f" on {latest.host}" if latest.host else ""
-        who = f"{f'in {place}, ' if is_most else ''}for rank {latest.rank}{host_name}"
-        often = f"{latest.share:.0%} of {'these calls' if is_most else f'the calls of {place}'}"
-        why = self._say_why_late(latest)
-        return f", most of it {who}, which is late in {often}, by {format_seconds(latest.late_s)}{why}"
-
-    def _say_why_late(self, late: LateRank) -> str:
-        """Return text on the time of a late rank that explains the waiting for it; empty if no time explains it."""
-        works_longer = self._works_longer(late)
-        of: Literal["files_s", "no_core_s"] = "files_s" if works_longer else "no_core_s"
-        own, others = self._compare(late.rank, of)
-        if self._explains(late, own - others):
-            words = "is in calls of MPI-IO for" if works_longer else "had no core for"
-            mean = f", the others for {format_seconds(others)} on average" if others else ""
-            return f"; it {words} {format_seconds(own)}{mean}"
-        own, others = late.outside_s or 0.0, late.others_outside_s or 0.0
-        if works_longer and others and own > MUCH_LONGER * others:
-            return f"; it is {self._outside} {own / others:.1f} times as long as the others"
-        return ""
 
     def _say_files(self) -> str:
         if self._times is None or not self._mpi_s or self._times.files_s < LITTLE_MPI * self._mpi_s:
@@ -641,8 +521,8 @@ class _Judge:
             return [place for _, place in self._find_transfer(times.measured)[:3]]
         if kind is not VerdictKind.WAITING or times is None:
             return []
-        if times.parts:
-            return self._list_late(times, times.parts)
+        if self._late:
+            return self._late.list_evidence()
         found = [self._locate(each.quickest, each) for each in times.collectives[:3] if each.waiting_s]
         if times.latest is not None and times.imbalance_s >= times.wait_s / 2:
             found.append(self._locate(times.latest, times.latest_at))
@@ -652,29 +532,12 @@ class _Judge:
         """Return advice that names the late rank or host, and the place of the waiting; empty if none is known."""
         if not evidence or evidence[0].rank is None or cause == NOISE:
             return ""
-        latest, _ = self._find_latest("host" if cause == SLOW_HOST else "rank")
-        at_end = self._times is not None and self._waits_at_end(self._times)
-        late = evidence[0] if latest is None or at_end else self._locate_late(latest)
+        late = evidence[0]
         at = f" at {late.site}" if late.site else f" in region {late.region}" if late.region else ""
         place = f"before {late.operation}{at}" if late.operation else self._outside
-        if cause == SLOW_HOST and latest:
-            return f"{ADVICE} find out what makes the ranks of {latest.host} late {place}."
-        if latest and not at_end and not self._works_longer(latest):
-            return f"{ADVICE} find out what makes rank {late.rank} late {place}."
+        if delayed := self._late.name_delayed(cause) if self._late else "":
+            return f"{ADVICE} find out what makes {delayed} late {place}."
         return f"{ADVICE} give rank {late.rank} less to do {place}, or the other ranks more."
-
-    def _list_late(self, times: JobTimes, parts: TransferTimes) -> list[Evidence]:
-        """Return late ranks, with operation, site and region of the waiting for them; the named rank or host first."""
-        if self._waits_at_end(times):
-            return [Evidence(times.latest, "MPI_Finalize")]
-        of: Literal["rank", "host"] = "rank" if self._find_latest()[1] else "host"
-        latest, is_one = self._find_latest(of)
-        late = sorted(parts.late, key=lambda each: is_one and getattr(each, of) != getattr(latest, of))[:3]
-        much = [each for each in late if each.wait_s >= LITTLE_LATE * late[0].wait_s]
-        return [self._locate_late(each) for each in much]
-
-    def _locate_late(self, late: LateRank) -> Evidence:
-        return Evidence(late.rank, name_call(late.operation), late.site if self._has_sites else None, late.region)
 
     def _find_transfer(self, measured: MeasuredWaiting) -> list[tuple[float, Evidence]]:
         """Return operations, sites and regions with most transfer, and the seconds of transfer, summed over ranks."""

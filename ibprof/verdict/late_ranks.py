@@ -1,0 +1,165 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The rank or host that other ranks wait for, and why it is late."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from typing import TYPE_CHECKING, Literal
+
+from ibprof.text.quantities import format_seconds, name_call
+from ibprof.verdict.job_times import JobTimes
+from ibprof.verdict.verdict_data import NOISE, SLOW_HOST, WORTH_HAVING, Evidence
+
+if TYPE_CHECKING:
+    from ibprof.waiting.wait_split import LateRank
+
+LATE_RANK = "late-rank"
+
+CAUSED_BY_ONE = 0.5
+"""One rank or host can be the cause of waiting if it causes at least this share of all waiting."""
+
+MORE_THAN_EVEN = 1.5
+"""The cause's share of the waiting is at least this multiple of the cause's share of the ranks.
+
+If 2 ranks or hosts are late in turn, one of them always causes at least half of the waiting.
+"""
+
+MUCH_LONGER = 1.1
+"""The verdict states a late rank's time outside MPI if it exceeds this multiple of the other ranks' time."""
+
+LITTLE_LATE = 0.1
+"""Evidence leaves out late ranks that cause less waiting than this share of the waiting for the first late rank."""
+
+_NAMED = 3
+"""Maximum number of late ranks in the evidence."""
+
+
+class LateRanks:
+    """Finds the cause of the measured waiting of a run.
+
+    Args:
+        times: of the run.
+        late: late ranks, sorted by waiting, descending.
+        has_sites: true if the text names lines of the program.
+        outside: words for the time outside MPI, such as `outside of MPI`.
+    """
+
+    def __init__(self, times: JobTimes, late: tuple[LateRank, ...], has_sites: bool, outside: str) -> None:
+        self._late = late
+        self._ranks = times.ranks
+        self._has_sites = has_sites
+        self._outside = outside
+        # Most waiting is in MPI_Finalize, where ranks wait for the rank with most time outside MPI.
+        self._latest_at_end = times.latest if times.end_s >= times.wait_s / 2 > 0 else None
+
+    def find_cause(self) -> str | None:
+        """Return the cause of waiting; None if no rank is late.
+
+        The cause is `late-rank` for one rank, `slow-host` for ranks of one host, and `noise` for ranks late in turn.
+        """
+        latest, is_one = self._find_latest()
+        if is_one or self._latest_at_end is not None:
+            return LATE_RANK
+        if latest is None:
+            return None
+        return SLOW_HOST if self._find_latest("host")[1] else NOISE
+
+    def may_lack_cores(self) -> bool:
+        """Return whether a lack of cores could explain the waiting: no host is slow, and no rank works longer."""
+        cause = self.find_cause()
+        return cause == NOISE or (cause == LATE_RANK and bool(self.name_delayed(cause)))
+
+    def name_delayed(self, cause: str | None) -> str:
+        """Return the rank or the ranks that are late for another reason than their work; empty if there are none."""
+        latest, _ = self._find_latest("host" if cause == SLOW_HOST else "rank")
+        if latest is None or self._latest_at_end is not None:
+            return ""
+        if cause == SLOW_HOST:
+            return f"the ranks of {latest.host}"
+        return "" if self._works_longer(latest) else f"rank {latest.rank}"
+
+    def list_evidence(self) -> list[Evidence]:
+        """Return late ranks, with operation, site and region of the waiting for them; the named rank or host first."""
+        if self._latest_at_end is not None:
+            return [Evidence(self._latest_at_end, "MPI_Finalize")]
+        of: Literal["rank", "host"] = "rank" if self._find_latest()[1] else "host"
+        latest, is_one = self._find_latest(of)
+        late = sorted(self._late, key=lambda each: is_one and getattr(each, of) != getattr(latest, of))[:_NAMED]
+        return [
+            Evidence(each.rank, name_call(each.operation), each.site if self._has_sites else None, each.region)
+            for each in late
+            if each.wait_s >= LITTLE_LATE * late[0].wait_s
+        ]
+
+    def describe(self) -> str:
+        """Return the end of a sentence on waiting: where, how often and how long ranks wait, and for which rank."""
+        if self._latest_at_end is not None:
+            return f", most of it in MPI_Finalize, for rank {self._latest_at_end}"
+        latest, is_one = self._find_latest()
+        if latest is None:
+            return ""
+        waiting = [rank.late_s for rank in self._ranks.values()]
+        if not is_one:
+            host, is_slow = self._find_latest("host")
+            if host and is_slow:
+                return f", most of it for ranks of {host.host}"
+            return f", for {sum(each > WORTH_HAVING * max(waiting) for each in waiting)} ranks in turn"
+        at = f" at {latest.site}" if self._has_sites and latest.site else ""
+        place = f"{name_call(latest.operation)}{at}"
+        is_most = latest.wait_s >= CAUSED_BY_ONE * sum(waiting)
+        host_name = f" on {latest.host}" if latest.host else ""
+        who = f"{f'in {place}, ' if is_most else ''}for rank {latest.rank}{host_name}"
+        often = f"{latest.share:.0%} of {'these calls' if is_most else f'the calls of {place}'}"
+        why = self._describe_reason(latest)
+        return f", most of it {who}, which is late in {often}, by {format_seconds(latest.late_s)}{why}"
+
+    def _describe_reason(self, late: LateRank) -> str:
+        """Return text on the time of a late rank that explains the waiting for it; empty if no time explains it."""
+        works_longer = self._works_longer(late)
+        of: Literal["files_s", "no_core_s"] = "files_s" if works_longer else "no_core_s"
+        own, others = self._compare(late.rank, of)
+        if self._explains(late, own - others):
+            words = "is in calls of MPI-IO for" if works_longer else "had no core for"
+            mean = f", the others for {format_seconds(others)} on average" if others else ""
+            return f"; it {words} {format_seconds(own)}{mean}"
+        own, others = late.outside_s or 0.0, late.others_outside_s or 0.0
+        if works_longer and others and own > MUCH_LONGER * others:
+            return f"; it is {self._outside} {own / others:.1f} times as long as the others"
+        return ""
+
+    def _find_latest(self, of: Literal["rank", "host"] = "rank") -> tuple[LateRank | None, bool]:
+        """Return where the latest rank or host causes most waiting, and whether it is the cause of waiting."""
+        waiting: dict[int | str, float] = defaultdict(float)
+        for number, rank in self._ranks.items():
+            waiting[number if of == "rank" else rank.host] += rank.late_s
+        latest = max(self._late, key=lambda each: waiting[getattr(each, of)], default=None)
+        if latest is None or not waiting[getattr(latest, of)]:
+            return None, False
+        own = 1 if of == "rank" else sum(rank.host == latest.host for rank in self._ranks.values())
+        least = max(CAUSED_BY_ONE, MORE_THAN_EVEN * own / len(self._ranks))
+        return latest, waiting[getattr(latest, of)] >= least * sum(waiting.values())
+
+    def _works_longer(self, late: LateRank) -> bool:
+        """Return whether a late rank's additional time outside MPI explains the waiting for it; true if unknown.
+
+        Calls of MPI-IO are work as well. Time in which the rank had no core is no work.
+        """
+        if late.outside_s is None or late.others_outside_s is None:
+            return True
+        (files, other_files), (lacked, others_lacked) = (
+            self._compare(late.rank, of) for of in ("files_s", "no_core_s")
+        )
+        more = late.outside_s - late.others_outside_s + files - other_files
+        return self._explains(late, more - max(lacked - others_lacked, 0.0))
+
+    def _explains(self, late: LateRank, more_s: float) -> bool:
+        """Return whether an additional time of a late rank explains the waiting for it.
+
+        Each other rank waits at most for this additional time.
+        """
+        return more_s * (len(self._ranks) - 1) >= CAUSED_BY_ONE * self._ranks[late.rank].late_s
+
+    def _compare(self, rank: int, of: Literal["files_s", "no_core_s"]) -> tuple[float, float]:
+        """Return a time of a rank, and the mean of this time over all other ranks, in seconds."""
+        others = [getattr(each, of) for number, each in self._ranks.items() if number != rank]
+        return getattr(self._ranks[rank], of), sum(others) / max(len(others), 1)
