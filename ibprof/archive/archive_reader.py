@@ -556,7 +556,7 @@ def read_definitions(otf2: Otf2Library, archive: Any) -> TraceDefinitions:
 
 
 def _read_rows(otf2: Otf2Library, archive: Any) -> dict[str, list[_Row]]:
-    """Return the columns of all definitions, by the keys of `RECORDS`."""
+    """Return the definitions of each kind in `RECORDS`; a definition is a tuple of its fields."""
     ffi, call = otf2.ffi, otf2.call
     rows: dict[str, list[_Row]] = {name: [] for name in RECORDS}
     kept: dict[str, Any] = {name: rows[name].append for name in RECORDS}

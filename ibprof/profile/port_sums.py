@@ -250,7 +250,7 @@ def _is_loop(pair: PortPair) -> bool:
 
 
 def describe_unmeasured(run: Profile) -> str | None:
-    """Return the reason for incomplete work requests; None if the requests are complete, as far as known."""
+    """Return why the recorded work requests lack bytes between hosts; None if no bytes are known to be missing."""
     posted = bytes_posted(run)
     if not posted:
         return "no work requests were recorded at queue pairs"

@@ -89,7 +89,7 @@ def read_fabric(
         ranges_path: the path of `guid2lid`; None: the `guid2lid` in the folder of the file, if any.
         names_path: the path of a name map in the form of OFED's tools, or None.
         parts: the `LLDP` files of one fabric, beginning with `path`; empty: the files of the folder `path`, if any.
-        plane: index of the plane to read, below the result of `count_planes`; None: the whole list.
+        plane: index of the plane to read, from 0 to `count_planes` - 1; None: the links of all planes.
 
     Raises:
         InputError: the format is unknown, or no line of the file is usable.

@@ -188,7 +188,7 @@ static bool moves_nothing(const struct call_in_progress *making, const struct ib
     return call->is_large ? !counts : !(int)counts;
 }
 
-/* Passed in place of the peer: the source then does not compare the call's arguments with the message. */
+/* Passed in place of the peer, so that the byte source does not compare the call's arguments with the message. */
 #define NOT_COMPARED (-1)
 
 /* Let the source compare the arguments of a send with the message that the source sees. Calls with 64-bit counts are

@@ -85,7 +85,7 @@ static inline uint64_t ibp_repeats_now(void)
     return __atomic_load_n(&ibp_repeats_generation, __ATOMIC_RELAXED);
 }
 
-/* Begin and end granting calls. Calls are granted only while times and sites are recorded. */
+/* Begin and end the granting of repeated calls. It requires that times and sites are recorded. */
 void ibp_repeats_begin(void);
 void ibp_repeats_end(void);
 

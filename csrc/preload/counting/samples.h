@@ -77,8 +77,8 @@ extern IBP_INTERNAL uint64_t ibp_long_ns[IBP_INSTANCES];
 void *ibp_sample_take_long(enum ibp_instance instance, uint64_t score_ns);
 
 /* Record from which processes this process receives in neighbourhood collectives. The last element of `sources` is this
- * process. If the space for message samples cannot contain all sources, count a collective as unsampled. Each record
- * contains `count`, so that readers notice missing sources. */
+ * process. If the space for message samples is too small for all sources, increase the number of unsampled
+ * collectives by one. Each record contains `count`, so that readers notice missing sources. */
 void ibp_samples_add_sources(uint64_t communicator, uint32_t origin, const uint32_t *sources, uint32_t count);
 
 /* Set the stream level: keep 1 of 2^level streams, on average, and drop the samples of all other streams. */

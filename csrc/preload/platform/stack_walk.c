@@ -382,7 +382,7 @@ static int visit(struct dl_phdr_info *info, size_t bytes, void *into)
     return part_of(info, *(const uintptr_t *)into).is_code;
 }
 
-/* Cache of addresses of code in objects. Some bits of the address select the entry. */
+/* Addresses that were found in code of a loaded object, as a cache: some bits of the address select the entry. */
 #define KNOWN 256
 static uintptr_t known_code[KNOWN];
 

@@ -13,8 +13,8 @@
 /* Set host, job, launch, run and library. All other members become 0. */
 void ibp_output_identify(struct ibp_file_header *identity);
 
-/* Create the folder that IBPROF_OUTPUT names, and write its absolute path. The patterns in IBPROF_OUTPUT are listed in
- * docs/environment.md. Return 0 or an errno. */
+/* Create the folder that IBPROF_OUTPUT names, and write its absolute path to `folder`. docs/environment.md lists the
+ * patterns in IBPROF_OUTPUT. Return 0 or an errno. */
 int ibp_output_make_folder(const char *output, const struct ibp_file_header *identity, char *folder, size_t bytes);
 
 /* Write the stem of the file's name. The stem is unique to a launch, and equal in all its processes on a host. */

@@ -105,7 +105,7 @@ def read_loggp(path: Path, unit: float | None = None, seed: int = 1) -> LogGP:
 
 
 def fit_loggp(delays: Delays, seed: int = 1) -> LogGP:
-    """Fit the LogGP parameters to delays, with 95% intervals by resampling processes.
+    """Fit the LogGP parameters to delays; the 95% intervals are from a bootstrap over the processes.
 
     Raises:
         ValueError: no pair has delays for all message lengths.

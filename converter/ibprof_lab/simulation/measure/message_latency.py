@@ -235,11 +235,11 @@ class MeanOperation:
         return replace(latency, operations=len(ticks), operation_mean=mean, operation_half=half)
 
     def are_enough(self, latency: Latency) -> bool:
-        """Return True if there are enough operations, or if the job is not a collective."""
+        """Return True if there are enough operations, or if the messages do not belong to collectives."""
         return not self._of or latency.operations >= _LEAST
 
     def is_narrow(self, latency: Latency, precision: float) -> bool:
-        """Return True if the mean duration has the required precision, or if the job is not a collective."""
+        """Return True if the mean duration has the required precision, or if messages are not of collectives."""
         return not self._of or latency.operation_half <= precision * latency.operation_mean
 
 
@@ -312,7 +312,7 @@ class Drift:
     half: float
 
     def exceeds(self, part: float) -> bool:
-        """Return True if the absolute change exceeds `part` with 95% confidence."""
+        """Return True if the mean rises or falls by more than `part`, with 95% confidence."""
         return abs(self.change) - self.half > part
 
 

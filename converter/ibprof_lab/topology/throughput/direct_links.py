@@ -130,9 +130,12 @@ class DirectLinkTest:
 
 
 def _block(routes: InferredRoutes, pair: Pair) -> BlockedPath | None:
-    """Choose a link of a pair's path, and other pairs that fill this link. Pairs over the whole path are excluded: they
-    could use the direct link. None if the path is uncertain or has only one link between switches, or if no other pair
-    can fill a link.
+    """Choose a link of a pair's path, and other pairs that fill this link.
+
+    Pairs with the whole path on their route are excluded: if a direct link exists, they could use it.
+
+    Returns:
+        None if the path is uncertain or has only one link between switches, or if no other pair can fill a link.
     """
     switches = routes.switches(*pair)
     if len(switches) < 3 or not routes.is_certain(*pair):

@@ -22,7 +22,8 @@ ibp_handle ibp_mpich_communicator_of(uint32_t context);
 /* Return whether a context is for messages within the local group of an intercommunicator. */
 bool ibp_mpich_is_local(uint32_t context);
 
-/* Return whether a communicator's context is known. `is_local`: the context for messages within the local group. */
+/* Return whether a communicator's context is known. `is_local`: true for the context of messages within the local group
+ * of an intercommunicator, false for the context of all other messages. */
 bool ibp_mpich_has_context(ibp_handle communicator, bool is_local);
 
 /* Return the number of the `ibp_call` of a message with this context and tag on a freed communicator;
