@@ -6,8 +6,8 @@ Run it from a checkout on an idle machine, with ibprof installed:
 
     python benchmarks/overhead/run.py [PART ...] [--mpi FOLDER_OF_MPIRUN] [--suffix .mpich] [--rounds N] [--quick]
 
-Parts: self-send, cases, calls, instructions, footprint, transform, imb. By default, all parts run; imb needs --imb. The
-exit status is 1 if a goal is missed.
+Parts: self-send, cases, calls, instructions, footprint, transform, imb. Without PART, all parts run; imb runs only
+with --imb. The exit status is 1 if a goal is missed.
 """
 
 from __future__ import annotations

@@ -43,7 +43,7 @@ class SampleChoice:
 def choose_samples(files: Sequence[RecordingFile]) -> SampleChoice:
     """Return the rule that selects up to about `MOST_SAMPLES` samples of each kind.
 
-    Each process recorded all collectives above a limit: `long_ns` is the largest limit.
+    Each process recorded all collectives above a limit. The returned `long_ns` is the largest of these limits.
     """
     counts = {kind: sum(file.count(kind) for file in files) for kind in (*SAMPLES, NCCL_SAMPLES)}
     complete = max((int(file.processes["long_ns"].max(initial=0)) for file in files), default=0)

@@ -462,7 +462,7 @@ def _order_messages(
     stay = arrival - messages.enter_ns[1::2]
     small = messages.bytes[::2] <= SMALL_BYTES  # only the sender records the size
     quick = small & (stay >= BLOCKED_NS) & (sender != receiver) & deciding
-    # A synchronous send ends after the begin of the receive, some within `QUICKEST_NS`.
+    # A synchronous send ends after the receive begins, sometimes less than `QUICKEST_NS` later.
     asks = are_named(operations, ("SSEND", "ISSEND"))[messages.operation[::2]]
     receive, done = messages.post_ns[1::2], messages.exit_ns[::2]
     blocks = asks & small & (done - messages.enter_ns[::2] >= BLOCKED_NS) & (sender != receiver)

@@ -48,7 +48,7 @@ _UNTIMED = frozenset(
 
 
 SPREADS = 3
-"""Samples may represent less than a row's time by chance: by at most this number of standard errors.
+"""If samples represent less than a row's time, a difference up to this number of standard errors is chance.
 
 A larger difference counts as unsplit time if it is above `LITTLE_OF_A_CALL` of the row's time.
 """

@@ -334,7 +334,7 @@ def find_adaptive_past(lab: Laboratory, measured: str) -> Found:
 def find_threshold(
     lab: Laboratory, size: int, before: float, past: float, last: float, adaptive: bool = False
 ) -> Found:
-    """Check that the threshold of I/O alone is between two intervals.
+    """Check that the threshold of I/O alone, an interval, is between the intervals `before` and `past`.
 
     The threshold is the longest interval with at least 90% of the throughput at the interval `last`.
     """

@@ -14,8 +14,8 @@ from ibprof_testing.mpi.times import own_seconds, recorded_seconds
 
 # ibprof times the first 16 calls of a site in another way than later calls.
 ROUNDS, LATE_S = 24, 0.02
-# Largest missing fraction of a call's time. Another process may run after the program reads the clock, or after the
-# last pass of the progress loop.
+# Largest missing fraction of a call's time. The time is missing in which another process takes the core after the
+# program read the clock, or after the last pass of the progress loop.
 TOLERANCE = 0.25
 
 

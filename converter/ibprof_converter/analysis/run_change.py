@@ -212,7 +212,7 @@ def _join_reasons(a: RunFacts, b: RunFacts, known: Sequence[_Reason]) -> tuple[C
 
 
 def _find_obstacle(a: RunFacts, b: RunFacts, names: tuple[str, str]) -> tuple[ChangeKind, str] | None:
-    """Return a difference that rules out all other reasons, such as another fabric; or None."""
+    """Return a difference, such as another fabric, that rules out all other reasons; or None."""
     if a.links and b.links and abs(a.links - b.links) > _CABLING * max(a.links, b.links):
         return ChangeKind.NOT_COMPARABLE, f"they are on different fabrics, of {a.links:,} and {b.links:,} links"
     knows_all = a.knows_all_links and b.knows_all_links and bool(a.carried) and bool(b.carried)

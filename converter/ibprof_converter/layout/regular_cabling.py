@@ -369,7 +369,8 @@ def _fit_torus(nodes: int, edges: npt.NDArray[np.integer]) -> Misfits | None:
 def _count_lacking(count: npt.NDArray[np.int64]) -> dict[int, int] | None:
     """Return node -> number of missing edges; None if the graph cannot be completed.
 
-    A graph cannot be completed if a node has too many edges, or if the sum is odd or above `_MOST_MISSING`.
+    A graph cannot be completed if a node has too many edges, or if the number of
+    missing edges of all nodes is odd or above `_MOST_MISSING`.
     """
     degree = count.sum(axis=1)
     usual = int(np.bincount(degree).argmax())

@@ -404,7 +404,7 @@ def word_of(description: str, rule: re.Pattern[str] | None) -> str:
 
 
 def _repeated_descriptions(fabric: Fabric) -> set[str]:
-    """Return node descriptions that identify no host: default descriptions, and descriptions of several adapters."""
+    """Return node descriptions that identify no host: default ones, and those that several adapters share."""
     adapters = [fabric.node_name[node] for node in np.flatnonzero(fabric.node_kind == NodeKind.CA).tolist()]
     unnamed = {name for name in adapters if _DEFAULT_NAME.match(name)}
     shared = {name for name, count in Counter(adapters).items() if count > 1}

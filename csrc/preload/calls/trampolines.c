@@ -140,8 +140,8 @@ static inline __attribute__((always_inline)) bool is_unsampled(unsigned operatio
     return *envelope;
 }
 
-/* Grant repetitions of a call (counting/repeats.h), if the site's previous call has the same envelope, or both calls
- * post no message. */
+/* Grant repetitions of a call, as counting/repeats.h describes, if the site's previous call has the same envelope, or
+ * if neither call posts a message. */
 static __attribute__((noinline)) void repeat(const void *address, struct ibp_call *call, bool is_message, long type,
                                              long peer, long tag, long communicator, struct ibp_envelope *envelope)
 {

@@ -44,7 +44,7 @@ __asm__(".symver dlclose,dlclose@GLIBC_2.17");
 #endif
 #endif
 
-/* In old C libraries, dlsym and these other functions are part of libdl, which a program without MPI may not load. */
+/* In old C libraries, dlsym and these other functions are in libdl, and some programs without MPI do not load it. */
 #pragma weak dlsym
 #pragma weak dlvsym
 #pragma weak dladdr

@@ -54,7 +54,7 @@ def test_arguments_become_options_and_run_with_what_the_command_passes_on() -> N
     parser = make_commands(tosses)
     for line, options in ((["toss", "3"], Toss(3, "cent")), (["twice", "3", "--coin", "dime"], Toss(6, "dime"))):
         run = parse_subcommand(parser, line)
-        assert tosses == []  # parsing runs nothing. `run` gets the command's further arguments
+        assert tosses == []  # parsing runs nothing: the command calls `run` later, with arguments of its own
         assert run("left") == options.times  # type: ignore[call-arg]
         assert tosses.pop() == (options, "left")
 

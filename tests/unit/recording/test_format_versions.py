@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Files of version 0.1.0 give the same data as in 0.1.0. From files of newer versions, the known records are read."""
+"""Files of version 0.1.0 are read with their old data, and files of newer versions with the records known now."""
 
 from __future__ import annotations
 

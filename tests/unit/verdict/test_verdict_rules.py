@@ -187,7 +187,7 @@ def test_bytes_within_a_host() -> None:
     verdict = judge_run(make_run([(1, 8), (1, 8)], much, hosts=(0,)))
     assert verdict.kind is VerdictKind.ON_HOST
     assert judge_run(make_run([(1, 8), (1, 8)], much)).kind is VerdictKind.UNKNOWN
-    # On a fabric, bytes within hosts are included, with the time of a copy through memory.
+    # If the fabric is known, bytes within hosts explain time too: the time of a copy through memory.
     few = [Count(0, 1, 4 * 10**9, 10), Count(1, 0, 4 * 10**9, 10)]
     assert judge_run(make_run([(1, 8), (1, 8)], few), link(0.0, on_host_share=1.0)).kind is VerdictKind.ON_HOST
 

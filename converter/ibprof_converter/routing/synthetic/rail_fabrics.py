@@ -154,7 +154,7 @@ class _Tree:
         return unit // self.half * self.rails + rail, unit % self.half
 
     def list_cables(self) -> Indices:
-        """Return all cables between switches: int [cable, 4].
+        """Return all cables between switches: int [cable, 4], switch, port, switch, port.
 
         Cable j of a switch with n parents leads to parent j mod n.
         """

@@ -103,7 +103,7 @@ def _down(host: Indices, level: int, m: list[int], w: list[int], p: list[int]) -
 def _cable_up(
     switch: Indices, first: int, first_above: int, level: int, m: list[int], w: list[int], p: list[int]
 ) -> Indices:
-    """Return the cables of all switches of a level to their parents: int [cable, 4]."""
+    """Return the cables of a level's switches to their parents: int [cable, 4], switch, port, switch, port."""
     width, spread = prod(w[:level]), w[level] * p[level]
     position, up = np.repeat(switch, spread), np.tile(np.arange(spread), len(switch))
     x, y = position // width, position % width

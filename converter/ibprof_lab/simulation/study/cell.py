@@ -106,9 +106,10 @@ class Cell:
         return self.setting.adaptive or (measured.role is Role.PROFILE and not measured.follows_time_line)
 
     def describe(self) -> dict[str, Any]:
-        """Return all inputs on which the outcome depends, as JSON. Of a job outside `running`, only the
-        properties that determine its hosts are included. So two studies that differ only in such a job's traffic use
-        the same baselines.
+        """Return all inputs on which the outcome depends, as JSON.
+
+        For a job that does not run (is not in `running`), only the properties that determine its hosts are included. So
+        two studies that differ only in such a job's traffic use the same baselines.
         """
         setting = asdict(self.setting)
         del setting["fabric"]  # `network` identifies the content of the file

@@ -31,8 +31,8 @@ bool ibp_mpich_is_local(uint32_t context)
     return context & LOCAL_CONTEXT;
 }
 
-/* Return the entry of a communicator's context; NULL if the context is unknown. `is_local`: the context for messages
- * within the local group. */
+/* Return the entry of a communicator's context; NULL if the context is unknown. `is_local`: true for the context
+ * of messages within the local group of an intercommunicator. */
 static struct ibp_peer *find_mapped(ibp_handle communicator, bool is_local)
 {
     for (uint64_t i = 0; communicator_of.place && i <= communicator_of.mask; i++) {
