@@ -149,7 +149,7 @@ def has_links_section(data: bytes) -> bool:
 
 @contextmanager
 def _losing(log: DamageLog, record: Record) -> Iterator[None]:
-    """Catch the error of an unusable row, and note it in the log."""
+    """Catch the error that an unusable row raises, and note the row as lost in the log."""
     try:
         yield
     except InputError as error:

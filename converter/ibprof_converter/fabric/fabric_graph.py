@@ -36,7 +36,7 @@ class Origin(Enum):
     ETHERNET = "an Ethernet network"
     """Neighbours in an Ethernet network, from LLDP: switches have no forwarding tables."""
     NAMES = "a scheduler's topology"
-    """Names of switches and hosts without forwarding tables; cables and rates are assumed."""
+    """Names of switches and hosts: forwarding tables are absent, cables and rates are assumed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +74,7 @@ class Partitions:
     Attributes:
         names: P_Key without the bit that marks full members -> name of the partition. If the P_Key is unknown, the key
             is a negative number.
-        of_node: node -> P_Key -> true if a port of the node is a full member, false if all ports are limited members.
+        of_node: node -> P_Key -> true if a port of the node is a full member, false if its members are all limited.
     """
 
     names: Mapping[int, str]

@@ -45,7 +45,7 @@ _HEAD = re.compile(
     + rb"(?: (?:base|enhanced) port 0 " + _LID + rb"lmc ([0-7]))?\s*"
 )  # fmt: skip
 _PORT = re.compile(
-    # The node's own port; an adapter's PORT GUID follows. `[ext 3]`, or `(3)` from ibdiagnet, is the printed label.
+    # The node's own port; an adapter's PORT GUID follows. `[ext 3]` is the printed label; ibdiagnet writes `(3)`.
     _GAP + rb"\[([0-9]{1,3})\](?:\[ext [0-9]+\])?(?:\(([0-9a-f]{1,16})\))?" + _GAP
     # The port at the other end.
     + rb'"([SHR])-([0-9a-f]{1,16})"\[([0-9]{1,3})\](?:\[ext [0-9]+\])?(?:\(([0-9a-f]{1,16})\))?' + _GAP + rb"#" + _GAP
@@ -53,7 +53,7 @@ _PORT = re.compile(
     + rb"(?:" + _LID + rb"lmc ([0-7])" + _GAP + rb")?" + _TEXT + rb" {1,9}" + _LID + _RATE + rb".*"
 )  # fmt: skip
 _SYSTEM = re.compile(_GAP + rb"sysimgguid=0x([0-9a-f]{1,16})\s*")
-# `ibnetdiscover -g` adds the chassis and slot of a switch.
+# `ibnetdiscover -g` adds, after `#`, the chassis and slot of a switch.
 _GUIDS = re.compile(
     _GAP + rb"(?:switchguid|caguid|rtguid)=0x([0-9a-f]{1,16})(?:\(([0-9a-f]{1,16})\))?\s*(?:#\s*(.{0,200}?))?\s*"
 )
@@ -64,7 +64,7 @@ _IS_HEAD = re.compile(_GAP + rb'(?:Switch|Ca|Rt)[^"\n]{0,200}"[SHR]-')
 _IS_LINE = re.compile(
     _GAP + rb"(?:\[|#|\s*$|(?:Switch|Ca|Rt)" + _GAP + rb"[0-9]|[a-z]{1,10}(?:id|guid)=|(?:Non-)?Chassis)"
 )
-# The other end of a port. If a line break is lost, the first description would contain the second line.
+# The other end of a port. A line with two other ends lost its line break: the first description has the second line.
 _PEER = re.compile(rb'"[SHR]-[0-9a-f]{1,16}"\[')
 _PART = re.compile(rb'"[SHR]-[0-9a-f]{1,16}"|\blid [0-9]{1,5} [0-9]{1,2}x[A-Z]{3}')
 _MOST_BREAKS = 2
@@ -259,7 +259,7 @@ def _make_whole(lines: list[bytes], blanks: Sequence[bytes]) -> tuple[int, bytes
 
 
 def _find_form(line: bytes, rest: bytes) -> Callable[[bytes], bool] | None:
-    """Return the test for a whole line, if `line` may be an incomplete line of a port or switch; else None."""
+    """Return the test for a whole line if `line` may be a port's or switch's line that `rest` continues; else None."""
     if _IS_LINE.match(rest):
         return None
     is_whole = _is_port if _IS_PORT.match(line) else _is_switch if _IS_HEAD.match(line) else None

@@ -24,7 +24,7 @@ from ibprof_converter.fabric.node_names import is_aggregation_node
 
 _MOST_PLANES = 8
 _SHARED = 0.25
-"""A plane has at least this share of all adapters. The share is low, since a plane may lack leaf switches."""
+"""A plane has at least this share of all adapters. A plane without some of its leaf switches has fewer adapters."""
 
 _LANE_GBPS = 190.0
 """Least data rate of an XDR lane in Gb/s. Only XDR adapters have planes."""

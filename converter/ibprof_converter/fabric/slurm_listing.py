@@ -265,7 +265,7 @@ def _assume_speeds(links: Sequence[NamedLink], is_switch: set[str]) -> list[floa
     found = []
     for link in links:
         pair = frozenset((link.switch, link.other))
-        # Between switches of one level, a link is as fast as the links of all hosts below the switch with more hosts.
+        # A link between switches of one level is as fast as the links of all hosts below the switch with more hosts.
         hosts = 1.0 if link.other not in is_switch else share.get(pair) or max(behind[name] for name in pair) or 1.0
         found.append(HOST_GBPS * hosts)
     return found

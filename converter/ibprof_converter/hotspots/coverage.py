@@ -248,7 +248,7 @@ def ask_question(coverage: Coverage) -> str:
 
 
 def describe_left_out(coverage: Coverage) -> Iterator[str]:
-    """Yield sentences on ranks and bytes that were left out before routing; one sentence if there are none.
+    """Yield sentences on ranks and bytes that were left out before routing; one sentence if none were.
 
     The verdict, not these sentences, names hosts that were left out and bytes without a route.
     """

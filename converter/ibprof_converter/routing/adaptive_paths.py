@@ -265,7 +265,7 @@ class AdaptivePaths:
     def _allowed(
         self, classes: npt.NDArray[np.int64]
     ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64], npt.NDArray[np.bool_]]:
-        """Return class and edge of all choices that groups and tables allow, and true for choices by a hash."""
+        """Return for each choice that groups and tables allow: class, edge, and true if a hash chooses."""
         of_class, edges, hashed = [], [], []
         for number, each in enumerate(classes.tolist()):
             codes = self._code[:, each].tolist()

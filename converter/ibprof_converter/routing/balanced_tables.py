@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Compute forwarding tables with shortest routes that use all links evenly, for any traffic.
+"""Compute forwarding tables with shortest routes that use all links evenly, without regard to the traffic.
 
 ibprof compares the balanced tables with the present tables, to show the effect of routing alone. On fabrics with cycles
 (tori, dragonflies), balanced routes can deadlock.
@@ -109,7 +109,7 @@ def _route(
     sources: npt.NDArray[np.float64],
     load: npt.NDArray[np.float64],
 ) -> npt.NDArray[np.int64]:
-    """Choose one link direction of each switch towards a leaf.
+    """Choose for each switch the link direction on which the switch sends to a leaf.
 
     Add to `load` the traffic that all hosts send to the leaf.
 

@@ -46,7 +46,7 @@ def model_tables(fabric: Fabric, model: str | None = None) -> tuple[ForwardingTa
     tree = None if model == MIN_HOP else find_regular_tree(leads_to, _find_leaves(network, ends))
     leaves = _order_leaves(network, ends, tree)
     distance = _measure_distances(leads_to, leaves)
-    used = np.zeros(leads_to.shape, np.int32)  # [switch, port], number of adapters that the port leads to.
+    used = np.zeros(leads_to.shape, np.int32)  # [switch, port], adapters routed over the port so far
     below = np.cumprod([1, *(tree.uplinks if tree else ())])  # Product of uplinks over the levels below, [level].
     most = int(np.bincount(ends.leaf).max(initial=0))
     table = tables.port

@@ -30,7 +30,7 @@ from ibprof_converter.traffic.traffic_data import NO_LID
 NO_HOST = -1
 
 _MOST_KINDS = 64
-"""Each host's list of adapter names is compared with this number of the most frequent lists.
+"""Each host's list of adapter names is compared only with the most frequent lists, at most this number.
 
 With serial numbers in names, all lists differ, and comparing all lists would be slow.
 """
@@ -194,7 +194,7 @@ class HostIndex:
         return f"; did you mean {likely[0]}?" if likely else ""
 
     def is_shared(self, name: str) -> bool:
-        """Return true if a name identifies no host because several adapters share the name."""
+        """Return true if a name identifies no host: several hosts match, or several adapters share the name."""
         return len(self._find_all(name)) > 1 or name.casefold() in self._shared
 
     def _find_all(self, name: str) -> list[int]:
@@ -348,7 +348,7 @@ def stack_ports(lids: Sequence[Sequence[Sequence[int]]], rails: int) -> npt.NDAr
     """Return LIDs as one array, int32 [machine, rail, adapter]; `NO_LID` fills the rest.
 
     Args:
-        lids: for each machine and rail, the LIDs.
+        lids: for each machine and rail, the LIDs of the machine's ports.
     """
     most = max((len(some) for by_rail in lids for some in by_rail), default=0)
     ports = np.full((len(lids), rails, max(most, 1)), NO_LID, np.int32)
@@ -404,7 +404,7 @@ def word_of(description: str, rule: re.Pattern[str] | None) -> str:
 
 
 def _repeated_descriptions(fabric: Fabric) -> set[str]:
-    """Return node descriptions that identify no host: default ones, and those that several adapters share."""
+    """Return node descriptions that several adapters have; if several default descriptions occur, return them too."""
     adapters = [fabric.node_name[node] for node in np.flatnonzero(fabric.node_kind == NodeKind.CA).tolist()]
     unnamed = {name for name in adapters if _DEFAULT_NAME.match(name)}
     shared = {name for name, count in Counter(adapters).items() if count > 1}

@@ -331,8 +331,8 @@ def _group_machines(of_host: Mapping[int, Sequence[_Adapter]]) -> dict[frozenset
 def _divide_by_name(machines: _Machines) -> set[Slot]:
     """Return the adapter slots with a word for storage, such as `lustre`, in the name of an adapter or switch.
 
-    A slot with a word for computing, such as `gpu`, is never returned. If no slot has a word for storage, but some
-    slots have a word for computing, return all other slots.
+    A slot with a word for computing in a name, such as `gpu`, is never returned. If no slot has a word for storage, but
+    some slots have a word for computing, return all other slots.
     """
     return _divide_by_words(machines, lambda each: " ".join((each.slot[1], *map(machines.switch_name, each.leaves))))
 
@@ -418,9 +418,9 @@ def _usual(members: Sequence[_Adapter]) -> list[float]:
 def _divide_by_wiring(machines: _Machines) -> set[Slot]:
     """Return the adapter slots that are cabled to networks or leaf switches of storage servers.
 
-    These slots must be fewer than half of all slots. Every slot must be at a storage server's leaf switch on most
-    hosts, or on no host. Otherwise, return the slots that share a leaf switch on most hosts, if they are fewer than
-    half of all slots. The wiring of most machines decides, since single cables may be swapped.
+    These slots must be fewer than half of all slots. Leaf switches count only if each slot is at a storage server's
+    leaf switch on most hosts, or on no host. Otherwise, return the slots that share a leaf switch on most hosts, if
+    they are fewer than half of all slots. The wiring of most machines decides, since single cables may be swapped.
     """
     slots = set(machines.slots)
     outside = {slot for slot in slots if slot[0] in machines.networks_of_servers}

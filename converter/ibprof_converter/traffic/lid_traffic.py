@@ -269,7 +269,7 @@ def load_all_to_all(
         text: the pattern as given by the user.
         size: bytes per pair.
         policy: value of `--rails`, by default `split`.
-        nic: value of `--nic`, not `spread`; with None, all adapters send and receive, else each host's first.
+        nic: value of `--nic`, not `spread`. None: all adapters send and receive; else only each host's first adapter.
 
     Returns:
         The traffic, whose flows `Traffic.in_parts` yields, and the link loads.

@@ -247,7 +247,7 @@ class Bounds:
 
     @property
     def estimates(self) -> tuple[npt.NDArray[np.uint64], ...]:
-        """The estimate for each rail, uint64 [link, end], bytes."""
+        """The estimated load of each link direction: for each rail uint64 [link, end], bytes."""
         return tuple(np.rint(each.estimate).astype(np.uint64) for each in self.by_rail)
 
 

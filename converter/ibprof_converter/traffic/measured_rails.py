@@ -250,7 +250,7 @@ def _parts(total: int, weights: Sequence[int]) -> Iterator[int]:
     whole, before, assigned = sum(weights), 0, 0
     for weight in weights:
         before += weight
-        # Rounding the cumulative share keeps the sum exact.
+        # Rounding the cumulative share makes the parts sum to `total` exactly.
         upto = total * before // whole
         yield upto - assigned
         assigned = upto

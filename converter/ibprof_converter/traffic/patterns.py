@@ -166,7 +166,7 @@ def _send_on_grid(sides: list[int], diagonals: bool) -> Pairs:
             neighbour = (position + np.array(step)[:, None]) % np.array(sides)[:, None]
             sources.append(nodes)
             destinations.append(np.ravel_multi_index(tuple(neighbour), sides))
-    # Where a side has two hosts, the left and the right neighbour are the same host.
+    # On a side of two hosts, the left and the right neighbour are the same host: list each pair once.
     pairs = np.unique(np.concatenate(sources) * len(nodes) + np.concatenate(destinations))
     source, destination = np.divmod(pairs, len(nodes))
     other = source != destination
@@ -182,7 +182,7 @@ def _random_pairs(hosts: int, seed: int) -> Pairs:
 
 
 def _random_destinations(hosts: int, seed: int) -> Pairs:
-    """Return pairs in which each host sends to k different random hosts; k is random, 1 to 50."""
+    """Return pairs in which each host sends to k different random hosts; k is random, 1 to 50, for all hosts."""
     generator = _generator(seed)
     count = min(int(generator.randint(1, 51)), hosts - 1)
     step = np.stack([1 + generator.permutation(hosts - 1)[:count] for _ in range(hosts)])

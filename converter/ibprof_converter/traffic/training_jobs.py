@@ -169,7 +169,7 @@ def note_training(text: str) -> tuple[str, ...]:
 
 
 def tensor_group_size(text: str) -> int:
-    """Return the size of tensor groups if their ranks are consecutive; 1 for other orders and other traffic.
+    """Return the size of tensor groups if each group's ranks are consecutive; 1 for other orders and other traffic.
 
     Raises:
         UsageError: the text is no valid training job.
@@ -179,7 +179,7 @@ def tensor_group_size(text: str) -> int:
 
 
 def note_divided(text: str, hosts: Sequence[str]) -> tuple[str, ...]:
-    """Return a note on tensor groups that are divided over hosts but fit on a host; else empty.
+    """Return a note if tensor groups are divided over hosts, although each group fits on a host; else empty.
 
     Args:
         text: name of the traffic.
@@ -466,7 +466,7 @@ def _pipeline(job: TrainingJob) -> Iterator[_Flow]:
 
 
 def _expert_exchange(job: TrainingJob) -> Iterator[_Flow]:
-    """Yield the four all-to-alls of each layer with experts: tokens to experts and back, forward and backward.
+    """Yield the four all-to-alls of each layer with experts: to experts and back, in the forward and backward pass.
 
     All experts get the same number of tokens. A rank has 1/tp of the tokens of its micro-batch. If several ranks share
     an expert (`etp` above 1), the bytes for the expert's output are left out.

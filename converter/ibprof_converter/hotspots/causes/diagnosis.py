@@ -308,7 +308,7 @@ class _RepairTrials:
         return seconds <= gain * min(self._situation.max_seconds, remade)
 
     def _seconds(self, repairs: Repairs) -> float:
-        """Return the largest link time after repairs; infinite if more bytes than today have no route.
+        """Return the largest link time after `repairs`; infinite if they leave more bytes without a route than before.
 
         Example: the repair unplugs a misplaced cable that is the only link between two parts of the fabric.
         """
@@ -316,9 +316,9 @@ class _RepairTrials:
         return math.inf if after.lost_bytes > self._situation.lost_bytes else after.max_seconds
 
     def _fewest(self, repairs: Repairs) -> Repairs:
-        """Return the first few repairs after which the time is at most 5% above the time after all repairs.
+        """Return a few repairs after which the time is at most 5% above the time after all repairs.
 
-        Single repairs are tried first, then the first two, the first three, and so on. Otherwise return all repairs.
+        Single repairs are tried first, then the first two, the first three, and so on. If none suffices, return all.
         """
         enough = NEAR_BEST * self._seconds(repairs)
         if len(repairs) == 1 or not self._helps(repairs):

@@ -50,7 +50,7 @@ TABLES_GAIN = 0.9
 """Other forwarding tables are reported if the largest link time falls to at most 0.9 times the present time."""
 
 GAIN = 0.8
-"""Any other change is reported if the largest link time falls to at most 0.8 times the present time."""
+"""Other kinds of changes are reported if the largest link time falls to at most 0.8 times the present time."""
 
 NEAR_BEST = 1.05
 """A cheaper change is preferred if the link time is at most 1.05 times the link time after the best change."""
@@ -127,7 +127,7 @@ class LoadCause:
 
 @dataclass(frozen=True, slots=True)
 class TriedChange:
-    """A change that was applied to the model, or was not tried.
+    """A change that was considered as a remedy, and its predicted effect if the change was tried.
 
     Attributes:
         what: text that describes the change.

@@ -27,7 +27,7 @@ _CLEARLY = 1.01
 
 
 _BUSY = 0.9
-"""More links are tried only if hosts' links take at most 0.9 times as long as links between switches."""
+"""Additional links are tried only if hosts' links take at most 0.9 times as long as links between switches."""
 
 SWITCHES_LIMIT = 1200
 """Largest number of switches of a fabric whose bisections are searched."""
@@ -41,7 +41,7 @@ _HALVES = 96
 _EIGENVECTORS = 4
 
 _IMPROVED = 4
-"""Number of best bisections that are improved by moving switches."""
+"""Only this number of bisections, the best ones, are improved by moving switches."""
 
 _BY_LEVEL = "levels of the fabric"
 
@@ -293,7 +293,7 @@ def _narrowest(
 
 @dataclass(frozen=True, slots=True)
 class _CutGraph:
-    """For each pair of switches: speed of the links, and bytes between the hosts; float64 [switch, switch]."""
+    """For each pair of switches: speed of their links, and bytes between their hosts; float64 [switch, switch]."""
 
     gbps: Floats
     bytes: Floats
@@ -302,7 +302,7 @@ class _CutGraph:
         """Return the time (bytes / speed) of each cut, in the direction with more bytes: float64 [cut].
 
         Args:
-            side: float64 [cut, switch], 1 inside and 0 outside.
+            side: float64 [cut, switch], 1 on one side of the cut, 0 on the other side.
         """
         far = 1 - side
         speed = np.einsum("cs,cs->c", side @ self.gbps, far)
@@ -311,7 +311,7 @@ class _CutGraph:
         return np.where(speed > 0, np.maximum(out, into) / np.maximum(speed, 1e-9), 0.0)
 
     def improve(self, side: Floats) -> tuple[float, Floats]:
-        """Move switches between the two sides, the best move first, while the time of the cut grows."""
+        """Move switches to the other side, each time the best switch, until no move lengthens the cut's time."""
         best = float(self.measure(side[np.newaxis])[0])
         for _ in range(2 * len(side)):
             moved = self._measure_moves(side)

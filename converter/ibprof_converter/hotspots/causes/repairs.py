@@ -40,7 +40,7 @@ _CABLES_ADVISED = 1
 """Number of cables of a switch that `Repair.advice` names; `Repair.change` names all."""
 
 _LOCAL = 1.25
-"""A leaf is an outlier if speed of host links / speed of uplinks exceeds 1.25 times the level's median."""
+"""A leaf is an outlier if speed of host links / speed of uplinks exceeds 1 and 1.25 times the level's median."""
 
 _OF_LINKS = ("link_node", "link_port", "link_gbps", "link_lanes", "link_half", "link_unequal")
 
@@ -248,7 +248,7 @@ def _describe_missing(
 
 
 def _find_few_uplinks(situation: Situation, rail: int) -> Iterator[Repair]:
-    """Find which ends of the most loaded link between switches have too few uplinks.
+    """Yield the repair of each end of the most loaded link between switches, if the end has too few uplinks.
 
     The cause is MISSING_UPLINK for fewer uplinks than usual, and OVERSUBSCRIPTION for uplinks too slow for a leaf's
     hosts (`_LOCAL`). A leaf with both faults has MISSING_UPLINK if one uplink, or at most a quarter, is missing. At the
@@ -496,7 +496,7 @@ class FreePorts:
             self._far[end.node][end.port] = far
 
     def free(self, ports: Iterable[PortOfNode]) -> None:
-        """Mark ports as free because their links will be removed."""
+        """Mark ports as free; their links will be removed."""
         self._used.difference_update(ports)
 
     def find_patterned(self, node: int, far: int) -> PortOfNode | None:

@@ -33,7 +33,7 @@ _UNEVEN = 1.25
 """A rail with at least 1.25 times the rails' mean bytes is overloaded."""
 
 _CONCENTRATED = 3.0
-"""A host with at least 3 times the participating hosts' mean bytes is one of few receivers (or senders)."""
+"""A host is one of few receivers (or senders) if its bytes are at least 3 times the participating hosts' mean."""
 
 _ALL_ADAPTERS = (
     "Open MPI and MPICH with UCX: UCX_NET_DEVICES=mlx5_0:1,mlx5_1:1 UCX_MAX_RNDV_RAILS=2, with the ports that "
@@ -227,7 +227,7 @@ def try_partners(situation: Situation) -> Iterator[Change]:
 
 
 def _own_seconds(situation: Situation, receiving: bool) -> npt.NDArray[np.float64]:
-    """Return the largest time of each host's own link directions over all rails: float64 [host]."""
+    """Return the largest time of the links to each host if `receiving`, else of the links from it: float64 [host]."""
     result = np.zeros(len(situation.hosts.name))
     for rail, subnet in enumerate(situation.subnets):
         fabric = subnet.fabric
@@ -279,7 +279,7 @@ def _relieve(
     other: npt.NDArray[np.int32],
     receiving: bool,
 ) -> PairBytes:
-    """Move bytes of the hosts `few` to the least loaded participating hosts; bytes of one partner stay together."""
+    """Divide the partners of each host in `few` between this host and the least loaded participating hosts."""
     flows, hosts = situation.flows, situation.hosts
     taking_part = np.unique(np.concatenate([one, other]))
     taking_part = taking_part[taking_part != NO_HOST]

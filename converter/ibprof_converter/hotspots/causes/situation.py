@@ -352,7 +352,7 @@ def find_rank_flows(
 
 
 def _host_of_ranks(rank_lid: npt.NDArray[np.int32], hosts: Hosts, subnets: Sequence[Subnet]) -> npt.NDArray[np.int32]:
-    """Return the host of each rank's first port in the order of rails: int32 [rank], `NO_HOST` without a port."""
+    """Return the host of each rank's port on the rank's first rail: int32 [rank], `NO_HOST` without a port."""
     host = np.full(len(rank_lid), NO_HOST, np.int32)
     for rail, subnet in reversed(list(enumerate(subnets))):
         known = rank_lid[:, rail] != NO_LID
