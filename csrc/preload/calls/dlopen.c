@@ -72,8 +72,8 @@ static void *our_function(const char *name)
     return found ? found : ibp_large_call(name);
 }
 
-/* If ibprof has a wrapper with this name that calls the function `found`, return the wrapper. Otherwise return `found`:
- * a function of another tool, or another version. */
+/* If ibprof has a wrapper with this name that calls the function `found`, return the wrapper. Otherwise return `found`,
+ * which may be another tool's function, or another version of the wrapped function. */
 static void *prefer_own(const char *name, void *found)
 {
     void *own = found ? our_function(name) : NULL;
@@ -104,8 +104,8 @@ static void *look_up_version(void *library, const char *name, const char *versio
     return prefer_own(name, real.versioned_lookup(library, name, version));
 }
 
-/* Return whether ibprof must handle a lookup. Lookups with RTLD_DEFAULT and RTLD_NEXT find ibprof's wrappers without
- * help, and have results that depend on the caller. */
+/* Return whether ibprof must check the result of a lookup. Lookups with RTLD_DEFAULT and RTLD_NEXT find ibprof's
+ * wrappers anyway, and their results depend on the caller. */
 static bool is_answered(void *library, const char *name)
 {
     return library != RTLD_DEFAULT && library != RTLD_NEXT && name && is_watched(name);

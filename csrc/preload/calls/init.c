@@ -53,8 +53,8 @@ static int delete_last(ibp_handle comm, int keyval, void *value, void *state)
 
 /* MPI_Finalize first deletes the attributes of MPI_COMM_SELF, in the reverse order in which they were set (MPI 4.1,
  * 11.2.4). Callbacks of the program's attributes may still send messages: for example, HDF5 closes its files in a
- * callback. Therefore ibprof sets an attribute before the program does, so that MPI deletes it last. The callback of
- * this attribute stops recording. */
+ * callback. Therefore ibprof sets an attribute before the program does, so that MPI deletes this attribute last. The
+ * attribute's callback stops recording. */
 static void set_last_attribute(void)
 {
     struct {

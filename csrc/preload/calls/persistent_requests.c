@@ -199,8 +199,8 @@ REQUEST_FREE(MPI_Request_free)
 REQUEST_FREE(PMPI_Request_free)
 
 /* The bytes of all partitions are counted when the send starts, because ibprof does not see which messages contain
- * partitions. A partitioned receive is not entered in the table of requests, because Open MPI posts another request,
- * which receives a description of the partitions. */
+ * partitions. A partitioned receive is not entered in the table of requests, because Open MPI posts another request
+ * instead, which receives a description of the partitions. */
 #define PARTITIONED_INIT(exported, of_operation, buffer_type, is_send)                                                 \
     IBP_DEFINE(exported, buffer_type buffer, int partitions, int64_t count, ibp_handle datatype, int peer, int tag,    \
                ibp_handle communicator, ibp_handle info, void **request)                                               \

@@ -139,8 +139,8 @@ static bool is_of_neighbours(unsigned operation)
            (operation >= IBP_OPERATION_Neighbor_allgather_init && operation <= IBP_OPERATION_Neighbor_alltoallw_init);
 }
 
-/* Return a hash that identifies a persistent collective on all members. The starts of the collective are a separate
- * stream (counting/samples.h), which this hash identifies. */
+/* Return a hash that identifies a persistent collective on all members. All starts of this collective form one stream
+ * (counting/samples.h), which this hash identifies too. */
 static uint64_t name_of_persistent(const struct ibp_instance_known *known)
 {
     return ibp_sample_hash(known->name, known->number + 1);
@@ -339,8 +339,8 @@ static void open_collective(struct ibp_sampled_collective *sampled, const struct
         ibp_sample_refuse(IBP_INSTANCE_COLLECTIVE, IBP_UNSAMPLED_FULL);
 }
 
-/* Remember a persistent collective. Members may start several persistent collectives in different orders, so the starts
- * of each collective are a separate stream. */
+/* Remember a persistent collective. All starts of this collective form a separate stream (counting/samples.h), because
+ * members may start several persistent collectives in different orders. */
 static void open_persistent(const struct ibp_sampled_collective *sampled, const struct ibp_called *called)
 {
     struct ibp_instance_known known = sampled->known;

@@ -44,8 +44,8 @@ void ibp_collective_begin(struct ibp_sampled_collective *sampled, const struct i
 void ibp_collective_end(struct ibp_sampled_collective *sampled, const struct ibp_called *called, int result);
 
 /* If no samples are taken, return true and count nothing. If all envelopes are known, no message is sampled, and no
- * receive waits (counting/message_order.h), count the messages of persistent requests before the start and return true.
- * Otherwise return false and count nothing. Call this only while at most one thread can be in MPI. */
+ * receive waits (counting/message_order.h), count the messages that these persistent requests will start, and return
+ * true. Otherwise return false and count nothing. Call this only while at most one thread can be in MPI. */
 bool ibp_starts_are_unsampled(void *const *requests, int count);
 
 /* Before a call starts persistent requests: assign sequence numbers to their messages and collectives. */

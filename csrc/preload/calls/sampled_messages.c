@@ -376,7 +376,7 @@ void ibp_partitioned_init(unsigned operation, const struct ibp_posted_receive *p
     is_alone = !ibp_open_request_of(role, apart.communicator, apart.source, apart.tag);
     keep_init(operation, is_send, apart, request, bytes, 0);
     /* MPI matches partitioned requests with equal arguments in the order of their creation. A program may start such
-     * requests in a different order, so ibprof no longer samples the messages. */
+     * requests in another order, so ibprof stops sampling messages with these arguments. */
     if (!is_alone)
         ibp_envelope_stop(apart.communicator, apart.source, apart.tag, is_send ? IBP_SIDE_SENDER : IBP_SIDE_RECEIVER);
     ibp_unlock();

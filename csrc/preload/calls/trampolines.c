@@ -43,8 +43,8 @@ static inline bool is_short(unsigned operation, enum ibp_call_kind kind)
 #define ARGUMENT(count, place)                                                                                         \
     ((place) < 0 || (place) >= (count) ? 0 : (long[]){ARGUMENTS_##count}[(place) < 0 ? 0 : (place) % (count)])
 
-/* Expand to the arguments that determine the bytes of a call. For a send, expand to no demand if the source can see
- * which call sent a message (ibp_labels_sends is false). */
+/* Expand to the arguments that determine the bytes of a call. For a send, set the shape IBP_DEMAND_NONE if the source
+ * can see which call sent a message (ibp_labels_sends is false). */
 #define DEMANDING(at, form, name, count, position)                                                                     \
     ((struct ibp_demanding){                                                                                           \
         .call = (at),                                                                                                  \
@@ -140,8 +140,8 @@ static inline __attribute__((always_inline)) bool is_unsampled(unsigned operatio
     return *envelope;
 }
 
-/* Grant repetitions of a call, as counting/repeats.h describes, if the site's previous call has the same envelope, or
- * if neither call posts a message. */
+/* Let equal calls of the site take the fast path (counting/repeats.h), if the site's previous call posted a message
+ * with the same envelope, or if neither call posts a message. */
 static __attribute__((noinline)) void repeat(const void *address, struct ibp_call *call, bool is_message, long type,
                                              long peer, long tag, long communicator, struct ibp_envelope *envelope)
 {

@@ -16,7 +16,7 @@
 
 /* ibp_address_of_own: enter an address of this process. ibp_address_of_peer: enter a new address of a peer. Return the
  * number that represents the address as a peer in keys of counters (counting/counters.h). Return IBP_PEER_UNKNOWN if
- * there is no space; ibp_address_of_peer also before the recording is open. */
+ * there is no space. Before the recording is open, ibp_address_of_peer returns IBP_PEER_UNKNOWN. */
 uint32_t ibp_address_of_own(const void *address, size_t bytes);
 uint32_t ibp_address_of_peer(const void *address, size_t bytes);
 

@@ -41,7 +41,7 @@ static inline uint32_t ibp_origin_sent(unsigned operation)
     return recent->origin;
 }
 
-/* Return the origin of the bytes that an operation receives. It has no site. */
+/* Return the origin of the bytes that an operation receives. This origin has no site. */
 static inline uint32_t ibp_origin_received(unsigned operation)
 {
     const uint32_t origin = ibp_origins_without_site[operation];

@@ -165,8 +165,8 @@ static uint64_t *record_demand(uint64_t key, uint32_t origin)
     return &demand->bytes;
 }
 
-/* Return the counter for keys that have no record. Sent and fetched user data are counted as lost. All other bytes,
- * such as received bytes and demands, are discarded: the data are also counted as sent. */
+/* Return the counter for keys that have no record. Sent and fetched user data are counted as lost. All other bytes are
+ * discarded, for example received bytes, which the sender counts too. */
 static uint64_t *amount_without_record(uint64_t key)
 {
     static uint64_t waste_amount[2];

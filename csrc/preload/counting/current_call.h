@@ -85,7 +85,7 @@ static inline __attribute__((always_inline)) bool ibp_is_within_call(void)
 }
 
 /* While several threads are in MPI: set the `ibp_call` of a send that the wrapper only passes on. Return false if the
- * site is not in the cache, or if a call is current. The program may have left the current call by a non-local exit. */
+ * site is not in the cache, or if a call is current, even if the program has left this call by a non-local exit. */
 static inline bool ibp_set_call_among_threads(unsigned operation, const void *address)
 {
     struct ibp_call *call;

@@ -24,7 +24,7 @@
 
 /* The arguments that determine the bytes of a call. */
 enum ibp_demand_shape {
-    /* The call is not in the ledger. */
+    /* Calls of this shape are not entered in the ledger. */
     IBP_DEMAND_NONE,
     /* There is a root; count and datatype are equal on all ranks (MPI_Bcast). */
     IBP_DEMAND_TREE,

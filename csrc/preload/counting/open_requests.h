@@ -35,7 +35,7 @@ struct ibp_instance_known {
     uint32_t member;
     int32_t root_or_tag;
     uint8_t stratum, keeps, stream_keeps;
-    /* True to time a message that the hash does not choose (struct ibp_numbered). */
+    /* True to time the message even if the hash does not choose it (struct ibp_numbered). */
     bool is_timed;
 };
 
@@ -64,8 +64,8 @@ struct ibp_open_request {
 };
 
 /* Number of started requests in the table. While the number is 0, calls that complete requests need not search the
- * table. With several threads in MPI, read the number by an atomic load if the lock is free. The memory order of the
- * load does not matter: a program starts a request before another thread completes it. */
+ * table. With several threads in MPI, a thread that does not hold the lock must read the number by an atomic load. The
+ * memory order of the load does not matter: a program starts a request before another thread completes it. */
 extern IBP_INTERNAL uint32_t ibp_open_requests;
 
 /* The table; NULL before the first entry. */

@@ -31,7 +31,7 @@
 
 static struct ibp_process *process;
 static char why_not_recorded[1024];
-/* True if the process uses MPI: MPI reports its rank, and the recording ends when MPI ends. */
+/* True if the process uses MPI. MPI then reports the rank of the process, and the recording ends when MPI ends. */
 static bool is_of_mpi;
 static uint64_t cpu_at_start_ns, no_core_at_start_ns;
 

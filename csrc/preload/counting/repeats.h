@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The ibprof developers
  *
- * Repeated calls. A call repeats the previous call at its call site if the message is small and the arguments are the
- * same. A repeated call is counted, but neither sampled nor timed. A repeated call costs a comparison and a decrement.
- * In advance, ibprof grants a call site a number of repeated calls, up to the next timed call or sampled message.
- * Later, ibprof takes back the calls that were not made, and counts the calls that were made.
+ * Repeated calls. A call repeats the previous call at its call site if it posts no message, or a small message with the
+ * same communicator, datatype, peer and tag. A repeated call is neither sampled nor timed, and costs a comparison and a
+ * decrement. In advance, ibprof grants a call site a number of repeated calls, up to the next timed call or sampled
+ * message. Each repeated call uses up one granted call. Later, ibprof counts the granted calls that were made, and
+ * takes back the other granted calls.
  *
  * If a process is killed, at most IBP_REPEATS_MOST calls are lost for each entry of each thread's table.
  *
@@ -85,7 +86,7 @@ static inline uint64_t ibp_repeats_now(void)
     return __atomic_load_n(&ibp_repeats_generation, __ATOMIC_RELAXED);
 }
 
-/* Begin and end the granting of repeated calls. It requires that times and sites are recorded. */
+/* Begin and end the granting of repeated calls. Granting requires that times and sites are recorded. */
 void ibp_repeats_begin(void);
 void ibp_repeats_end(void);
 
@@ -96,13 +97,13 @@ void ibp_repeats_choose(void);
 enum ibp_watched { IBP_WATCHED_REQUESTS, IBP_WATCHED_RECEIVES, IBP_WATCHED };
 void ibp_repeats_set_watched(enum ibp_watched which, uint32_t count);
 
-/* Grant repetitions of the call that was counted last. If the entry contains granted repetitions of another call, take
- * these back. Call this only while at most one thread can be in MPI. */
+/* Grant repetitions of the call that was counted last. If the call's entry of the table contains granted repetitions of
+ * another call, take these repetitions back. Call this only while at most one thread can be in MPI. */
 void ibp_repeat_grant(const void *address, const struct ibp_repeat *repeat);
 
-/* As ibp_repeat_grant, for several threads in MPI. Calls are granted only if the entry's last two calls have the same
- * return address and envelope. `generation`: value of `ibp_repeats_generation` before the call's message was numbered.
- * The lock must be free. */
+/* Like ibp_repeat_grant, but for several threads in MPI. Grant only if the last two calls of the table's entry have the
+ * same return address and envelope. `generation`: value of `ibp_repeats_generation` before the call's message was
+ * numbered. The lock must be free. */
 void ibp_repeat_grant_among_threads(const void *address, const struct ibp_repeat *repeat, uint64_t generation);
 
 /* After objects were unloaded: stop using the table, because other objects may be loaded at the same addresses. The

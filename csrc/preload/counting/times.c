@@ -279,8 +279,8 @@ struct ibp_times_sum ibp_times_so_far(void)
     struct ibp_times_sum sum = ibp_times_sum;
     uint64_t now, waited;
 
-    /* Add no time for a randomly chosen call. When this call returns, its time becomes an estimate for other calls.
-     * Randomly chosen calls are seldom long. */
+    /* Add no time for a randomly chosen call. When this call returns, its time becomes an estimate for other calls,
+     * unless the call was long. Long calls are rare. */
     if (!ibp_times_recorded || !timed_call.frame || timed_call.is_sampled) return sum;
     now = ibp_clock_cycles();
     waited = waited_since(timed_call.time, timed_call.before);
@@ -367,7 +367,7 @@ static void end_sampled(const struct ibp_timing *timing, uint64_t ticks)
 }
 
 /* A further call of the site is long, so long calls are frequent. Unless both long calls were interrupted, subtract the
- * shorter of their times from `time->ticks`, and use this time as an estimate for other calls. */
+ * shorter of their times from `time->ticks`, and use this shorter time as an estimate for other calls. */
 static void watch_further(struct ibp_call *call, struct ibp_time *time, uint64_t rest)
 {
     const uint64_t common = rest < call->long_ticks ? rest : call->long_ticks;

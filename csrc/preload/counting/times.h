@@ -5,14 +5,14 @@
  *
  *   - Calls wait in the progress loop of the MPI library. A hook of the loop measures the time from a call's first pass
  *     to the last pass or the return. A call that does not wait reads no clock.
- *   - One in IBP_TIMES_WEIGHT calls, chosen at random, is timed from entry to return. The time outside of the progress
- *     loop is an unbiased estimate for the other calls.
+ *   - One in IBP_TIMES_WEIGHT calls, chosen at random, is timed from entry to return. Its time outside of the progress
+ *     loop is an unbiased estimate for the calls that are not chosen.
  *   - The first calls of a site are timed from entry to return. If a timed call is long, a number of the next calls are
  *     timed too. Each further long call increases this number.
  *   - Sends, receives and one-sided calls of large messages are timed from entry to return. MPI may copy the data
  *     outside of the progress loop. Derived datatypes of unknown size count as large.
- *   - Calls that poll, such as MPI_Test, are timed from entry to return. The hook of the progress loop reads the clock
- *     anyway.
+ *   - Calls that poll, such as MPI_Test, are timed from entry to return, because the hook of the progress loop reads
+ *     the clock in these calls anyway.
  *   - Collectives, and all calls if the progress loop is not hooked, are timed from entry to return.
  *   - If several threads may be in MPI, the function in which threads wait is hooked instead of the loop.
  *
@@ -175,8 +175,9 @@ struct ibp_timing {
 void ibp_timing_begin(struct ibp_timing *timing, struct ibp_call *call, bool is_large);
 void ibp_timing_end(const struct ibp_timing *timing);
 
-/* Move the beginning of a call's timing to the entry, if the entry was at least 0.1 ms earlier. Possible reasons: the
- * process had no core, or the file system was slow. While several threads may be in MPI, the function does nothing. */
+/* Move the beginning of a call's timing to the entry, if the entry was at least 0.1 ms earlier. Possible reasons for
+ * the delay: the process had no core, or the file system was slow. While several threads may be in MPI, the function
+ * does nothing. */
 void ibp_timing_extend(struct ibp_timing *timing, uint64_t entered_ticks);
 
 /* Return an address in the wrapper's stack frame if this thread is in a timed call; otherwise 0. */

@@ -29,9 +29,9 @@ void ibp_transfers_note_unseen(int queue_pairs);
  * exhausted. */
 uint32_t ibp_transfers_pair(const struct ibp_pair *pair);
 
-/* Return the counter of a thread's posted bytes and messages. `writer`: number of the thread; IBP_WRITER_SHARED for all
- * threads without a number, which must add atomically. If there is no space for the counter, return the counter of lost
- * bytes. */
+/* Return the counter of a thread's posted bytes and messages. `writer`: number of the thread; IBP_WRITER_SHARED for
+ * threads without a number. These threads share the counter, and must add atomically. If there is no space for the
+ * counter, return the counter of lost bytes. */
 uint64_t *ibp_transfers_amount(uint32_t pair, enum ibp_opcode opcode, uint32_t writer);
 
 /* Enter a region. All work requests that were posted since the last change of the region are assigned to the former

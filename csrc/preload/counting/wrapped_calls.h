@@ -44,7 +44,7 @@ enum ibp_call_needs {
     IBP_IS_ONLY_TIMED = 64,
     /* The call waits in the progress loop of the MPI library, or returns at once. */
     IBP_WAITS_IN_PROGRESS = 128,
-    /* The call's wrapper finds the function to call in a table (calls/long_path.h). */
+    /* The call's wrapper calls a chosen function (struct ibp_choices in calls/long_path.h). */
     IBP_HAS_CHOICES = 256,
     /* A call with any of these bits never takes the short path. */
     IBP_NEEDS_LONG_PATH = IBP_TAKES_TAG | IBP_MAKES | IBP_FREES

@@ -19,8 +19,8 @@
 /* Offset of the size in Open MPI's datatype object; 0 if unknown, and in other ABIs. */
 extern IBP_INTERNAL size_t ibp_datatype_size_offset;
 
-/* Find ibp_datatype_size_offset. Return false in other ABIs, or if the offset cannot be found. MPI must be initialised.
- * No message is sent. */
+/* Find ibp_datatype_size_offset. Return false in ABIs other than Open MPI's, or if the offset cannot be found. MPI must
+ * be initialised. No message is sent. */
 bool ibp_datatypes_probe(void);
 
 /* Return the size of a valid datatype of Open MPI. ibp_datatype_size_offset must be known. */

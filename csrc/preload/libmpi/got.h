@@ -41,9 +41,9 @@ void ibp_got_redirect_bindings(void *(*choose)(const char *name, void *found));
 /* Undo ibp_got_redirect, ibp_got_redirect_in_parts and ibp_got_redirect_users. */
 void ibp_got_restore(void);
 
-/* Redirect all calls of `function` by the name `name` to `replacement`. The redirection is permanent, because a caller
- * may be unloaded before its slot could be restored. Slots of `name` with other targets, and slots of libibprof.so,
- * remain unchanged. */
+/* Redirect to `replacement` all calls that reach `function` by the name `name`. The redirection is permanent, because a
+ * caller may be unloaded before its slot could be restored. Slots of `name` with other targets, and slots of
+ * libibprof.so, remain unchanged. */
 void ibp_got_redirect_all(const char *name, void *function, void *replacement);
 
 #endif

@@ -40,12 +40,13 @@ struct ibp_implementation {
  * false if no library defines MPI. */
 bool ibp_implementation_find(struct ibp_implementation *found);
 
-/* `front` translates handles: find the MPI library that it calls. Return false if no initialised MPI library with a
- * known ABI is found. */
+/* `front` is a library that translates handles: find the MPI library that `front` calls. Return false if no initialised
+ * MPI library with a known ABI is found. */
 bool ibp_implementation_find_behind(const struct ibp_implementation *front, struct ibp_implementation *found);
 
 /* Return the ABI of a library; IBP_ABI_NONE if unknown. The ABI is inferred from symbols that only one implementation
- * of MPI defines, and from MPI_Abi_get_version. Without this function, ibprof uses the library's name. */
+ * of MPI defines, and from MPI_Abi_get_version. If the library lacks MPI_Abi_get_version, ibprof uses the library's
+ * name instead. */
 enum ibp_abi ibp_implementation_abi(const struct ibp_implementation *library);
 
 /* Write the first line of the text that MPI_Get_library_version returns; an empty text if the library lacks the
@@ -55,7 +56,8 @@ void ibp_implementation_version(const struct ibp_implementation *library, char *
 /* Return the address of a symbol that the library itself defines; otherwise NULL. */
 void *ibp_implementation_symbol(const struct ibp_implementation *library, const char *name);
 
-/* Return the library's function with a PMPI name, or else with the MPI name. Return NULL if the library lacks both. */
+/* Return the library's function with this PMPI name; if the library lacks this function, the function with the MPI
+ * name; NULL if the library lacks both. */
 void *ibp_implementation_function(const struct ibp_implementation *library, const char *name);
 
 #endif

@@ -2,8 +2,8 @@
  * Copyright The ibprof developers
  *
  * Rules to compute the registers of a function's caller from the registers of the function. Compilers write these rules
- * as DWARF call frame information to the section .eh_frame. On x86-64, ibprof understands the instructions that
- * compilers use at calls. Tables may be damaged, so ibprof reads nothing outside of the segment that contains them.
+ * as DWARF call frame information to the section .eh_frame. On x86-64, ibprof understands the DWARF instructions that
+ * compilers write for calls. Tables may be damaged, so ibprof reads nothing outside of the segment that contains them.
  */
 #ifndef IBPROF_PLATFORM_FRAME_RULES_H
 #define IBPROF_PLATFORM_FRAME_RULES_H

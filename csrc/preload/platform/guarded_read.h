@@ -9,8 +9,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* Copy memory by a system call. Return false if a part of the memory is unreadable, or if the system forbids the
- * call. */
+/* Copy memory by a system call. Return false if a part of the memory is unreadable, or if the system forbids this
+ * system call. */
 bool ibp_read_guarded(void *into, const void *address, size_t bytes);
 
 #endif

@@ -382,7 +382,7 @@ static int visit(struct dl_phdr_info *info, size_t bytes, void *into)
     return part_of(info, *(const uintptr_t *)into).is_code;
 }
 
-/* Addresses that were found in code of a loaded object, as a cache: some bits of the address select the entry. */
+/* Cache of addresses that are known to be code of a loaded object. Some bits of an address select its entry. */
 #define KNOWN 256
 static uintptr_t known_code[KNOWN];
 

@@ -15,8 +15,8 @@
 #include <stddef.h>
 
 #define IBP_EXPORT __attribute__((visibility("default")))
-/* Hide a variable from other libraries. A compiler reads all other variables through the GOT, which costs time at each
- * message. */
+/* Hide a variable from other libraries. Otherwise, a compiler reads the variable through the GOT, which costs time at
+ * each message. */
 #define IBP_INTERNAL __attribute__((visibility("hidden")))
 /* Keep in memory a parameter that was passed on the stack. To load the parameter into a register, a compiler would have
  * to save this register first. */
@@ -44,7 +44,7 @@ __asm__(".symver dlclose,dlclose@GLIBC_2.17");
 #endif
 #endif
 
-/* In old C libraries, dlsym and these other functions are in libdl, and some programs without MPI do not load it. */
+/* In old C libraries, most of these functions are part of libdl, and some programs without MPI do not load libdl. */
 #pragma weak dlsym
 #pragma weak dlvsym
 #pragma weak dladdr

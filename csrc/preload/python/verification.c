@@ -33,7 +33,7 @@ static bool has_type(layout_t *layout, const char *object, const void *type)
     return read_pointer(object, layout->object_type, &found) && found == type;
 }
 
-/* Return whether a member points to an object of this type with a plausible number of elements. */
+/* Return whether the member at `offset` points to an object of type `type` with a plausible number of elements. */
 static bool has_member(layout_t *layout, const char *object, uint16_t offset, const void *type, uint16_t count_offset)
 {
     const char *member;

@@ -36,7 +36,7 @@ static bool join(struct name job, const char *first, char sign, const char *seco
 /* -- variables that each launcher sets ----------------------------------------------------------------------------- */
 
 /* Launchers with PMIx, such as Open MPI and PRRTE. Open MPI 4's name of a job contains a PID, which may be reused.
- * Therefore ibprof appends a random number, the value of Open MPI's second variable. */
+ * Therefore ibprof appends Open MPI's second variable, which contains a random number. */
 static bool name_by_pmix(struct name job)
 {
     return join(job, "PMIX_NAMESPACE", '/', "OMPI_MCA_orte_precondition_transports");
@@ -77,8 +77,8 @@ static bool name_by_slurm(struct name job)
 
 typedef bool name_function(struct name job);
 
-/* Functions to try in this order if no ancestor is a known launcher, or if the launcher's function finds no name. For
- * example, a rank in a container does not see its ancestors. */
+/* Functions to try in this order if no ancestor is a known launcher, or if the function for this launcher (`launchers`)
+ * finds no name. For example, a rank in a container does not see its ancestors. */
 static name_function *const all_names[] = {name_by_jsm,  name_by_pmix,       name_by_pals,
                                            name_by_flux, name_by_mpirun_rsh, name_by_slurm};
 

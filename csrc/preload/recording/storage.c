@@ -114,8 +114,8 @@ bool ibp_storage_is_remote(const char *folder)
     if (statfs(folder, &status)) return false;
     for (size_t i = 0; i < sizeof remote_types / sizeof *remote_types; i++)
         if ((uint32_t)status.f_type == remote_types[i]) return true;
-    /* For 9P, statfs may return the type of the server's file system. Source: Linux, v9fs_statfs in
-     * fs/9p/vfs_super.c */
+    /* For 9P, statfs may return the type of the server's file system, so read the type of the mount. Source: Linux,
+     * v9fs_statfs in fs/9p/vfs_super.c */
     return is_mount_of(folder, "9p");
 }
 
