@@ -102,7 +102,7 @@ def write_outputs(loads: FabricLoads, options: LoadsOutputOptions, spell: Callab
 
     Raises:
         MissingToolError: an output needs a package that is not installed.
-        OSError: a file cannot be written; the error names it.
+        OSError: a file cannot be written; the error names the file.
     """
 
     def links() -> Iterator[Row]:
@@ -213,7 +213,7 @@ def draw_loads(
         panels, only_used, full_scale: see `LoadsOutputOptions`.
 
     Raises:
-        OSError: the file cannot be written; the error names it.
+        OSError: the file cannot be written; the error names the file.
     """
     # Suppress matplotlib's warnings about its font cache: they are unrelated to the fabric.
     logging.getLogger("matplotlib").setLevel(logging.ERROR)

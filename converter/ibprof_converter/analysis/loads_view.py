@@ -74,7 +74,7 @@ class NetworkView(NotebookView):
         """Write the page.
 
         Raises:
-            OSError: the file cannot be written; the error names it.
+            OSError: the file cannot be written; the error names the file.
         """
         path = Path(path)
         with naming_file(path):

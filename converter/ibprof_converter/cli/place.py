@@ -121,7 +121,7 @@ def write_placement(files: PlacementFiles, hosts: Sequence[str], leaves: int = 0
         leaves: number of the hosts' leaf switches; 0 if unknown.
 
     Raises:
-        OSError: a file cannot be written; the error names it.
+        OSError: a file cannot be written; the error names the file.
         UsageError: `torchrun_script` or `sbatch_options` fails.
     """
     order = files.for_sbatch and files.for_sbatch.with_name(f"{files.for_sbatch.name}.hosts").absolute()

@@ -69,7 +69,7 @@ _LOOKED_AT = 200
 """Largest number of files in a folder that are searched for speeds, if a list lacks speeds."""
 
 _SAME_SUBNET = 0.9
-"""Two lists describe the same subnet if more than this share of links is in both lists."""
+"""Two lists describe the same subnet if the second list has more than this share of the first list's links."""
 
 
 def read_fabric(

@@ -250,7 +250,7 @@ class FlowCounter:
         self._sent, self._received = np.zeros((rails, LIDS), np.int64), np.zeros((rails, LIDS), np.int64)
 
     def add(self, rail: int, source_lid: npt.NDArray[np.int32], destination_lid: npt.NDArray[np.int32]) -> None:
-        """Count flows of a rail. Pass all flows of a pair of LIDs to one call: each call counts the pair once."""
+        """Count flows of a rail. Pass all flows of a pair of LIDs to one call: a second call counts the pair again."""
         pairs = _pairs(source_lid, destination_lid)
         self._sent[rail] += np.bincount(pairs // LIDS, minlength=LIDS)
         self._received[rail] += np.bincount(pairs % LIDS, minlength=LIDS)

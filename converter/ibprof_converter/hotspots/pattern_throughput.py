@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Compute each host pair's share of the links' speed if all pairs of a pattern send at once.
 
-The speed of a link is divided evenly among the pairs whose routes pass the link. A pair's speed is the smallest part
-on any link of the route. The pair's share is this speed / the speed of the pair alone. The effective bisection
+The speed of a link is divided evenly among the pairs whose routes pass the link. A pair's speed is the smallest of its
+parts on the links of its route. The pair's share is this speed / the speed of the pair alone. The effective bisection
 bandwidth is the mean share over all pairs of random bisections.
 
 Source: T. Hoefler, T. Schneider, A. Lumsdaine, "Multistage Switches are not Crossbars: Effects of Static Routing in

@@ -137,7 +137,7 @@ def _bound_of_rail(problem: PlacementProblem, rail: int) -> float:
 
 
 def _count_spared(leaf: npt.NDArray[np.uint32], host: npt.NDArray[np.uint32], leaves: int) -> npt.NDArray[np.int64]:
-    """Return for each leaf the largest count of the leaf's slots: int64 [leaf].
+    """Return for each leaf the largest of the counts of the leaf's slots: int64 [leaf].
 
     A slot's count is the number of slots on the same leaf or the same host, including the slot itself.
 
@@ -171,7 +171,7 @@ def _from_elsewhere(neighbours: Neighbours, amount: npt.NDArray[np.int64], slots
 def _largest_rate_into_port(paths: SwitchPaths, rail: int, rate: npt.NDArray[np.float64]) -> float:
     """Return the largest total rate into a port.
 
-    A port's total is the sum over the last switch-to-switch link directions of all paths to the port.
+    A port's total is the sum of the rates of the last switch-to-switch link directions on all paths to the port.
     """
     ports = paths.lid.shape[1]
     step = max(_PATHS // paths.leaves, 1)

@@ -152,8 +152,8 @@ def slots_of_groups(slots: RankSlots, groups: list[int]) -> npt.NDArray[np.uint3
 def fabric_aware_slots(neighbours: Neighbours, slots: RankSlots, paths: SwitchPaths) -> dict[str, SlotOfRank]:
     """Return the placements `near` and `grouped`, which use the topology.
 
-    `near` keeps the order of the ranks, on leaf switches close to each other. `grouped` also keeps ranks with much
-    mutual traffic together.
+    `near` keeps the order of the ranks, on leaf switches close to each other. `grouped` changes the order, so
+    that ranks with much mutual traffic are together.
     """
     ranks = len(neighbours.first) - 1
     groups = near_groups(slots, paths, ranks)

@@ -6,8 +6,8 @@ if all ports of the group carry equal shares. `most` is the load if all other po
 estimate assumes that packets avoid ports that are fuller than others.
 
 The estimate starts from even shares, and changes the shares in a few rounds. In each round, a port gets a smaller share
-if its load, or the loads on the following links, take a long time. If a buffer at a following link is full, the buffers
-before this link fill too.
+if its link, or the following links, need a long time for their loads. If a buffer at a following link is full, the
+buffers before this link fill too.
 
 The packet simulation lets packets choose among the same ports. benchmarks/adaptive_estimate.py compares the estimate
 with the simulation; docs/formats/fabrics.md lists the errors. Private tables, virtual lanes and service levels are left

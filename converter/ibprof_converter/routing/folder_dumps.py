@@ -220,7 +220,7 @@ def _choose_rails(lists: Sequence[Path]) -> tuple[list[Path], list[str]]:
     """Choose the lists of links that become rails.
 
     The list with the most hosts becomes a rail. Another list becomes a rail if at least half of its hosts are in the
-    largest list.
+    list with the most hosts.
     """
     hosts: dict[Path, set[str]] = {}
     notes = []

@@ -256,7 +256,7 @@ def scan_flows(
     index[list(ends)] = np.arange(len(ends))
     found: list[list[npt.NDArray[np.intp]]] = [[] for _ in ends]
     for begin in range(0, len(source), _FLOWS):
-        # Flows are sorted by destination: each destination's entries remain in the processor's cache.
+        # Sort the flows by destination, so that each destination's entries remain in the processor's cache.
         flow = begin + np.argsort(destination[begin : begin + _FLOWS].astype(np.uint16), kind="stable")
         paths = routes.find_paths(source[flow], destination[flow])
         wanted = index[paths.end]

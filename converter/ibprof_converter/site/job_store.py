@@ -11,7 +11,7 @@ A writer holds a lock, reads the day's file, adds missing jobs, and renames the 
 writer leaves a complete file. Adding a job twice stores it once.
 
 `share_jobs` writes a store for each user with the user's jobs. The user owns the files in this store, and root owns its
-folders. The user cannot put symbolic links into these folders: root follows none.
+folders, so that the user cannot put symbolic links there, which root would follow.
 """
 
 from __future__ import annotations

@@ -31,7 +31,7 @@ _FEWEST_SLOTS = 3
 _FEWEST_SERVERS = 2
 """Smallest number of storage servers whose networks show which adapters are for storage.
 
-A single server may be cabled to a leaf switch of compute adapters.
+A single server can be cabled to a leaf switch of compute adapters.
 """
 
 _MANY_TIMES = 3

@@ -113,7 +113,7 @@ def _all_to_all(hosts: int, _: int) -> Pairs:
 
 
 def _shift(hosts: int, distance: int) -> Pairs:
-    """Return the pairs in which each host sends to the host `distance` after it."""
+    """Return the pairs in which host i sends to host (i + `distance`) mod `hosts`."""
     if distance % hosts == 0:
         raise UsageError(f"pattern:shift:{distance}: with {hosts} hosts, every host would send to itself")
     source = np.arange(hosts)

@@ -59,7 +59,7 @@ Sent = dict[tuple[int, int], int]
 
 
 _EVIDENT = 0.05
-"""Counters may exceed the prediction by this share, because of headers and acknowledgements."""
+"""A surplus is listed only above this share of the prediction: headers and acknowledgements explain a smaller one."""
 
 _REMARK = (
     "counters include headers, acknowledgements and other traffic: even if the prediction is right, they are some "

@@ -53,7 +53,7 @@ GAIN = 0.8
 """Other kinds of changes are reported if the largest link time falls to at most 0.8 times the present time."""
 
 NEAR_BEST = 1.05
-"""A cheaper change is preferred if the link time is at most 1.05 times the link time after the best change."""
+"""A cheaper change is preferred if its link time is at most 1.05 times the link time of the best change."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -284,7 +284,7 @@ def _describe_group(flows: Traffic, chosen: npt.NDArray[np.intp], total: int) ->
 
 
 def find_alike(situation: Situation) -> AlikeLinks:
-    """Count the link directions that join the levels of the most loaded link direction, with about its load."""
+    """Count the link directions between the levels of the most loaded link direction, with about the same time."""
     kind = _kind_of(situation, situation.most_loaded())
     least = ALIKE * situation.max_seconds
     count = 0

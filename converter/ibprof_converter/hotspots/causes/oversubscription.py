@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Oversubscription, and a lower bound for any routing: bytes across a cut / speed of the cut's links.
 
-A cut separates a part of the fabric from all other nodes. A part is a switch with hosts, nodes connected below a level
-(a pod), or a side of a bisection. The remedy for oversubscription is faster links across the narrowest cut.
+A cut separates a part of the fabric from all other nodes. A part is one of these: a switch with its hosts; all nodes
+connected below a level (a pod); a side of a bisection. The remedy for oversubscription is faster links across the
+narrowest cut.
 """
 
 from __future__ import annotations
@@ -302,7 +303,7 @@ class _CutGraph:
         """Return the time (bytes / speed) of each cut, in the direction with more bytes: float64 [cut].
 
         Args:
-            side: float64 [cut, switch], 1 on one side of the cut, 0 on the other side.
+            side: float64 [cut, switch], the switch's side of the cut: 0 or 1.
         """
         far = 1 - side
         speed = np.einsum("cs,cs->c", side @ self.gbps, far)
@@ -326,7 +327,7 @@ class _CutGraph:
     def _measure_moves(self, side: Floats) -> Floats:
         """Return for each switch the time of the cut after this switch alone changes sides: float64 [switch]."""
         far = 1 - side
-        sign = far - side  # 1 for switches that would move inside, -1 for switches that would move outside
+        sign = far - side  # 1 for switches that would move to side 1, -1 for switches that would move to side 0
         speed_in, speed_far = self.gbps @ side, self.gbps @ far
         speed = float(side @ speed_far) + sign * (speed_far - speed_in)
         to_in, to_far = self.bytes @ side, self.bytes @ far

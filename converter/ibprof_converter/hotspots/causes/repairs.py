@@ -31,7 +31,7 @@ from ibprof_converter.layout.regular_cabling import RegularCabling, fit_regular_
 _SLOWER = 0.99
 
 _FEW = 0.25
-"""Fewer links than usual are a fault only on at most 25% of a level's switches, or on a single switch.
+"""Fewer links than usual are a fault only if at most 25% of a level's switches, or a single switch, have fewer.
 
 Otherwise the fabric was built so.
 """

@@ -71,7 +71,7 @@ class Situation:
 
     @cached_property
     def _along_tables(self) -> tuple[tuple[npt.NDArray[np.uint64], ...], int]:
-        """Bytes of each link direction along the tables, uint64 [link, end] for each rail; bytes without a route."""
+        """Two values. Bytes sent along the tables: for each rail uint64 [link, end]. Number of bytes without a route."""
         loads, lost = [], 0
         for rail, subnet in enumerate(self.subnets):
             flows = self._flows_of(rail)
@@ -333,7 +333,7 @@ def find_rank_flows(
     held = hold_together(slots, tensor_group_size(demand.origin))
     slots = held if held.keeps_groups(slot_of_rank) else slots
     if (slots.lid == NO_LID).any():
-        return None  # On a host that lacks a rail, a rank may not reach all other ranks.
+        return None  # A rank on a host that lacks a rail can be unable to reach another rank.
     within = np.flatnonzero(host[demand.source] == host[demand.destination])
     by_rail = np.bincount(placed.rail, weights=placed.bytes.astype(np.float64), minlength=len(subnets))
     share = by_rail / by_rail.sum() if by_rail.sum() else np.full(len(subnets), 1 / len(subnets))

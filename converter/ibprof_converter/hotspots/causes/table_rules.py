@@ -41,7 +41,7 @@ OPENSM_HOSTS_LIMIT = 600
 
 
 _ALIKE = math.log(1.02)
-"""Two times count as equal if their logarithms differ by at most this."""
+"""Two link times count as equal if their logarithms differ by at most this."""
 
 
 @dataclass(frozen=True, slots=True)
