@@ -30,7 +30,7 @@ EXPANDED_LIMIT = 700_000_000
 """Largest size of a decompressed dump in bytes. Tables of 11,664 hosts have 576 MB; reading needs 1 GB of memory."""
 
 EXPANSION = 400
-"""Largest ratio of decompressed to compressed size, above `_SMALL` decompressed bytes. Tables of regular fabrics have 130."""
+"""Largest ratio of decompressed to compressed size, above `_SMALL` decompressed bytes. Regular tables have 130."""
 
 _SMALL = 1 << 26
 

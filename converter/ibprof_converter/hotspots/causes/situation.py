@@ -71,7 +71,7 @@ class Situation:
 
     @cached_property
     def _along_tables(self) -> tuple[tuple[npt.NDArray[np.uint64], ...], int]:
-        """Two values. Bytes sent along the tables: for each rail uint64 [link, end]. Number of bytes without a route."""
+        """Two values. Bytes sent along the tables: for each rail uint64 [link, end]. Sum of bytes without a route."""
         loads, lost = [], 0
         for rail, subnet in enumerate(self.subnets):
             flows = self._flows_of(rail)
