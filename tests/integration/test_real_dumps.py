@@ -146,7 +146,7 @@ def test_alike_messages_of_table_files_are_one_warning_with_their_number(tmp_pat
 
 
 BUSIEST = {"avakas": ("d-mod-k", 332, 270), "plafrim": ("min-hop", 2646, 2646)}
-"""Site -> (model, most paths on a link between switches with the site's tables, the same with the model's tables)."""
+"""Site -> (routing model, most paths on a link between switches by the site's tables, and by the model's tables)."""
 
 
 @pytest.mark.parametrize("site", ["written here", *(BUSIEST if REAL else ())])

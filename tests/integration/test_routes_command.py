@@ -61,7 +61,7 @@ def test_nue_needs_no_second_lane_on_a_ring(capsys: pytest.CaptureFixture[str]) 
 
 
 def test_layout_and_report_take_opensm_for_the_routes(capsys: pytest.CaptureFixture[str]) -> None:
-    """OpenSM's engine updn computed the captured tables. Tables that OpenSM computes again give the same output."""
+    """OpenSM's engine updn computed the captured tables. If OpenSM computes the tables anew, the output is the same."""
     traffic = "pattern:shift:20:1000"
     assert layout.main([FAULTY, traffic]) == 0
     captured = capsys.readouterr()

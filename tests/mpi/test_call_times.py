@@ -33,7 +33,7 @@ from ibprof_testing.mpi.mpis import (
 from ibprof_testing.mpi.times import own_seconds, recorded_seconds
 
 ON = {"IBPROF_TIME": "1", "IBPROF_SITES": "1"}
-# ibprof times the first 16 calls of a site in another way than later calls.
+# ibprof times the first 16 calls of a site from entry to return, unlike most later calls.
 ROUNDS, LATE_S = 24, 0.005
 # Time that rank 0 computes in each round, in units of LATE_S.
 COMPUTED = 10

@@ -192,7 +192,7 @@ def test_callers_of_fortran(name: str, build: Build, tmp_path: Path) -> None:
 
 
 def test_callers_of_python(build: Build, tmp_path: Path) -> None:
-    """Callers are lines of Python functions, also in threads, and also if a C library calls MPI."""
+    """Callers are lines of Python functions, even in threads, and even if a C library calls MPI."""
     mpi = find_mpi(FROM_PYPI[0])
     library = build(mpi, "callers_library.c", "-g", "-shared", "-fPIC", "-O2")
     program: list[str | Path] = [mpi.python, PROGRAMS / "callers.py", library]

@@ -42,7 +42,7 @@ LAYERS = {
     "is linked with it, without PMPI names": ("libtranslates.so", f"{IS_LINKED} -DWITHOUT_PMPI"),
 }
 """Kind -> file name and options of a layer: a library that translates a program's handles for an MPI. Programs are
-linked with the layer, or the linker finds it before MPI."""
+linked with the layer, or the linker finds the layer before MPI."""
 
 
 def compile_c(*words: str | Path) -> None:

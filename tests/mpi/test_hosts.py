@@ -81,7 +81,7 @@ def test_ibprof_run(hosts: lab.Hosts, line: list[str], system_mpi: Mpi, tmp_path
             if host_of[sender] == host != host_of[receiver]
         )
         on_the_wire = hosts.sent_bytes(host) - before[host]
-        # Links also carry headers, acknowledgements and the launcher's own traffic.
+        # Besides the payload, links carry headers, acknowledgements and the launcher's own traffic.
         assert payload <= on_the_wire <= 1.2 * payload + 500_000
 
 
@@ -98,7 +98,7 @@ def test_what_open_mpi_5_spawns_on_other_hosts(hosts: lab.Hosts, build: Build, t
     command, said = ["ibprof", "run", "--", *line], "spawned 42\n" * HOSTS
     done = hosts.run_open_mpi_5("node1", command, with_commands(mpi), folder, lambda printed: printed == said)
     assert (done.returncode, done.stdout) == (0, said), done.stderr
-    # If mpirun failed and was started again, only the two newest runs are complete.
+    # mpirun may have failed and been repeated. Then only the two newest runs are complete.
     runs = list_runs(folder / "profile.ibprof")
     parent, children = (merge_run(folder / "profile.ibprof", run) for run in runs[-2:])
     assert [len(run.ranks) for run in (parent, children)] == [1, HOSTS]

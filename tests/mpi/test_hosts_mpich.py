@@ -71,7 +71,7 @@ def test_interface_counters(hosts: lab.Hosts, build: Build, name: str, tmp_path:
 
 
 def test_hydra_on_the_hosts_of_pbs(hosts: lab.Hosts, build: Build, tmp_path: Path) -> None:
-    """PBS's node file lists the hosts. An agent, not PBS's daemons, starts Hydra's proxies there."""
+    """PBS's node file lists the hosts. An agent, not PBS's daemons, starts Hydra's proxies on the hosts."""
     mpi = mpis.find_mpich_like(mpis.MPICH_FROM_PYPI[0])
     (tmp_path / "nodes").write_text("".join(f"{hosts.address(host)}\n" for host in hosts.names))
     batch = {"PBS_ENVIRONMENT": "PBS_BATCH", "PBS_JOBID": "815.server", "PBS_NODEFILE": str(tmp_path / "nodes")}

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Instructions that ibprof adds to a message, counted by callgrind, for several communicators, requests and threads.
 
-The limits are from benchmarks/overhead, which counts more cases.
+The limits are from benchmarks/overhead, which counts the instructions of more cases.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ sys.path.insert(0, str(ROOT / "benchmarks" / "overhead"))
 from bench import MONITORED, WITH, Bench
 from cases import GOALS, count_added, count_instructions
 
-# Only the long form has these cases: each takes 4 core-seconds, and ibprof runs the same code as for World.
+# Only the long form has these cases: each takes 4 core-seconds, and ibprof runs the same code as in the case `World`.
 LONG = [pytest.param(case, marks=pytest.mark.full) for case in ("Dup", "Persistent")]
 
 
@@ -47,7 +47,7 @@ def test_call_sites_add_few_instructions(case: str, most: int, tmp_path: Path, m
 
 @pytest.mark.full
 def test_threads_cost_less_than_monitoring(tmp_path: Path) -> None:
-    """The limit is the number of instructions of Open MPI 5's own monitoring, which is below Open MPI 4's number."""
+    """The limit is the number of instructions of Open MPI 5's own monitoring; Open MPI 4's monitoring needs more."""
     bench = Bench(find_mpi("5.0.11").folder, tmp_path, library())
     recorded, monitored = (
         count_added(bench, "ThreadMultiple", messages=1000, variant=variant) for variant in (WITH, MONITORED)

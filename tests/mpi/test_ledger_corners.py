@@ -33,7 +33,7 @@ OF_MPICH = [
 
 
 def is_quick(name: str, program: str, style: str) -> bool:
-    """Return whether the short form runs a case: most cases of one MPICH, one style of other MPICHs."""
+    """Return whether the short form runs a case: most cases of one MPICH, and one style for each other MPICH."""
     if name == mpis.MPICH_FROM_PYPI[-1]:
         return program != "collectives.c" or style == "nonblocking"  # the program's longest style
     turns = (mpis.STANDARD_ABI, mpis.MPICH_FROM_PYPI[0], mpis.MPICH_SYSTEM)

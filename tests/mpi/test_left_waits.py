@@ -12,10 +12,10 @@ from ibprof_testing.mpi.mpis import FROM_PYPI, SYSTEM, Build
 from ibprof_testing.mpi.no_harm import FAMILIES, check_complete, check_no_harm, find_any
 from ibprof_testing.mpi.times import own_seconds, recorded_seconds
 
-# ibprof times the first 16 calls of a site in another way than later calls.
+# ibprof times the first 16 calls of a site from entry to return, unlike most later calls.
 ROUNDS, LATE_S = 24, 0.02
-# Largest missing fraction of a call's time. The time is missing in which another process takes the core after the
-# program read the clock, or after the last pass of the progress loop.
+# Largest missing fraction of a call's time. Time is missing if another process takes the core after the program read
+# the clock, or after the last pass of the progress loop.
 TOLERANCE = 0.25
 
 

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """With each protocol of MPICH over libfabric, each byte is counted once, at the sender.
 
-Programs note what they send, or use algorithms with a known matrix.
+Programs note their messages, or use algorithms with a known matrix.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A program behaves as without ibprof, also with other preloaded libraries, other runs, or readers of its recording."""
+"""A program behaves as without ibprof, also next to other preloaded libraries, other runs and readers of recordings."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Bytes are counted under the call that started them, whichever call sends them.
+"""Bytes are counted under the call that started their message, whichever call sends the message.
 
 A filter of calls does not change the matrix.
 """

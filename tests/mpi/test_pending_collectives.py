@@ -32,7 +32,7 @@ def by_operation(run: Profile) -> dict[str, Matrix]:
 
 @pytest.fixture(params=["in turn", pytest.param("alone", marks=pytest.mark.full)])
 def known(request: pytest.FixtureRequest) -> str:
-    """Return the source of the expected messages: a run of all calls "in turn", or runs of each call "alone"."""
+    """Return the source of the expected messages: one run of all calls "in turn", or a run for each call "alone"."""
     return str(request.param)
 
 

@@ -46,7 +46,7 @@ def test_requests_of_other_threads(name: str, times: dict[str, str], seed: int, 
 
 
 def check_calls(profile: Profile, sent: dict[str, Matrix]) -> None:
-    """Check that the calls of all threads were counted, and that their times were recorded in three parts."""
+    """Check the number of calls of all threads, and that waiting, transfer and unsplit time add up to all time."""
     counted = {
         name: int(profile.times.calls[profile.times.operation == number].sum())
         for number, name in enumerate(profile.operations)

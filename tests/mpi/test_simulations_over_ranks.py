@@ -34,7 +34,7 @@ def test_three_ranks_give_the_same_results(system_mpi: mpis.Mpi, tmp_path: Path)
     assert {MEANS, RESULTS, "summary.json", "links.csv", "view.html"} <= set(names)
     for name in names:
         assert (tmp_path / "ranks" / name).read_bytes() == (tmp_path / "one" / name).read_bytes(), name
-    # The files `STORE` may differ: simulations are in order of completion, with the time of each simulation.
+    # The files `STORE` can differ: they list simulations in order of completion, with the time that each took.
     assert len((tmp_path / "ranks" / RESULTS).read_text().splitlines()) == 5
     assert len((tmp_path / "ranks" / STORE).read_text().splitlines()) == 4
 

@@ -93,7 +93,7 @@ def test_parts_with_an_environment_of_their_own(cluster: slurm.Cluster, build: B
 
 
 def test_each_step_of_a_batch_job_has_a_profile(cluster: slurm.Cluster, build: Build, tmp_path: Path) -> None:
-    """Each step has a profile, and each mpirun in an array's task, with or without patterns in the file name."""
+    """Each step, and each mpirun in a task of an array, has a profile, with or without patterns in the file name."""
     program, other = (build(find(name), "copied.c") for name in (mpis.MPICH_SYSTEM, mpis.SYSTEM))
     run, mpirun = f"{sys.executable} -m ibprof run", f"{find(mpis.SYSTEM).folder}/mpirun --oversubscribe -n 2"
     step = f"srun --mpi=pmi2 -n2 {program} end"

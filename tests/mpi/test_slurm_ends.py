@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""However a job ends, Slurm and its accounts (sacct) show the same end as for a run without ibprof."""
+"""However a job ends, Slurm and its accounts (sacct) show the same end as without ibprof."""
 
 from __future__ import annotations
 
@@ -198,7 +198,7 @@ def test_requeued(accounted: Jobs) -> None:
 
 @pytest.mark.full
 def test_components_of_a_heterogeneous_job(accounted: Jobs) -> None:
-    """A step on any components has one profile, named by the step's number in sacct."""
+    """A step has one profile, on one component of the job or on both, named by the step's number in sacct."""
     groups = ("0,1", "0", "1")
     part = "#SBATCH --nodes=1 --ntasks=2\n"
     steps = [

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""ibprof's plug-in of Slurm, or a task prolog instead, records the jobs of a real Slurm by the site's settings."""
+"""ibprof's Slurm plug-in, or a task prolog, records jobs of a real Slurm as the site's settings say."""
 
 from __future__ import annotations
 

@@ -69,7 +69,7 @@ def test_waiting_is_as_long_as_the_planted_rest(
     waiting_ranks: int,
 ) -> None:
     time_s, wait_s = split_by_operation(trace_run(system_mpi, plant, build, tmp_path))[operation]
-    # The waiting may be as long as the calls, since the kernel wakes ranks late, and distant ranks wait too.
+    # Waiting can fill the calls: the kernel wakes ranks late, and a delay reaches more ranks than `waiting_ranks`.
     assert seconds * waiting_ranks * 0.95 < wait_s <= time_s
     # On two cores, transfer took up to 32% of the time, because ranks also wait for a core.
     assert wait_s > 0.6 * time_s

@@ -349,7 +349,7 @@ def test_measured_counters_are_compared_with_the_prediction(open_view: Open, mat
     opened.page.keyboard.press("n")
     assert "not counted" not in opened.page.locator("#top-links").inner_text()
     assert opened.complaints == []
-    # If the counters are a second run, this run's differences from the prediction are the same.
+    # If the counters are the second run of a comparison, its differences from the prediction are the same.
     again = open_view(
         arguments, options=["--compare", str(tmp_path / "counters.csv")], address="#compare=difference&by=bytes"
     )

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""In the view's pictures, pointing, keys, zoom, folding and saving work, also for large and unusual fabrics."""
+"""In the view's pictures, pointing, keys, zoom, folding and saving work, even for large and unusual fabrics."""
 
 from __future__ import annotations
 

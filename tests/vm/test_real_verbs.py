@@ -258,7 +258,7 @@ TURNS = [(1, 0) if call % 2 == 0 else (0, 1) for call in range(6)]
 def test_the_rails_of_each_broadcast_are_seen_by_its_region(
     guest: Path, name: str, shares: list[tuple[float, float]]
 ) -> None:
-    """Broadcasts use both rails, or the same rail, or the rails in turn."""
+    """Each broadcast uses both rails, or all broadcasts use one rail, or the rails take turns."""
     for call, expected in enumerate(shares):
         sent = sent_by_rail(guest / f"{name}.ibprof", "--region", f"bcast {call + 1}")
         assert sum(sent.values()) == pytest.approx(1_000_000, rel=0.01)

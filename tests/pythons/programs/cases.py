@@ -393,7 +393,7 @@ def executed_code():
 
 @case
 def lines_far_away():
-    """Line numbers and distances of one, two or more bytes. Some line numbers are below the first line's number."""
+    """Line numbers and their differences take one, two or more bytes. Some lines precede the code's first line."""
     for far in (126, 127, 128, 129, 254, 255, 256, 257, 511, 32767, 32768, 65535, 65536, 1000000):
         run("\n" * far + "same(probe.here(truth))")
         run("x = 1" + "\n" * far + "same(probe.here(truth))\nsame(probe.here(truth))")

@@ -50,7 +50,7 @@ _QUEUE, _MACHINE = (os.open(path, os.O_RDONLY) for path in (__file__, TESTS))
 
 @pytest.hookimpl(wrapper=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> Generator[None, None, None]:
-    """Put tests into groups, and order them: `IN_TURN` first, `ALONE` last. One worker runs all tests of a group."""
+    """Put tests into groups, and sort tests: `IN_TURN` first, `ALONE` last. One worker runs all tests of a group."""
     for item in items:
         if group := find_group(name_of(item)):
             item.add_marker(pytest.mark.xdist_group(group))

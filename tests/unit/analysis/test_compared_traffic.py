@@ -19,7 +19,7 @@ JOBS = TrafficOptions(("a", "b"), ("packed", "spread"))
     ("own", "names", "placements", "expected"),
     [
         (OWN, (), (), []),
-        # The compared run is the same job with another placement instead of its own.
+        # The compared run is the view's job, with another placement instead of the job's own.
         (OWN, (), ("x", "y"), [(("a",), ("x",), False), (("a",), ("y",), False)]),
         (JOBS, (), ("x", "y"), [(("a", "b"), ("x", "y"), False)]),
         # Compared traffic gets the placement of the view's own job, or no placement if there are several own jobs.

@@ -199,7 +199,7 @@ def test_a_log_names_adapters_and_the_order_of_hosts(
     assert "ring of channel 0 (mlx5_3) crosses leaf1-r4 -> leaf2-r4 2 times" in text
     assert "the rank order gpu01, gpu02, gpu33, gpu34 lowers this to 4 (lower bound: 4)" in text
     assert read_host_list(script, 4) == ["gpu01", "gpu01", "gpu02", "gpu02"]
-    # The printed order can be checked with the network devices of the same log.
+    # With the network devices in the same log, `--hosts` checks the printed order.
     _, found = run(capsys, "scalable-unit:2", "--log", log, "--hosts", script)
     assert found["crossings"] == 4
 

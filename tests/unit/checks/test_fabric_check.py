@@ -56,7 +56,7 @@ def names(health: FabricHealth) -> list[str]:
 @pytest.mark.parametrize("sample", INNOCENT)
 def test_nothing_is_found_where_nothing_is_wrong(sample: str, lst: str) -> None:
     health = check(find_sample(sample, lst))
-    # The tables of dump_fts lack LID 64. In ibnetdiscover's list in the same folder, LID 64 is a host's LID.
+    # The tables of dump_fts lack LID 64, which is a host's LID in ibnetdiscover's list of links.
     forgotten = ["unreachable-lid"] if (sample, lst) == ("hypercube-4", IBNETDISCOVER) else []
     assert names(health) == forgotten
     assert health.trusted == (not forgotten)
@@ -227,7 +227,7 @@ def test_links_without_any_tables_are_looked_at_all_the_same(tmp_path: Path) -> 
 
 
 def test_assumed_rates_are_compared_with_none(tmp_path: Path) -> None:
-    """Different assumed rates of uplinks, on leaves of two sizes, are no fault of a cable."""
+    """A list without rates gives leaves of two sizes different assumed rates of uplinks: this is no finding."""
     leaves = "".join(f"SwitchName=l{n} Nodes=n{n}[01-{16 if n else 4:02}]\n" for n in range(4))
     (tmp_path / "topology.conf").write_text(leaves + "SwitchName=top Switches=l[0-3]\n")
     health = check(tmp_path / "topology.conf")

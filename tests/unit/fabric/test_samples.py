@@ -145,7 +145,7 @@ def cut_ends(line: bytes) -> list[bytes]:
 
 
 def test_lmc_is_inferred_as_opensm_told_it() -> None:
-    """`guid2lid` states the LMC. Without `guid2lid`, ibprof infers the same LMC from the tables."""
+    """`guid2lid` states the LMC. Without `guid2lid`, ibprof infers this LMC from the tables."""
     subnet = load_sample("quirks-small", IBDIAGNET)
     told = subnet.fabric.port_lmc
     is_switch = subnet.fabric.node_kind[subnet.fabric.port_node] == NodeKind.SWITCH

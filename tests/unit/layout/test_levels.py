@@ -160,7 +160,7 @@ def without_hosts(fabric: Fabric, leaves: Sequence[int]) -> tuple[Fabric, np.nda
 @pytest.mark.parametrize("name", ["xgft:2:6,9:1,4", "xgft:3:4,4,4:1,4,4", "xgft:3:6,6,6:1,3,9"])
 @pytest.mark.parametrize("which", ["every third leaf", "a pod"])
 def test_switches_without_hosts_are_at_the_level_of_those_cabled_like_them(name: str, which: str) -> None:
-    """Switches without installed hosts have the same level as in the whole fabric."""
+    """Switches whose hosts are not installed have the level that they have in the whole fabric."""
     full = read_subnet(name).fabric
     level = find_levels(full)
     leaves = np.flatnonzero(level == 1)

@@ -47,7 +47,7 @@ def test_a_whole_fabric_fits(shape: str) -> None:
 def test_pulled_cables_are_those_that_are_missing(shape: str, seed: int) -> None:
     fabric = generate(shape).fabric
     links = np.array(switch_links(fabric))
-    # The two pulled cables have no switch in common. With a common switch, several regular fabrics could fit.
+    # The two pulled cables have no switch in common. If they shared a switch, several regular fabrics could fit.
     draw = np.random.default_rng(seed).permutation(links)
     first = draw[0]
     second = next(link for link in draw if not np.isin(fabric.link_node[link], fabric.link_node[first]).any())

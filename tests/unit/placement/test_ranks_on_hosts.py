@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Placements of several ranks on a host also reduce loads of hosts' links. Expected times are calculated by hand."""
+"""With several ranks on a host, placements reduce the loads of hosts' links. Expected times are calculated by hand."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Slots use a host's adapters in one subnet in turn. Lists of free hosts are matched with the fabric."""
+"""A host's slots use its adapters in a subnet by turns. Lists of free hosts are matched with the fabric."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The sums by any keys add up to the total of all calls. The report names the data that were not recorded."""
+"""Whatever the keys, the rows add up to the total of all calls. The report names the data that were not recorded."""
 
 from __future__ import annotations
 

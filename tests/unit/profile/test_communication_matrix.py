@@ -123,7 +123,7 @@ def test_since_the_start_named_regions_count_that_were_left_before() -> None:
 
 
 def test_what_cannot_be_cut_at_a_mark_is_reported() -> None:
-    """Region `goes on` is open when region `a.c:1` closes. The bytes of `goes on` before and after are one sum."""
+    """Region `goes on` is open when region `a.c:1` closes. The bytes of `goes on` before and after that are one sum."""
     run = make_profile(
         [Count(0, 1, 10, region=1), Count(0, 1, 500, region=2)],
         ranks=[make_rank(0), make_rank(1)],

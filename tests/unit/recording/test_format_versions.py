@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Files of version 0.1.0 are read with their old data, and files of newer versions with the records known now."""
+"""Files of version 0.1.0 are read as version 0.1.0 read them. In newer files, unknown records are skipped."""
 
 from __future__ import annotations
 

@@ -57,7 +57,7 @@ def test_of_many_whole_instances_stay_and_stand_for_more(tmp_path: Path, monkeyp
 
 
 def test_a_killed_process_replaced_one_of_its_longest_messages(tmp_path: Path) -> None:
-    """A kill left a record without a communicator. All records are in use, so other samples may be missing."""
+    """A kill left a record without a communicator. All records are in use, so more may have been replaced."""
     layout = recording_layout()
     longest = layout.constants["IBP_LONGEST_MAX"]
     messages = np.zeros(longest + 1, layout.types["message_sample"])

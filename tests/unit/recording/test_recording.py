@@ -259,7 +259,7 @@ def test_without_names_jobs_and_times_distinguish_runs(tmp_path: Path) -> None:
     make_recording(tmp_path, [Process(1)], host="b", start_ns=2 * MINUTE)
     make_recording(tmp_path, [Process(2)], host="c", job="another", start_ns=2 * MINUTE, name="c.ibprof")
     make_recording(tmp_path, [Process(2)], host="c", start_ns=20 * MINUTE)  # a later job with the same number
-    make_recording(tmp_path, [Process(2)], host="c", start_ns=21 * MINUTE)  # another launch of it, with the same rank
+    make_recording(tmp_path, [Process(2)], host="c", start_ns=21 * MINUTE)  # that job's next launch, with the same rank
     with pytest.raises(UsageError) as refused:
         read_recording(tmp_path, "?")
     names = re.findall(r"\n  (\S.*?)  \(", str(refused.value))

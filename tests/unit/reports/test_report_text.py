@@ -108,7 +108,7 @@ def test_the_busiest_link_is_first(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 def test_links_are_ranked_by_bytes_if_asked(capsys: pytest.CaptureFixture[str]) -> None:
-    """In the order of bytes, faster links precede the busiest link. The verdict still names the busiest link."""
+    """In the order of bytes, faster links precede the busiest link. The verdict names the busiest, not the first."""
     arguments = [FAULTY, "pattern:shift:7:100000"]
     assert report.main([*arguments, "--rank-by", "bytes", "--json"]) == 0
     document = json.loads(capsys.readouterr().out)
@@ -143,7 +143,7 @@ def test_sections_by_name(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 def test_a_cut_verdict_keeps_its_advice() -> None:
-    """A long verdict loses sentences of evidence first. If it is still too long, only the first sentence remains."""
+    """A long verdict loses sentences of evidence first. If the rest is too long, only the first sentence remains."""
     sentences = [
         "Ranks wait for rank 2.",
         "Transfer is small, and takes little time.",

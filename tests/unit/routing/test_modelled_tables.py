@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Modelled tables equal OpenSM's for the same links, and networkx's shortest paths."""
+"""Modelled tables equal OpenSM's tables for the same links. Routes are as short as networkx's shortest paths."""
 
 from __future__ import annotations
 

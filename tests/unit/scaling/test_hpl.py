@@ -34,7 +34,7 @@ def test_efficiency_is_that_of_the_page(n: float, block: float, rows: int, colum
 
 
 def test_published_results() -> None:
-    """Published runs without accelerators reach the model's efficiency. The slides' model is ten times too low."""
+    """HPL's model predicts published runs without accelerators. The slides' model predicts less than a fifth."""
     printed = subprocess.run(
         [sys.executable, ROOT / "benchmarks" / "hpl_published.py"], capture_output=True, text=True, check=True
     ).stdout

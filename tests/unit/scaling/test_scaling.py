@@ -126,7 +126,7 @@ def test_closed_forms_solve_slide_12() -> None:
 
 
 def test_slide_21_leaves_out_a_factor() -> None:
-    """The slide's p_1/2 replaces r(p) by 1. r(p) gives the exact p_1/2."""
+    """The slide's formula of p_1/2 replaces r(p) by 1. With r(p), the formula is exact."""
     kernel = linpack(10000, BWGRID)
     p = find_optimum(kernel.exact, BWGRID).p_half
     assert kernel.closed.p_half * 2 / (1 + math.log2(p) / 12) == pytest.approx(p)

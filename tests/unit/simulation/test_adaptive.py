@@ -61,7 +61,7 @@ def test_packets_go_where_there_is_room(adaptive: bool, links: int) -> None:
 )
 def test_a_tie_is_decided_by_lot(name: str, ports: int, limit: float) -> None:
     """A single packet finds empty ports, and takes each with the same probability. Chi-square with ports - 1 degrees of
-    freedom exceeds the limit with probability 0.001. The seed is fixed."""
+    freedom exceeds `limit` with probability 0.001. The seed is fixed."""
     network = make(name)
     simulation = Simulation(
         network,

@@ -45,7 +45,7 @@ def test_a_drift_is_what_a_line_changes_by() -> None:
     assert find_drift(slices_of(np.linspace(110, 90, 40))).exceeds(0.05)
     assert not find_drift(slices_of(np.linspace(99, 101, 40))).exceeds(0.05)  # the drift is significant, but small
     assert not find_drift([]).exceeds(0.05)
-    assert not find_drift(slices_of(np.array([1.0, 2.0, 4.0]))).exceeds(0.05)  # three slices are too few for a drift
+    assert not find_drift(slices_of(np.array([1.0, 2.0, 4.0]))).exceeds(0.05)  # three slices cannot show a drift
 
 
 def test_noise_is_no_drift() -> None:

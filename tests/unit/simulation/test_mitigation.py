@@ -68,7 +68,7 @@ def mean_of(values: BySeed) -> float:
 
 
 def test_a_rate_is_of_what_requests_and_their_windows_take() -> None:
-    """Half of the requests outlast the window, so the mean cycle is longer than the window and the mean request."""
+    """Half of the requests outlast the window, so the mean cycle exceeds both the window and the mean request."""
     scenarios = list(list_scenarios(SMALL, io(), mpi()))
     name, _, jobs = next(each for each in scenarios if "apart" in each[0])
     window = jobs[0].window_ns
@@ -104,7 +104,7 @@ def test_only_what_is_sure_is_recommended() -> None:
     # Student's t for 2 degrees of freedom, deviation 0.36, 3 seeds: the interval is wider than the gain of 0.4.
     assert change.half == pytest.approx(4.303 * 0.36 / 3**0.5, rel=1e-3)
     assert change.gain == pytest.approx(0.4)
-    # Seeds needed: 2 t s / sqrt(n) < 0.4. t is 2.145 for 14 degrees of freedom, 2.160 for 13.
+    # With deviation s, n seeds suffice if 2 t s / sqrt(n) < 0.4. t is 2.145 for 14 degrees of freedom, 2.160 for 13.
     assert change.seeds == 15
     # The gain is significant, but the 95% interval is wider than the gain: 40 ± 30% is not recommended.
     best, (change,) = compare(1.0, 1.2, 0.8)

@@ -31,7 +31,7 @@ def every_study(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_the_reduced_survey_shows_every_shape(every_study: Path) -> None:
-    """With 4 clients per server, section 5.4 has thresholds of 1.0 ms (4 MiB) and 0.13 ms (512 KiB)."""
+    """With 4 clients per server, the thesis (section 5.4) has thresholds of 1.0 ms (4 MiB) and 0.13 ms (512 KiB)."""
     means = read_means([every_study / "interference" / "means.csv"])
 
     def find(column: str, measured: str, io_pattern: tuple[int, float], mpi_pattern: tuple[int, float] | None) -> float:
@@ -49,7 +49,8 @@ def test_the_reduced_survey_shows_every_shape(every_study: Path) -> None:
     assert find("mean_us", IO, (4 * MIB, 100), None) > 2 * alone[4]
     assert find("mean_us", IO, (512 * KIB, 100), None) > 1.3 * alone[1]
     assert find("mean_us", IO, (4 * KIB, 1), None) < 1.5 * find("mean_us", IO, (4 * KIB, 500), None)
-    # Congested I/O slows MPI messages, less so at short intervals. Large messages slow down small I/O requests.
+    # Congested I/O slows MPI messages, but less at short intervals of these messages.
+    # Large messages slow down small I/O requests.
     disturbed = [find("slowdown", MPI, (4 * MIB, 100), (4 * KIB, interval)) for interval in (500, 1)]
     assert disturbed[0] > disturbed[1] > 1.5
     assert find("slowdown", IO, (4 * KIB, 500), (4 * MIB, 100)) > 1.1

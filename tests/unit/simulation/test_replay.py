@@ -114,7 +114,7 @@ def test_a_long_run_is_thinned_out_alike(monkeypatch: pytest.MonkeyPatch) -> Non
 
 
 def test_large_messages_begin_in_the_intervals_that_have_their_bytes() -> None:
-    """Rank 0 sends small messages, then also messages of 4 KiB, and large messages last."""
+    """Rank 0 sends small messages, then small messages and messages of 4 KiB, then large messages."""
     counts = [
         Count(0, 1, 400 * 64, messages=400, operation=0),
         Count(0, 1, 20 << 20, messages=20, operation=1),

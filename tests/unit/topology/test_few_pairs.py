@@ -52,7 +52,7 @@ def test_few_pairs_show_the_tree_of_all_pairs(shape: str, noise: float, hosts: i
     measured, rounds, _ = search(true, 1)
     found = infer_quickly(measured)
     assert splits(infer_quickly(true)) == made.splits()
-    # With errors, one host may be on a wrong switch, if the result reports this host as doubtful.
+    # With errors, the test allows one host on a wrong switch, if the result reports this host as doubtful.
     unsure = {int(host) for doubt in found.topology.unknown for host in re.findall(r"another switch: n(\d+)", doubt)}
     assert len(unsure) <= (1 if noise else 0)
     assert {split - unsure for split in splits(found)} == {split - unsure for split in made.splits()}

@@ -130,7 +130,7 @@ def processor_by_a_coarse_clock(seed: int) -> Sample:
     return Sample(measure_in_steps(delays, 5.2, seed) * 1e-9, splits | {first, frozenset(range(16, 32))})
 
 
-# Each seed gives another sample of the same machine.
+# Each seed gives other delays of the same machine.
 @pytest.mark.parametrize("seed", [0, *(pytest.param(seed, marks=pytest.mark.full) for seed in range(1, 5)), 5])
 def test_links_within_steps_of_the_clock_are_refused(seed: int) -> None:
     sample = processor_by_a_coarse_clock(seed)

@@ -56,7 +56,7 @@ def test_the_stress_is_the_published_one_and_has_its_slope(
     assert f1 == pytest.approx(expected[0], abs=1e-9 * scale)
     # The kernel adds all close pairs, then subtracts pairs with an edge. Rounding errors are relative to the first sum.
     assert f2 == pytest.approx(expected[1], rel=1e-6, abs=1e-6 * scale)
-    # If a pair's distance is near 1, where f has a step, the gradient is not compared.
+    # If a pair's distance is near 1, where f2 has a step, the gradient is not compared.
     squared = ((place[a] - place[b]) ** 2).sum(axis=1)
     step = 1e-6
     if np.abs(squared - 1).min() < 1e-4 * (1 + extent) or squared.min() < 1e-3:

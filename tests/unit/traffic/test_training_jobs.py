@@ -148,7 +148,7 @@ def test_gradients_are_all_parameters() -> None:
 
 @pytest.mark.parametrize("sizes", ["tp=2,pp=4,dp=2,ep=2", "pp=3,dp=2,ep=2,experts=6", "tp=2,dp=4,ep=8,etp=1"])
 def test_gradients_of_stages_and_experts_are_all_parameters(sizes: str) -> None:
-    """Each parameter is reduced once. A ring of d replicas sends 2(d - 1) times the parameter's bytes."""
+    """Each parameter is reduced once. For each, a ring of d replicas sends 2(d - 1) times the parameter's bytes."""
     job = read_job(f"pattern:nccl-ring:{sizes},{SMALL}")
     dense = 8 * (4 * 16**2 + 13 * 16) + (10 + 6) * 16
     experts = 8 * 8 * 16**2 * job.expert_count
@@ -174,7 +174,7 @@ def test_stages_send_what_each_micro_batch_sends(sp: int, chunks: int) -> None:
 
 @pytest.mark.parametrize("sizes", ["tp=2,pp=2,dp=4,ep=4", "dp=6,ep=3", "tp=4,dp=2,ep=8,etp=1"])
 def test_tokens_go_to_experts_and_back(sizes: str) -> None:
-    """Each token goes to two experts, evenly distributed, and returns. In the backward pass, gradients do so too."""
+    """Each token goes to two experts, evenly distributed, and returns. So does its gradient in the backward pass."""
     job = read_job(f"pattern:moe-alltoall:{sizes},{SMALL}")
     wanted: Counter[tuple[int, int]] = Counter()
     for group in job.groups("ep", of_experts=True).tolist():

@@ -46,7 +46,7 @@ def test_the_verdict_has_the_share_and_the_pairs(capsys: pytest.CaptureFixture[s
 def test_pairs_are_named_from_one_pass(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """To name the lost pairs of one or two rails, ibprof follows no flow again."""
+    """With one rail or two, ibprof names the lost pairs without following flows a second time."""
     calls = []
     monkeypatch.setattr("ibprof_converter.traffic.unrouted_bytes.spread", lambda *_: calls.append(1))
     shift = "pattern:shift:13:1000000"
@@ -127,7 +127,7 @@ def test_a_check_names_hosts_without_a_lid(capsys: pytest.CaptureFixture[str]) -
 
 
 def test_a_plan_without_lids_is_routed_by_a_model(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """In the fabric without LIDs, all 24 hosts are included, as if a subnet manager had assigned LIDs."""
+    """In a fabric without LIDs, outputs include all 24 hosts, with synthetic LIDs and modelled routes."""
     plan = tmp_path / "plan.txt"
     plan.write_text(re.sub(r"lid \d+", "lid 0", Path(LEAF_WITHOUT_LID).read_text()))
     assert report.main([str(plan), ALL_TO_ALL]) == 0

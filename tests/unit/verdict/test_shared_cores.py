@@ -140,7 +140,7 @@ def test_what_shares_the_cores_of_ranks_that_poll_a_network_is_said_but_not_the_
 def test_ranks_that_are_late_in_turn_since_they_share_a_core() -> None:
     verdict = judge_run(timed_run(20_000, late_ns=5 * MS))
     assert (verdict.kind, verdict.cause) == (VerdictKind.WAITING, SHARED_CORES)
-    # Polling ranks wait for cores too, so ranks may be late for another reason than shared cores.
+    # Ranks that poll wait for cores even if ranks are late for another reason than shared cores.
     assert judge_run(timed_run(20_000, late_ns=5 * MS, lacked=0.5)).cause == "noise"
     assert NO_PROBLEM in verdict.text
 

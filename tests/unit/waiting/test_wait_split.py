@@ -213,7 +213,7 @@ def test_an_instance_without_all_members_says_nothing_and_is_not_guessed() -> No
     found = measure_waiting(replace(profile, collective_samples=torn))
     assert found is not None
     assert found.instances == 150
-    # If the whole recording lacks a rank, its collectives cannot be split.
+    # Collectives that include a rank without a recording cannot be split.
     alone = take_rows(rows, rows.rank != 3)
     missing = replace(profile, collective_samples=alone, ranks=profile.ranks[:3])
     lonely = measure_waiting(missing)

@@ -44,7 +44,7 @@ def make_rail(
 
     Args:
         spec: specification of a fabric for `ibprof-layout`.
-        mbit, host_mbit: data rate of links, and of hosts' links, Mb/s; `host_mbit` is None for `mbit`.
+        mbit, host_mbit: data rate of links, and of hosts' links, Mb/s; without `host_mbit`, all links have `mbit`.
         slow: first words of two nodes' names -> data rate of the cable, Mb/s.
         gone: missing cables.
         engine: OpenSM's routing engine, which computes the tables. If empty, the generator of the fabric computes the

@@ -190,9 +190,9 @@ def load_links(dumps: Sequence[Path], traffic: Path, *options: str) -> dict[Dire
 def add_headers(network: RoutedNetwork, run: LabRun) -> Path:
     """Compute a run's bytes on the wire, and write them as traffic from LID to LID. Return the file.
 
-    Open MPI adds 40 bytes to each message. The number of packets of 4096 bytes is calculated from the mean size of
-    messages, with these 40 bytes. Each packet has 66 bytes of headers. Every second packet is acknowledged by 66 bytes.
-    A connection takes 750 bytes in each direction. The network must have one rail.
+    Open MPI adds 40 bytes to each message. For each pair of hosts, the mean message, with these 40 bytes, determines
+    the number of packets of up to 4096 bytes. Each packet has 66 bytes of headers. Every second packet is acknowledged
+    by 66 bytes. A connection takes 750 bytes in each direction. The network must have one rail.
     """
     folder = run.profile.parent
     call("ibprof", "matrix", run.profile, "--by", "host", "-o", folder / "hosts.csv", folder=folder)

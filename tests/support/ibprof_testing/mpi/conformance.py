@@ -272,7 +272,7 @@ FIXED = {
 
 
 def has(target: Target, kind: Kind) -> bool:
-    """Return whether the MPI supports the kind.
+    """Return whether the MPI supports the kind of call.
 
     Of PyPI's MPIs, only Intel MPI has Fortran, but no Fortran 2008 module for gfortran. Debian's MPIs and the standard
     ABI have no mpi4py. Open MPI 4 has no calls of MPI-4. Open MPI 5 has no large counts.

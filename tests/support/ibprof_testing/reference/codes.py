@@ -46,7 +46,7 @@ class Setting:
     Attributes:
         radix: ports of a switch; half of the ports lead up. Each leaf has radix/2 hosts, each pod has radix/2 leaves.
         servers: number of I/O servers. The servers are on the last leaf of each of several equal parts of the machine.
-        io, mpi: the jobs. Two jobs share the hosts without servers equally. A single job has all these hosts.
+        io, mpi: the jobs. Two jobs each get half of the hosts that are not servers; a single job gets all of them.
         begin_ns, end_ns: messages that begin between these times are measured.
         said: CODES' results for each job.
         link_bytes: SHA-256 of the bytes of each switch port (little-endian uint64, sorted by port); empty if routing

@@ -184,7 +184,7 @@ class Reference:
         self._inject(wiring.host_end[source])
 
     def _inject(self, end: int) -> None:
-        """Send packets of a host's messages in turn. If the buffer is full for one message, all messages wait."""
+        """Send packets of a host's messages in turn. If the next packet does not fit into the buffer, all wait."""
         outbox = self._outbox[end]
         while outbox:
             message = outbox[0]

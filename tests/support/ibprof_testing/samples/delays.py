@@ -9,7 +9,7 @@ from ibprof_lab.latency.model.delays import Delays, clear_diagonal
 
 HOSTS_PER_LEAF = 8
 STEP_OF_ALL, STEP_OF_FAR = 3000, 7000
-"""Message lengths, bytes: delays of all pairs rise at the first, delays between leaves rise again at the second."""
+"""Message lengths, bytes, at which delays rise: of all pairs, and of pairs on different leaves."""
 
 
 def make_delays(hosts: int = 32, lengths: int = 100, noise: float = 0.005, seed: int = 0, peaks: int = 0) -> Delays:

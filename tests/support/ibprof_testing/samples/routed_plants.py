@@ -38,7 +38,7 @@ class RoutedPlant:
     Attributes:
         name: the case's name.
         causes: planted causes. A diagnosis that names any of these causes first is right. Empty for a case without a
-        fault.
+            fault.
         places: the first cause's places must contain at least one of these words. Empty if the places do not matter.
         situation: the case with its faults.
         healed: for each of `causes`, the case without this fault. None for a remedy that needs a search or changes
@@ -240,7 +240,7 @@ def on_first(count: int) -> Callable[[int], Pairs]:
 def far_apart(hosts: int) -> Pairs:
     """Return all pairs among the hosts that are the first or second of a leaf switch (of 8 hosts).
 
-    Other hosts of the fabric would be nearer to each other.
+    The fabric has other hosts that are nearer to each other.
     """
     first = np.concatenate([np.arange(0, hosts, 8), np.arange(1, hosts, 8)])
     return all_to_all(np.sort(first))

@@ -54,7 +54,7 @@ def true_clock(rank: int, times: np.ndarray) -> np.ndarray:
 
 
 def score(trace: Trace) -> np.ndarray:
-    """Return each collective's score, ns: its duration or, if longer, the time since the previous start."""
+    """Return each collective's score, ns: its duration or, if longer, the time since the previous one's start."""
     rows, calls = trace.instances, trace.calls[trace.instances["call"]]
     late = np.diff(rows["start"], prepend=rows["start"][:1])
     scores: np.ndarray = np.maximum(calls["exit"] - calls["enter"], late)
@@ -86,7 +86,7 @@ def derive_profile(
     Args:
         clock: converts true times to the times of each rank's clock.
         hosts: host of each rank; None for a single host.
-        longest: how many of a rank's longest collectives, and of its longest messages, are sampled too.
+        longest: number of a rank's longest collectives, and of its longest messages, that are sampled without the hash.
     """
     of_rank = list(hosts) if hosts is not None else [0] * len(traces)
     names = sorted({name.decode().upper() for trace in traces for name in np.unique(trace.calls["name"])})

@@ -108,7 +108,7 @@ def test_prediction(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     assert main(line) == 0
     text = capsys.readouterr().out
     assert text.startswith("Strong scaling of n = 8e+06: ")
-    assert "10 µs to 10 µs" not in text  # one pair has no range of delays
+    assert "10 µs to 10 µs" not in text  # one pair has one delay, not a range
     assert "Predictions hold for 2 to 32 processes." in text.replace("\n", " ")
 
 
@@ -147,7 +147,7 @@ def test_delays_of_another_unit(capsys: pytest.CaptureFixture[str], tmp_path: Pa
 
 
 def test_tables_slow_what_leaves_a_leaf_switch(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
-    """Runs on one leaf switch share no links. On 16 hosts, transfer in an all-to-all takes 1.6 times as long."""
+    """Runs on one leaf switch share no links. On 16 hosts, sharing makes an all-to-all's transfer 1.6 times as long."""
     line = [*write_inputs(tmp_path, (2, 3, 4)), "--processes", "16", "--json"]
     assert main(line) == 0
     plain = json.loads(capsys.readouterr().out)["curve"][0]["operations"]
