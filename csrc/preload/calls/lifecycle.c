@@ -68,7 +68,7 @@ void ibp_lifecycle_prepare(void)
     hook_callers();
 }
 
-/* Return whether the memory limit (ulimit -v) is so low that ibprof might take the program's memory. */
+/* Return whether the memory limit (ulimit -v) is so low that ibprof might use memory that the program needs. */
 static bool is_memory_scarce(void)
 {
     const uint64_t spare = UINT64_C(32) << 20;

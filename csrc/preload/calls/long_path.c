@@ -176,8 +176,8 @@ static void keep_request(const struct call_in_progress *making, const struct ibp
         is_demand ? ibp_ledger_describe(call) : (struct ibp_demanded){0}, is_demand);
 }
 
-/* Return whether the counts of a nonblocking call are 0. For MPI_Gather and MPI_Scatter, check the counts of sent and
- * received items, because the root may set only one of the two counts. */
+/* Return whether the counts of a nonblocking collective are 0. For MPI_Igather and MPI_Iscatter, check the counts of
+ * sent and received items, because the root may set only one of the two counts. */
 static bool moves_nothing(const struct call_in_progress *making, const struct ibp_demanding *call)
 {
     const bool is_leaf = call->shape == IBP_DEMAND_LEAF;

@@ -35,9 +35,9 @@ static bool is_no_op(ibp_handle operation)
     return no_op && IBP_HANDLE(operation) == no_op;
 }
 
-/* Count the bytes of a one-sided call. A call to MPI_PROC_NULL, or with invalid arguments, moves no bytes. Invalid
- * arguments are not passed to other MPI functions, because MPICH would report such arguments to the program's error
- * handler. */
+/* Count the bytes of a one-sided call. A call with target MPI_PROC_NULL, or with invalid arguments, moves no bytes.
+ * Invalid arguments are not passed to other MPI functions, because MPICH would report such arguments to the program's
+ * error handler. */
 static void count(unsigned operation, enum ibp_direction direction, ibp_handle window, int target, int64_t items,
                   ibp_handle type)
 {

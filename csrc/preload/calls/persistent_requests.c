@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The ibprof developers
  *
- * Wrappers of the calls that start, cancel and free requests. In Open MPI, requests of point-to-point messages have
- * hooks that count their starts (sources/openmpi/starts.h).
+ * Wrappers of the calls that start, cancel and free requests. In Open MPI, hooks count the starts of point-to-point
+ * requests (sources/openmpi/starts.h).
  */
 #include "platform/system.h"
 #include "calls/sampled_calls.h"
@@ -49,8 +49,8 @@ static size_t start_unknown(ibp_start_function *start_all, size_t count, void **
 }
 
 /* Start one request alone. With Open MPI, ibprof starts partitioned requests and persistent collectives alone. With
- * other MPIs, ibprof starts each request in the table alone. The messages count for the call that created the request,
- * so this call becomes the current call. */
+ * other MPIs, ibprof starts alone each request that is in the table of requests. The messages count for the call that
+ * created the request, so the creating call becomes the current call. */
 static int start_alone(ibp_start_function *start_all, void **request)
 {
     void *before = ibp_mpi_request(request, 0);

@@ -266,8 +266,8 @@ static void keep_blocking(struct ibp_sampled_collective *sampled, const struct i
     if (sample) fill(sample, known, known->origin, known->start_ns, now_ns);
 }
 
-/* Assign a sequence number to a call that only the members of a group make. The stream of the call is a hash of the new
- * communicator's name (communicator_names.h). */
+/* Assign a sequence number to a call that only the members of a group make. The stream of the call is a hash of the
+ * operation and the new communicator's name (communicator_names.h). */
 static void number_group(struct ibp_sampled_collective *sampled, const struct ibp_called *called, ibp_handle made)
 {
     const struct ibp_named_communicator *of;
@@ -478,8 +478,8 @@ static int status_of(const struct places *places, const long *arguments, uint32_
     return -1;
 }
 
-/* Return the number of requests that a call completed. If the array has inactive persistent requests, this is an upper
- * bound. */
+/* Return the number of requests that a call completed. If the call's array contains inactive persistent requests, this
+ * number is an upper bound. */
 static uint32_t count_completed(const struct ibp_sampled_completion *completion, const struct places *places,
                                 const long *arguments)
 {

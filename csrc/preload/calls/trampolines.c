@@ -176,7 +176,8 @@ static inline __attribute__((always_inline)) bool repeats(unsigned operation, st
     return IBP_LIKELY(--last->left >= 0);
 }
 
-/* Used while times are recorded, for calls that are not granted repetitions (counting/repeats.h). */
+/* Used while times are recorded. `medium_...`: for all calls except granted repetitions (counting/repeats.h).
+ * `chosen_...`: for the randomly chosen calls among these. */
 #define MEDIUM(function, name, count)                                                                                  \
     static __attribute__((noinline)) int chosen_##function(struct ibp_call *call, PARAMETERS_##count)                  \
     {                                                                                                                  \
@@ -212,8 +213,8 @@ static inline __attribute__((always_inline)) bool repeats(unsigned operation, st
         return result;                                                                                                 \
     }
 
-/* Used while times and sites are recorded. This function counts granted repetitions (counting/repeats.h), and passes
- * all other calls on to `medium_...`. */
+/* Used while times and sites are recorded. For a granted repetition (counting/repeats.h), this function calls the next
+ * function. It passes all other calls on to `medium_...`. */
 #define TIMED(function, name, count)                                                                                   \
     MEDIUM(function, name, count)                                                                                      \
     static int timed_##function(PARAMETERS_##count)                                                                    \

@@ -21,7 +21,7 @@
 #define IBP_OPERATIONS_MAX 256
 
 /* For each operation: the number, from 1, of the origin without a site in the present region; 0 before its creation.
- * Received bytes have these origins, because any later call may complete the receive. */
+ * Received bytes have these origins, because a later call at any site may complete the receive. */
 extern IBP_INTERNAL uint32_t ibp_origins_without_site[IBP_OPERATIONS_MAX];
 
 void ibp_origins_enter(uint32_t region);

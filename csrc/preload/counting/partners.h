@@ -20,8 +20,9 @@ uint64_t ibp_partner_of(uint32_t number);
 /* Return the number of ranks of the group that a partner's number represents. */
 int ibp_partner_size(uint32_t number);
 
-/* Return the number that represents a communicator's group as a partner. Return IBP_PARTNER_NUMBER_UNKNOWN for
- * intercommunicators, unknown members, members of another job, and too many members or groups. */
+/* Return the number that represents a communicator's group as a partner. Return IBP_PARTNER_NUMBER_UNKNOWN for an
+ * intercommunicator, for a group with unknown members or members of another job, and if there are too many members or
+ * groups. */
 uint32_t ibp_partner_group(struct ibp_communicator *communicator);
 
 #endif

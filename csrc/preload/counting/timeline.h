@@ -2,8 +2,8 @@
  * Copyright The ibprof developers
  *
  * Snapshots: totals over time, by group of peers (IBPROF_INTERVAL). A snapshot sums the counters, so messages need no
- * further counter. The intervals between snapshots therefore add up to the final counters, even if the run is
- * killed.
+ * further counter. The amounts of all intervals between snapshots therefore add up to the final counters, even if the
+ * run is killed.
  */
 #ifndef IBPROF_COUNTING_TIMELINE_H
 #define IBPROF_COUNTING_TIMELINE_H

@@ -40,8 +40,8 @@ struct ibp_python_layout {
     uint16_t bytes_data;
 };
 
-/* Set the layout of a version. `version` is PY_VERSION_HEX, `runtime` the address of `_PyRuntime`. Return false for an
- * unknown version. */
+/* Set the layout of a version. `version` is PY_VERSION_HEX, and `runtime` is the address of `_PyRuntime`. Return false
+ * for an unknown version. */
 bool ibp_python_layout(struct ibp_python_layout *layout, unsigned long version, const void *runtime);
 
 #endif

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The ibprof developers
  *
- * Disk space is allocated before it is mapped. On a full file system, a write to a hole of a mapped file causes SIGBUS.
- * The file never grows beyond the limit of file sizes, because a larger file would cause SIGXFSZ. The file is opened
- * again each time it grows, because the program may close ibprof's descriptor and reuse its number.
+ * Disk space for a part of the file is allocated before this part is mapped. On a full file system, a write to a hole
+ * of a mapped file causes SIGBUS. The file never grows beyond the limit of file sizes, because a larger file would
+ * cause SIGXFSZ. The file is opened again each time it grows, because the program may close ibprof's descriptor and
+ * reuse its number.
  */
 #include "platform/system.h"
 #include "recording/file.h"

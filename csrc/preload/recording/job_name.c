@@ -179,7 +179,8 @@ static void describe_unnamed(struct name launch, struct ibp_ancestor *process, b
     ibp_text_append(launch.text, launch.bytes, ibp_environment("TORCHELASTIC_RESTART_COUNT"));
 }
 
-/* Identify a launch with a name by the address of its PMIx server on this host. Without a server, use the name. */
+/* If a launch has a name, identify the launch by the address of its PMIx server on this host; without a server, by the
+ * name. */
 static void describe_named(struct name launch, const char *job)
 {
     static const char *const server_addresses[] = {"PMIX_SERVER_URI41", "PMIX_SERVER_URI4", "PMIX_SERVER_URI3",

@@ -15,9 +15,9 @@
 #include <stdbool.h>
 
 struct ibp_process_state {
-    /* True while MPI calls are recorded: between MPI_Init and MPI_Finalize. */
+    /* True while MPI calls are recorded, for example between MPI_Init and MPI_Finalize. */
     bool active;
-    /* True if this process has a recording, because it is a rank or has posted work requests. */
+    /* True if this process has a recording, because it is a rank, has posted work requests or uses NCCL. */
     bool recorded;
     /* The verbs lock (counting/verbs_lock.h). */
     char verbs_lock;

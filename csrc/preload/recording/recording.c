@@ -112,7 +112,7 @@ static struct ibp_segment *refuse_segment(enum ibp_full reason, const char *why)
     return NULL;
 }
 
-/* Refuse a segment because the file cannot be opened again. errno is the reason. */
+/* Refuse a segment because the file cannot be opened again. The reason is in errno. */
 static struct ibp_segment *refuse_unopened(void)
 {
     const bool is_gone = errno == ENOENT || errno == ENOTDIR || errno == ESTALE || errno == EEXIST;

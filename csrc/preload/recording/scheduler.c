@@ -45,7 +45,7 @@ const char *const ibp_scheduler_variables[] = {"SLURM_JOB_ID",
                                                NULL};
 
 /* The text for each letter in IBPROF_OUTPUT: the value of the first variable that is set. If no variable is set, `j`
- * and `A` stand for the launcher's name of the job. In all other cases, the text is `unset`. */
+ * and `A` stand for the launcher's name of the job. In all other cases, the text is the member `unset`. */
 static const struct pattern {
     char letter;
     const char *unset;

@@ -104,7 +104,7 @@ static void add_connection(int file, const struct ifaddrs *interfaces)
     own_bytes = peer_bytes = sizeof own;
     if (getsockname(file, (void *)&own, &own_bytes) || getpeername(file, (void *)&peer, &peer_bytes)) return;
     interface = find_interface(interfaces, &own);
-    /* The kernel sends messages to addresses of this host over the loopback interface. */
+    /* If the peer's address is an address of this host, the kernel uses the loopback interface. */
     transport = find_transport("tcp", find_interface(interfaces, &peer)  ? "lo"
                                       : interface && interface->ifa_name ? interface->ifa_name
                                                                          : "");
