@@ -125,7 +125,7 @@ def _check_uplinks(rail: int, fabric: Fabric) -> Iterator[FabricFinding]:
     """Find switches with fewer uplinks, and more downlinks per uplink, than usual on their level.
 
     The usual number comes from `find_usual_count`: the most common number would be wrong if most switches lack a link.
-    All links from a leaf to switches count as uplinks, also within a level, as in a torus.
+    All links from a leaf to switches count as uplinks, even links within a level, as in a torus.
     """
     leaves = find_leaves(fabric)
     level = find_levels(fabric)
@@ -160,7 +160,7 @@ def _check_downlinks(rail: int, fabric: Fabric) -> Iterator[FabricFinding]:
 
 
 def _find_skipped_ports(fabric: Fabric) -> Iterator[str]:
-    """Yield text on port numbers that no switch of a group uses: a common neighbour of these switches may be off.
+    """Yield text on port numbers that no switch of a group uses: a common neighbour of these switches can be off.
 
     The switches of a group use the same port numbers for the same neighbours. Unused numbers are reported only if the
     port numbers to each neighbour have the same distances, such as 1, 3 and 2, 4, and if the unused numbers consist of

@@ -215,7 +215,7 @@ class _Links:
     def half(self) -> npt.NDArray[np.bool_]:
         """True for links listed from one end only: bool [link].
 
-        All values are false if the format may list each link once, and the file lists every link once.
+        All values are false if the format allows links in a single row, and the file has a single row for every link.
         """
         once = self.listed == 1
         return once if self.both_ends or not once.all() else np.zeros(len(once), np.bool_)

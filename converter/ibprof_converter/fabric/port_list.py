@@ -34,7 +34,7 @@ _LINE = re.compile(
     + rb" \( '(.{0,600})' \)|\s+'(.{0,300})')\s*"
 )
 _SIGN = re.compile(rb"^[ \t]{0,9}" + _END + rb" [0-9?]{1,2}x ", re.MULTILINE)
-# Matches twice in a line whose line break is lost: its first description would contain the second line.
+# Matches twice in a line without its line break: the line's first description would contain the second line.
 _RATED = re.compile(rb"0x[0-9a-f]{16} [0-9?]{1,2}x ")
 _PART = re.compile(rb"0x[0-9a-f]{16} (?:[0-9?]{1,2}x |\()|' - '")
 _BEGIN = re.compile(rb"[ \t]{0,9}(?:CA|SW|RT)\b.*\b0x([0-9a-f]{16}) [0-9?]{1,2}x ")

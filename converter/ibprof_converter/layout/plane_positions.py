@@ -62,8 +62,8 @@ _STRESS_ROUNDS = 60
 def is_flat(fabric: Fabric, level: npt.NDArray[np.int32]) -> bool:
     """Return true if more than `_FLAT_SHARE` of the links between switches are within levels.
 
-    Some of these links must join leaf switches. So a Dragonfly+ is drawn by levels: of its levels, only the top level
-    has links between its switches.
+    Some of these links must join leaf switches. So a Dragonfly+ is drawn by levels: only its top level has links within
+    the level.
     """
     pairs = _pair_switches(fabric)
     is_switch = fabric.node_kind == NodeKind.SWITCH
@@ -113,8 +113,9 @@ class _Factor:
 def position_on_grid(graph: list[set[int]]) -> Points | None:
     """Return positions in a grid if the graph is a product of rings, paths and pairs; else None.
 
-    Opposite sides of a square of four switches belong to the same factor. Two links of a switch that are in no square,
-    or in a triangle, also belong to the same factor. A ring of four is found as two pairs, which `_join_pairs` joins.
+    Opposite sides of a square of four switches belong to the same factor. Two links of one switch belong to the same
+    factor too, if no square, or if a triangle, contains both links. A ring of four is found as two pairs, which
+    `_join_pairs` joins.
 
     The two longest factors are the rows and columns. A ring is folded: switches of one half alternate with switches of
     the other half. So all links are short, and no link covers another. In a cell of the grid, switches that differ in
@@ -157,7 +158,7 @@ def _join_pairs(factors: list[_Factor]) -> list[_Factor]:
 
 
 def _fold(factor: _Factor) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
-    """Return each switch's position along an axis, and its side of a folded ring: 1 or -1, or 0 for a path.
+    """Return each switch's position along an axis, and its side of a folded ring, 1 or -1; on a path, the side is 0.
 
     The order of a folded ring of n switches is 0, n - 1, 1, n - 2, and so on.
     """

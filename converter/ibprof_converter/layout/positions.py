@@ -366,7 +366,7 @@ def _spread_evenly(count: int, width: float) -> Positions:
 
 
 def count_crossings(fabric: Fabric, level: npt.NDArray[np.integer], x: npt.NDArray[np.float64]) -> int:
-    """Return the number of pairs of links between the same two levels that cross. Links within a level do not count.
+    """Return the number of crossings between links that join the same two levels. Links within a level do not count.
 
     Args:
         fabric: the links.

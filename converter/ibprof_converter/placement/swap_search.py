@@ -37,7 +37,7 @@ _TRIAL = 0.02
 
 _FEW_RANKS = 24
 _FEW_STARTS = 12
-"""A search for at most `_FEW_RANKS` ranks also begins from this number of random placements.
+"""Number of random placements from which a search for at most `_FEW_RANKS` ranks begins, in addition to its starts.
 
 With few ranks, a single swap changes the energy by powers of ten, so a search stays in a local minimum.
 """

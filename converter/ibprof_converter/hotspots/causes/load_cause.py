@@ -50,7 +50,7 @@ TABLES_GAIN = 0.9
 """Other forwarding tables are reported if the largest link time falls to at most 0.9 times the present time."""
 
 GAIN = 0.8
-"""Other kinds of changes are reported if the largest link time falls to at most 0.8 times the present time."""
+"""Changes other than repairs and tables are reported if they leave at most 0.8 times the present largest link time."""
 
 NEAR_BEST = 1.05
 """A cheaper change is preferred if its link time is at most 1.05 times the link time of the best change."""
@@ -178,7 +178,7 @@ class LoadedBy:
         operation, site, region: names of the MPI call, call site and region; None if unknown.
         bytes: bytes that these senders sent onto the link direction in this call, site and region.
         share: share of the link direction's bytes, 0 to 1.
-        also: text that names further senders with an equal load; empty if there are none.
+        also: text on other calls with about the same load: the only other call, or their number; empty without them.
     """
 
     ranks: int | None

@@ -195,7 +195,7 @@ class Situation:
         return self._with(subnets or self.subnets, flows or self.flows, ranks, has_same_links=not subnets)
 
     def reordered(self, slot_of_rank: SlotOfRank) -> Situation:
-        """Return the situation after ranks exchange their slots, also between hosts."""
+        """Return the situation after ranks exchange their slots, within and between hosts."""
         assert self.ranks is not None
         ranks = replace(self.ranks, slot_of_rank=slot_of_rank)
         return self._with(self.subnets, ranks.on_network(len(self.subnets)), ranks, has_same_links=True)

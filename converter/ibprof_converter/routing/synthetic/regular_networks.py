@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Regular networks: fat-trees, routed d-mod-k; dragonflies with minimal routes; tori of any shape.
 
-Fat-trees are XGFT(h; m; w), with parallel cables too (PGFT), and k-ary n-trees. Hosts are level 0. A node of level l
-has w[l+1] parents, p[l+1] cables to each, and m[l] children. In a dragonfly, global cables join groups of switches.
+Fat-trees are XGFT(h; m; w), PGFT (with parallel cables) and k-ary n-trees. Hosts are level 0. A node of level l has
+w[l+1] parents, p[l+1] cables to each, and m[l] children. In a dragonfly, global cables join groups of switches.
 
 Source: S. R. Öhring et al., "On Generalized Fat Trees", IPPS 1995 (XGFT); F. Petrini, M. Vanneschi, "k-ary n-trees",
 IPPS 1997; E. Zahavi, "D-Mod-K Routing Providing Non-Blocking Traffic for Shift Permutations on Real Life Fat Trees",
