@@ -738,8 +738,8 @@ struct ibp_message_sample {
     uint64_t exit_ns;
     /* Since version 2. The longer of two times: the duration of the completing call, and the longest pause between
      * posts in the message's round so far. A round ends when the envelope of its first message occurs again, or after
-     * 64 further messages. The score is 0 if a message of the envelope (sender, receiver, communicator, tag) was not
-     * timed. */
+     * 64 further messages. The score is 0 if any message with this message's envelope (sender, receiver, communicator,
+     * tag) was not timed. */
     uint64_t score_ns;
 };
 
@@ -774,7 +774,7 @@ struct ibp_nccl_task {
     uint32_t communicator;
     /* Index of the region among the regions of the process. */
     uint32_t region;
-    /* Names that NCCL or RCCL uses; empty if unknown. */
+    /* Names of function, algorithm and protocol, as NCCL or RCCL reports them; a name is empty if unknown. */
     char function[24];
     char algorithm[16];
     char protocol[8];
@@ -832,7 +832,7 @@ struct ibp_nccl_sample {
     uint64_t number;
     /* When the GPU provided the first data to send; 0 if nothing was sent. */
     uint64_t arrival_ns;
-    /* When the last operation ended; 0 before that. */
+    /* When the last operation ended; 0 if no operation has ended. */
     uint64_t stop_ns;
 };
 

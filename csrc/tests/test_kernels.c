@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The ibprof developers
  *
- * The kernels on memory that ends with the data. So the sanitizers detect every access beyond the end.
+ * The kernels on memory that ends with the data, so that the sanitizers detect every access beyond the data.
  */
 #include "check.h"
 #include "ibprof_kernels.h"

@@ -14,7 +14,7 @@
 static struct ibp_fi_endpoint *endpoint;
 static char data[4096];
 
-/* Call each function that moves data to or from the peer, with 1, 10, 100 bytes and so on. */
+/* Write to the peer by each function that writes: 1 byte, 10 bytes, 100 bytes, and so on up to 100,000 bytes. */
 static void write_each(void)
 {
     const struct iovec part = {data, 100}, other = {data, 1000};

@@ -28,7 +28,7 @@ export interface Filter {
   rail?: number | undefined;
   /** The upper of the two levels that a link joins. */
   level?: number | undefined;
-  /** Smallest and largest load in the measure of colours: bytes, or units of 10^-12 of a second or of a share. */
+  /** Smallest and largest load in the measure of colours: in bytes, in 10^-12 seconds, or in 10^-12 of a share. */
   load?: number[] | undefined;
   /** Smallest and largest change, in the units of `load`, if the difference is shown. */
   change?: number[] | undefined;
@@ -45,7 +45,7 @@ export interface Display {
   /** How two runs are compared; side by side by default. */
   compare?: Compare | undefined;
   /**
-   * The measure; by default shares if the runs' numbers of ranks differ, else time (colours) and bytes (comparison).
+   * The measure. By default shares if the runs' numbers of ranks differ; else colours show time, and comparisons bytes.
    */
   by?: "time" | "bytes" | "share" | undefined;
   /** Hide links without traffic. */

@@ -153,9 +153,9 @@ struct ibp_sim *ibp_sim_new(const struct ibp_sim_network *network, const struct 
 void ibp_sim_free(struct ibp_sim *sim);
 
 /* Let packets skip hops at which nothing can delay them, to make the simulation faster. The function must be called
- * before the first run. The skips change no starts and latencies of messages, but may change the order of events within
- * a tick. Skipped hops are not counted by ibp_sim_ends. Return 1 if hops are skipped, -ENOMEM, or 0 if hops cannot be
- * skipped: with adaptive routing, several lanes, reads, long or unknown paths, or too many paths. */
+ * before the first run. The skips change neither the starts nor the latencies of messages, but perhaps the order of
+ * events within a tick. Skipped hops are not counted by ibp_sim_ends. Return 1 if hops are skipped, -ENOMEM, or 0 if
+ * hops cannot be skipped: with adaptive routing, several lanes, reads, long or unknown paths, or too many paths. */
 int ibp_sim_skip_hops(struct ibp_sim *sim);
 
 /* Run until tick `until`. The run ends earlier if all work is done, after IBP_SIM_HOPS_AT_A_TIME hops, in a deadlock,

@@ -8,8 +8,8 @@
 
 /* -- set-up -------------------------------------------------------------------------------------------------------- */
 
-/* Different arrays of `size` bytes, adjacent in `item`. `index` is a hash table with open addressing. An element is 0
- * if free, otherwise 1 + the number of an array. */
+/* Different arrays of `size` bytes, adjacent in `item`. `index` is a hash table with open addressing. An element of
+ * `index` is 0 if free, otherwise 1 + the number of an array. */
 struct distinct {
     size_t size;
     unsigned char *item;
@@ -67,8 +67,8 @@ static uint32_t number_array(struct distinct *all, const void *item)
     return *index - 1;
 }
 
-/* Count the 1 bits of a word. This code is faster than __builtin_popcountll: the compiler must not use instructions
- * that some processors lack. */
+/* Count the 1 bits of a word, faster than __builtin_popcountll does without the processor's instruction. The compiler
+ * must not use this instruction, because some processors lack it. */
 static inline uint32_t count_bits(uint64_t word)
 {
     word -= word >> 1 & UINT64_C(0x5555555555555555);

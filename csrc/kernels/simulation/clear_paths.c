@@ -230,7 +230,7 @@ static void note_only(uint32_t *only, uint32_t value)
     if (*only != value) *only = MANY;
 }
 
-/* For each queue of a path, record the client, and the minimum ticks from start to arrival of a message. */
+/* For each queue of a path, record how messages of a client use the queue (struct ibp_sim_use). */
 static void note_use(struct ibp_sim *sim, uint32_t client, uint64_t bytes, const struct ibp_sim_path *path)
 {
     const uint32_t packet = first_packet(sim, bytes);

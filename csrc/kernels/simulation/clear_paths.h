@@ -7,8 +7,8 @@
  * From its start to its completion, a message uses the queues of its path. While no other message uses the remaining
  * queues of the path, nothing can delay the packets of the message. Arrival times follow from the links. No other
  * packet depends on the buffers of these queues. If a later message uses one of these queues, packets have events
- * again, up to the shared queue. The member `earliest` ensures that packets which skipped the shared queue would have
- * left it before the later message arrives.
+ * again, up to the shared queue. Packets that skipped the shared queue would have left it before the later message
+ * arrives; the member `earliest` of ibp_sim_use ensures this.
  *
  * So each message has the same start and latency as in a simulation of every hop. Loads do not include skipped hops.
  *

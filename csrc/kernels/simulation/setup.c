@@ -78,7 +78,7 @@ static void *copy(const void *from, uint64_t count, size_t size)
     return made;
 }
 
-/* Return the index of a kind of port. If the kind is not among the first KINDS_COMPARED kinds, add a new kind. */
+/* Return the index of a kind of transmit port. If the kind is not among the first KINDS_COMPARED kinds, add it. */
 static uint32_t number_kind(struct ibp_sim *sim, const struct ibp_sim_kind *kind)
 {
     const uint32_t compared = sim->kinds < KINDS_COMPARED ? sim->kinds : KINDS_COMPARED;

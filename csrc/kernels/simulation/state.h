@@ -266,7 +266,7 @@ struct ibp_sim {
     uint64_t *choices;
     uint32_t *number_of_leaf;
     uint32_t leaves;
-    /* The wheel. `bucket_used` has a bit for each bucket. */
+    /* The wheel. Bit i of `bucket_used` is 1 if bucket i has events. */
     struct ibp_sim_bucket *bucket;
     uint64_t *bucket_used;
     uint64_t in_wheel;
@@ -281,7 +281,7 @@ struct ibp_sim {
     struct ibp_sim_outbox *outbox;
     /* [client] */
     struct ibp_sim_path *path;
-    /* [queue]; NULL if hops are not skipped. */
+    /* [queue], the use of each queue; NULL if hops are not skipped. */
     struct ibp_sim_use *use;
     /* Number of messages that were sent as a whole, modulo 2^32. */
     uint32_t wholes;

@@ -15,7 +15,7 @@
 typedef struct {
     /* [slot][slot] */
     float *distance;
-    /* [slot], 0, or infinity if the cluster was merged into another cluster */
+    /* [slot], infinity if the cluster was merged into another cluster, otherwise 0 */
     float *gone;
     uint32_t *size;
     int32_t *node;

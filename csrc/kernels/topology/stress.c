@@ -135,8 +135,8 @@ int ibp_stress(const double (*position)[3], uint32_t vertices, const uint32_t (*
     memset(stress, 0, 3 * sizeof *stress);
     for (uint32_t at = 0; at < vertices; at++) {
         const int32_t *own = cells.cell[at];
-        /* Search the vertex's cell and 13 of its 26 neighbour cells. Without opposite cells, each pair is counted
-         * once. */
+        /* Search the vertex's cell and 13 of its 26 neighbour cells. The 13 opposite cells are left out, so that each
+         * pair is counted once. */
         for (int side = 13; side < 27; side++) {
             int32_t cell[3] = {own[0] + side / 9 - 1, own[1] + side / 3 % 3 - 1, own[2] + side % 3 - 1};
             repel_from_cell(&cells, at, cell, gamma, gradient, stress);

@@ -73,7 +73,7 @@ static void detach_none(void)
 const struct ibp_source_operations ibp_no_source = {
     .source = IBP_SOURCE_NONE,
     .name = "none",
-    .labels_sends = true, /* so that wrappers enter sends in the ledger, because no source sees sends */
+    .labels_sends = true, /* without a source, only the wrappers see sends */
     .attach = attach_none,
     .detach = detach_none,
     .sees_host = sees_host_none,

@@ -80,7 +80,7 @@ export class FlowKeys {
     return this.lazyHostPairs();
   }
 
-  /** Pairs of endpoints. An endpoint is a rank, or if the rank is unknown, an address, numbered after all ranks. */
+  /** Pairs of endpoints. An endpoint is a rank, or an address if the rank is unknown. Addresses follow all ranks. */
   get endpointPairs(): Pairs | null {
     return this.lazyEndpointPairs();
   }
@@ -144,7 +144,7 @@ function isEveryRankKnown({ count, sourceRank, destinationRank }: Flows): boolea
   return true;
 }
 
-/** Like Int32Array.from, but many times as fast. */
+/** Like Int32Array.from, but many times faster. */
 function mapInt32(count: number, value: (index: number) => number): Int32Array {
   const mapped = new Int32Array(count);
   for (let index = 0; index < count; index++) mapped[index] = value(index);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Loads of link directions by selected flows. Shares of ranks, operations and other keys.
+// Loads that selected flows put on link directions, and the shares of ranks, operations and other keys in these loads.
 
 import { SELECTION, type Selection } from "../state";
 import { Amounts } from "./amounts";
@@ -98,7 +98,7 @@ export class LoadTable {
     return { first: shares, count: used, total: amounts.total() };
   }
 
-  /** Number the keys of the flows on a link direction. Return null without flows or with few possible keys. */
+  /** Number the keys of the flows on a link direction. Return null if there are no flows, or few possible keys. */
   private compress(end: number, key: FlowKey): { of: ArrayLike<number>; keys: number[] } | null {
     if (key.count < FEW_KEYS || !this.router) return null;
     const keys: number[] = [];
@@ -130,7 +130,7 @@ export class LoadTable {
     return this.ranked();
   }
 
-  /** Return the route of the selected pair on each rail; null if no pair is selected, or without flows. */
+  /** Return the route of the selected pair on each rail; null if no pair is selected, or if there are no flows. */
   pairRoutes(selection: Selection): number[][] | null {
     return this.router && findPairRoutes(this.model, this.by, this.router, selection);
   }

@@ -157,7 +157,7 @@ export interface Model {
   rankJob: NumberArray;
   /** Waiting, transfer and unsplit time of each rank, and the error of waiting, in seconds; null if not measured. */
   rankParts: NumberArray | null;
-  /** Flows; null if there are too many, or if the traffic is port counters: then `load` has the loads. */
+  /** Flows; null if there are too many, or if the run has only port counters. Then `load` has the loads. */
   flows: Flows | null;
   load: BigUint64Array | null;
   /** 1 for each link direction with a known load; null if all are known. */

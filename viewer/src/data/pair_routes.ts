@@ -8,7 +8,7 @@ import type { Router } from "./routes";
 
 /**
  * Return for each rail the link directions that packets of the selected pair would take; empty if there is no route.
- * The result is null if no pair is selected, or without flows.
+ * The result is null if no pair is selected, or if there are no flows.
  */
 export function findPairRoutes(
   model: Model,

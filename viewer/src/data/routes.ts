@@ -56,7 +56,7 @@ export class Router {
     return { offset, end: ends.subarray(0, used) };
   }
 
-  /** Write the route between two addresses to `path`. Return the number of hops, 0 without a route or links. */
+  /** Write the route between two addresses to `path`, and return the number of its links; 0 if there is no route. */
   private walk(source: number, destination: number): number {
     const { flows, path, endAt } = this;
     const { endNode, nodeKind, nodes } = this.model;

@@ -100,7 +100,7 @@ export class TimeGrid {
   }
 }
 
-/** Return round times for the ticks of an axis, at most `most`. */
+/** Return at most `most` round times, for the ticks of an axis. */
 export function axisTicks(seconds: number, most: number): number[] {
   if (!(seconds > 0)) return [0];
   const least = seconds / most;
@@ -109,7 +109,7 @@ export function axisTicks(seconds: number, most: number): number[] {
   return Array.from({ length: Math.floor(seconds / step + 1e-9) + 1 }, (_, at) => at * step);
 }
 
-/** Return whole hours of the day for the ticks of an axis, at most `most`, in seconds since `began` (Unix time). */
+/** Return at most `most` whole hours of the day, for the ticks of an axis, in seconds since `began` (Unix time). */
 export function hourTicks(began: number, seconds: number, most: number): number[] {
   const step =
     3600 *

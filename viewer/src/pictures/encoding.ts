@@ -37,7 +37,7 @@ export interface Encoding {
   ranking: Ranking;
   /** The first groups of link directions with about equal load. Lists name the groups, and pictures number them. */
   groups: AlikeLinks[];
-  /** Link directions on routes of the selected pair without traffic, such as on another rail. */
+  /** Link directions without traffic that are on routes of the selected pair, such as its route on another rail. */
   unusedRoutes: number[];
 }
 
@@ -241,14 +241,14 @@ function findUnusedRoutes({ table }: Run, state: State, amounts: Amounts): numbe
   return (table.pairRoutes(state) ?? []).flat().filter((end) => !amounts.approximate(end));
 }
 
-/** Return true if the direction of bytes matters: ranks, hosts, a link direction or a node are selected. */
+/** Return true if ranks, hosts, a link direction or a node are selected, so that the direction of bytes matters. */
 export function selectsEndpoints({ ranks, hosts, source, destination, from, to, end, node }: State): boolean {
   return [ranks, hosts, source, destination, from, to, end, node].some((each) => each !== undefined);
 }
 
 /**
- * Return the link direction that gives a half link its colour. In changes, or if `selectsEndpoints` returns true, each
- * half has its own colour. Otherwise both halves have the colour of the busier direction.
+ * Return the link direction that gives a half link its colour. If changes are shown, or if `selectsEndpoints` returns
+ * true, each half has its own colour. Otherwise both halves have the colour of the busier direction.
  */
 export function colouringEnd({ steps, emphasis, isChange, state }: Encoding, end: number): number {
   const back = end ^ 1;

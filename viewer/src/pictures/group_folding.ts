@@ -128,7 +128,7 @@ function findRing(model: Model): Ring {
   return { groups: groups.sort((one, other) => one.middle - other.middle).map(({ group }) => group), stretch };
 }
 
-/** Return the groups around the ring, with adjacent idle groups joined: a used group first, an idle group last. */
+/** Return the groups in the order around the ring, with adjacent idle groups joined. A used group is first. */
 function split(isIdle: readonly boolean[]): number[][] {
   const count = isIdle.length;
   const first = Math.max(

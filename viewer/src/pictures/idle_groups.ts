@@ -46,8 +46,8 @@ export function growBlocks({ nodes, links, nodeX, nodeLevel, endNode }: Model): 
   for (const node of hosts)
     if (host[column[node]] < 0) host[column[node]] = node;
     else join(host[column[node]], node);
-  // Join along the links to a level first, then along the links within the level, because links within the top level of
-  // a Dragonfly+ join different groups.
+  // A level's blocks are joined by the links from lower levels. Links within a level join only the blocks of the next
+  // level, because links within the top level of a Dragonfly+ join different groups.
   const linksUpTo: number[][] = [];
   for (let link = 0; link < links; link++) {
     const [one, other] = [nodeLevel[endNode[2 * link]], nodeLevel[endNode[2 * link + 1]]];

@@ -20,7 +20,7 @@ const TOTAL_WIDTH = 26;
 const THINNEST = 0.6;
 /** Largest width of a line. */
 const THICKEST = 7;
-/** Total width of the lines with the largest emphasis, if there are many. */
+/** Total width of the lines with the largest emphasis, if there are many lines. */
 const EMPHASIS = 150;
 const MOST_ARROWS = 1500;
 const ARROW = 5;
@@ -257,7 +257,7 @@ export class LineDrawing implements Drawing {
       labels.blockBox(view.x + x * view.scale, view.y + y * view.scale, STUB_WIDTH, STUB_HEIGHT);
     this.visitNodes(encoding, view, [width, height], 0, (node, x, y) => {
       if (isFolded(layout, node)) return;
-      // In rows, names are above or below all nodes.
+      // In a picture with rows, names are above or below the nodes and cover none.
       if (!hasRows) labels.block(x, y, NODE);
       const isSwitch = model.nodeKind[node] === SWITCH;
       const weight = (marked.has(node) ? 4 : 0) + (isSwitch ? 2 : 0) + (this.nodeColour(node, encoding) ? 1 : 0);

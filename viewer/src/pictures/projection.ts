@@ -59,7 +59,7 @@ export class Projection {
   }
 }
 
-/** Return the centre of the bounding box. */
+/** Return the centre of the positions' bounding box. */
 function centreOf(position: ArrayLike<number>): number[] {
   const least = [Number.POSITIVE_INFINITY, Number.POSITIVE_INFINITY, Number.POSITIVE_INFINITY];
   const most = least.map((each) => -each);

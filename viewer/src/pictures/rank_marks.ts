@@ -16,7 +16,7 @@ const SIDES = 24;
 /** Positions of a number on its link direction, tried in this order; 0 is at the node. */
 const PLACES = [0.5, 0.75, 0.3, 0.9, 0.15];
 
-/** Distance between numbers that are next to their link directions. */
+/** Distance between successive positions of a number that finds no space on its link direction. */
 const ASIDE = 2 * RADIUS + 3;
 /** Least width of numbered link directions, and width of the rim around them. */
 const LEAST_WIDTH = 3.2;

@@ -99,7 +99,7 @@ export class Names {
       : new Date((began + seconds) * 1000).toISOString().slice(5, 16).replace("T", " ");
   }
 
-  /** Describe the time that a link direction needs for an amount at line rate. */
+  /** Describe the time that a link direction needs at line rate for `amount` bytes. */
   lineRateTime(end: number, amount: number): string {
     const gbps = this.model.linkGbps[end >> 1];
     return Number.isNaN(gbps) ? "speed unknown" : `${formatSeconds((amount * 8) / (gbps * 1e9))} at line rate`;

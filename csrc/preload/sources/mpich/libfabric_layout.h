@@ -29,7 +29,7 @@ struct ibp_fi_protocol_bits {
     uint64_t huge;
     /* A reply of the receiver. */
     uint64_t reply;
-    /* A message with announced data, or a header that contains their size. */
+    /* A message with announced data, or a header that contains the size of announced data. */
     uint64_t part;
 };
 

@@ -11,7 +11,7 @@
 
 #define ANNOUNCEMENTS_MAX 4096
 
-static struct ibp_fi_announcement *pending; /* oldest first; NULL before the first announcement */
+static struct ibp_fi_announcement *pending; /* the oldest is first; NULL before the first announcement */
 static unsigned pending_count;
 static unsigned unplaced_count;
 
@@ -37,7 +37,7 @@ bool ibp_fi_is_pending(uint32_t peer, uint32_t context)
     return unplaced_count || find(peer, context, 0) < pending_count;
 }
 
-/* Return `call` if both calls are equal; the operation if only the operations are equal; otherwise
+/* Return `call` if it equals `other`; the calls' operation if only their operations are equal; otherwise
  * IBP_OPERATION_UNATTRIBUTED. */
 static unsigned join(unsigned call, unsigned other)
 {

@@ -7,7 +7,7 @@
  * keys of the memory that the receiver reads.
  *
  * A receiver also sends longer headers, with keys of the memory to which the sender writes. A longer header is from a
- * sender if the last registered memory permits only reads by peers.
+ * sender if peers may only read the memory that the sending thread registered most recently.
  */
 #include "platform/system.h"
 #include "sources/mpich/libfabric_rendezvous.h"

@@ -126,8 +126,8 @@ void ibp_mpich_expect(uint64_t count, ibp_handle datatype, int peer, int tag)
     expected.seen = false;
 }
 
-/* Return whether a message should equal the expected message. Return false for messages of other calls, and for active
- * messages of another size, such as the reply of a one-sided call. */
+/* Return whether a message must equal the expected message if the source is right. Return false for messages of other
+ * calls, and for active messages of another size, such as the reply of a one-sided call. */
 static bool should_match(uint32_t tag, uint64_t bytes)
 {
     if (ibp_current_call.operation != expected.operation) return false;

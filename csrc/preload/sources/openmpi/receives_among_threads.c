@@ -8,8 +8,8 @@
 #include "sources/openmpi/classify.h"
 #include "sources/openmpi/completion.h"
 
-/* Return the cached context of a receive, and increment its number of pending receives. Return NULL if there is none,
- * if the receive must be classified (sources/openmpi/classify.h), or if the lock is not free. */
+/* Return the cached context of a receive, and increment its number of pending receives. Return NULL if no context is
+ * cached, if the receive must be classified (sources/openmpi/classify.h), or if the lock is not free. */
 static inline struct ibp_context *take_cached(int tag, ibp_handle communicator)
 {
     const unsigned operation = ibp_openmpi_operation_among_threads(tag, IBP_OPERATION_Recv);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The ibprof developers
  *
- * Hooks for sends. The fast path counts a message to the same peer as the last message. The second path counts a
- * message whose counter exists already. The slow path classifies the message.
+ * Hooks for sends. The fast path counts a message whose peer is also the peer of the last message. The second path
+ * counts a message whose counter exists already. The slow path classifies the message.
  */
 #include "platform/system.h"
 #include "sources/openmpi/sends.h"

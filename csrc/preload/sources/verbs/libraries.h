@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The ibprof developers
  *
- * Find the real functions of libibverbs and vendors' libraries, if the program has loaded the library. These libraries
- * are never loaded by ibprof. RTLD_NEXT is not used, because it does not find a library that a plug-in has opened.
+ * Find the real functions in libibverbs and in vendors' libraries that the program has loaded. ibprof never loads these
+ * libraries. RTLD_NEXT is not used, because it does not find a library that a plug-in has opened.
  */
 #ifndef IBPROF_SOURCES_VERBS_LIBRARIES_H
 #define IBPROF_SOURCES_VERBS_LIBRARIES_H

@@ -10,7 +10,7 @@
 #include "sources/verbs/build.h"
 #include "sources/verbs/hooked_devices.h"
 
-/* UCX opens devices of mlx5 by this function. Some of UCX's transports then post through verbs. */
+/* UCX opens devices of mlx5 by this function. On these devices, some of UCX's transports post through verbs. */
 DEFINE(struct ibp_verbs_context *, mlx5dv_open_device, void *device, void *attributes)
 {
     static struct ibp_verbs_context *(*next)(void *, void *);
