@@ -113,9 +113,8 @@ class _Factor:
 def position_on_grid(graph: list[set[int]]) -> Points | None:
     """Return positions in a grid if the graph is a product of rings, paths and pairs; else None.
 
-    Opposite sides of a square of four switches belong to the same factor. Two links of one switch belong to the same
-    factor too, if no square, or if a triangle, contains both links. A ring of four is found as two pairs, which
-    `_join_pairs` joins.
+    Opposite sides of a square of four switches belong to one factor. So do two links of a switch if no square contains
+    both links, or if a triangle does. A ring of four is found as two pairs, which `_join_pairs` joins.
 
     The two longest factors are the rows and columns. A ring is folded: switches of one half alternate with switches of
     the other half. So all links are short, and no link covers another. In a cell of the grid, switches that differ in

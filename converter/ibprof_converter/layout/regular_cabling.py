@@ -21,10 +21,10 @@ from ibprof_converter.fabric.graph_search import count_hops, find_parts
 from ibprof_converter.layout.node_levels import find_leaves, find_levels
 
 _MOST_MISFITS = 0.1
-"""A regular fabric fits if extra and missing cables are at most this fraction of the cables between switches."""
+"""A regular fabric fits if extra and missing cables together are at most this fraction of cables between switches."""
 
 _SWAPPED = 4
-"""If cables were swapped, up to this number of extra and missing cables is accepted even in a small fabric."""
+"""If cables were swapped, at most this sum of extra and missing cables is accepted even in a small fabric."""
 
 _ALIKE = 0.5
 """Two switches are similarly cabled if they share more than this fraction of their neighbours."""

@@ -106,7 +106,7 @@ class PlacementComparison(NotebookView):
 
     @property
     def limits(self) -> str:
-        """A sentence on the limits of the times."""
+        """Sentences on how the times are computed, and on effects that the times leave out."""
         return LIMITS if self.load_basis == STATIC else ADAPTIVE_LIMITS
 
     def __repr__(self) -> str:

@@ -85,9 +85,8 @@ def choose_adapters(placement: RankPlacement, nic: str | None) -> ChosenPorts:
     """Return the ports that the ranks of a placement use.
 
     Args:
-        nic: one of `NIC_POLICIES`, or None. If the recording shows one adapter per rank and rail, None means the
-            recorded adapters. Otherwise None means `NEAR` if the recording shows the adapters near each rank, else
-            `RANK`.
+        nic: one of `NIC_POLICIES`. None means the recorded adapters if the recording shows one adapter per rank and
+            rail, else `NEAR` if the recording shows the adapters near each rank, else `RANK`.
 
     Raises:
         UsageError: the policy is unknown, or the recording lacks the data that the policy needs.

@@ -383,8 +383,8 @@ def _divide_by_partition(machines: _Machines) -> set[Slot]:
 def _divide_by_speed(machines: _Machines) -> set[Slot]:
     """Return the slots below the highest speed, as storage slots, if they are at most half of all slots.
 
-    Otherwise, return the fastest slots if all slower slots have one speed, and their number is at least `_MANY_TIMES`
-    times the number of fastest slots. Return an empty set in all other cases, and if a speed is unknown.
+    Otherwise, return the fastest slots if all slower slots have one speed, and the slower slots number at least
+    `_MANY_TIMES` times the fastest slots. Return an empty set in all other cases, and if a speed is unknown.
     """
     speed = {slot: float(np.nanmax([0.0, *_usual(members)])) for slot, members in machines.slots.items()}
     fastest = max(speed.values())

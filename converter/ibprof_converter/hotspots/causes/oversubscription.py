@@ -1,9 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Oversubscription, and a lower bound for any routing: bytes across a cut / speed of the cut's links.
 
-A cut separates a part of the fabric from all other nodes. A part is one of these: a switch with its hosts; all nodes
-connected below a level (a pod); a side of a bisection. The remedy for oversubscription is faster links across the
-narrowest cut.
+A cut separates a part of the fabric from all other nodes. A part is a switch with its hosts, or a pod (nodes connected
+below a level), or a side of a bisection. The remedy for oversubscription is faster links across the narrowest cut.
 """
 
 from __future__ import annotations
