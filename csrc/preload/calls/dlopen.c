@@ -126,8 +126,8 @@ __attribute__((used)) static versioned_lookup_function *choose_versioned_lookup(
 /* -- tail calls ---------------------------------------------------------------------------------------------------- */
 
 /* Define a function that calls `choose` with its arguments, and then jumps to the function that `choose` returns. The
- * results of dlsym and dlopen depend on the caller. After the jump, dlsym and dlopen see the caller in the program
- * instead of ibprof. The macro uses assembler, because compilers do not guarantee a jump. */
+ * results of dlsym and dlopen depend on the caller. After the jump, dlsym and dlopen see the program as their caller,
+ * and not ibprof. The macro uses assembler, because compilers do not guarantee a jump. */
 #define TAIL_JUMP(name, choose)                                                                                        \
     __asm__(".text\n.type " #name ",@function\n" #name ":\n"                                                           \
             ".cfi_startproc\n"                                                                                         \

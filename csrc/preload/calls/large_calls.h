@@ -9,8 +9,8 @@
 #ifndef IBPROF_CALLS_LARGE_CALLS_H
 #define IBPROF_CALLS_LARGE_CALLS_H
 
-/* Redirect the calls of MPI's functions with 64-bit counts in all loaded libraries. Call this before MPI is
- * initialised. */
+/* Redirect the calls of MPI's functions with 64-bit counts that the program and all libraries except MPI's make. Call
+ * this before MPI is initialised. */
 void ibp_wrap_large_calls(void);
 
 /* Return the wrapper of the function `name`; NULL if ibprof has no wrapper for it. */

@@ -43,7 +43,7 @@ static int number_asked_for(void)
     return -1;
 }
 
-/* Return whether IBPROF_SOURCE names a source, or lets ibprof choose. */
+/* Return whether IBPROF_SOURCE names `source`, or lets ibprof choose. */
 static bool is_asked_for(const struct ibp_source_operations *source)
 {
     return number_asked_for() < FIRST_NAME || !strcasecmp(asked(), source->name);

@@ -3,7 +3,7 @@
  *
  * ibprof exports each wrapper as MPI_X and as PMPI_X. C programs call MPI_X. Fortran bindings of Open MPI, tools loaded
  * before ibprof, and programs that define MPI functions themselves call PMPI_X. If wrappers are nested, the outermost
- * wrapper sets the operation.
+ * wrapper determines the operation for which messages count.
  *
  * Most calls take the short path, which requires one thread at a time in MPI, no outer MPI call, and no other work.
  * Each wrapper has a copy of the short path; the wrappers share all other code.

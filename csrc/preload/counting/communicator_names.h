@@ -55,8 +55,8 @@ struct ibp_creation {
     /* `parent`: name of the parent communicator. `number`: number of earlier collective calls on the parent. `parent`
      * and `number` are 0 if the parent is unknown. */
     uint64_t parent, number;
-    /* After a nonblocking duplication: the duplicated communicator, which has the same members. A program, and therefore
-     * ibprof, may use the duplicate only after the request is complete. Otherwise 0. */
+    /* After a nonblocking duplication: the original communicator, which has the same members. A program, and therefore
+     * ibprof, may use the new communicator only after the request is complete. 0 after other calls. */
     ibp_handle duplicated;
     /* For a communicator created from a group: the tag argument, or a hash that includes the tag. */
     uint64_t tag;

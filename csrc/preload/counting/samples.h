@@ -9,8 +9,8 @@
  * At level L, only one of 2^L successive numbers of a stream is kept. Numbers that are kept at level L + 1 are also
  * kept at level L. Messages also have a stream level: at stream level S, a hash keeps one of 2^S streams, on average.
  * In addition, ibprof keeps collectives that took long, and collectives that this process started long after the
- * previous collective. So readers can see which process was late. While each message is timed, ibprof also keeps
- * messages whose completing call took long, and messages that were posted after a long pause.
+ * previous collective. So readers can see which process was late. While each message is timed (counting/envelopes.h),
+ * ibprof also keeps messages whose completing call took long, and messages that were posted after a long pause.
  *
  * The space for samples is fixed. When the space is full, the level of the stratum with the most samples rises. A
  * stratum contains the collectives of some operations and sizes, or the messages of some communicators, tags and sizes.

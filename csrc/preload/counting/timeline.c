@@ -62,7 +62,8 @@ static void drop_half(void)
     timeline.period_ns *= 2;
 }
 
-/* Return an unused record; NULL if the recording has no space for two records. */
+/* Return an unused record. If the recording is full, drop snapshots to get a record; return NULL if fewer than two
+ * snapshots are kept. */
 static struct ibp_snapshot *next_record(void)
 {
     struct ibp_snapshot *record;

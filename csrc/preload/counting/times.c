@@ -19,8 +19,8 @@
 #include <stddef.h>
 #include <string.h>
 
-/* The first FIRST_CALLS calls of a site are timed from entry to return. Some calls are long because they copy large
- * messages. A long call among the first SETUP_CALLS calls is ignored, because it may have set up a connection. */
+/* The first FIRST_CALLS calls of a site are timed from entry to return, to detect sites with long calls, which may copy
+ * large messages. A long call among the first SETUP_CALLS calls is ignored, because it may have set up a connection. */
 #define FIRST_CALLS 16
 #define SETUP_CALLS 4
 

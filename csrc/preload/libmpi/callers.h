@@ -13,7 +13,7 @@
 /* Return whether a path names an MPI library or a library of MPI's bindings. */
 bool ibp_is_mpi_binding(const char *path);
 
-/* Redirect the calls of bindings in all loaded programs and libraries (idempotent). */
+/* Redirect the calls of bindings that the program and all loaded libraries make (idempotent). */
 void ibp_bindings_hook(void);
 
 /* Return and forget the return address of this thread's last call of a binding; NULL if the call bypassed the stubs. */

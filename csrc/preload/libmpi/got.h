@@ -35,7 +35,8 @@ void ibp_got_redirect_users(const struct ibp_replacement *replacements, size_t c
  * libraries that were opened with RTLD_DEEPBIND need a replacement. */
 void ibp_got_redirect_deep(void *(*choose)(const char *name, void *found));
 
-/* Like ibp_got_redirect_deep, for calls of MPI's Fortran bindings in the program and all libraries. */
+/* Like ibp_got_redirect_deep, but redirect the calls of MPI's Fortran bindings that the program and all libraries
+ * make. */
 void ibp_got_redirect_bindings(void *(*choose)(const char *name, void *found));
 
 /* Undo ibp_got_redirect, ibp_got_redirect_in_parts and ibp_got_redirect_users. */

@@ -20,7 +20,7 @@ bool ibp_stack_walk_prepare(void);
 void ibp_stack_walk_forget(void);
 
 /* Called for each frame. `address` is the frame's return address; for a function that a signal interrupted, the address
- * where it continues. If the callback returns false, the walk ends. */
+ * where the function continues. If the callback returns false, the walk ends. */
 typedef bool ibp_frame_seen(void *into, const void *address);
 
 /* Walk the stack, beginning with the caller of this function. The outermost frame is left out, because the system

@@ -99,8 +99,8 @@ static bool is_of_mpi4py(const char *file)
     return rest && (!strchr(rest, '/') || !strncmp(rest, "futures/", 8) || !strncmp(rest, "util/", 5));
 }
 
-/* Return whether a file belongs to importlib or runpy, the modules that import and run programs. The frozen modules are
- * importlib and, since 3.11, runpy. */
+/* Return whether a file belongs to importlib or runpy, the modules that import and run programs. The names of the files
+ * of importlib and, since 3.11, of runpy begin with `<frozen `. */
 static bool runs_programs(const char *file)
 {
     static const char runpy[] = "/runpy.py";

@@ -17,8 +17,8 @@ struct ibp_python_symbols {
     const void *code_type, *string_type, *bytes_type, *frame_type, *type_type;
 };
 
-/* Find `runtime` and, if it exists, the other symbols. Missing symbols are NULL. Return whether the process has a
- * CPython interpreter. */
+/* Find the symbol `runtime` and, if `runtime` exists, the other symbols. Missing symbols are NULL. Return whether the
+ * process has a CPython interpreter. */
 bool ibp_python_find_symbols(struct ibp_python_symbols *symbols);
 
 #endif
