@@ -82,7 +82,7 @@ def write_dumps(folder: Path) -> None:
 
 
 def build_kernels(tree: Path) -> None:
-    """Build the kernels of a tree. Then packages can be imported from the tree's sources."""
+    """Build the kernels of a tree, so that packages can be imported from the tree's sources."""
     run(["cmake", "-S", tree, "-B", tree / "build", "-DCMAKE_BUILD_TYPE=Release"], tree)
     run(["cmake", "--build", tree / "build", "--target", "ibprof_kernels"], tree)
     lib = tree / "ibprof/lib"

@@ -52,7 +52,7 @@ FABRICS = {
     "three levels, 4:1": ["xgft:3:4,4,4:1,2,2"],
     "pods, 8 rails, 7:1": ["xgft:3:4,7,3:1,4,1"] * 8,
 }
-"""Fabrics of 64 hosts; the last has 84. In `two levels` and `three levels`, the eight ranks of a host share an adapter.
+"""Fabrics of 64 hosts, the last of 84. In `two levels` and `three levels`, the eight ranks of a host share an adapter.
 
 The last fabric's oversubscription between pods is from Llama Team, "The Llama 3 Herd of Models", 2024, section 3.3.1.
 """

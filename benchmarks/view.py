@@ -223,7 +223,7 @@ def in_space(folder: Path, fabric: str) -> tuple[str, str]:
 
 
 def fetch_plotly(folder: Path) -> str:
-    """Return plotly's bundle. If the folder lacks it, fetch it from the npm registry."""
+    """Return plotly's bundle. If the folder lacks the bundle, fetch it from the npm registry."""
     if not any(folder.rglob("plotly.min.js")):
         subprocess.run(["npm", "install", "--silent", "--no-audit", "--prefix", str(folder), PLOTLY], check=True)
     return next(folder.rglob("plotly.min.js")).read_text()

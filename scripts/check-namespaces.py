@@ -2,8 +2,8 @@
 """Check that only the `cli` packages import argparse, and that few of their functions have a Namespace as argument.
 
 Functions that take an `argparse.Namespace` turn parsed arguments into options of a command. Their names are
-`*_options`, `build_*` or `parse_*`. Other functions take options: so notebooks and tests can call them too. No class
-has a Namespace as attribute.
+`*_options`, `build_*` or `parse_*`. Other functions take options, so that notebooks and tests can call them. No
+class has a Namespace as attribute.
 """
 
 from __future__ import annotations

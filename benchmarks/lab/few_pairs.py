@@ -37,7 +37,7 @@ def measure(cluster: Cluster, plan: Plan, kind: str) -> str:
     name = kind.replace(" ", "-")
     file, answer = f"{name}.nc", f"{name}.json"
     cluster.launch(SCRIPTS / "ibprof-latency", "measure", *OPTIONS, *KINDS[kind], "-o", file)
-    # Other work on the machine can only make a delay longer.
+    # Use the minimum, because other work on the machine can only make a delay longer.
     cluster.call("ibprof-topology", "infer", file, "--statistic", "minimum", "--accept-weak", "-o", answer)
     delays = read_delays(cluster.folder / file)
     measured = delays.measured[0]

@@ -38,7 +38,7 @@ REFUSED = 5
 
 STRONG_SIZE = 6e6
 WEAK_SIZE = 0.75e6
-"""Bytes per rank in weak scaling. With 1.5e6, data of 32 ranks is queued longer than TCP's retransmission timeout."""
+"""Bytes per rank in weak scaling. With 1.5e6 bytes, 32 ranks queue data longer than TCP's retransmission timeout."""
 
 
 class Series(NamedTuple):

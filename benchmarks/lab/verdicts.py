@@ -47,7 +47,7 @@ class VerdictRun:
         ranks_on: host of each rank.
         causes: allowed causes; empty to allow all causes.
         variables: environment variables.
-        with_fabric: whether the report gets the fabric.
+        with_fabric: true if the report gets the fabric.
         mpi: name of an MPI in `MPIS`.
     """
 

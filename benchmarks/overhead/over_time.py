@@ -58,8 +58,8 @@ def show_end(bench: Bench, rounds: int, ranks: int) -> bool:
     """Show the processor time that ranks spend in MPI_Finalize outside of MPI. Return whether the goal is met.
 
     The time of a job is the sum of the ranks' times, divided by the number of used cores. The last line shows the
-    median rank's wall time from MPI_Finalize to the end of the process, without and with ibprof. It also shows the
-    median difference and an interval. With more ranks than cores, other ranks run during most of this time.
+    median rank's wall time from MPI_Finalize to the end of the process, without and with ibprof, and the median of the
+    rounds' differences. With more ranks than cores, other ranks run during most of this time.
     """
     program = build_ends(bench)
 

@@ -496,7 +496,7 @@ class DefinedRegion:
 
 @dataclass(frozen=True, slots=True)
 class Callpath:
-    """A call path. `parent` is the number of the caller's call path; an unused number for the outermost."""
+    """A call path. `parent` is the number of the caller's call path; an unused number without a caller."""
 
     parent: int
     region: DefinedRegion

@@ -108,7 +108,8 @@ def main(argv: Sequence[str] | None) -> int:
     variables = {"IBPROF_RUN": str(uuid.uuid4())} | variables
     variables["IBPROF_OUTPUT"] = _absolute(variables.get("IBPROF_OUTPUT") or RECORDING)
     if launcher not in (None, Launcher.SRUN):
-        # Expand the path's patterns here: ranks on other hosts may be in another job step or in no job.
+        # Expand the path's patterns here: on other hosts, ranks may be in another job step or in no job, so that the
+        # patterns would have other values.
         variables["IBPROF_OUTPUT"] = expand_output(variables["IBPROF_OUTPUT"], output_values(environment))
     launch = Launch(command, environment | variables)
     if launcher:

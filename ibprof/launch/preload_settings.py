@@ -7,7 +7,7 @@ The behaviour of Open MPI was tested with 4.1.4, 4.1.8 and 5.0.11:
   name counts. In version 5, `-x` applies to all parts, and the first value counts.
 * Spawned processes get the variables of `-x` in version 4. In version 5, they get the environment of mpirun. On another
   host, they get the environment of mpirun's daemon, which `prte_launch_agent` starts.
-* `OMPI_MCA_mca_base_env_list` has the same effect as `-x`. In version 4, mpirun refuses a command with both.
+* `OMPI_MCA_mca_base_env_list` has the same effect as `-x`. In version 4, mpirun refuses this list with `-x`.
 * With `--app FILE`, only version 4 ignores all other options.
 * `OMPI_MCA_mca_base_env_list_internal` works together with `-x`. Version 4 fills this list with `-x` options that it
   reads from files. Version 5 lacks this list.

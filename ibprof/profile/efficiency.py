@@ -237,7 +237,7 @@ ASSUMPTION = (
 class Waiting:
     """Time inside one operation at one site and in one region.
 
-    The quickest rank's time counts as transfer on each rank. The rest of a rank's time counts as waiting.
+    The transfer of each rank is assumed to take the quickest rank's time. The rest of a rank's time is waiting.
 
     Attributes:
         calls: number of calls of each rank.

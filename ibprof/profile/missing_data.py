@@ -98,7 +98,7 @@ def account_for_run(run: Profile) -> Iterator[StageAccount]:
 def choose_sent(run: Profile) -> npt.NDArray[np.bool_]:
     """Return the counters of bytes that a rank sent, or fetched from another's memory: bool [counter].
 
-    Received bytes were counted at the sender. MPI's own control messages are also left out.
+    Received bytes are left out, because the sender counted them. MPI's own control messages are left out too.
     """
     counters = run.counters
     chosen: npt.NDArray[np.bool_] = (counters.kind == Kind.USER) & (counters.direction != Direction.RECEIVED)
@@ -113,7 +113,7 @@ def describe_losses(accounts: Iterable[StageAccount], complete: bool = True) -> 
     """Yield a sentence for each loss above `MUCH`; without such a loss, for the largest loss.
 
     Args:
-        complete: false if gaps of unknown size exist. Then no sentence states that nothing is left out.
+        complete: false if gaps of unknown size exist, so that no sentence may state that nothing is left out.
     """
     accounts = [each for each in accounts if each.noun in _IN_TEXT]
     losses = []

@@ -215,10 +215,9 @@ class PortIndex:
         return f"{self._hosts[host].name} {device}/{port}"
 
     def _with_lid(self, lid: int, own: PortEnd) -> _HostPort | None:
-        """Return the recorded port with a LID; None if no port or several ports fit.
+        """Return the recorded port with a LID; None if no port has it, or if several ports fit equally well.
 
-        Each subnet has its own LIDs, so ports similar to the local port are preferred.
-
+        Ports of different subnets can have the same LID, so ports similar to the local port are preferred.
         Hosts are usually cabled alike, so a port with the local device name and number is probably on the local subnet.
         """
         found = self._by_lid.get(lid, [])

@@ -596,7 +596,7 @@ class Transfers(RowArrays):
 class Intervals(RowArrays):
     """Bytes that each rank sent and fetched over time, by group of peers; arrays of equal length. See IBPROF_INTERVAL.
 
-    They sum to the rank's sent and fetched user data in `Counters`. Rows are in the order of rank, begin_ns,
+    The bytes sum to the rank's sent and fetched user data in `Counters`. Rows are in the order of rank, begin_ns,
     first_peer. Intervals without traffic have no row.
 
     Attributes:
@@ -674,7 +674,7 @@ class MessageSizes(RowArrays):
 class Mark:
     """A marked time of one rank, with totals of the rank's user data until this time.
 
-    The totals are 0 at BEGIN and END: reading them takes too long there.
+    The totals are 0 at BEGIN and END, where reading totals would take too long.
     """
 
     rank: int

@@ -143,7 +143,7 @@ def _find_order(columns: Columns) -> npt.NDArray[np.intp] | None:
 
 
 def _range(key: npt.NDArray[Any]) -> int:
-    """Return a number above all values of a key. `UNKNOWN_PEER` counts as the next value above all others."""
+    """Return a number above all values of a key. `UNKNOWN_PEER` counts as the largest other value plus 1."""
     highest = int(key.max(initial=0))
     if highest == UNKNOWN_PEER:
         highest = int(key.max(initial=0, where=key != UNKNOWN_PEER)) + 1

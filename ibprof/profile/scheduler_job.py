@@ -52,7 +52,8 @@ _BY_SYSTEM: Mapping[str, Mapping[str, str]] = {
 }
 """Environment variables for each attribute of `SchedulerJob`, by system.
 
-The job belongs to the first system whose job variable is set. Flux is last: it runs inside jobs of other systems.
+The job belongs to the first system whose job variable is set. Flux is last: if Flux runs inside another
+system's job, the other system's job counts.
 
 Sources: sbatch(1) of Slurm, qsub(1B) of OpenPBS and Torque, LSF's bsub reference, Cobalt's qsub, oarsub(1),
 flux-environment(7).

@@ -263,7 +263,7 @@ def _least_of_allreduce(unit: Indices, amount: Bytes, members: Indices) -> int:
 
 
 def _least_of_scan(unit: Indices, amount: Bytes, members: Indices) -> int:
-    """Sum the largest contribution of each unit, except for one unit: the last rank's unit need not send."""
+    """Sum the largest contribution of each unit, except the largest of them all: the last rank's unit need not send."""
     largest = _largest(unit, amount)
     return sum_exactly(largest) - int(largest.max()) if len(np.unique(members)) > 1 else 0
 

@@ -53,7 +53,7 @@ def read_demands(file: RecordingFile) -> tuple[Records, Owners]:
 
 
 def _redo(file: RecordingFile, what: str, number: str, records: Records, owner: Owners) -> None:
-    """Complete interrupted moves (redo logs) of bytes between records, and of messages or calls (member `number`)."""
+    """Complete, from redo logs, interrupted moves of a record's bytes and its member `number` to another record."""
     constants = recording_layout().constants
     logged = np.where(file.processes["redo_kind"] == 0, constants["IBP_SEGMENT_COUNTERS"], file.processes["redo_kind"])
     is_of_kind = logged == constants[f"IBP_SEGMENT_{what.upper()}"]

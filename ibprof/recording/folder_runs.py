@@ -278,7 +278,7 @@ def copy_from_node(recording: Path) -> tuple[list[Path], list[Path]]:
     """Move originals from this node's storage to the recording, in place of their copies.
 
     Returns:
-        The replaced files, and the files on the node that processes still write. The latter are left unchanged.
+        The recording's files that were replaced, and the node's files that processes still write and that stay.
 
     Raises:
         InputError: there is no recording.

@@ -19,7 +19,7 @@ Records = npt.NDArray[np.void]
 Owners = npt.NDArray[np.intp]
 
 SIZE_LIMIT = 1 << 36
-"""Maximum size of a recording file in bytes, far above a large host's size. A huge sparse file would take forever."""
+"""Maximum size of a recording file in bytes, far above usual sizes. Reading a huge sparse file would take forever."""
 
 _PAGES_AT_ONCE = 1 << 12
 

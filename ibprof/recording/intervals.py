@@ -116,7 +116,7 @@ def _owners_of_groups(
 def _make_rows(rank: int, times: npt.NDArray[np.uint64], sent: Totals, first: Peers, last: Peers) -> Columns:
     """Return a row for each interval and group of peers with traffic."""
     peers, first_group, group = np.unique(first, return_index=True, return_inverse=True)
-    if len(peers) < len(first):  # add the traffic of groups with the same rank, and of groups without a known rank
+    if len(peers) < len(first):  # sum the groups with the same rank; also sum the groups without a known rank
         sent = np.stack([sent[:, group == number].sum(axis=1) for number in range(len(peers))], axis=1)
     else:
         sent = sent[:, first_group]

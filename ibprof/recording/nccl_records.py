@@ -85,8 +85,8 @@ class NcclRecords:
         whole = int(self.communicators["busy_ticks"][self.communicators_owner == process].sum())
         mine = self.tasks_owner == process
         each = int(self.tasks["busy_ticks"][mine].sum())
-        # `busy_ticks` leave out the time before a GPU's first data. Assume that this reduces the overlap in the same
-        # proportion as the time.
+        # `busy_ticks` leave out the time before a GPU's first data. Assume that the overlap is shorter
+        # by the same factor as the time.
         left = float(self.busy_ticks[mine].sum()) / max(each, 1)
         return max(round((each - whole) * left * float(self.tick_ns[process])), 0) if self.is_alone[process] else 0
 
@@ -142,7 +142,7 @@ def _find_busy_ticks(
 ) -> npt.NDArray[np.float64]:
     """Return the ticks of proxies' work on each task; in rings, from the GPU's first data on.
 
-    All channels of a task wait for the GPU at the same time: subtract the longest wait.
+    All channels of a task wait for the GPU at the same time, so only the longest wait is subtracted.
     """
     before = np.zeros(len(tasks), np.uint64)
     np.maximum.at(before, task, np.where((flows["is_send"] != 0) & is_ring[task], flows["arrival_ticks"], 0))
@@ -150,7 +150,7 @@ def _find_busy_ticks(
 
 
 def _find_tick_ns(communicators: Records, owner: npt.NDArray[np.intp], processes: int) -> npt.NDArray[np.float64]:
-    """Return the length of a tick in each process, by the communicator with most time between clock readings."""
+    """Return the tick length of each process, from the communicator with the longest time between clock readings."""
     tick_ns, longest = np.zeros(processes), np.zeros(processes)
     for record, process in zip(communicators, owner.tolist(), strict=True):
         ticks = int(record["clock_ticks"][1]) - int(record["clock_ticks"][0])
@@ -183,7 +183,7 @@ def find_rings(records: Sequence[NcclRecords], members: Members) -> Rings:
     """Number the ranks that send on each channel of each ring.
 
     A ring is left out if a receiving rank was not recorded. A ring is also left out if a rank that receives nothing
-    sends to a rank that sends: the first can end before the second has the data.
+    sends to a rank that sends: the rank that receives nothing can end before the other rank has the data.
     """
     senders: dict[tuple[int, int], dict[int, int]] = {}
     receivers: dict[tuple[int, int], set[int]] = {}

@@ -43,7 +43,7 @@ class SampleChoice:
 def choose_samples(files: Sequence[RecordingFile]) -> SampleChoice:
     """Return the rule that selects up to about `MOST_SAMPLES` samples of each kind.
 
-    Each process recorded all collectives above a limit. The returned `long_ns` is the largest of these limits.
+    Each process recorded all collectives with a score above its limit. `long_ns` is the largest of these limits.
     """
     counts = {kind: sum(file.count(kind) for file in files) for kind in (*SAMPLES, NCCL_SAMPLES)}
     complete = max((int(file.processes["long_ns"].max(initial=0)) for file in files), default=0)
@@ -119,7 +119,7 @@ def _are_sources(records: npt.NDArray[np.void]) -> npt.NDArray[np.bool_]:
 
 
 def _find_limits(records: npt.NDArray[np.void], owner: Owners) -> npt.NDArray[np.uint64]:
-    """Return a limit for each record: the process recorded all messages with a `score_ns` above it; 0 for no limit."""
+    """Return each record's limit: the record's process recorded all messages with a `score_ns` above this limit."""
     constants = recording_layout().constants
     is_used = records["level"] == constants["IBP_LEVEL_LONG"]
     # Leave out a record without a communicator: the process was killed while replacing this record.

@@ -195,7 +195,7 @@ def main() -> None:
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     _limit_memory(given["memory_bytes"])
     for path, build_id, addresses, unchanged_since_ns in given["objects"]:
-        # If reading takes too long, SIGALRM ends this process: it has no handler.
+        # If reading takes too long, SIGALRM ends this process, which has no handler for this signal.
         signal.alarm(given["seconds"] + DEBUGINFOD_SECONDS)
         for answer in resolve(path, build_id, addresses, given["seconds"], unchanged_since_ns):
             print(json.dumps(answer), flush=True)

@@ -74,7 +74,7 @@ _SLOW = 4
 """Transfer is slow if it takes more than this multiple of the expected time."""
 
 _SLOW_WITH_CAUSE = 2
-"""Used instead of `_SLOW` if hosts show a cause of slow transfer. A link at half of its rate only doubles the time."""
+"""Used instead of `_SLOW` if hosts show a cause of slow transfer: a link at half of its rate only doubles the time."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -304,7 +304,7 @@ def _list_ranks(run: Profile, measured: MeasuredWaiting) -> dict[int, RankTimes]
 
 
 def _find_line_rate_s(run: Profile, busiest_host: float) -> float:
-    """Return the seconds to send `busiest_host` bytes at the usual rate of hosts' adapters; else at `SLOWEST_LINK`."""
+    """Return the seconds to send `busiest_host` bytes at adapters' usual rate; at `SLOWEST_LINK` if it is unknown."""
     rate = find_possible_rate(run)
     return busiest_host / (rate * 1e9 / 8 if rate else SLOWEST_LINK)
 
@@ -439,8 +439,8 @@ def _sum_in_groups(run: Profile, host_of: np.ndarray) -> AskedWithinHosts:
             elif names & _ROUND_TRIP:
                 asked *= 2
             else:
-                # `Profile.demands` sums a vector collective's bytes over all members. Assume equal shares, and add the
-                # shares of other members on the rank's host.
+                # `Profile.demands` sums a vector collective's bytes over all members. Assume that each other member has
+                # an equal share, and add the shares of the members on the rank's host.
                 asked = asked * others // (len(members) - 1)
             total += asked
             messages += calls * (others if names & {"ALLTOALL", "ALLTOALLV", "ALLTOALLW"} else _rounds(others + 1))
@@ -474,7 +474,7 @@ class Place:
 def find_place_of_waiting(run: Profile, ranks: list[Rank], latest: int, waiting_s: float) -> Place | None:
     """Return the operation, site and region with most waiting for the latest rank.
 
-    Return None without times, or if this waiting is at most `MOST` of all waiting.
+    Return None without times, or if this waiting is at most the share `MOST` of all waiting.
 
     Args:
         latest: the rank with most time outside MPI.
@@ -487,7 +487,7 @@ def find_place_of_waiting(run: Profile, ranks: list[Rank], latest: int, waiting_
         return None
     places, place_of = np.unique(keys, axis=1, return_inverse=True)
     seconds = times.time_ns[rows].astype(np.float64) * 1e-9
-    # The latest rank does not wait: other ranks wait for the time that they spend here beyond the latest rank's time.
+    # The latest rank does not wait, so another rank's waiting is the rank's own time minus the latest rank's time.
     share = np.where(times.rank[rows] == latest, -(len(ranks) - 1), 1)
     longer = np.bincount(place_of.ravel(), weights=seconds * share, minlength=places.shape[1])
     most = int(longer.argmax())

@@ -142,7 +142,7 @@ class LateRanks:
     def _works_longer(self, late: LateRank) -> bool:
         """Return whether a late rank's additional time outside MPI explains the waiting for it; true if unknown.
 
-        Calls of MPI-IO are work as well. Time in which the rank had no core is no work.
+        Time in calls of MPI-IO also counts as work. Time without a core does not.
         """
         if late.outside_s is None or late.others_outside_s is None:
             return True
@@ -155,7 +155,7 @@ class LateRanks:
     def _explains(self, late: LateRank, more_s: float) -> bool:
         """Return whether an additional time of a late rank explains the waiting for it.
 
-        Each other rank waits at most for this additional time.
+        No other rank waits longer for the late rank than this additional time.
         """
         return more_s * (len(self._ranks) - 1) >= CAUSED_BY_ONE * self._ranks[late.rank].late_s
 

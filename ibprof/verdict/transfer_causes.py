@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from ibprof.waiting.wait_split import HostPair
 
 CARRIES = 0.5
-"""A used transport carries at least this share of the job's bytes."""
+"""A transport counts as used if it carries at least this share of the job's bytes."""
 
 _LOOPBACK = "lo"
 
@@ -32,7 +32,7 @@ _IDLE = 0.1
 """A port with at most this share of the job's bytes counts as idle."""
 
 _SLOWER = 0.75
-"""A slow adapter has less than this share of the usual rate of the hosts' adapters."""
+"""An adapter is slow if its rate is less than this share of the usual rate of the hosts' adapters."""
 
 _USUAL_WIDTH = 4
 """Usual number of lanes of an InfiniBand link."""
@@ -50,16 +50,16 @@ _LOST = 0.005
 """Packet loss is a cause if at least this share of the TCP segments was retransmitted."""
 
 _MANY_SEGMENTS = 100
-"""Minimum number of retransmitted segments for packet loss, and of notifications for congestion."""
+"""Minimum number of retransmitted segments to report packet loss, and of notifications to report congestion."""
 
 _MUCH_OTHER = 0.5
 """A port's other traffic is a cause if it is at least this multiple of the job's own bytes."""
 
 _WORTH_SAYING = 1 << 20
-"""Fewer bytes are never a cause: daemons use each interface a little."""
+"""Minimum number of bytes that can be a cause: daemons use each interface a little."""
 
 _WAITS = 1.0
-"""A congested port waited at least this number of ticks per sent word."""
+"""A port counts as congested if it waited at least this number of ticks per sent word."""
 
 _MARKED = 1e-4
 """A port is congested if congestion notifications / sent packets are at least this."""

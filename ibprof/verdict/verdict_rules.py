@@ -227,7 +227,7 @@ class _Judge:
         # hosts, or if there are more ranks than cores.
         decides = shared and (shared.is_crowd or self._on_host_share() >= 1 - WORTH_HAVING)
         if shared and (waits_for_cores or (decides and kind is not VerdictKind.WAITING)):
-            # Missing cores also make copies slow: name them before `memory-bound`.
+            # Missing cores also make copies slow: name missing cores before `memory-bound`.
             place = next((number for number, each in enumerate(causes) if each.name == "memory-bound"), len(causes))
             causes.insert(place, shared.cause)
         return tuple(causes)
@@ -423,7 +423,7 @@ class _Judge:
     def _say_unsplit(self) -> str:
         """Return a sentence on unsplit time.
 
-        Return no text if little time in MPI is unsplit (`LITTLE_MPI`), or if MPI-IO takes at least half of this time.
+        Return no text if little time in MPI is unsplit (`LITTLE_MPI`), or if MPI-IO takes half of the unsplit time.
         """
         times, measured = self._times, self._times.measured if self._times else None
         if times is None or times.parts is None or measured is None or not self._mpi_s:

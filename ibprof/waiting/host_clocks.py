@@ -38,7 +38,7 @@ UNKNOWN_NS = 1 << 60
 """Error of a clock if events do not limit the error."""
 
 _BINS = 64
-"""Number of equal intervals of a run. Only the tightest certain bounds of an interval are used."""
+"""Number of equal intervals into which a run is divided. In each, only the tightest certain bounds are used."""
 
 _PARTS = 8
 """Maximum number of parts of a run that are assumed to contain a quick message."""
@@ -168,7 +168,7 @@ def _fit_pair(a: int, b: int, x: Integers, y: Integers, is_upper: Booleans, cert
     at = (x - origin).astype(np.float64)
     half = max(float(np.abs(at).max()), 1.0)
     at /= half
-    # Subtract the points' common slope: then a part's tightest bounds are its lowest upper and highest lower point.
+    # Subtract the points' common slope, so that the lowest upper and the highest lower point bound a part tightest.
     tilt = float(np.polyfit(at, over, 1)[0]) if len(at) > 8 and np.ptp(at) > 0.1 else 0.0
     tilt = float(np.clip(tilt, -MOST_DRIFT * half, MOST_DRIFT * half))
     level = over - tilt * at
@@ -193,7 +193,7 @@ def _fit_pair(a: int, b: int, x: Integers, y: Integers, is_upper: Booleans, cert
 
 
 def _tightest(at: Floats, level: Floats, side: int, every: bool) -> tuple[Floats, Floats]:
-    """Return a bound per part of the run: the tightest if `every` bound holds, otherwise the loosest."""
+    """Return a bound for each part of the run: the tightest if `every` (all bounds hold), otherwise the loosest."""
     if not len(at):
         return at, level
     if every:
@@ -349,7 +349,7 @@ def _find_deciding(messages: MessageSamples, clocks: HostClocks, clock_of: Integ
 def _find_torn(orders: EventOrders, clocks: int) -> Integers:
     """Return clocks that a host's ranks cannot share, because the ranks' events contradict the known orders.
 
-    The events contradict a certain order (`is_certain`), or more than half of the uncertain orders.
+    They contradict an order that is certain (`is_certain`), or more than half of the clock's uncertain orders.
     """
     own = orders.first == orders.second
     clock, certain = orders.first[own], orders.is_certain[own]
@@ -434,7 +434,7 @@ def _synchronises(rows: CollectiveSamples, operations: Sequence[str]) -> Boolean
 
 
 def _order_rooted(matched: MatchedSamples, operations: Sequence[str], clock_of: Integers) -> Sequence[EventOrders]:
-    """Return ordered events: a root enters MPI_Bcast before members leave, and leaves MPI_Reduce after they enter."""
+    """Return orders: MPI_Bcast's root enters before members leave; MPI_Reduce's members enter before a root leaves."""
     rows = matched.collectives
     shapes = np.array([find_shape(name) for name in operations], np.int64)
     begins, counts = find_runs(matched.instance)
@@ -455,7 +455,7 @@ def _order_rooted(matched: MatchedSamples, operations: Sequence[str], clock_of: 
 def _order_messages(
     messages: MessageSamples, operations: Sequence[str], clock_of: Integers, deciding: Booleans
 ) -> Sequence[EventOrders]:
-    """Return ordered events of messages: a message arrives after its send, some within `QUICKEST_NS`."""
+    """Return ordered events of messages: a message arrives after its send, sometimes less than `QUICKEST_NS` after."""
     clock = clock_of[messages.rank]
     sender, receiver = clock[::2], clock[1::2]
     post, arrival = messages.post_ns[::2], messages.exit_ns[1::2]

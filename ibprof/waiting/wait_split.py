@@ -44,11 +44,11 @@ _LOCAL = frozenset(
 _UNTIMED = frozenset(
     {"TEST", "TESTALL", "TESTANY", "TESTSOME", "IPROBE", "IMPROBE", "REQUEST_GET_STATUS", "WIN_TEST", "PARRIVED"}
 )
-"""Calls that return even if nothing has completed. A program that repeats them waits outside of MPI calls."""
+"""Calls that return even if nothing has completed. A program that repeats such calls waits outside of MPI calls."""
 
 
 SPREADS = 3
-"""If samples represent less than a row's time, a difference up to this number of standard errors is chance.
+"""If samples represent less than a row's time, a difference of up to this many standard errors counts as chance.
 
 A larger difference counts as unsplit time if it is above `LITTLE_OF_A_CALL` of the row's time.
 """
@@ -181,8 +181,8 @@ def _largest_error(clocks: HostClocks) -> float:
 def split_each(calls: SplitCalls) -> tuple[Floats, Floats, Floats]:
     """Return the waiting, the unsplit time and the error of the waiting of each sampled call, in ns."""
     least, most = calls.least_ns.astype(np.float64), calls.most_ns.astype(np.float64)
-    # Estimate the waiting if the bounds differ little: by at most the lower bound, or `LITTLE_OF_A_CALL` of the call's
-    # time. Otherwise waiting is the lower bound, and the difference is unsplit.
+    # Estimate the waiting if the bounds differ by at most the lower bound, or by at most `LITTLE_OF_A_CALL` of the
+    # call's time. Otherwise waiting is the lower bound, and the difference is unsplit.
     is_narrow = most - least <= np.maximum(least, LITTLE_OF_A_CALL * calls.stay_ns)
     wait = np.where(is_narrow, calls.wait_ns, least)
     return wait, np.where(is_narrow, 0.0, most - least), np.where(is_narrow, (most - least) / 2, 0.0)
@@ -461,7 +461,7 @@ def trace_back(
 
 
 def _find_work(run: Profile) -> dict[int, tuple[float, float]]:
-    """Return each timed rank's time outside MPI, and the other ranks' mean; empty for one rank."""
+    """Return each timed rank's time outside MPI, and the mean of the other timed ranks' times; empty for one rank."""
     timed = [rank for rank in run.ranks if rank.has_times and rank.stop_ns and rank.rank < run.world_size]
     if len(timed) < 2:
         return {}
@@ -530,7 +530,7 @@ def measure_pairs(
     both_there = np.maximum(post[sender], post[receiver])
     size, transfer, latency = rows.bytes[sender], leave[receiver] - both_there, leave[receiver] - post[sender]
     large = (size >= LARGE_BYTES) & (transfer > 0) & (uncertain <= _MOST_ERROR * transfer)
-    # Use messages whose receiving call was entered before the send: the end of the call shows the arrival.
+    # Use messages whose receiving call was entered before the send: the end of such a call shows the arrival.
     small = (size <= SMALL_BYTES) & (latency > 0) & (enter[receiver] <= post[sender])
     small &= uncertain <= _MOST_ERROR * latency
     host_of = np.zeros(int(max(rank.rank for rank in run.ranks)) + 1, np.int64)

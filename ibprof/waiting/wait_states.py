@@ -211,7 +211,7 @@ def _count_completed(
     counts: Integers,
     place: Integers,
 ) -> Integers:
-    """Return the number of messages and collectives that each call completed; if unknown, the most at its call site."""
+    """Return how many messages and collectives each call completed; if unknown, the largest count at its site."""
     recorded = np.concatenate([getattr(part, "completed", np.zeros(len(part.rank), np.uint16)) for part in parts])
     known = np.maximum.reduceat(recorded[order].astype(np.int64), begins)
     usual = np.zeros(len(begins), np.int64)
@@ -220,7 +220,7 @@ def _count_completed(
 
 
 def _are_long(matched: MatchedSamples) -> tuple[npt.NDArray[np.bool_], npt.NDArray[np.bool_]]:
-    """Return two masks of rows: long for all ranks; neither long nor chosen by the hash.
+    """Return two masks of rows: rows that are long for all ranks; rows that are neither long nor chosen by the hash.
 
     A collective or message is long if its score exceeds the limit of each rank. All ranks have recorded a long
     collective or message, which represents only itself. Rows that are not long represent unsampled collectives and
@@ -393,7 +393,7 @@ def _bound_latest(
     found = []
     for sign in (-1, 1):
         bound = np.maximum.reduceat((start + sign * wide)[order], begins)
-        # Largest start on other clocks. If the row's clock has the largest of all, take the second largest.
+        # Largest start on other clocks. If the largest start of all is on the row's clock, take the second largest.
         by_size = np.lexsort((bound, of_instance))
         largest = by_size[starts + members - 1]
         second = by_size[np.maximum(starts + members - 2, starts)]
@@ -424,7 +424,7 @@ def _need_of_messages(messages: MessageSamples, clocks: HostClocks, clock_of: In
     moment, between = post[other], np.where(clock == clock[other], 0.0, error + error[other])
     between = np.where(clocks.group[clock] == clocks.group[clock[other]], between, UNKNOWN_NS)
     least, wait, most = _bound(moment, between, enter, stay)
-    # A send that returns before the receive is posted does not wait for it.
+    # A send that returns before the receive is posted does not wait for the receive.
     is_sender = messages.side == 0
     left = enter + stay
     returned = is_sender & (left <= moment)

@@ -36,7 +36,7 @@ _AT_ONCE = 8
 
 
 def make_cells(study: str) -> list[Cell]:
-    """Return the simulations of a study. The study `throttle` has I/O jobs with and without --quick."""
+    """Return the simulations of a study; for `throttle`, the simulations with --quick and those without."""
     forms = (False, True) if study == "throttle" else (False,)
     machine = MachineOptions(fabric=None)
     return list(dict.fromkeys(cell for quick in forms for cell in plan_preset(study, machine, SEEDS, quick).cells))

@@ -120,7 +120,7 @@ def _is_reached(network: Any, switch: int, server: int, ends: set[int]) -> bool:
 
 
 def find_throttled(measured: str, window: float) -> Row | None:
-    """Return the row of the longest I/O job with simulations with this window and without a throttle."""
+    """Return the row with this window, of the longest I/O job that was simulated with this window and unthrottled."""
     rows = [row for row in STUDIES.get("throttle", ()) if (row["measured"], row["run"]) == (measured, "interference")]
     rows = [row for row in rows if row["mean_us"] is not None and (measured == "mpi") == (not row["io_limit"])]
     both = {row["io_limit"] for row in rows if row["io_window_us"] == 0} & {

@@ -295,7 +295,7 @@ BEFORE = {5 * MS: (0, 2), 1 * MS: (4, 8), 500 * US: (12, 20)}
 """Interval of 512 KB I/O above the threshold -> numbers of a client's first messages to leave out, and to measure."""
 
 OTHERS = (5 * MS, 500 * US, 10 * US)
-"""Intervals of MPI next to this I/O."""
+"""Intervals of MPI next to 512 KB I/O."""
 
 
 def pair_512_kb(
@@ -334,7 +334,7 @@ def find_adaptive_past(lab: Laboratory, measured: str) -> Found:
 def find_threshold(
     lab: Laboratory, size: int, before: float, past: float, last: float, adaptive: bool = False
 ) -> Found:
-    """Check that the threshold of I/O alone, an interval, is between the intervals `before` and `past`.
+    """Check that the interval that is the threshold of I/O alone lies between the intervals `before` and `past`.
 
     The threshold is the longest interval with at least 90% of the throughput at the interval `last`.
     """
