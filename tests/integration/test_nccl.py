@@ -105,7 +105,7 @@ def test_ranks_wait_for_the_rank_whose_gpu_is_late(
     rows = {row["rank"]: row for row in json.loads(capsys.readouterr().out)["calls"]}
     waits = [rows[str(rank)]["wait_s"] for rank in range(4)]
     assert waits[2] < 0.1 < 0.38 < min(waits[0], waits[1], waits[3])
-    # On a second host with another clock, the same rank is late, and the waiting is the same.
+    # If two ranks are on a second host, whose clock differs, late rank and waiting are the same as on one host.
     samples = run.collective_samples
     shift = np.where(samples.rank >= 2, 7_000_000_000, 0)
     moved = replace(
@@ -126,7 +126,7 @@ def test_ranks_wait_for_the_rank_whose_gpu_is_late(
 
 
 def test_balanced_gpus_make_no_rank_late(harness: Path, ports: Ports, tmp_path: Path) -> None:
-    """Before each of 20 collectives, all ranks compute for 20 ms. The transfer takes 20 ms too."""
+    """Before each of 20 collectives, all ranks compute for 20 ms. Each transfer takes 20 ms."""
     run_ranks(harness, ports, tmp_path, 4, 7, "compute_us=20000", "wire_us=20000", "collectives=20")
     run = load_profile(tmp_path)
     said = judge_run(run)
@@ -204,7 +204,7 @@ def test_ranks_are_known_by_the_communicator_where_no_launcher_states_them(
 
 
 def test_many_events_take_no_more_space(harness: Path, ports: Ports, tmp_path: Path) -> None:
-    """After more than 100,000 steps, the number of records depends on peers, not on events."""
+    """The size of a recording does not grow with the number of steps, even above 100,000."""
     sizes = []
     for number, collectives in enumerate((600, 3000)):
         folder = tmp_path / str(number)

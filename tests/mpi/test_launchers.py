@@ -112,7 +112,7 @@ def test_prterun(build: Build, tmp_path: Path) -> None:
 
 
 def test_processes_that_open_mpi_5_spawns(build: Build, tmp_path: Path) -> None:
-    """`ibprof run` sets the launcher's environment and options, because spawned processes only get the environment."""
+    """`ibprof run` sets options of the launcher for its ranks, and environment variables for spawned processes."""
     mpi = mpis.find_mpi(mpis.FROM_PYPI[-1])
     line: list[str | Path] = [mpi.program("mpirun"), "-n", "2", build(mpi, "children.c"), "spawn"]
     variables = {"LD_PRELOAD": str(library()), "IBPROF_OUTPUT": str(tmp_path / "rec")}

@@ -116,7 +116,7 @@ def check(recording: Path, books: Path) -> None:
 
 @pytest.mark.parametrize("name", [INTEL, MPICH_5])
 def test_what_is_counted_from_arguments_counts_once(name: str, build: Build, tmp_path: Path) -> None:
-    """Intel MPI's receiver fetches long puts and partitions itself, while it waits in any call."""
+    """In Intel MPI, the receiver fetches long puts and partitions, while it waits in any call."""
     program = build(find_mpich_like(name), "large_puts.c")
     run_mpi(find_mpich_like(name), 2, [program, "400000"], recording=tmp_path, env=OVER_LIBFABRIC)
     profile = load_complete(tmp_path, 2)

@@ -104,7 +104,7 @@ def test_a_kernel_that_wipes_no_pages(name: str, build: Build, tmp_path: Path) -
 
 @pytest.mark.parametrize(("name", "host"), families_by_turns(["a/../b c", "..", "%h\n"]))
 def test_odd_names_of_hosts(host: str, name: str, build: Build, tmp_path: Path) -> None:
-    """A host's name becomes part of a file name, but never of another folder's path.
+    """A host's name becomes part of a file name, but never moves the file to another folder.
 
     Only the ranks see the odd name; the launcher sees the real name of the host.
     """

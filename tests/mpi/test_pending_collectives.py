@@ -128,7 +128,7 @@ def test_mpich(name: str, how: str, build: Build, known: str, tmp_path: Path) ->
 
 @pytest.mark.parametrize("call", PERSISTENT)
 def test_starts_on_a_freed_communicator_of_intel_mpi(call: str, build: Build, tmp_path: Path) -> None:
-    """In Intel MPI each start allocates a tag, which ibprof does not know once the communicator is freed. Later
+    """In Intel MPI, each start allocates a tag, which ibprof cannot know after the communicator is freed. Later
     messages are UNATTRIBUTED, and no message is counted under another call."""
     mpi = mpis.find_mpich_like(mpis.INTEL)
     command: list[str | Path] = [build(mpi, "pending_collectives.c"), "freed-persistent", call]

@@ -8,7 +8,7 @@ hosts with two adapters each. A wire connects rail0a and rail0b. Another wire co
 index 1 of a device is 10.0.RAIL.1 for a, and 10.0.RAIL.2 for b. The network interface of rail0a is eth0a, and so on.
 
 The kernel is a Debian package that scripts/guest-kernel.sh unpacks; nothing is installed. Without /dev/kvm, qemu
-interprets the guest. A privilege is needed only to read the command's files.
+interprets the guest. The user needs no rights but to read the command's files.
 """
 
 from __future__ import annotations

@@ -196,7 +196,7 @@ def test_products_fill_a_rectangle(sides: list[int], wrapped: bool) -> None:
 
 
 def distances(points: np.ndarray, pairs: np.ndarray) -> np.ndarray:
-    """Return the distance between each link and each node, [pair, node]; infinite for the link's ends."""
+    """Return the distance between each link and each node, [link, node]; infinite for the link's ends."""
     start, along = points[pairs[:, 0]], points[pairs[:, 1]] - points[pairs[:, 0]]
     part = ((points - start[:, None]) * along[:, None]).sum(axis=2) / (along**2).sum(axis=1)[:, None]
     apart = points - start[:, None] - np.clip(part, 0, 1)[:, :, None] * along[:, None]

@@ -87,7 +87,7 @@ def test_all_other_ports_are_taken_before_an_occupied_one(ports: int) -> None:
 
 
 def test_the_packets_of_a_message_stay_together() -> None:
-    """With one choice for a message, all its packets take one port. Several messages use all ports."""
+    """With one choice per message, all packets of a message take one port. Several messages use all ports."""
     network, size = make(TREE, message_step_bytes=4096), 1 << 18
     simulation = Simulation(network, [Job("one", limit=1)], [Client(0, 0, [Step(7, size)])], adaptive=True)
     simulation.run()
@@ -101,7 +101,7 @@ def test_the_packets_of_a_message_stay_together() -> None:
 
 @pytest.mark.parametrize(("step", "links"), [(1, 2), (1 << 20, 1)])
 def test_a_message_avoids_ports_that_are_fuller_by_a_step(step: int, links: int) -> None:
-    """Only if `message_step_bytes` is small, a message avoids the port that another host's message occupies."""
+    """If `message_step_bytes` is small, a message avoids the port that another host's message occupies; else not."""
     network = make("xgft:2:2,2:1,2@100", message_step_bytes=step)
     counts = set()
     for seed in range(1, 21):

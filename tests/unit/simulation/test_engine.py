@@ -59,7 +59,7 @@ def test_a_packet_alone_takes_exactly_its_time_between_any_two_hosts() -> None:
 
 @pytest.mark.parametrize("packets", [2, 7, 100])
 def test_a_message_is_pipelined(packets: int) -> None:
-    """The first packet arrives after a packet's latency, and each further packet one transmission time later."""
+    """The first packet arrives after a packet's latency, and the packets after it one transmission time apart."""
     network = make(TREE)
     job, step = Job("one", limit=1), Step(network.hosts - 1, packets * 4096)
     (sample,) = Simulation(network, [job], [Client(0, 0, [step])]).run()

@@ -46,7 +46,7 @@ def test_messages_are_left_out_however_stationary_they_look() -> None:
 def test_a_job_that_ends_is_measured_from_its_beginning() -> None:
     latency = measure_messages([100_000], limit=45)
     assert latency.is_settled
-    assert latency.messages > 40  # the search for the warm-up may leave out a few messages
+    assert latency.messages > 40  # the search for the warm-up can leave out four messages
 
 
 def test_what_runs_next_to_a_job_that_ended_is_no_result() -> None:

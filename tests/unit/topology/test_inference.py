@@ -386,7 +386,7 @@ def test_other_networks_get_no_name_of_a_grid(graph: nx.Graph) -> None:
 
 
 def test_networks_with_more_neighbours_than_any_grid_cost_no_memory() -> None:
-    """In a full mesh of 100 hosts, all squares of four linked hosts would need 3.5 GB."""
+    """In a full mesh of 100 hosts, a list of all squares of four linked hosts would take 3.5 GB."""
     edges = np.array(list(nx.complete_graph(64).edges))
     tracemalloc.start()
     assert describe_grid(edges, 64) is None

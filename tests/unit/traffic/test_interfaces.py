@@ -131,7 +131,7 @@ def test_two_adapters_at_one_leaf_switch_are_for_storage() -> None:
         names[fabric.node_name.index(f"gpu5 mlx5_{leaf}")] = f"spare{leaf} mlx5_0"
     found, choice = choose(replace(fabric, node_name=tuple(names)))
     pairs = {f"gpu{host} {device}" for host in (1, 2, 3, 4) for device in STORAGE_ADAPTERS}
-    assert found == pairs  # other machines on these leaf switches may run jobs, so `pairs` lacks their adapters
+    assert found == pairs  # without gpu5 and the spare machines, which may run jobs
     assert choice is not None
     assert choice.by == "wiring"
 

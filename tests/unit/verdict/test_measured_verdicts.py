@@ -88,7 +88,7 @@ def test_a_late_rank_that_lacked_a_core_is_not_told_to_work_less(reason: str) ->
 
 
 def test_a_rank_that_works_longer_though_it_lacked_a_core_too_is_told_to_work_less() -> None:
-    """Rank 2 works 420 ms longer than others, which wait 300 ms for it. For 200 ms of this time, rank 2 has no core."""
+    """Rank 2 works 420 ms longer than others, which wait 300 ms for it. In 200 of the 420 ms, rank 2 has no core."""
     made = SyntheticRun(4, seed=8)
     for _ in range(60):
         for rank in (0, 1, 3):

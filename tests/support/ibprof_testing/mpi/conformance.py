@@ -148,7 +148,7 @@ def _threads(target: Target) -> dict[str, Matrix]:
 
 
 def _neighbours(target: Target) -> dict[str, Matrix]:
-    """Return the traffic of programs/neighbours.c: four messages on each edge of a ring, and from rank 0 to others."""
+    """Return the traffic of programs/neighbours.c: four messages on each edge, in a ring and from rank 0 to others."""
     edges = [*patterns.ring(RANKS), *((0, rank) for rank in range(2, RANKS))]
     sent = add_up((*edge, 8 + 1024 * (1 + 16 + 200), 4) for edge in edges)
     return {f"NEIGHBOR_{call}": sent for call in ("ALLGATHER", "ALLGATHERV", "ALLTOALL", "ALLTOALLV", "ALLTOALLW")}
@@ -346,7 +346,7 @@ def _without_agreement(matrix: Matrix) -> Matrix:
 
 
 def render() -> str:
-    """Return the page's list of programs, and the page's table of the programs that are not run, for each MPI."""
+    """Return the page's list of programs, and the page's table of the programs that each MPI does not run."""
     lines = [f"{number}. {kind.language}: {kind.title}" for number, kind in enumerate(KINDS, 1)]
     lines += ["", "| MPI, layer | source | programs not run |", "|---|---|---|"]
     for target in TARGETS:

@@ -116,8 +116,8 @@ def _grow_in_batches(
     """Grow the trees of all destinations, in batches that fit into `_CELLS`.
 
     Yields:
-        Three values for each batch. The first has the tree of the routes to each destination. The second and third have
-        an entry for each flow to the destinations: the column of the flow's tree, and the flow's index.
+        Three values for each batch. The first has the tree of the routes to each destination. The second and third are
+        arrays, [flow to the destinations]: the column of the flow's tree, and the flow's index.
     """
     switches = len(network.switch_node)
     travelling = np.flatnonzero((flows.place < switches) | (flows.reason == Reason.DELIVERED))

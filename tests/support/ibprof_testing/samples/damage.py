@@ -282,7 +282,7 @@ def _damage_cables(right: ListedFabric) -> Iterator[DamagedFabric]:
 
 
 def _count_alike(right: ListedFabric, trunk: ListedLink) -> int:
-    """Return the number of switches with the same neighbours above as a trunk's lower switch, including this switch."""
+    """Count the switches, a trunk's lower switch included, with that switch's neighbours on the level above."""
     level = find_levels(right.fabric)
     above: dict[int, set[int]] = {}
     for link in right.links:
@@ -702,7 +702,7 @@ def write_run(run: Mapping[str, Sequence[Process]], folder: Path) -> None:
 
 
 def _write_twice(run: Mapping[str, Sequence[Process]], host: str, again: Sequence[Process], folder: Path) -> None:
-    """Write a run. A host's second file has the processes `again`, with the same ranks."""
+    """Write a run, and a second file of `host` with the processes `again`, whose ranks the first file has too."""
     write_run(run, folder)
     make_recording(folder, again, host=host, name=f"{host}-again.ibprof")
 

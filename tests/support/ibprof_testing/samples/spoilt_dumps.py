@@ -119,7 +119,7 @@ def _zero(part: float, text: bytes) -> bytes:
 
 
 def spoil_text(parts: tuple[float, ...] = (0.3, 0.6, 0.9, 0.99)) -> Iterator[tuple[str, Spoil]]:
-    """Yield (kind of damage, function): at each position in `parts` (fractions of a text), then of the whole text."""
+    """Yield (kind, function) of damage at each position in `parts` (fractions of a text), then to the whole text."""
     for part in parts:
         # After `cut`, the text ends within a line.
         yield "cut", partial(_cut, part)
