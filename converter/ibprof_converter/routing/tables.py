@@ -66,7 +66,7 @@ class LidState(IntEnum):
     STATIC = 0
     """The switch forwards by its forwarding table."""
     FREE = 1
-    """The switch chooses among the ports of a group for each packet, by fill level."""
+    """For each packet, the switch chooses a port of a group by the ports' fill levels."""
     HASHED = 2
     """The switch chooses among the ports of a group by a hash of the packet's flow (hash-based forwarding)."""
 

@@ -225,7 +225,7 @@ def find_hosts(fabrics: Sequence[Fabric], rule: re.Pattern[str] | None = None) -
     return _find_hosts(tuple(fabrics), rule)
 
 
-# Cached: a report finds the hosts several times, which takes half a second with 65,536 adapters.
+# Cached: a report needs the hosts several times, and finding them takes half a second with 65,536 adapters.
 @lru_cache(maxsize=1)
 def _find_hosts(fabrics: tuple[Fabric, ...], rule: re.Pattern[str] | None) -> Hosts:
     adapters: dict[str, list[tuple[int, int]]] = {}

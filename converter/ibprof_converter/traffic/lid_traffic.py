@@ -232,7 +232,7 @@ def note_ends(hosts: Hosts) -> str:
 def _classify_flows(
     demand: RankTraffic, placement: RankPlacement
 ) -> tuple[npt.NDArray[np.bool_], dict[str, npt.NDArray[np.bool_]], npt.NDArray[np.bool_]]:
-    """Find flows within a host, flows that cannot be routed, and the usable rails of all further flows.
+    """Find flows within a host, flows that cannot be routed, and the usable rails of all other flows.
 
     Returns:
         Three values. bool [flow]: true if the flow is within a host. Reason -> bool [flow]: true if the flow cannot be

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Report bytes without a route: their share, the reasons, and the leaf switches or parts of the fabric concerned."""
+"""Report bytes without a route: share of all bytes, reasons, and the affected leaf switches or parts of the fabric."""
 
 from __future__ import annotations
 
