@@ -18,7 +18,7 @@
 
 /* -- collectives --------------------------------------------------------------------------------------------------- */
 
-/* Return whether an operation is collective: all members of a communicator, group or window call it in the same
+/* Return whether an operation is collective: all members of a communicator, group or window make such calls in the same
  * order. */
 static bool is_collective(unsigned operation)
 {

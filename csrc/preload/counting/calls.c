@@ -160,7 +160,7 @@ static void cache(unsigned operation, const void *address, struct ibp_call *call
     __atomic_store_n(&cached->address, address, __ATOMIC_RELEASE);
 }
 
-/* Return the `ibp_call` of an operation at a call point, and cache it with a key. */
+/* Return the `ibp_call` of an operation at a call point, and cache the `ibp_call` with a key. */
 static struct ibp_call *call_at_place(unsigned operation, const void *key, const struct ibp_call_point *place)
 {
     struct ibp_call *call;

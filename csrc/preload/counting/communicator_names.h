@@ -43,7 +43,7 @@ struct ibp_named_communicator {
 /* Enter MPI_COMM_WORLD and MPI_COMM_SELF. */
 void ibp_names_begin(void);
 
-/* Return the entry of a communicator; NULL if it has no name. The lock must be held. */
+/* Return the entry of a communicator; NULL if the communicator has no name. The lock must be held. */
 struct ibp_named_communicator *ibp_name_find(ibp_handle communicator);
 
 /* Return whether any communicator did not fit into the table. */

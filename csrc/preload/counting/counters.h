@@ -32,7 +32,7 @@ struct ibp_slot {
 
 struct ibp_counters {
     /* The hash table. The number of slots is a power of two. One more slot, always free, follows the last slot, because
-     * ibp_slot_of may return it. */
+     * ibp_slot_of may return this slot. */
     struct ibp_slot *slots;
     /* `hash & mask` is the offset of a slot in bytes. */
     uint64_t mask;

@@ -101,7 +101,7 @@ static uint64_t *enter(struct ibp_call *call, struct ibp_demanded demanded)
 }
 
 /* Return whether a call is entered in the ledger. No call is entered if a library such as mpitrampoline translates the
- * program's handles: ibprof cannot read these. */
+ * program's handles: ibprof cannot read the program's handles. */
 static bool is_wanted(const struct ibp_call *call)
 {
     return ibp_is_active() && ibp_counting && ibp_operation_wanted[call->operation] && !ibp_mpi.is_behind_layer;

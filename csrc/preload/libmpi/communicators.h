@@ -37,7 +37,7 @@ struct ibp_communicator {
     bool described;
     /* True if the communicator is an intercommunicator. Ranks in messages are then ranks in the remote group. */
     bool is_between;
-    /* True if the communicator belongs to a window: its messages are one-sided traffic. */
+    /* True if the communicator belongs to a window. The communicator's messages are then one-sided traffic. */
     bool carries_windows;
     /* True if Open MPI created the communicator for partitioned messages. */
     bool carries_partitions;

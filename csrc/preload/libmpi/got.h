@@ -12,7 +12,7 @@
 #include <stddef.h>
 
 /* Redirect the MPI libraries' calls of a function, and write the former target to `original`. Return the number of
- * changed slots; if it is 0, `original` is unchanged. */
+ * changed slots; if this number is 0, `original` is unchanged. */
 int ibp_got_redirect(const char *name, void *replacement, void *original);
 
 /* Like ibp_got_redirect, but also redirect calls from Open MPI's other libraries and its components. */
