@@ -305,7 +305,7 @@ def _find_turns(hosts: Hosts, fabrics: Sequence[Fabric]) -> Hosts:
 
 
 def _find_whole(own: tuple[str, ...], kinds: Counter[tuple[str, ...]]) -> tuple[str, ...] | None:
-    """Return a list with all names of `own` and more, which no fewer hosts have than `own`; None if there is none."""
+    """Return a list with all names of `own` and more, if at least as many hosts have this list as `own`; else None."""
     wholes = [
         kind
         for kind, number in kinds.most_common(_MOST_KINDS)

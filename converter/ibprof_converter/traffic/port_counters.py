@@ -59,7 +59,7 @@ Sent = dict[tuple[int, int], int]
 
 
 _EVIDENT = 0.05
-"""A surplus is listed only above this share of the prediction: headers and acknowledgements explain a smaller one."""
+"""A surplus above this share of the prediction is listed; headers and acknowledgements explain a smaller surplus."""
 
 _REMARK = (
     "counters include headers, acknowledgements and other traffic: even if the prediction is right, they are some "
