@@ -16,8 +16,8 @@
 /* At the first call, load the next plug-in for a version of the interface. Return whether a next plug-in is loaded. */
 bool ibp_nccl_chain_open(unsigned version);
 
-/* Begin a communicator in the next plug-in. Return the next plug-in's context or NULL. Set `mask` to the events that
- * the next plug-in requests. */
+/* Begin a communicator in the next plug-in. Return the next plug-in's context; NULL after an error. Set `mask` to the
+ * events that the next plug-in requests. */
 struct ibp_nccl_init_arguments {
     uint64_t hash;
     const char *name;

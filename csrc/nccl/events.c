@@ -757,7 +757,7 @@ static void record_step(struct step *step, int next, uint64_t bytes)
 {
     const int before = step->state;
 
-    if (next == before || next > UINT8_MAX) return; /* NCCL reports a state at each poll, changed or not */
+    if (next == before || next > UINT8_MAX) return; /* each time NCCL polls, it reports a state, even the same */
     step->state = (uint8_t)next;
     if (next == IBP_NCCL_SEND_WAIT || next == IBP_NCCL_RECV_FLUSH_WAIT) add_bytes(step->flow, bytes);
     if (step->operation && step->operation->flow == step->flow)

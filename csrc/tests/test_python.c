@@ -151,7 +151,7 @@ static bool finds(void)
     return ibp_script_find(&frame);
 }
 
-/* Forget the interpreter and pretend that it has this version. */
+/* Forget the interpreter that ibprof found, and pretend that the interpreter has the given version. */
 static void pretend(unsigned long version)
 {
     ibp_interpreter = (struct ibp_interpreter){0};

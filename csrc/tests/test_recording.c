@@ -339,7 +339,7 @@ static void snapshots_are_bounded(const char *folder)
         ibp_count(IBP_OPERATION_Send, IBP_KIND_USER, IBP_DIRECTION_RECEIVED, i % RANKS, 1000);
     }
     ibp_count(IBP_OPERATION_Send, IBP_KIND_USER, IBP_DIRECTION_SENT, IBP_PEER_UNKNOWN, 7);
-    /* Nothing was counted for a long time: the snapshot must not record earlier traffic as recent. */
+    /* After a long time without counted bytes, the snapshot must not record earlier traffic as recent. */
     ibp_timeline_take(now + 1000000 * tick_ns);
     CHECK(taken > 600 && taken < 3000);
     file = map_file(only_file(folder), &bytes);

@@ -126,7 +126,7 @@ static void test_the_longest_are_kept(void)
     CHECK(kept == 1);
 }
 
-/* The longest messages are also kept, in separate space. */
+/* The messages with the largest scores are kept. They use other space than the longest collectives. */
 static void test_the_longest_messages_are_kept(void)
 {
     const uint64_t of_collectives = process->long_ns;

@@ -9,7 +9,7 @@ import type { Names } from "./text/names";
 
 /** Traffic on the fabric: a profile, possibly with another rank placement, or port counters. */
 export interface Run {
-  /** Distinguishes the run from other runs in the file; empty for a single run. */
+  /** A name that distinguishes the run from other runs in the file; empty for a single run. */
   readonly name: string;
   readonly model: Model;
   readonly table: LoadTable;

@@ -36,7 +36,7 @@ export function search(run: Run, query: string): SearchResult[] {
   const isKind = KINDS.some(([words]) => words.includes(kind));
   const found = KINDS.map(([words, find]) => {
     if (words.includes(kind)) return find(run, rest);
-    // A name may begin with the word of another kind.
+    // Search names for the whole query, because a name may begin with the word of another kind.
     return isKind && !NAMED.has(find) ? [] : find(run, query);
   });
   let most = 1;
@@ -52,7 +52,7 @@ export function search(run: Run, query: string): SearchResult[] {
   });
 }
 
-/** Find the ranks of all jobs with a number, or the ranks of a range such as `4-7`. */
+/** Find each job's rank with a given number, or the ranks named by a number in a range such as `4-7`. */
 function findRanks({ model, names }: Run, text: string): SearchResult[] {
   const [, first, last] = /^(\d+)-(\d+)$/.exec(text) ?? [];
   if (first !== undefined) {

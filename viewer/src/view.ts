@@ -142,7 +142,7 @@ export class View implements Page {
     return this.runs[runIndex(this.state)];
   }
 
-  /** Show another state. Only results that depend on changed members are recomputed. */
+  /** Show another state. Only results that depend on changed members of the state are recomputed. */
   private goTo(state: State): void {
     const before = this.state;
     this.state = state;

@@ -82,7 +82,7 @@ struct ibp_sim_job {
     /* Duration of a round, in ticks: round i is scheduled at tick i * `round`. A late step starts as soon as its
      * `pause` has passed. 0: a round begins when the previous round has ended. */
     uint64_t round;
-    /* 1: samples of this job's steps are written. */
+    /* 1: samples of this job's steps are written; 0: no samples. */
     uint32_t sampled;
     /* 0: the sender writes the bytes of a step to the host. Otherwise: the sender sends a request of this size in
      * bytes, and the host answers with the bytes of the step. */

@@ -22,7 +22,7 @@
 int ibp_average_linkage(float *distance, uint32_t leaves, int32_t *child, double *height, uint32_t *size);
 
 /* Compute a tree by neighbour joining. distance[leaf][leaf] must be symmetric, finite and 0 on the diagonal, and is
- * overwritten. The position of the root has no meaning: it joins the last two nodes. */
+ * overwritten. The position of the root has no meaning, because the root joins the two nodes that are left last. */
 int ibp_join_neighbours(double *distance, uint32_t leaves, int32_t *child);
 
 /* Set detour[a][b] to the minimum of distance[a][k] + distance[k][b] over all k except a and b. The diagonal has no

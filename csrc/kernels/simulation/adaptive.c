@@ -24,7 +24,7 @@ static uint64_t hash(const unsigned char *item, size_t size)
     return hash;
 }
 
-/* Return the element of the hash table for an array. */
+/* Return the element of `index` for the array `item`; the element is 0 if the array is new. */
 static uint32_t *find_index(const struct distinct *all, const unsigned char *item)
 {
     uint64_t at = hash(item, all->size);

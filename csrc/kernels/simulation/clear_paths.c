@@ -85,7 +85,7 @@ static void split_message(struct ibp_sim *sim, uint32_t number)
                                           .ahead = path->queue[1],
                                           .size = path->packet + IBP_SIM_PACKET_LIMIT};
 
-    if (!left) return; /* all packets have passed the host's link: the message keeps its event and tick */
+    if (!left) return; /* the message keeps its event and tick, because all packets have passed the host's link */
     path->whole = IBP_SIM_NOTHING;
     sim->state.in_flight--;
     ibp_sim_count_skipped(sim, 1 - left * path->hops);

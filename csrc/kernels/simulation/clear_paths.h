@@ -12,9 +12,9 @@
  *
  * So each message has the same start and latency as in a simulation of every hop. Loads do not include skipped hops.
  *
- * If the whole path is clear, a message is sent as a whole: the completion is the only event. The message is split into
- * packets again when another process uses one of the path's queues. Packets that have not yet reached the first switch
- * get the state that they would have if every hop were simulated.
+ * If the whole path is clear, a message is sent as a whole, and its completion is its only event. The message is split
+ * into packets again when another process uses one of the path's queues. Packets that have not yet reached the first
+ * switch get the state that they would have if every hop were simulated.
  */
 #ifndef IBP_SIMULATION_CLEAR_PATHS_H
 #define IBP_SIMULATION_CLEAR_PATHS_H

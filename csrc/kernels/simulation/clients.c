@@ -133,7 +133,7 @@ static void write_sample(struct ibp_sim *sim, uint32_t number, const struct ibp_
 {
     const struct ibp_sim_process *process = &sim->process[number];
 
-    if (sim->samples == sim->sample_capacity) return; /* cannot happen: the run ends before the array is full */
+    if (sim->samples == sim->sample_capacity) return; /* never true, because the run ends before the array is full */
     sim->sample[sim->samples++] = (struct ibp_sim_sample){
         .client = number,
         .host = step->host,

@@ -140,8 +140,8 @@ static inline void ibp_sim_wait(struct ibp_sim *sim, uint32_t wanted, struct ibp
     ibp_sim_note_queued(sim, wanted, queue);
 }
 
-/* Remove and return the first waiting packet. A nearly empty ring is replaced by a smaller ring, because every element
- * of a ring passes through the caches. */
+/* Remove and return the first waiting packet. A nearly empty ring is replaced by a smaller ring: a ring uses all of its
+ * elements in turn, so a large ring evicts more data from the caches. */
 static inline struct ibp_sim_waiter ibp_sim_pop_waiter(struct ibp_sim *sim, struct ibp_sim_queue *queue)
 {
     const struct ibp_sim_waiter first = queue->head;

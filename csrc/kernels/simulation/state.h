@@ -93,7 +93,7 @@ static inline unsigned ibp_sim_hop_of(uint32_t size)
 
 /* Events of the wheel are in chunks of slots. */
 union ibp_sim_slot {
-    /* Used in the first slot of a chunk: the next chunk of the bucket or the free list. */
+    /* Used in the first slot of a chunk: the next chunk of the chunk's bucket, or of the list of free chunks. */
     uint32_t next;
     struct ibp_sim_packet packet;
 };

@@ -18,8 +18,8 @@
 
 enum { FLOWS_FOR_THREADS = 1 << 12, HOPS_GUESSED = 6 };
 
-/* Maximum memory for the loads of all threads, in bytes. If the loads of all threads need more memory, one thread is
- * faster than several. */
+/* Maximum memory for the loads of all threads, in bytes. If the loads need more memory than this, one thread is faster
+ * than several. */
 static const uint64_t PRIVATE_LOADS = (uint64_t)1 << 28;
 
 struct entry {

@@ -213,8 +213,8 @@ static bool read_end(struct line *line, const uint8_t *at, int number)
         for (end->name = at; at <= line->stop && at - end->name <= LONGEST_NAME; at++) {
             const uint8_t *behind = at;
             if (!skip(line, &behind, "} LID:")) continue;
-            /* The text is longer than a description and contains a possible end: a line break is missing in the
-             * file. */
+            /* A line break is missing in the file, because the text is longer than a description, and contains a
+             * possible end of a description. */
             if (has_end && at - end->name > DESCRIPTION_BYTES) break;
             has_end = true;
             end->name_bytes = (size_t)(at - end->name);

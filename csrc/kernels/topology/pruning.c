@@ -71,7 +71,7 @@ int ibp_prune_tree(const tree_t *tree, double variance, double penalty, int32_t 
         weight[k] = tree->weight[k];
         height[k] = tree->height[k];
     }
-    /* From the root down: a node has a higher index than its children. */
+    /* Indices descend, so that parents come before their children: a node has a higher index than its children. */
     for (uint32_t k = nodes; k-- > 0;) {
         int32_t top = (int32_t)(tree->leaves + k);
         if (into[k] != top) continue;

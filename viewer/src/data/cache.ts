@@ -10,7 +10,7 @@ export function lazy<T>(compute: () => T): () => T {
   };
 }
 
-/** Return a function that computes anew only if the argument differs from the last call's. */
+/** Return a function that computes anew only if its argument differs from the argument of the last call. */
 export function keepLast<K, T>(compute: (argument: K) => T): (argument: K) => T {
   let kept: { argument: string; value: T } | undefined;
   return (argument) => {

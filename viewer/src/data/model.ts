@@ -97,7 +97,7 @@ export interface Flows {
 
 /**
  * Bytes sent over time, for each rank, interval and group of peers. Times are in seconds since the first interval. If
- * the traffic has no ranks, `rank` and both peers are jobs.
+ * the traffic has no ranks, `rank`, `firstPeer` and `lastPeer` are jobs.
  */
 export interface Intervals {
   rank: NumberArray;

@@ -99,7 +99,7 @@ export class Timeline {
       const source = sources[flow];
       const destination = destinations[flow];
       if (source < 0 || destination < 0 || source >= this.ranks || destination >= this.ranks) continue;
-      // In one-sided communication, the receiver recorded the bytes that it fetched.
+      // If the receiver fetched the bytes (one-sided communication), the receiver recorded them.
       const sent = this.cell(source, destination);
       const cell = total[sent] ? sent : this.cell(destination, source);
       if (total[cell]) parts[flow] = within[cell] / total[cell];

@@ -5,7 +5,7 @@ import type { Amounts } from "../data/amounts";
 import { type Model, SWITCH } from "../data/model";
 import { type Ranking, rankLargest, type TimeOrder } from "../data/ranking";
 
-/** The number of link directions that are ranked. */
+/** Maximum number of link directions that are ranked. */
 export const RANKED = 200;
 
 /** The number of groups that are named and numbered. */

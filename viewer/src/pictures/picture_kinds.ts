@@ -81,7 +81,7 @@ export class PictureKinds {
   }
 
   private fold(state: State): Folding | null {
-    // If links are coloured by a property, no node is folded: links without traffic have the property too.
+    // If links are coloured by a property, no node is folded, because links without traffic have the property too.
     if (state.unfold || findValue(this.model, state)) return null;
     return this.foldedAs(state.open ?? []);
   }

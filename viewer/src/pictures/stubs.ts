@@ -17,7 +17,7 @@ const WIDEST = 40;
 /** The distance of a label from its row, and the space between labels, in pixels. */
 const BELOW = 18;
 const APART = 6;
-/** Space between labels that are only numbers: close numbers would be read as one number. */
+/** Space between labels that are only numbers, because close numbers would be read as one number. */
 const NUMBERS_APART = 14;
 
 /** Return half the width of a stub, in pixels. */

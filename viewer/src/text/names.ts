@@ -45,7 +45,7 @@ export class Names {
 
   rail(rail: number): string {
     const name = printable(this.model.header.rails[rail].name);
-    // The names of folder and file: dumps of different fabrics often have the same file name.
+    // The names of folder and file, because dumps of different fabrics often have the same file name.
     const file = `(${name.split("/").slice(-2).join("/")})`;
     const letter = railLetter(this.model, rail);
     return letter ? `${rail} ${file}, rows ${letter}` : file;

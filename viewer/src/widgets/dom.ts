@@ -38,7 +38,7 @@ export function button(text: string, press: (event: MouseEvent) => void, pressed
   return created;
 }
 
-/** Return a sample of a colour: a canvas, because the content security policy of the page forbids inline styles. */
+/** Return a sample of a colour, as a canvas, because the page's content security policy forbids inline styles. */
 export function swatch(colour: string): HTMLElement {
   const created = element("canvas");
   created.className = "swatch";
@@ -91,7 +91,7 @@ export function shareRow(name: string | Node, bytes: bigint, total: bigint): HTM
   return rowOf(name, amount, formatShare(bytes, total));
 }
 
-/** Replace the children of an element. If a new control has the name of the focused control, it gets the focus. */
+/** Replace the children of an element. A new control with the name of the focused control gets the focus. */
 export function replaceChildren(container: HTMLElement, ...children: Node[]): void {
   const { activeElement } = document;
   const name = activeElement && container.contains(activeElement) ? nameOf(activeElement) : "";

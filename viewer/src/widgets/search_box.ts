@@ -16,7 +16,7 @@ export class SearchBox {
     this.box.addEventListener("focus", () => this.update());
     this.box.addEventListener("blur", () => this.close());
     this.box.addEventListener("keydown", (event) => this.press(event));
-    // Keep the focus in the box: when the box loses the focus, the list closes before the click arrives.
+    // Keep the focus in the box, because the list closes before the click arrives if the box loses the focus.
     this.list.addEventListener("pointerdown", (event) => event.preventDefault());
   }
 

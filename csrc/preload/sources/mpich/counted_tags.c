@@ -298,8 +298,8 @@ static bool is_next_tag(const struct ibp_communicator *communicator, uint32_t ta
 }
 
 /* Return whether a message with an unknown context may belong to a nonblocking collective that MPICH calls inside the
- * current blocking call. The first message with a tag is from the current call: the call sends before it waits, and
- * pending calls send messages only while the current call waits. */
+ * current blocking call. The first message with a tag is from the current call, because the call sends before it waits,
+ * and pending calls send messages only while the current call waits. */
 static bool is_of_current_blocking(uint32_t tag)
 {
     const struct ibp_communicator *communicator;

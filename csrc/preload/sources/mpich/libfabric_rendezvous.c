@@ -119,7 +119,7 @@ static void count_data(struct ibp_fi_tagged message, uint32_t peer)
 }
 
 /* For a message that contains only the first part of the data: set the message's size to the size of the memory that
- * was just registered. */
+ * this thread has just registered. */
 static void complete_huge(struct ibp_fi_tagged *message)
 {
     const size_t whole = ibp_fi_registered_for_reads();

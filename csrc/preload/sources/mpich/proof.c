@@ -26,7 +26,7 @@ static struct {
     uint64_t bytes;
     bool to_other;
 } probe;
-static bool is_lone; /* true if the job has only one rank: no message verified the source */
+static bool is_lone; /* true if no message verified the source, because the job has only one rank */
 
 void ibp_mpich_probe_seen(uint32_t tag, uint32_t peer, uint64_t bytes)
 {

@@ -2,7 +2,7 @@
  * Copyright The ibprof developers
  *
  * Peers in UCX. MPI creates an endpoint for each peer from the address of the peer's worker. The identifier of the
- * worker is the peer's address, because both processes know it.
+ * worker is the peer's address, because both processes know this identifier.
  */
 #ifndef IBPROF_SOURCES_MPICH_UCX_PEERS_H
 #define IBPROF_SOURCES_MPICH_UCX_PEERS_H

@@ -101,8 +101,8 @@ static __attribute__((noinline)) void count_any(void *address, unsigned within, 
 /* -- starting ------------------------------------------------------------------------------------------------------ */
 
 /* If Open MPI still uses a request, MPI_Start replaces it with a new request. Hook the new request, and add it to the
- * table of requests. Keep the entry and the hook of the former request: another thread may have entered a new request
- * at its address. */
+ * table of requests. Keep the entry and the hook of the former request, because another thread may have entered a new
+ * request at the former request's address. */
 static __attribute__((noinline)) void follow(struct ibp_request before, void *request)
 {
     if (!before.role) return;

@@ -112,7 +112,7 @@ static inline void start_build(const struct ibp_verbs_qp_ex *qp, struct ibp_rout
     building.opcode = NOTHING;
 }
 
-/* Start building although this thread has not completed earlier requests, on this or another queue pair. */
+/* Start building although this thread began requests, on this or another queue pair, and has not completed them. */
 static __attribute__((noinline)) void start_again(QP, struct ibp_route *route)
 {
     if (building.qp == qp)

@@ -57,7 +57,7 @@ struct ibp_route {
     struct ibp_route *next_free;
 };
 
-/* An entry of a hash table with open addressing. Reading needs no lock; changing needs the verbs lock. */
+/* An entry of a hash table with open addressing. To change an entry, the verbs lock is needed; to read one, no lock. */
 struct ibp_route_slot {
     /* NULL if the entry is free. */
     const void *address;
