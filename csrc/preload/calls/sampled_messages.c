@@ -23,8 +23,8 @@ struct ibp_message_places {
     bool is_persistent;
 };
 
-/* `look`, `probe` and `poll` are for MPI_Probe, MPI_Mprobe and MPI_Improbe. MPI_Mprobe and MPI_Improbe match a message,
- * which MPI_Mrecv later receives without waiting for the sender. MPI_Probe matches no message. */
+/* `look` is for MPI_Probe, `probe` for MPI_Mprobe, and `poll` for MPI_Improbe. MPI_Mprobe and MPI_Improbe match a
+ * message, which MPI_Mrecv later receives without waiting for the sender. MPI_Probe matches no message. */
 static const struct ibp_message_places send = {1, 2, 3, 4, -1, -1, 5, -1, -1, false},
                                        start_send = {1, 2, 3, 4, -1, -1, 5, -1, 6, false},
                                        make_send = {1, 2, 3, 4, -1, -1, 5, -1, 6, true},

@@ -34,8 +34,8 @@ static void begin(const void *session)
         ibp_mpi.session = read_handle(session);
 }
 
-/* Return whether a group has several processes. The function reads the group and not the new communicator, because the
- * communicator is MPI_COMM_NULL in processes outside of the group. */
+/* Return whether a group has several processes. The size is from the group, because the new communicator is
+ * MPI_COMM_NULL in processes outside of the group. */
 static bool has_several_processes(ibp_handle group)
 {
     static int (*size_of)(ibp_handle, int *);

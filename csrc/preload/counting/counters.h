@@ -73,7 +73,7 @@ static inline enum ibp_kind ibp_key_kind(uint64_t key_of_operation)
 }
 
 /* The value of the kind field in the key of a demand (counting/ledger.h). The slot of a demand counts calls instead of
- * messages, and its key contains a partner instead of a peer. */
+ * messages, and the slot's key contains a partner instead of a peer. */
 #define IBP_KEY_DEMAND 3
 
 /* The key of a slot: peer (32 bits), origin (24), kind (2) and direction field (2). The direction field is the

@@ -103,8 +103,8 @@ static uint32_t current_region(void)
     return depth ? regions->entered[depth - 1].region : 0;
 }
 
-/* When the region changes, assign all work requests since the last change to the former region. The threads that posted
- * these requests do not know the region. */
+/* When the region changes, assign all work requests since the last change to the former region, because threads post
+ * work requests without a region. */
 static void note_transfers(void)
 {
     ibp_transfers_enter(regions->off_since_ns ? IBP_REGION_OFF : current_region());

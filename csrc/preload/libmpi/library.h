@@ -32,7 +32,7 @@ struct ibp_mpi {
     ibp_handle session;
     /* The group of the process set mpi://WORLD. */
     ibp_handle world_group;
-    /* True if `self` is a communicator that ibprof created, because MPI_COMM_SELF does not exist. */
+    /* True if ibprof created `self`, because a program that begins with a session has no MPI_COMM_SELF. */
     bool has_own_self;
     int thread_level;
     char version[256];

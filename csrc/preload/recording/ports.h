@@ -8,8 +8,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Record the ports of this host's InfiniBand and RoCE devices, from /sys/class/infiniband. No privilege and no library
- * is needed. */
+/* Record the ports of this host's InfiniBand and RoCE devices, from /sys/class/infiniband. The function needs no
+ * privilege and no library. */
 void ibp_ports_record(void);
 
 /* Return whether this host has InfiniBand or RoCE devices. */
