@@ -138,7 +138,7 @@ METHOD_STATISTICS = ("median", "minimum", "lower_quartile", "upper_quartile", "m
 
 POSITION_METHODS = ("fast", "paper")
 GAMMA = 0.5
-"""Methods for 3-D positions of vertices; default weight of the repulsion between hosts."""
+"""Methods for 3-D positions of vertices; default weight of the repulsion between vertices."""
 
 NONE, MINIMUM, STORE_AND_FORWARD = "none", "minimum", "store-and-forward"
 CORRECTIONS = (NONE, MINIMUM, STORE_AND_FORWARD)

@@ -109,7 +109,7 @@ class ExchangeFit:
         return self.coefficient.value * float(self.form.evaluate(n, p))
 
     def spread(self) -> float:
-        """Return the 95% bound of measured divided by fitted bytes for a further run; nan for a single point."""
+        """Return the 95% bound of the ratio measured / fitted bytes for a further run; nan for a single point."""
         if self.scatter < _ROUNDING:
             return 1.0
         return math.exp(find_quantile_t(self.points - 1) * self.scatter * math.sqrt(1 + 1 / self.points))

@@ -33,8 +33,8 @@ _PING, _ECHO = 3, 4
 _MOST_TURNS = 1 << 20
 
 _BATCHES = 8
-"""Batches are made longer until one takes at least `StreamSettings.seconds` / this number. The last batch may end after
-these seconds, by at most one batch's duration."""
+"""Batches are made longer until one takes at least `StreamSettings.seconds` / this number. The last batch ends
+at most one batch's duration after `StreamSettings.seconds`."""
 
 
 class ConcurrentEchoes:

@@ -187,7 +187,7 @@ def color_pairs(pairs: npt.ArrayLike, alone: bool = False) -> list[Round]:
         alone: True for one pair per round.
 
     Returns:
-        The rounds. If `alone` is False, there are at most 2 k - 1; k is the largest number of pairs of a process.
+        The rounds, at most 2 k - 1 if `alone` is False, where k is the largest number of pairs of a process.
     """
     unordered = np.unique(np.sort(np.asarray(pairs, np.int64).reshape(-1, 2), axis=1), axis=0)
     if alone:

@@ -2,7 +2,7 @@
 """Recorded times of MPI calls, and predicted times of collective operations from the rounds of their algorithms.
 
 Recorded times are from the rank with the smallest time inside MPI. This rank is assumed to arrive last at each
-collective call, without waiting: all its time in calls is communication time.
+collective call, without waiting, so that all its time in calls is communication time.
 
 A share is the slow-down by shared links: the time of the most loaded link direction, divided by the time of a single
 message on a host's link. An operation takes the time of its fastest algorithm, since MPI libraries choose the algorithm

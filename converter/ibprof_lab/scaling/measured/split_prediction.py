@@ -7,7 +7,7 @@ rest (`ibprof.waiting`). Each of these times is fitted separately (`part_scaling
 
 A call site stops scaling at p_1/2 processes: its time beyond ideal scaling then equals the time of the whole run with
 ideal scaling. This call site alone then halves the efficiency. In the model of Kredel et al. (`scaling_model`),
-communication then takes as long as computing.
+communication takes as long as computing at p_1/2 processes.
 """
 
 from __future__ import annotations

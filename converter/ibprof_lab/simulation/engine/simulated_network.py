@@ -31,9 +31,9 @@ class Hardware:
         nic_gap_ns: idle time of a host's adapter between two packets.
         gbps: speed of all links, Gb/s; None to use the speeds in the fabric.
         tick_ns: duration of a tick; None for the time of 8 bytes on the fastest link.
-        message_step_bytes: 0 if adaptive routing chooses a port for each packet. If above 0, a port is chosen only for
-            a message's first packet, by the ports' occupied bytes, rounded down to multiples of this number. The
-            message's other packets take the same ports at the first 15 switches with a choice.
+        message_step_bytes: 0 if adaptive routing chooses a port for each packet. If above 0, it chooses a port only for
+            a message's first packet: the port with the fewest occupied bytes, in whole multiples of this number.
+            The message's other packets take the same ports at the first 15 switches with several possible ports.
     """
 
     packet_bytes: int = 4096
@@ -132,7 +132,7 @@ def index_network(subnet: Subnet, hardware: Hardware) -> SimulatedNetwork:
     ends = 2 * fabric.links
     switch = network.switch_of[network.next_node[:ends]].astype(np.int64)
     host = host_of[network.arrives_at[:ends]]
-    # No route uses a link direction to a port without a LID: the receiver of this direction is arbitrary.
+    # No route uses a link direction to a port without a LID, so any receiver of this direction is valid.
     end_to = np.where(switch != NONE, hosts + switch, np.maximum(host, 0))
     tick_ns = hardware.tick_ns or _BITS_A_TICK / float(gbps.max())
     # Round down: the engine rounds the ticks of a packet up, and must not add a tick to an exact number.
@@ -180,7 +180,7 @@ def find_minimal_ports(network: SimulatedNetwork) -> npt.NDArray[np.uint64]:
     to = leads_to[at, port]
     leaves = np.unique(network.host_leaf)
     hops = count_hops(switches, np.column_stack([at, to]), leaves).T
-    # [leaf, switch], hops from the switch to the leaf; nan if there is no path, because nan equals no number.
+    # [leaf, switch], hops from the switch to the leaf; nan without a path, so that the comparison below is False.
     distance = np.where(hops < 0, np.nan, hops)
     minimal = np.zeros((switches, switches, -(-ends.shape[1] // 64)), np.uint64)
     for here, by, there in zip(at.tolist(), port.tolist(), to.tolist(), strict=True):

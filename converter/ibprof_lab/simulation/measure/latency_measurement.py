@@ -340,7 +340,7 @@ class Rounds:
             return NOTHING
         to_ns = self._simulation.network.to_ns(1)
         values = samples["ticks"] * to_ns
-        # At most `BATCHES` batches of successive rounds: means of short rounds are correlated.
+        # Use at most `BATCHES` batches of successive rounds, since the means of short rounds are correlated.
         batch = number[inside] * min(rounds, BATCHES) // max(rounds, 1)
         messages, total = np.bincount(batch), np.bincount(batch, values[inside])
         means = total[messages > 0] / messages[messages > 0]

@@ -344,10 +344,10 @@ class SteadyState:
     """Test for a steady state, after which the remaining messages need not be simulated.
 
     In a steady state, the mean of the messages so far does not drift, and is near the mean of all messages. The
-    interval of the difference is the interval from batch means, times the square root of the remaining fraction of
-    messages (finite population correction). If batches are correlated, the interval is widened as for a first-order
-    autoregressive process. Each test can end the run too early by chance, so the number of messages between tests grows
-    geometrically.
+    interval of the difference between these two means is the interval from batch means, times the square root of the
+    remaining fraction of messages (finite population correction). If batches are correlated, the interval is widened as
+    for a first-order autoregressive process. Each test can end the run too early by chance, so the number of messages
+    between tests grows geometrically.
 
     Args:
         part: required half width of the 95% interval, relative to the mean; 0 for no test.
@@ -365,7 +365,7 @@ class SteadyState:
         self._total = messages * max(clients, 1)
 
     def is_reached(self, values: Values) -> bool:
-        """Return True if latencies, in order of completion, are in a steady state; False if no test is due yet."""
+        """Return True if a test is due, and finds that latencies, in order of completion, are in a steady state."""
         if not self._part or len(values) < self._due:
             return False
         self._due = math.ceil(_GROWTH * len(values))
@@ -373,8 +373,8 @@ class SteadyState:
         if left <= 0:
             return False
         half = find_half(values) * math.sqrt(left)
-        # Assume that the drift continues. If fewer messages remain than were measured, the drift changes the mean of
-        # all messages less.
+        # Assume that the drift continues. Its effect on the mean of all messages is multiplied by the ratio of
+        # remaining to measured messages, if this ratio is below 1.
         change = abs(find_change(values)) * min(left / (1 - left), 1.0)
         return half <= self._part * mean and change <= 2 * self._part * mean
 
@@ -411,7 +411,7 @@ BySeed = Mapping[int, Figure]
 
 
 def average(figures: BySeed) -> Figure | None:
-    """Return the mean over seeds with Student's t interval; a single seed's own figure; None without seeds."""
+    """Return the mean over seeds with Student's t interval; for a single seed, its figure; None without seeds."""
     values = list(figures.values())
     if len(values) < 2:
         return values[0] if values else None

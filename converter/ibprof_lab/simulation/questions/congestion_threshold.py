@@ -104,7 +104,7 @@ class Threshold:
         without_pause_ns: time of a request at interval 0 (C).
         below_ns, above_ns: bounds of the threshold, from 95% intervals of throughput; None if there is no threshold.
         about_ns: estimate of the threshold, from the mean throughput; None if there is no threshold.
-        bound_ns: threshold by the servers' links alone, N S/(n B) - S/B; at most 0 if they do not limit the job.
+        bound_ns: threshold by the servers' links alone, N S/(n B) - S/B; at most 0 if these links are no limit.
         tried: (interval, mean request time), sorted by interval; the mean is None if it settled for no seed.
         seeds: number of seeds whose mean settled at interval 0.
     """

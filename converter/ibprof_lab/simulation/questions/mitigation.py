@@ -37,7 +37,7 @@ WORTH = 0.95
 class Scenario:
     """Results of a scenario with both jobs. Times are in ns, for seeds whose means settled.
 
-    The methods return the mean over seeds of a comparison; None if no seed has both values.
+    Methods that return a `Figure` compare two values of each seed, and average; None if no seed has both values.
 
     Attributes:
         name: name for users.

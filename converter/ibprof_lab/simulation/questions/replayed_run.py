@@ -186,8 +186,8 @@ def answer_replay(question: ReplayQuestion, simulate: Simulate) -> ReplayedTime:
                 f"takes {replayed:.3g} s. The run took {measured:.3g} s, of which {computing:.3g} s outside of MPI"
             )
         raw = late + part * (early - late)
-        # The replay's error on the other network is unknown: `added` assumes the same error as on the recorded network,
-        # `scaled` an error proportional to the time.
+        # The replay's error on the other network is unknown. `added` assumes the same error in seconds as on the
+        # recorded network; `scaled` assumes an error proportional to the time.
         added, scaled = raw + measured - replayed, raw * measured / replayed
         seconds = (added + scaled) / 2
         ends = [*(value * measured / replayed for value in ends), added, scaled]

@@ -116,7 +116,7 @@ class Cell:
         del setting["routes"]  # `network` includes the routes
         for later in ("nic_gap_ns", "message_step_bytes"):
             if not setting["hardware"][later]:
-                del setting["hardware"][later]  # results of earlier versions lack this key
+                del setting["hardware"][later]  # earlier versions computed `Cell.key` without it
         if not self.setting.effort.steady:
             del setting["effort"]["steady"]
         return {

@@ -39,7 +39,7 @@ itself, not for its hops."""
 
 _NS_OF_PAIRS, _NS_OF_OTHERS = (4.0, 8.0), (15.0, 30.0)
 """Processor time for each skipped hop of a message of several packets, ns, for the role PAIRS and for other roles. The
-second number of each role has the same condition as in `_STEADY_PAIRS`."""
+second number of each role is for the same simulations as in `_STEADY_PAIRS`."""
 
 
 @lru_cache(maxsize=8)

@@ -145,9 +145,9 @@ def describe_latency(latency: Latency) -> Row:
 
 def average_seeds(results: Sequence[Row]) -> list[Row]:
     """Return the table of means: a row for each group of simulations that differ only in the seed. A slow-down is a
-    mean over seeds: latency divided by the baseline's latency. The two simulations of a seed have the same hosts,
-    partners and starts. `slowdown_seeds` is the number of seeds in which the mean and the baseline settled. Columns
-    `_half` have the half width of the 95% interval over seeds by Student's t; None for fewer than two seeds.
+    mean over seeds: latency divided by the baseline's latency. With the same seed, a simulation and its baseline have
+    the same hosts, partners and starts. `slowdown_seeds` is the number of seeds for which both latencies settled.
+    Columns `_half` have the half width of the 95% interval over seeds by Student's t; None for fewer than two seeds.
     """
     groups: dict[tuple[Any, ...], dict[int, Row]] = {}
     for row in results:

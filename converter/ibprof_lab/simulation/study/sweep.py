@@ -228,7 +228,7 @@ def _claim(file: TextIO, folder: Path) -> None:
     except BlockingIOError:
         raise UsageError(f"{folder}: another ibprof-sim writes into this folder; name another folder with -o") from None
     except OSError:
-        pass  # no locks: two processes may do the same work, with the same results
+        pass  # without locks, two processes can do the same work, with the same results
 
 
 def find_stored(cells: Sequence[Cell], folder: Path) -> dict[str, Outcome]:

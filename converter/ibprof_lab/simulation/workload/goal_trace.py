@@ -179,7 +179,7 @@ def _count_messages(path: Path, ranks: Sequence[Sequence[Operation]]) -> None:
 
 
 def order_operations(ranks: Sequence[Sequence[Operation]]) -> tuple[list[list[Operation]], Operation | None]:
-    """Return each rank's operations in order, and an operation that waits forever (else None).
+    """Return each rank's operations in order, and an operation that waits forever, or None.
 
     The function sets `Operation.receive` and `Operation.sent` of sends. In the order, a receive is just before the
     first operation that depends on its message, so that ranks cannot deadlock.

@@ -138,7 +138,7 @@ def _count_hosts(workload: Workload, size: int | None, compute: int, left: int) 
         if workload.hosts and not workload.adapters and len(workload.hosts) < size:
             raise InconsistentError(f"job {workload.name}: expected {size} hosts or more, found {len(workload.hosts)}")
         return size
-    # Two shares of 1/2 of an odd number of hosts may both be rounded up, and exceed `left`.
+    # Two shares of 1/2 of an odd number of hosts can both be rounded up, so that the second one exceeds `left`.
     count = len(workload.hosts) or min(round(workload.share * compute), left)
     needed = _NEEDED.get(workload.role, 1)
     if workload.role is Role.PAIRS:

@@ -165,7 +165,7 @@ def _link_near(delays: Floats, known: Known, limit: float, errors: float, most: 
     For pairs with a delay near the limit, or without a delay, `_are_neighbours` uses delays to other hosts.
 
     Args:
-        limit: seconds, between the delays over one link and the delays over two links.
+        limit: seconds, longer than delays over one link, and shorter than delays over two links.
         errors: standard error of the logarithm of a delay.
         most: the search stops at this number of links, since a regular network has fewer links.
     """

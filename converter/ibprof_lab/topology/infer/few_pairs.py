@@ -33,13 +33,13 @@ _FEWEST_FIRST = 16
 measured."""
 
 _OF_A_SWITCH = 3
-"""Placed hosts join the core until each lowest switch has this number of core hosts. Three delays between three hosts
-prove the switch; one delay does not."""
+"""Placed hosts join the core until each lowest switch has this number of core hosts. The three delays between
+three hosts prove a switch; the one delay between two hosts does not."""
 
 _AGREEING = 2
 """A host descends into a subtree if at least this many more delays place it inside than outside. If its delays to all
-hosts of the subtree are measured, one more is enough. To exclude a host from its last possible subtree, at least this
-many more delays must place it outside than inside."""
+hosts of the subtree are measured, a majority of one delay is enough. To exclude a host from its last possible subtree,
+at least this many more delays must place it outside than inside."""
 
 _OF_LOWEST = 0.2
 """The usual height (log delay) of a switch with hosts is this quantile of the lowest switches' heights."""
@@ -96,8 +96,8 @@ class _Evidence:
         """True if the host is excluded from the child, bool [k, children].
 
         A host is excluded if more delays place it outside than inside. If all other children seem excluded, this
-        majority must be at least `_AGREEING`. The value is also True once the host's delays to all hosts of the child
-        are measured.
+        majority must be at least `_AGREEING`. A host is also excluded once its delays to all hosts of the child are
+        measured.
         """
         seems = self.far > self.near
         others_seem = seems.sum(axis=1, keepdims=True) - seems == seems.shape[1] - 1

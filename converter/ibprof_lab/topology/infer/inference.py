@@ -233,7 +233,7 @@ def _leave_out(seconds: npt.NDArray[np.floating]) -> tuple[npt.NDArray[np.intege
         return np.arange(len(seconds)), []
     pairs = np.count_nonzero(measured, axis=1)
     count = 1
-    if pairs.min() < len(measured) / 2:  # else each host has pairs with half of the hosts: all are connected
+    if pairs.min() < len(measured) / 2:  # else, pairs with half of the hosts connect all hosts
         count, label = connected_components(csr_matrix(measured.astype(np.int8)), directed=False)
     if count <= 1:
         share = 1 - pairs.sum() / max(measured.size - len(measured), 1)

@@ -58,7 +58,7 @@ _FAR_AT_LEAST = 0.1
 
 _FEWEST_OTHERS = 12
 _ENOUGH = 0.7
-"""Larger differences between logarithms of delays count as this value, a factor of 2."""
+"""Larger differences between logarithms of delays count as this value: a factor of 2 between the delays."""
 
 _LIKE_OTHERS, _OF_PAIRS = 0.05, 0.3
 _MORE_ALIKE = 2.0
@@ -416,7 +416,8 @@ def find_support(
 
     Returns:
         The support of each link between switches, the support of each host's switch (float64 [host]), and the number of
-        subsets. Support is a fraction of the subsets. The key of a link is the set of hosts on the side without host 0.
+        subsets. The support of a link is the fraction of the subsets with at least two hosts on each side that
+        show the link again. The key of a link is the set of hosts on the side without host 0.
     """
     hosts, count = len(delays), 0
     groups = [_away_from(0, group, frozenset(range(hosts))) for group in levels.groups()]

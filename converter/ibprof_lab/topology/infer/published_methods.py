@@ -29,7 +29,7 @@ from ibprof_lab.topology.infer.direct_networks import find_detours
 from ibprof_lab.topology.model.inferred_topology import InferredTopology
 
 Vertex = int
-"""Index of a host, or a negative integer for a switch. Sets of integers have a reproducible order."""
+"""Index of a host, or a negative integer for a switch. Unlike sets of names, sets of integers keep a fixed order."""
 
 _LATENCY = "latency"
 _ROUNDING = 1e-9
@@ -164,7 +164,7 @@ class _Model:
         return None
 
     def _makes_three(self, a: Vertex, b: Vertex) -> bool:
-        """Return True if a common neighbour is equally far from a and b: a switch between them then has three links."""
+        """Return True if a common neighbour is equally far from a and b: one switch can then join all three."""
         return any(
             are_equal(self.graph.edges[a, each][_LATENCY], self.graph.edges[b, each][_LATENCY], self._epsilon)
             for each in nx.common_neighbors(self.graph, a, b)

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Positions of a topology's vertices in space, with edges about as long as their latencies; a web page of them.
 
-The published and the fast method minimise a stress, the mean of two parts. Part f1 is the sum over edges of (d^2 -
+The published and the fast method minimise a stress, the sum of two parts. Part f1 is the sum over edges of (d^2 -
 M^2)^2, with distance d and expected distance M. Part f2 is gamma times the sum of 1 / d^2 over pairs of vertices
 without an edge that are nearer than the shortest edge. The published method starts with all vertices near a line. The
 fast method starts near the minimum: distances to a few vertices, the pivots, approximate the graph distances.

@@ -177,7 +177,7 @@ def _without_peers(
 
     Such a link is on all paths with h hops, for some number h, and on no shorter path. The additional delay of these
     paths, compared with the next shorter paths, is divided by the number of additional hops. The link is slow if this
-    time per hop is much longer than for any other h. For the shortest paths, it includes the overhead of a message.
+    time per hop is much longer than for any other h. On the shortest paths, this time includes a message's overhead.
     """
     hops = np.unique(paths.hops[there])
     usual = np.array([np.median(delays[there & (paths.hops == each)]) for each in hops])

@@ -243,7 +243,7 @@ def compare_groups(
         delays: float64 [host, host], seconds.
 
     Returns:
-        The differences, and bool [host], True for misplaced and separated hosts.
+        The differences, and bool [host], True for hosts that are misplaced or separated.
     """
     names = np.array(hosts.hosts, dtype=object)
     overlap = np.zeros((now.max() + 1, was.max() + 1), np.int64)

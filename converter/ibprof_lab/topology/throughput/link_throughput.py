@@ -49,7 +49,7 @@ def find_throughput(
     """Compute the throughput of links and switches.
 
     The throughput of a link is the largest rate that was measured on it. This rate is a lower bound if the throughputs
-    of other links explain it. For the link of a host, the others are the links between switches.
+    of other links explain it. For a host's link, only links between switches count as other links.
 
     Args:
         through: index of a switch -> result of the job that loads the switch most.
@@ -196,9 +196,9 @@ def _pair_along_paths(left: dict[int, set[int]]) -> list[Pair]:
 
 
 def probe_switches(routes: InferredRoutes) -> dict[int, tuple[PairJob, PairJob, PairJob]]:
-    """Return three jobs for each switch with four hosts or more: all pairs of its hosts but one; the remaining pair;
-    all pairs. The switch is narrow if the third job's rate is below `SAME` times the sum of the first two jobs' rates
-    (2.3.2).
+    """Return three jobs for each switch with four hosts or more: all pairs of its hosts except one pair; the
+    left-out pair; all pairs. The switch is narrow if the third job's rate is below `SAME` times the sum of the first
+    two jobs' rates (2.3.2).
     """
     probes = {}
     for switch, hosts in _hosts_by_switch(routes).items():

@@ -167,7 +167,7 @@ def find_unexplained_pairs(topology: InferredTopology, seconds: npt.NDArray[np.f
 
 
 def schedule_pairs(routes: InferredRoutes, pairs: Sequence[Pair]) -> list[list[Pair]]:
-    """Put pairs into rounds in which paths share no switch or link: other messages would lengthen delays."""
+    """Put pairs into rounds in which paths share no switch or link, since other messages would lengthen delays."""
 
     def job_of(pair: Pair) -> PairJob:
         return make_job(routes, [pair], (f"switch {switch}" for switch in routes.switches(*pair)))
