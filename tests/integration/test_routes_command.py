@@ -27,7 +27,7 @@ DRAGONFLY = str(DATA / "fabrics/dragonfly-72/opensm-subnet.lst.xz")
 
 @pytest.mark.parametrize(("path", "engine"), [(FAULTY, "updn"), (DRAGONFLY, "dfsssp")])
 def test_tables_made_from_links_are_those_that_were_captured(path: str, engine: str) -> None:
-    """The same engine computed the captured tables on a live subnet."""
+    """On a live subnet, `engine` computed the captured tables. From the links, it computes equal tables."""
     captured = read_subnet(path)
     made = route_by_opensm(captured.fabric, engine)
     assert made.engine == engine

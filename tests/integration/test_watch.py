@@ -21,7 +21,7 @@ RUNNING = {"flags": 0, "stop_ns": 0}
 
 
 def write(folder: Path, amount: int, *, running: bool) -> None:
-    """Write the recording of two hosts with a rank each. While `running`, the second rank still sends."""
+    """Write the recording of two hosts with a rank each. If `running`, the second rank still sends."""
     own = {"pid": os.getpid()} | (RUNNING if running else {})
     make_recording(folder, [Process(0, 2, counters=[[counter(1, 10)]])], host="a", name="a.ibprof")
     process = Process(1, 2, fields=own, counters=[[counter(0, amount, operation=1)]])

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Cases in which ibprof could miss calls or processes. ibprof records these, or prints that they are missing."""
+"""Cases in which ibprof could miss calls or processes. ibprof records the calls, or reports them as missing."""
 
 from __future__ import annotations
 

@@ -61,7 +61,7 @@ def test_lines_of_mpi4py(name: str, tmp_path: Path) -> None:
 
 
 def test_every_version_of_python(tmp_path: Path) -> None:
-    """In one job, each rank runs another version of Python."""
+    """In one job, each rank runs a different version of Python."""
     mpi, program = find_mpi(SYSTEM), PROGRAMS / "call_sites_of_versions.py"
     pythons = [str(find_python(version)) for version in VERSIONS]
     one_each = ["sh", "-c", f"shift $OMPI_COMM_WORLD_RANK; exec $1 {program} libmpi.so.40", "sh", *pythons]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""If siglongjmp or an exception leaves a call, the call's time ends there. Later calls are timed too."""
+"""If siglongjmp or an exception leaves a call, the call's time ends there. Later calls are still timed."""
 
 from __future__ import annotations
 

@@ -28,7 +28,7 @@ RANKS = 2
 MODES = ("handlers", "descriptors", "forks", "shells", "spawns", "threads", "regions", "names", "limits")
 ENDS = ("return", "fail", "at-exit", "leave", "finalize-leave", "finalize-close", "close-leave")
 SHELL = {"UNRULY_CHILD": "echo a child; exit 3"}
-# Each setting takes another path through the wrappers.
+# Each setting takes a different path through the wrappers.
 RECORDED = {"sites": {}, "callers": {"IBPROF_TIME": "1", "IBPROF_CALLERS": "2"}}
 
 

@@ -24,7 +24,7 @@ OPTIONS = {
     "UBSAN_OPTIONS": COMMON + ":print_stacktrace=1",
     "TSAN_OPTIONS": COMMON + ":exitcode=0:detect_deadlocks=0:die_after_fork=0:report_signal_unsafe=0",
 }
-# Each setting takes another path through the wrappers.
+# Each setting takes a different path through the wrappers.
 RECORDED = {"sites": {}, "times": {"IBPROF_TIME": "1"}, "callers": {"IBPROF_TIME": "1", "IBPROF_CALLERS": "4"}}
 RUNTIME = {"ON": "libasan.so", "thread": "libtsan.so"}
 # ThreadSanitizer ends the process if it cannot allocate 168 KiB for its own records of atomic variables.

@@ -60,7 +60,7 @@ def test_each_operation_has_its_own_bytes(mpi: Mpi, build: Build, what: str, ran
     profile = load_complete(tmp_path, ranks)
     wanted = expected(what, ranks)
     assert {operation: recorded(profile, operation=operation) for operation in wanted} == wanted
-    # Receivers count the same bytes under the same operations, but point-to-point messages under RECV.
+    # Receivers count the same bytes as senders, under the same operations or, point to point, under RECV.
     arrived = {
         operation: recorded(profile, operation=operation, directions=[Direction.RECEIVED]) for operation in wanted
     }

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Messages of MPI-4 sessions are recorded, also if a session starts again, or outlives MPI_Finalize."""
+"""Messages of MPI-4 sessions are recorded, even if a session starts again, or outlives MPI_Finalize."""
 
 from __future__ import annotations
 

@@ -38,7 +38,7 @@ def test_open_mpi(build: Build, role: Role, call: str, algorithm: int, ranks: in
 
 @pytest.mark.parametrize("ranks", [3, 7])
 def test_broadcast_of_mpich(build: Build, ranks: int, tmp_path: Path) -> None:
-    """Open MPI is not used, because ranks have other positions in Open MPI's binomial tree."""
+    """Open MPI is not used, because its binomial tree orders ranks in another way than the simulation's."""
     mpi = find_mpich_like(MPICH_SYSTEM)
     env = THROUGH_NETWORK | {"MPIR_CVAR_BCAST_INTRA_ALGORITHM": "binomial"}
     command: list[str | Path] = [build(mpi, "collectives.c"), "blocking", "Bcast", str(BYTES)]

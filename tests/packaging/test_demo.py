@@ -49,7 +49,7 @@ def left(
 
 
 def test_without_a_compiler_the_same_program_runs_in_python(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Only the recording is tested. In the long form, the whole demo runs without a compiler."""
+    """The short form tests only the recording. In the long form, the whole demo runs without a compiler."""
     variables = without_compiler()
     for name, value in variables.items():
         monkeypatch.setenv(name, value)

@@ -29,7 +29,7 @@ _FOUND = """() => ibprof.lit().map(end => {
     const at = part => ibprof.find(fromX + part * (toX - fromX), fromY + part * (toY - fromY)).end;
     return [0.5, 0.8, 0.95].some(part => at(part) === end);
 })"""
-"""JavaScript: return whether each link direction with traffic is found at a point: three points are tried."""
+"""JavaScript: return, for each link direction with traffic, true if it is found at one of three points."""
 
 
 @pytest.mark.parametrize("fabric", [TREE, "torus:4x4:2", "dragonfly:4,2,2", str(FABRICS / "hypercube-4")])

@@ -156,7 +156,7 @@ def test_keys_turn_and_shift_moves(show: Show, tree: Path) -> None:
 
 def test_values_tooltip_and_table_say_what_the_file_says(show: Show, arcs: Path) -> None:
     page = show(arcs)
-    # If probabilities differ, the page shows them first. A one-way link is listed once, at the node where it starts.
+    # If links differ in probability, this is shown first. A one-way link is listed once, at the node where it starts.
     assert page.locator("#values").input_value() == "0"
     rows = [row.inner_text().split("\t") for row in page.locator("#links tbody tr").all()]
     assert rows == [

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The placement search equals a search in plain Python, and has the report's times. Gains are large."""
+"""The placement search takes the steps of a search in plain Python, and predicts the report's times."""
 
 from __future__ import annotations
 

@@ -322,7 +322,7 @@ def test_the_change_of_time_names_its_largest_part_and_the_rank_that_is_late() -
     after = make_verdict(3.9, 2.2, {3: 2.0, 5: 12.0})
     assert describe_time_change(before, after) == "MPI takes 3.1 s more, 2.9 s of it waiting for rank 5."
     assert describe_time_change(after, before) == "MPI takes 3.1 s less, 2.9 s of it waiting for rank 5."
-    # No rank causes half of the additional waiting, so the report names none.
+    # No rank causes half of the additional waiting, so the report names no rank.
     after = make_verdict(3.9, 2.2, {3: 8.0, 5: 4.0, 6: 4.0})
     assert describe_time_change(before, after).endswith("of it waiting.")
     slower = make_verdict(1.0, 7.0, {})

@@ -206,7 +206,7 @@ def test_a_study_says_where_a_recorded_run_is(tmp_path: Path, capsys: pytest.Cap
 
 
 def test_hosts_are_in_the_order_of_first_ranks(tmp_path: Path) -> None:
-    """The recording lists the hosts in another order. Without named hosts, a rank is on its recorded host."""
+    """The recording does not list hosts in the order of ranks. Without named hosts, a rank is on its recorded host."""
     ranks = [make_rank(rank, host) for rank, host in enumerate((2, 0, 1))]
     counts = [Count(rank, (rank + 1) % 3, 10) for rank in range(3)]
     write_archive(make_profile(counts, ranks, [make_host(f"host{n}") for n in (21, 22, 23)]), tmp_path / "profile.otf2")

@@ -94,7 +94,7 @@ def test_instances_of_topograph_keep_their_lines(tmp_path: Path) -> None:
 
 
 def test_lists_of_topograph_take_time_by_their_length(tmp_path: Path) -> None:
-    """For each host, a search from the start would take 10 s, and suffixes of 20,000 names would take 1.6 GB."""
+    """A search from the text's start for each host would take 10 s; all suffixes of 20,000 names would take 1.6 GB."""
     path = tmp_path / "hosts"
     many = [{"id": f"n{number:05}", "network_layers": [f"leaf{number % 512}", "core"]} for number in range(10_000)]
     path.write_text(json.dumps({"instances": [*many, {"id": "deep", "network_layers": [*map(str, range(20_000))]}]}))

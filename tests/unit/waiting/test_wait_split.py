@@ -33,7 +33,7 @@ def random_clock(seed: int, ranks: int) -> Clock:
 
 
 def late_in_turn(ranks: int = 4, rounds: int = 300) -> SyntheticRun:
-    """Return a run of Allreduces of 20 us. For each Allreduce, another rank is up to 3 ms late."""
+    """Return a run of Allreduces of 20 us. In turn, one rank is up to 3 ms late for each Allreduce."""
     run = SyntheticRun(ranks, seed=3)
     for number in range(rounds):
         run.compute({number % ranks: int(run.generator.uniform(0.5, 3) * MS)})
