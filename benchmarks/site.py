@@ -44,7 +44,7 @@ LINKS = 100
 TOP = 20
 DATABASE = "jobs.sqlite"
 AHEAD = 4
-"""Making lines may be this many days ahead of storing them, and storing them this many days ahead of inserting rows."""
+"""Maximum lead in days: of making lines over storing lines, and of storing lines over inserting rows."""
 
 Spent = tuple[float, float]
 """Wall and CPU seconds."""

@@ -52,7 +52,7 @@ JOBS: dict[str, Words] = {
 
 OTHER: Words = ("lab_patterns.c", "alltoall", "60000")
 SHORT, LONG = ("5", "50"), ("60", "50")
-"""Rounds and sleeping time of the other job: SHORT for its recording, LONG for its runs next to a measured job."""
+"""Rounds and sleeping time of the other job: SHORT for recording this job, LONG for running next to a measured job."""
 
 
 class Setting(NamedTuple):

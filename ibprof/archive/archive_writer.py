@@ -112,7 +112,7 @@ class _RankColumns:
         self._keys = [getattr(self._rows, name)[self._begins] for name in names]
 
     def of_rank(self, rank: int) -> dict[tuple[int, ...], slice]:
-        """Return a rank's slice of rows for each (region, operation, site), as far as the rows have these columns."""
+        """Return key -> slice of a rank's rows; a key is (region, operation, site), without columns that rows lack."""
         first, last = np.searchsorted(self._keys[0], (rank, rank + 1)).tolist()
         keys = zip(*(key[first:last].tolist() for key in self._keys[1:]), strict=True)
         bounds = zip(self._begins[first:last].tolist(), self._ends[first:last].tolist(), strict=True)

@@ -68,8 +68,8 @@ def nccl_settings(environment: Mapping[str, str], plugin: Path) -> dict[str, str
 
     ibprof's plug-in loads the user's own plug-in.
 
-    No variables are returned if the user switches profilers off (`none`), or without a usable plug-in (not built, or
-    path too long).
+    No variables are returned if the user switches profilers off (`none`), if ibprof's plug-in is not built, or if the
+    plug-in's path is too long.
 
     Args:
         plugin: path of libnccl-profiler-ibprof.so.

@@ -52,7 +52,7 @@ _PACKETS_A_PEER = 32
 """Upper bound of the number of packets that open a connection to a peer."""
 
 _WORTH_SAYING = 1 << 20
-"""Minimum of reported unexplained bytes: subnet managers and other daemons use each port a little."""
+"""Minimum number of unexplained bytes to report: subnet managers and other daemons use each port a little."""
 
 
 @dataclass(frozen=True, slots=True)

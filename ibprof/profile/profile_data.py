@@ -324,7 +324,7 @@ class Rank:
         finalized: true if the counters cover the whole run.
         lost_bytes, lost_messages: bytes and messages counted without peers, because the recording could not grow.
         off_ns: time with recording switched off.
-        marks_seen: number of marks. `Profile.marks` has the first of these marks.
+        marks_seen: number of marks. If there are too many to record, `Profile.marks` has only the first marks.
         queue_pairs_unseen: number of queue pairs that bypass verbs, without bytes in `Profile.transfers`.
         notes: data that the process could not record, a sentence each.
         grids: the process's grids, in the order of creation.

@@ -129,7 +129,7 @@ def _hosts(run: Profile) -> list[dict[str, Any]]:
 
 
 def _check(check: HostCheck | None) -> dict[str, int | None]:
-    """Return a host's sent bytes for JSON, by the ranks' and by the ports' counters; null where unknown."""
+    """Return the bytes that a host sent, by its ranks' counters and by its ports' counters; null where unknown."""
     return {
         "bytes_to_others": check.bytes_sent if check else None,
         "hardware_sent": check.hardware_sent if check else None,

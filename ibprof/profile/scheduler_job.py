@@ -46,7 +46,7 @@ _BY_SYSTEM: Mapping[str, Mapping[str, str]] = {
         "account": "LSB_PROJECT_NAME",
     },
     "cobalt": {"job": "COBALT_JOBID", "partition": "COBALT_QUEUE", "nodes": "COBALT_PARTNAME"},
-    # In OAR, each task of an array is a job: it needs no number.
+    # In OAR, each task of an array is a job, so the task needs no number.
     "oar": {"job": "OAR_JOB_ID", "user": "OAR_USER", "name": "OAR_JOB_NAME"},
     "flux": {"job": "FLUX_JOB_ID"},
 }

@@ -280,7 +280,7 @@ def _least_of_alltoall(unit: Indices, amount: Bytes, members: Indices) -> int:
 
 
 def _least_of_vectors(_unit: Indices, amount: Bytes, members: Indices) -> int:
-    """Return all bytes if each member is a unit; otherwise 0, because the units that receive them are unknown.
+    """Return all bytes if each member is a unit; otherwise 0, because the receiving units are unknown.
 
     Return 0 for a single member too: in MPICH's MPIX_Threadcomm, ranks are threads of one process.
     """

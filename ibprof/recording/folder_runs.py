@@ -173,7 +173,7 @@ def read_launch(files: Sequence[RecordingFile]) -> dict[str, str]:
     for file in files:
         parts: dict[str, bytes] = {}
         records, owner = file.records("IBP_SEGMENT_LAUNCH")
-        for record in records[owner == owner[:1]]:  # only the first process; records of one name form one text
+        for record in records[owner == owner[:1]]:  # of the first process; records with equal names are parts of a text
             name = decode_text(record["name"])
             parts[name] = parts.get(name, b"") + record["text"].tobytes().rstrip(b"\0")
         texts = {name: decode_text(text) for name, text in parts.items()} | texts

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Merge the files of a recorded run into a Profile.
 
-Processes and files number regions and operations separately. This module gives equal names one number, in the order of
-the lowest rank with the name.
+Each process has its own numbers of regions, and each file its own numbers of operations. This module gives equal names
+one number, in the order of the lowest rank with the name.
 """
 
 from __future__ import annotations

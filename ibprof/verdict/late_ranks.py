@@ -79,7 +79,7 @@ class LateRanks:
         return "" if self._works_longer(latest) else f"rank {latest.rank}"
 
     def list_evidence(self) -> list[Evidence]:
-        """Return late ranks, with operation, site and region of the waiting for them; the named rank or host first."""
+        """Return late ranks, with operation, site and region of the waiting for them; the cause's ranks first."""
         if self._latest_at_end is not None:
             return [Evidence(self._latest_at_end, "MPI_Finalize")]
         of: Literal["rank", "host"] = "rank" if self._find_latest()[1] else "host"

@@ -87,7 +87,7 @@ def count_cores(ranks: Iterable[Rank]) -> float:
 
 
 def _find_cores(rank: Rank, name: str = "cores") -> frozenset[int] | None:
-    """Return the allowed cores of a rank, or all cores of its machine (`name` is `online`); None if unknown."""
+    """Return the allowed cores of a rank; all cores of its machine if `name` is `online`; None if unknown."""
     text = next((choice.text for choice in rank.choices if choice.name == name), "")
     cores: set[int] = set()
     for part in filter(None, text.split(",")):

@@ -133,7 +133,7 @@ class _HostTraffic:
     def find_ports(self) -> list[Port]:
         """Return the active ports that carry bytes to other hosts.
 
-        Return all active ports if these ports are unknown, and no port if TCP carries the bytes.
+        Return all active ports if it is unknown which of them carry bytes, and no port if TCP carries the bytes.
         """
         if not self.moved or self.find_interface():
             return []

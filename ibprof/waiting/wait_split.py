@@ -257,7 +257,7 @@ def share_times(run: Profile, calls: SplitCalls) -> WaitShares:
 
 
 def explain_unsplit(measured: MeasuredWaiting, operations: Sequence[str]) -> tuple[tuple[int, int], str, float]:
-    """Return the operation and site with most unsplit time, the reason, and the share of all unsplit time."""
+    """Return operation and site with most unsplit time, the reason, and their fraction of all unsplit time."""
     shares, calls = measured.shares, measured.calls
     sites = int(shares.site.max()) + 1
     place = shares.operation.astype(np.int64) * sites + shares.site

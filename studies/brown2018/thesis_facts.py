@@ -180,7 +180,7 @@ def _list(labels: list[str]) -> str:
 
 
 _NAMED = 8
-"""Maximum number of listed names. If there are more names, only their number is written."""
+"""Maximum number of listed names. Of more names than this, only the number is written."""
 
 
 def _label_survey(row: Row) -> str:

@@ -83,7 +83,7 @@ def largest(measured: str, printed: float) -> Verdict:
 
 
 def list_growth() -> list[list[Row]]:
-    """Return rows by falling MPI interval, for each I/O interval above the threshold, of charts B, C, E, F, I."""
+    """For each I/O interval above the threshold in charts B, C, E, F, I, return the rows by falling MPI interval."""
     charts = [(own, other) for own in FREE for other in (512 * KB, 4 * MB) if (own, other) != (4 * MB, 512 * KB)]
     rows = [
         all_there(*(find_pair("io", (own, interval), (other, each)) for each in INTERVALS[int(other)]))
