@@ -96,7 +96,7 @@ def test_nonblocking_and_persistent(
 
 
 def test_partitions_and_what_sets_them_up(build: Build, tmp_path: Path) -> None:
-    """For partitioned messages, Open MPI 5 duplicates MPI_COMM_WORLD. Any call that makes progress can do this."""
+    """For partitioned messages, Open MPI 5 duplicates MPI_COMM_WORLD. Any call that makes progress can duplicate it."""
     mpi = find_mpi("5.0.11")
     run_mpi(mpi, 4, [build(mpi, "partitioned.c"), str(BYTES)], recording=tmp_path)
     profile = load_complete(tmp_path, 4)

@@ -29,7 +29,7 @@ def test_point_to_point_and_collectives(mpi: Mpi, build: Build, transport: str, 
     assert {operation: recorded(profile, operation=operation) for operation in wanted} == wanted
     assert received(profile) == recorded(profile, kinds=Kind)
 
-    # Collectives send the same messages by each layer.
+    # Collectives send the same messages, whichever layer carries them.
     collectives: list[str | Path] = [build(mpi, "collectives.c"), "blocking"]
     run_mpi(mpi, ranks, collectives, recording=tmp_path / "collectives", mca=mca)
     run_mpi(mpi, ranks, collectives, recording=tmp_path / "ob1")

@@ -43,7 +43,7 @@ def _python(text: str) -> Iterator[tuple[int, str]]:
 
 
 def _c(text: str, comment_or_string: re.Pattern[str]) -> Iterator[tuple[int, str]]:
-    """Yield all names, declared or used, because a line of C or TypeScript does not show the difference."""
+    """Yield all names, because a line of C or TypeScript does not show whether it declares or uses a name."""
     code = comment_or_string.sub(lambda match: "\n" * match[0].count("\n"), text)
     for match in _C_NAME.finditer(code):
         yield code.count("\n", 0, match.start()) + 1, match[0]

@@ -35,7 +35,7 @@ def pytest_collection_finish(session: pytest.Session) -> None:
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestReport, pytest.TestReport]:
-    """Add the processor time of a test's phase to the phase's report, which pytest-xdist passes on."""
+    """Add the processor time of a test's phase to the phase's report, which workers send to the main process."""
     report = yield
     now = count_core_seconds()
     report.user_properties.append(("core_s", now - item.config.stash[_LAST]))
