@@ -240,7 +240,7 @@ static void note_clock(struct ibp_nccl_communicator *record, int moment)
     record->clock_ns[moment] = state.recorder->clock_ns();
 }
 
-/* Record a reading of the clock if the last reading is old, so that a killed job has a recent reading too. */
+/* Record a reading of the clock if the last reading is old, so that even a killed job has recorded a recent reading. */
 static void note_clock_now_and_then(struct ibp_nccl_communicator *record)
 {
     if (now() - __atomic_load_n(&record->clock_ticks[1], __ATOMIC_RELAXED) < NOTE_TICKS) return;

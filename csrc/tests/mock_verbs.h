@@ -16,11 +16,11 @@ struct mock_device {
 
 struct ibv_device *mock_device(const char *name);
 
-/* Refuse the n-th request of each post from now on (n from 1). With n = 0, accept all requests. If `silently`, the post
- * does not report which request it refused. */
+/* Refuse the n-th request of each post from now on (n from 1). With n = 0, accept all requests. If `silently` is not 0,
+ * the post does not report which request it refused. */
 void mock_refuse(int nth, int silently);
 
-/* From now on, calls that modify or destroy objects fail if `fails` is set. */
+/* From now on, calls that modify or destroy objects fail if `fails` is not 0, and succeed if it is 0. */
 void mock_fail(int fails);
 
 /* Write the accepted bytes and messages of all queue pairs, summed by kind of request: send, write, read, atomic. */

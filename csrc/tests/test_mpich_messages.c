@@ -240,7 +240,7 @@ static void collectives_go_on_while_communicators_are_made(void)
     send_message(COLLECTIVE, 0xa0000007, 1); /* a tag that MPI computes from the arguments */
     ibp_leave();
     enter_call(IBP_OPERATION_Comm_dup, IBP_CALL_MAKING, WORLD);
-    send_message(COLLECTIVE, 287, 10); /* MPI_Ialltoall started first: its tag is 287 */
+    send_message(COLLECTIVE, 287, 10); /* MPI_Ialltoall started first, so its tag is 287 */
     send_message(COLLECTIVE, 14, 100);
     ibp_leave();
     CHECK_BYTES(Intercomm_create, 1);

@@ -99,7 +99,7 @@ struct ibp_lst {
 };
 
 /* Read the links of a `.lst` file up to the next invalid line. Blank lines and lines that begin with `#` are skipped.
- * Return 1 for an invalid line; the next call continues after it. Return 0 at the end of the text. */
+ * Return 1 for an invalid line; the next call continues after this line. Return 0 at the end of the text. */
 int ibp_read_lst(const uint8_t *text, uint64_t size, struct ibp_lst *lst);
 
 /* -- cffi ends -- */

@@ -62,7 +62,7 @@ static void change_path(const problem_t *p, search_t *s, uint32_t from, uint32_t
     }
 }
 
-/* Add `sign` times the traffic between a rank on `slot` and its neighbour `n` on slot `other` to `change`. */
+/* Add to `change`: `sign` times the traffic between a rank on `slot` and its neighbour `n` on slot `other`. */
 static void change_pair(const problem_t *p, search_t *s, uint64_t n, uint32_t slot, uint32_t other, int sign)
 {
     uint32_t here = p->port_of_slot[slot], there = p->port_of_slot[other];

@@ -58,7 +58,7 @@ export class Comparison {
     return this.before.isKnown(end) && this.after.isKnown(end);
   }
 
-  /** Return the change of each link direction, in any measure; 0 if a load is unknown. */
+  /** Return the change of each link direction, in the measure of both arguments; 0 if a load is unknown. */
   changeOfEnds(before: Amounts, after: Amounts): Amounts {
     return Amounts.difference(before, after, (end) => this.isKnown(end));
   }

@@ -25,7 +25,7 @@ export interface Share {
 export interface Shares {
   /** The largest shares, in descending order. */
   first: Share[];
-  /** The total number of shares, and the bytes of all shares. */
+  /** Number of all shares, and the sum of their bytes, including shares that `first` lacks. */
   count: number;
   total: bigint;
 }
@@ -53,7 +53,7 @@ export class LoadTable {
   }
 
   /**
-   * Return the load that a selection puts on each link direction. Callers must not change the result: it may be cached.
+   * Return the load that a selection puts on each link direction. The result may be cached: callers must not change it.
    */
   loadOfEnds(selection: Selection): Amounts {
     return SELECTION.every((part) => selection[part] === undefined) ? this.whole() : this.sumOfEnds(selection);

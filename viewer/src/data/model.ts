@@ -41,7 +41,7 @@ export interface RunHeader {
   verdict?: Verdict;
   /** Names of regions that ranks visited, with or without traffic. */
   visit_regions?: string[];
-  /** Unix time of the first interval, in seconds; only if intervals have jobs instead of ranks. */
+  /** Unix time of the first interval, in seconds; missing unless intervals have jobs instead of ranks. */
   began_s?: number;
 }
 
@@ -165,7 +165,7 @@ export interface Model {
   intervals: Intervals | null;
   attributes: Attribute[];
   grid: RankGrid | null;
-  /** x, y and z of each node in space; null without such positions. */
+  /** x, y and z of each node in space; null if nodes have no positions in space. */
   space: NumberArray | null;
   /** The group of each switch of a dragonfly, -1 for other nodes; null for other networks. */
   nodeGroup: NumberArray | null;

@@ -63,7 +63,7 @@ export class Timeline {
     return sums;
   }
 
-  /** Return the share of each bin's time inside MPI calls, for accepted ranks; null if not recorded. */
+  /** Return the share of each bin's time inside MPI calls, if `isIncluded` accepts the rank; null if not recorded. */
   insideParts(count: number, isIncluded: (rank: number) => boolean): Float64Array | null {
     const { inside } = this.intervals;
     if (!inside) return null;
@@ -116,7 +116,7 @@ export class Timeline {
   }
 }
 
-/** Return the share of an interval that is within a time range; 0 or 1 for an interval of no length. */
+/** Return the share of an interval within a time range; for an interval of no length, 1 if it is within, else 0. */
 export function overlap(begin: number, end: number, from: number, to: number, closed: boolean): number {
   if (end <= begin) return begin >= from && (begin < to || (closed && begin <= to)) ? 1 : 0;
   return Math.max(0, Math.min(end, to) - Math.max(begin, from)) / (end - begin);

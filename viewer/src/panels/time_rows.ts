@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Ranks as rows over time on a canvas. A drag selects a time range. A drag over several rows selects their ranks too.
+// Ranks as rows over time on a canvas. A drag selects a time range. A drag over several rows also selects their ranks.
 
 import type { Theme } from "../pictures/palette";
 import { element, onResize } from "../widgets/dom";

@@ -83,7 +83,7 @@ export function encodeLoads(
   };
 }
 
-/** Return the property that colours links; null for loads. Without traffic, the first property is the default. */
+/** Return the property that colours links; null for loads. In a file without traffic, the default is property 0. */
 export function findValue(model: Model, { value }: State): LinkValue | null {
   return model.linkValues[value ?? (model.header.about === undefined ? -1 : 0)] ?? null;
 }

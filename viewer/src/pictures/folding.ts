@@ -47,8 +47,8 @@ export interface Folding {
 }
 
 /**
- * Return the folding of the picture; null without levels. Without an idle rail, pictures with few columns
- * (`FEW_COLUMNS`), or pictures that would hardly become narrower (`MOST_KEPT`), are not folded.
+ * Return the folding of the picture; null if a rail has no levels. If no rail is idle, pictures with few columns
+ * (`FEW_COLUMNS`) are not folded, nor are pictures that would hardly become narrower (`MOST_KEPT`).
  */
 export function foldIdle(model: Model, used: Uint8Array, open: readonly number[]): Folding | null {
   if (!model.header.rails.every((rail) => rail.has_levels)) return null;

@@ -31,7 +31,7 @@ export class HalfLinks {
     return [x[node], y[node], middleX[end >> 1], middleY[end >> 1]];
   }
 
-  /** Return true if a link is drawn; most links of folded nodes are not. */
+  /** Return true if a link is drawn; most links of folded nodes are not drawn. */
   isDrawn(end: number): boolean {
     return this.points.drawn?.[end >> 1] !== 0;
   }

@@ -16,8 +16,8 @@ export interface BlockTree {
   /** A host of each column. */
   readonly host: Int32Array;
   /**
-   * The block of each node, [level][node]; the last entry also has links within the highest level. Hosts of one column
-   * share a block.
+   * The block of each node, [level][node]; in the last entry, links within the highest level join blocks too. Hosts of
+   * one column share a block.
    */
   readonly block: Int32Array[];
 }

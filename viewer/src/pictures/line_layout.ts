@@ -20,7 +20,7 @@ export interface LineLayout {
   height: number;
   rows: { y: number; name: string }[];
   stubs: PlacedStub[];
-  /** The stub of each node, or -1; and 1 for each link that is drawn. Absent if no nodes are folded. */
+  /** `stubOf`: the stub of each node, or -1. `drawn`: 1 for each drawn link. Both are absent if no nodes are folded. */
   stubOf?: Int32Array;
   drawn?: Uint8Array;
 }

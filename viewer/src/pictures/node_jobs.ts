@@ -4,7 +4,7 @@
 import type { Run } from "../run";
 
 /**
- * Return the job of each node. If there are several jobs, or ranks are unknown, this is the job of a node's first flow.
+ * Return the job of each node. If there are several jobs, or ranks are unknown, a node has the job of its first flow.
  * Other nodes with ranks have job 0.
  */
 export function findNodeJobs({ model, table }: Run): Map<number, number> {

@@ -204,7 +204,7 @@ export class SpaceDrawing implements Drawing {
     halfLinks.strokeUnusedRoutes(context, encoding, view);
     const chosen = selectedNodes(encoding);
     if (chosen.size && encoding.value) {
-      // Without traffic, a selected node highlights its links.
+      // If links are coloured by a property, the links of selected nodes are highlighted.
       context.strokeStyle = theme.chosen;
       context.lineWidth = 1.5;
       const ends = Array.from({ length: 2 * model.links }, (_, end) => end);
