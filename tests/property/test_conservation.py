@@ -140,7 +140,7 @@ def test_lid_pairs_known_or_not(tmp_path: Path, rows: list[tuple[int, int, int]]
     assert isinstance(traffic, Traffic)
     loads = load_links(traffic, subnets)
     assert loads.bytes_total == sum(count for _, _, count in rows)
-    # Hosts' links are not checked: bytes from or to a switch's LID cross at most one host link.
+    # Bytes on hosts' links are not compared: bytes from or to a switch's LID cross at most one host link.
     assert loads.bytes_total == loads.bytes_routed + loads.bytes_on_host + sum(loads.bytes_unrouted.values())
 
 

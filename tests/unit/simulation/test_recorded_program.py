@@ -35,7 +35,7 @@ def test_a_rank_computes_sends_and_waits() -> None:
 
 @pytest.mark.parametrize(("waits_late", "awaited"), [(False, 1), (True, 0)])
 def test_what_is_sent_on_waits_for_what_can_have_come(waits_late: bool, awaited: int) -> None:
-    """Rank 1 is always inside MPI, so rank 1 may forward a received message."""
+    """Rank 1 is always inside MPI, so the message that it sends may be the one that it received."""
     run = make_timed_run([(0, 1, 50_000, 0), (1, 2, 50_000, 2)], [[10] * 5] * 3, ("a", "b", "c"))
     program = make_program(run, "run", BYTE_NS, waits_late).program
     assert program.steps[1]["awaits"][1] == awaited

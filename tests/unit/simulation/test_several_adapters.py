@@ -122,7 +122,7 @@ def test_a_named_host_is_all_of_its_adapters(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("hosts", [("gpu1", "gpu2")])
 def test_a_sampled_run_says_that_it_has_one_adapter_a_host(tmp_path: Path, hosts: Sequence[str]) -> None:
-    """The simulation samples other hosts, since the fabric lacks a host of the run."""
+    """The simulation samples hosts, since the fabric lacks a host of the run."""
     ranks = [make_rank(0, 0), make_rank(1, 1)]
     run = make_profile([Count(0, 1, 100), Count(1, 0, 100)], ranks, [make_host("elsewhere"), make_host(hosts[1])])
     write_archive(run, tmp_path / "profile.otf2")

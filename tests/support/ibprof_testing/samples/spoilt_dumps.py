@@ -30,7 +30,7 @@ OPENSM_TABLES = "opensm.fdbs"
 TABLE_FILES = (OPENSM_TABLES, "ibdiagnet.fdbs", LFTS_DUMP, DUMP_FTS)
 
 LISTED_ONCE = (IBDIAGNET, NET_DUMP)
-"""Formats that list a host's link in only one line.
+"""Formats with a single line for a host's link.
 
 If a host's only line is missing, only forwarding tables show the host.
 """
