@@ -329,7 +329,7 @@ void ibp_nccl_end(struct ibp_nccl_context *context)
     if (!context || context == state.others || !state.recorder->is_recording()) return;
     note_clock(context->record, 1);
     context->record->stop_ns = context->record->clock_ns[1];
-    /* In an aborted communicator, some operations have not stopped: end them. */
+    /* End the operations that have not stopped, as in an aborted communicator. */
     for (unsigned i = 0; i < OPERATIONS_MAX; i++) {
         struct operation *operation = &memory->operations[i];
 

@@ -16,7 +16,7 @@
 
 static struct ibp_process *process;
 
-/* At each level, one number in each block of 2^level numbers is kept, also at all lower levels. */
+/* At each level, one number in each block of 2^level numbers is kept. It is kept at all lower levels too. */
 static void test_one_of_each_block(void)
 {
     for (uint64_t stream = 1; stream < 50; stream++)

@@ -12,8 +12,8 @@
 
 enum { HUGE_PAGE = 1 << 21 };
 
-/* Sort rows by the leaf of their source. Rows of sources without a leaf are last: switches, ports without a link, and
- * CAs that are connected to each other. A matrix has few rows of sources without a leaf. */
+/* Sort rows by the leaf of their source. Sources without a leaf are switches, ports without a link, and CAs that are
+ * connected to each other. Rows of sources without a leaf are few, and are last. */
 static void sort_rows(struct ibp_matrix_spread *all)
 {
     const struct ibp_routes *routes = all->routes;

@@ -31,8 +31,8 @@ static float *row_of(const clusters_t *c, uint32_t slot)
     return c->distance + (size_t)slot * c->slots;
 }
 
-/* Return the slot of the cluster that is nearest to the cluster in `slot`. Among equally near clusters, choose
- * `preferred`, or else the first. Return UINT32_MAX if all distances to other slots are NaN. */
+/* Return the slot of the cluster that is nearest to the cluster in `slot`. Of several nearest slots, return `preferred`
+ * if it is among them, otherwise the first. Return UINT32_MAX if all distances to other slots are NaN. */
 static uint32_t find_nearest(const clusters_t *c, uint32_t slot, uint32_t preferred)
 {
     const float *row = row_of(c, slot);

@@ -17,7 +17,7 @@ struct ibp_fi_known_endpoint {
     struct ibp_fi_endpoint *object;
     struct ibp_fi_domain *domain;
     bool named;
-    /* A map from the index of a peer, plus 1, to the peer. */
+    /* A map to peers; the key of a peer is its index plus 1. */
     struct ibp_peers peers;
     /* `last_index`: index of the peer of the last message, plus 1. `last_number`: the number that represents this peer
      * in counters. */

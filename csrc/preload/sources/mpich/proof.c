@@ -82,8 +82,8 @@ int ibp_mpich_probe(char *why, size_t why_bytes)
 
 /* Messages above this size in bytes are not checked, because MPI may send them in parts. */
 #define LARGEST 4096
-/* Number of mismatches at which the source is rejected. One mismatch does not prove that the source is wrong: MPI may
- * send the call's message after the call has returned, and may send other messages inside the call. */
+/* Number of mismatches at which the source is rejected. One mismatch does not prove that the source is wrong, because
+ * MPI may send the call's message after the call has returned, and may send other messages inside the call. */
 #define FAILURES_MAX 4
 
 /* Maximum size in bytes of MPI's header in active messages. */

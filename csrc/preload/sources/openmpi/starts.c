@@ -164,7 +164,7 @@ static __attribute__((noinline)) int start_in_parts(size_t count, void **request
     return result;
 }
 
-/* The fast path calls no function except Open MPI's start function, so that it saves few registers. */
+/* The fast path calls only Open MPI's start function, so that few registers must be saved. */
 int ibp_openmpi_start_own(size_t count, void **requests)
 {
     void *before[AT_ONCE];
