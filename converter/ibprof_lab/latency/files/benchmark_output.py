@@ -418,7 +418,7 @@ def _square(path: Path, names: Sequence[str], fields: Sequence[str]) -> MachineT
 
 
 def _read_core_to_core(path: Path, lines: Lines) -> MachineTable:
-    """Read the first table: a line of cores, then per core a line with its number and `mean±error` in nanoseconds."""
+    """Read the first table: a line of cores, then each core's number and `mean±error` (ns) for each earlier core."""
     start = next((index for index, line in enumerate(lines) if _CORES.fullmatch(line)), None)
     if start is None:
         raise InputError(path, None, "a line with the numbers of the cores", "none")

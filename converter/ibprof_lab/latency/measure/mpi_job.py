@@ -91,8 +91,8 @@ def on_first(comm: Any, work: Callable[[], T]) -> T | None:
     """Call `work` on rank 0 only. Return the result of `work` on rank 0, and None on the other ranks.
 
     Raises:
-        IbprofError: on rank 0, `work` failed.
-        FirstProcessError: on the other ranks, rank 0 failed.
+        IbprofError: on rank 0, if `work` failed.
+        FirstProcessError: on the other ranks, if rank 0 failed.
     """
     error: IbprofError | None = None
     given: T | None = None

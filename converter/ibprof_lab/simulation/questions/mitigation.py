@@ -61,7 +61,7 @@ class Scenario:
         return average(compare(self.together[job], self.alone[job]))
 
     def change_by_seed(self, job: str, now: Scenario) -> BySeed:
-        """Return a job's latency next to the other job, divided by the same latency in the scenario `now`, by seed."""
+        """Return seed -> a job's latency next to the other job, divided by this latency in the scenario `now`."""
         return compare(self.together[job], now.together[job])
 
     def change(self, job: str, now: Scenario) -> Figure | None:

@@ -139,9 +139,9 @@ class Cell:
 def _describe_workload(workload: Workload, runs: bool) -> dict[str, Any]:
     described = asdict(workload)
     if not workload.adapters:
-        del described["adapters"]  # results of earlier versions lack this key
+        del described["adapters"]  # earlier versions computed `Cell.key` without it
     if workload.role is not Role.REPLAY:
-        del described["byte_ns"], described["waits_late"]  # results of earlier versions lack these keys
+        del described["byte_ns"], described["waits_late"]  # earlier versions computed `Cell.key` without them
     if workload.profile:
         described["profile"] = digest_messages(workload)  # the digest identifies the content of the file
     return described if runs else {name: described[name] for name in ("name", "role", "share", "profile", "hosts")}

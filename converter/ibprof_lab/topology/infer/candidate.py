@@ -41,8 +41,8 @@ standard deviations of the residuals. With 4, ibprof finds a false switch in 1 o
 depend on the position. With 8, ibprof misses links of a cluster with queueing delays."""
 
 _PATTERN = 2.8
-"""Residuals with a `ResidualPattern.strength` above this certainly have a pattern. Independent errors have a strength
-of about 2, and seldom exceed this limit even with only ten hosts."""
+"""Residuals with a `ResidualPattern.strength` above this count as certain to have a pattern. Independent errors have
+a strength of about 2, and seldom exceed this limit even with only ten hosts."""
 
 _LIKELY_PATTERN = 2.1
 """Residuals with a `ResidualPattern.strength` above this probably have a pattern. Of a hundred matrices with

@@ -266,9 +266,9 @@ _PRESENT = 0.8
 def describe_grid(edge: npt.NDArray[np.integer], hosts: int) -> str | None:
     """Return a text such as "a torus of 4 x 4 hosts, without 2 of its links"; None if the network is not a grid.
 
-    In each square of four linked hosts, opposite links belong to the same dimension of the grid, and adjacent links to
-    two dimensions. If the links of one dimension are removed, the grid falls into layers. A host's coordinate in this
-    dimension is the index of its layer.
+    In each square of four linked hosts, opposite links belong to one dimension of the grid, and adjacent links to two
+    different dimensions. If the links of one dimension are removed, the grid falls into layers. A host's coordinate in
+    this dimension is the index of its layer.
     """
     if edge.max() >= hosts:
         return None

@@ -219,8 +219,8 @@ def _expect(reference: Reference, matched: MatchedHosts, graph: nx.Graph) -> Inf
 
 
 def _restrict(topology: InferredTopology, places: Sequence[int], kept: Sequence[int]) -> set[frozenset[int]] | None:
-    """Return for each edge the set of `kept` hosts (ascending) on the side without the first of them; None if the
-    topology is not a tree. Edges with fewer than two `kept` hosts on a side are omitted. `places`: vertices of hosts.
+    """Return for each edge the set of `kept` hosts (ascending) on the side without the first `kept` host; None if
+    the topology is not a tree. Edges with fewer than two `kept` hosts on a side are omitted. `places`: hosts' vertices.
     """
     host_of = {places[host]: host for host in kept}
     found = set()

@@ -104,7 +104,7 @@ def regress(paths: ReferencePaths, delays: Floats, links: int, corrected: str = 
     determined = value > _NOTHING * value[-1]
     base = vector[:, determined]
     latency: Floats = base @ ((base.T @ (matrix.T @ target)) / value[determined])
-    # A latency with a part in the null space is undetermined: other values give the same sums of all paths.
+    # A latency with a part in the null space is undetermined, since other values give the same sums over all paths.
     hidden = np.square(vector[:, ~determined]).sum(axis=1) > _NOTHING
     left = target - matrix @ latency
     spread = float(np.square(target - target.mean()).sum())

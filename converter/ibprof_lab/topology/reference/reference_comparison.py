@@ -234,8 +234,8 @@ def compare_cables(
         compared: the comparison of the topology with its reference.
         names: names of the topology's vertices.
         cables: (vertex, vertex) -> number of cables between the two vertices of the topology.
-        timed: True if the topology has latencies. If the topology also has no parallel cables, it was inferred from
-            delays, which do not show numbers of cables; differences then become undetermined details.
+        timed: True if the topology has latencies. A topology with latencies, but without parallel cables, was inferred
+            from delays, which do not show numbers of cables: differences then become undetermined details.
     """
     reference = compared.reference
     expected = count_cables(reference.link, reference.cables)

@@ -29,12 +29,12 @@ Integers = npt.NDArray[np.int64]
 _MOST_FOUND = 100
 _MOST_PATHS = 0.5
 _ANYWHERE, _SOMEWHERE = 3.0, 5.0
-"""A link is slow if it passes two tests. In each compared kind of paths (see `find_slow_links`), its excess delay is
-above `_ANYWHERE` standard errors. In at least one kind of paths, the excess delay is above `least` times the expected
-delay, plus `_SOMEWHERE` standard errors."""
+"""A link is slow if it passes two tests. In each compared kind of paths (see `find_slow_links`), the link's excess is
+above `_ANYWHERE` standard errors. In at least one kind of paths, the excess is above `least` times the expected delay,
+plus `_SOMEWHERE` standard errors."""
 _FAR_SLOWER = 2.5
-"""A link without similar links is slow if a hop over it takes more than `_FAR_SLOWER` times the longest other hop.
-A hop of twice the time may be two links, with a switch between them that the plan lacks."""
+"""A link without similar links is slow if a hop over it takes more than `_FAR_SLOWER` times as long as any other hop.
+A hop that takes twice as long may be two links, with a switch between them that the plan lacks."""
 
 LARGEST = 1024
 """Largest number of links for a fit. With more links, medians are enough, since most paths do not use a given link."""

@@ -247,7 +247,7 @@ def pair_across_link(
     Args:
         one, other: indices of the two switches; the first host of each pair is on the side of `one`.
         most: largest number of pairs; None for no limit.
-        avoid: two hosts to leave out. Pairs whose path passes the switches of both these hosts are also left out.
+        avoid: two hosts to leave out, and with them all pairs whose path passes both hosts' switches.
 
     Returns:
         The job; None if there is no pair that certainly uses the link.
