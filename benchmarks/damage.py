@@ -3,7 +3,7 @@
 
 Run it from a checkout, with ibprof installed:  python benchmarks/damage.py -o FOLDER [--page docs/damage.md]
 
-FOLDER keeps each outcome: a stopped run continues. After a change of ibprof, use a new folder.
+FOLDER keeps each outcome, so that a stopped run can continue. After a change of ibprof, use a new folder.
 """
 
 from __future__ import annotations

@@ -12,7 +12,7 @@ A run's duration is 2/3 N_max^3 / R_max. The systems' operators also published d
 The second table is for processes that share a node: predictions with and without the terms for sharing.
 `data/hpl_shared.csv` has published grids, sizes and performance. Sources: both versions of
 netlib.org/benchmark/hpl/results.html (HPL's authors); for Raspberry Pis, github.com/geerlingguy/turing-pi-2-cluster,
-issue 1, and top500-benchmark, issue 33, and github.com/deater/performance_results, results/pi-cluster2. It also has the
+issue 1, and top500-benchmark, issue 33, and github.com/deater/performance_results, results/pi-cluster2. The file has
 nominal rates of two Ethernets, of the PCI bus of Myrinet's adapter, of QsNet with MPI (netlib.org/utk/papers/advanced-
 computers/qsnet.html), and of the memory buses. The rate of matrix products is fitted to one result of each system.
 Other results test the model. Memory is assumed to reach half of the bus rate: this factor was chosen after seeing these

@@ -7,8 +7,8 @@ Run it from a checkout, with ibprof installed:
 
 DIR has measured matrices as CSVs: the lower triangle of the delays in ns. Its structure.json has the groups of hosts of
 each CSV ({"name.csv": {"cores": N, "groups": [[0, 1], ...]}}). For comparison, average linkage is tried with the
-thresholds 1.1, 1.25 and 1.5. A cluster counts as a switch if the parent cluster's height in the dendrogram is at least
-threshold times as large.
+thresholds 1.1, 1.25 and 1.5. A cluster counts as a switch if its parent's height in the dendrogram is at least the
+threshold times the cluster's own height.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 """Test the mean of a measurement that stops early: its bias, and the coverage of its 95% interval.
 
 Run it where ibprof is installed:  python benchmarks/simulation_intervals.py [--seeds N] Each seed samples hosts,
-partners and starts, and has an additional long measurement. A row of the table is a setting and a warm-up. The first
+partners and starts, and has an additional long measurement. The table has a row for each setting and warm-up. The first
 columns show the number of seeds with a mean, and the mean and largest deviation from the seed's long measurement. The
 next columns are for intervals from batches in time, then for intervals from clients. These columns show the percentage
 of intervals that contain the mean of all long measurements, and the mean half-width. The last columns show the same

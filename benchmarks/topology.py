@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Measure how often `ibprof-topology infer` and two published methods recover a topology, and the time.
+"""Measure how often `ibprof-topology infer` and two published methods recover a topology, and how long they take.
 
 Run it from a checkout, with ibprof installed:
 

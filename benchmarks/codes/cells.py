@@ -5,8 +5,8 @@ python benchmarks/codes/cells.py --codes BUILD -o FOLDER [--hours H] [--window M
 
 BUILD is a build folder of CODES (github.com/codes-org/codes), made with CMake for MPICH. Both simulators get the same
 starts, destinations and pauses on CODES' own fat-tree, `codes:72,36`. A client's n-th messages in ibprof and CODES are
-compared if both began within the window. A stopped benchmark continues where it ended. Cells that a shorter time limit
-than H ended are repeated. The program prints a row for each job of a cell.
+compared if both began within the window. A stopped benchmark continues where it ended. If a time limit below H ended a
+cell, the cell is repeated. The program prints a row for each job of a cell.
 """
 
 from __future__ import annotations

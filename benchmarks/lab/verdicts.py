@@ -166,7 +166,7 @@ def runs_by_links() -> Iterator[VerdictRun]:
 
 
 def runs_of_mpich() -> Iterator[VerdictRun]:
-    """Yield runs with MPICH and few ranks: MPICH's waiting ranks do not yield cores."""
+    """Yield runs with MPICH, of few ranks, because MPICH's waiting ranks do not yield cores."""
     for words in (("alltoall", "60000", "1"), ("samplesort", "60000", "1")):
         yield VerdictRun("switch-links", "crowded spine", ("lab_patterns", *words), HOSTS, ("routing",), mpi=MPICH)
     yield VerdictRun("not-mpi", "full", ("verdicts", "alone", "1.5"), HOSTS[:4], mpi=MPICH)

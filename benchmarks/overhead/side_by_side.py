@@ -4,8 +4,8 @@
 Without PROGRAM, the output is the cost of a message (self-send of 8 bytes) with each variant, in alternating runs. With
 PROGRAM, both timers measure the program's time in MPI in the same run. The output is by operation; with --callers 1, by
 call site. The timer of every call reads the clock inside of ibprof's wrappers, and measures the time inside MPI. mpiP
-is preloaded before libibprof.so: mpiP's time includes ibprof's work. The last column is the difference between the
-timers per call, in ns. Run it where ibprof is installed:
+is preloaded before libibprof.so, so that mpiP's time includes ibprof's work. The last column is the difference between
+the timers per call, in ns. Run it where ibprof is installed:
 
     python benchmarks/overhead/side_by_side.py [--mpip libmpiP.so] [--rounds N] [--messages N]
     python benchmarks/overhead/side_by_side.py [--mpip libmpiP.so | --callers N] [--ranks N] -- PROGRAM [ARGUMENT...]

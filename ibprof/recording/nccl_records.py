@@ -85,8 +85,8 @@ class NcclRecords:
         whole = int(self.communicators["busy_ticks"][self.communicators_owner == process].sum())
         mine = self.tasks_owner == process
         each = int(self.tasks["busy_ticks"][mine].sum())
-        # `busy_ticks` leave out the time before a GPU's first data. Assume that the overlap is shorter
-        # by the same factor as the time.
+        # `busy_ticks` leave out the time before a GPU's first data. Assume that the overlap is shorter by
+        # the same factor as the time.
         left = float(self.busy_ticks[mine].sum()) / max(each, 1)
         return max(round((each - whole) * left * float(self.tick_ns[process])), 0) if self.is_alone[process] else 0
 
