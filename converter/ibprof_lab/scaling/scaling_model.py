@@ -127,7 +127,7 @@ def find_optimum(work: Work, cluster: Cluster) -> Optimum:
         return math.log(work.operations / (p * cluster.peak)) - math.log(work.exchange(p) / cluster.bandwidth)
 
     end = math.log(_MOST_PROCESSES)
-    begin = math.log1p(1e-9)  # begin slightly above p = 1: at p = 1, #x may be 0, which has no logarithm
+    begin = math.log1p(1e-9)  # begin slightly above p = 1, since at p = 1, #x can be 0, which has no logarithm
     if not work.exchange(_MOST_PROCESSES) or excess(end) > 0:
         p_half = math.inf
     elif work.exchange(1 + 1e-9) and excess(begin) <= 0:

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The I/O-congestion threshold: at shorter intervals between requests, an I/O job's requests delay each other.
 
-A client waits T(I) for each request, then for the interval I: its cycle is I + T(I). At long intervals, T is T0, the
+A client waits T(I) for each request, then for the interval I; so its cycle is I + T(I). At long intervals, T is T0, the
 time of a request alone. At interval 0, T is C: in this time, the servers' links and the routes to servers carry one
 request of every client. If the cycle is close to C, the throughput is nearly maximal, and T is nearly C - I. T(I) is
 thus near T0 or near C - I; these two asymptotes cross at I = C - T0. A throughput is computed from the mean of T over

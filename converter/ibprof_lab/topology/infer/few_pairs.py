@@ -246,8 +246,8 @@ class PairSearch:
                 elif not node.children:
                     self._settle(host, above[id(node)])
                 elif is_out.all() and not is_grown:
-                    # Add only one switch at a time: further hosts may be on the new switch, and must first be measured
-                    # with its host.
+                    # Add only one switch at a time, since further hosts may be on the new switch. They must first be
+                    # measured with its host.
                     lone = _Subtree(min(self._lowest, node.height), [])
                     node.children.append(lone)
                     above[id(lone)] = [*above[id(node)], lone]

@@ -283,7 +283,7 @@ def _fit(
     hidden = 0
     if clock:
         more = np.setdiff1d(list(_find_gaps(linked, delays, deviation, least, 0.0, errors)), kept).astype(int)
-        # Use means: the median of rounded delays is itself rounded.
+        # Use means, since the median of rounded delays is itself rounded.
         tree, height = linked.take_nodes(kept, np.mean)
         # The delays of similar switches of one size differ by at most one clock step. If only some of these switches
         # are found, the clock's errors hide the others.

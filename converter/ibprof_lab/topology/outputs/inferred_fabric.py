@@ -179,7 +179,7 @@ def write_lst(file: TextIO, fabric: Fabric, remark: str) -> None:
     """
     file.write(f"# {_clean(remark, 1000)}\n")
     ports = np.bincount(fabric.link_node.ravel(), minlength=fabric.nodes)
-    # Count ports up to the largest port number: a node may have more ports than cables.
+    # Count ports up to the largest port number, since a node may have more ports than cables.
     np.maximum.at(ports, fabric.link_node, fabric.link_port)
     lid = np.zeros(fabric.nodes, np.int64)
     lid[fabric.port_node] = fabric.port_lid

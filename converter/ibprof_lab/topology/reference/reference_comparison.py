@@ -167,7 +167,7 @@ def subtract_slow_links(
     corrected = matrix - own[vertex][:, None] - own[vertex]
     excess[of_hosts.any(axis=1)] = 0.0
     if group is not None and excess.any() and group.max() < _MOST_SWITCHES:
-        # All hosts of a switch have the same paths to another switch: the first host represents them.
+        # All hosts of a switch have the same paths to another switch, so the first host represents them.
         was = number_groups(find_leaves(reference, vertex))
         first = np.unique(was, return_index=True)[1]
         pair = np.argwhere(~np.eye(len(first), dtype=bool))
