@@ -378,5 +378,5 @@ def _add_position_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="G",
         type=number_in(0, 1),
         default=GAMMA,
-        help=f"repulsion between hosts in space ({GAMMA:g})",
+        help=f"repulsion between vertices in space ({GAMMA:g})",
     )
