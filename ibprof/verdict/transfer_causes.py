@@ -401,14 +401,15 @@ def _advise_interface(run: Profile, interface: Interface) -> str:
 
 def _advise_memory(run: Profile) -> str:
     if run.is_of_nccl:
-        return "Let NCCL use memory or NVLink: unset NCCL_P2P_DISABLE and NCCL_SHM_DISABLE."
+        return "Let NCCL use shared memory or NVLink: unset NCCL_P2P_DISABLE and NCCL_SHM_DISABLE."
     if _is_open_mpi(run):
         return (
-            "Let MPI use memory: unset OMPI_MCA_btl, or add vader to it (sm in Open MPI 5); with UCX add sm to UCX_TLS."
+            "Let MPI use shared memory: unset OMPI_MCA_btl, or add vader to it (sm in Open MPI 5). With UCX, add sm to "
+            "UCX_TLS."
         )
     if "Intel" in run.mpi:
-        return "Let MPI use memory: I_MPI_FABRICS=shm:ofi."
-    return "Let MPI use memory: unset MPIR_CVAR_NOLOCAL; with UCX add sm to UCX_TLS."
+        return "Let MPI use shared memory: I_MPI_FABRICS=shm:ofi."
+    return "Let MPI use shared memory: unset MPIR_CVAR_NOLOCAL. With UCX, add sm to UCX_TLS."
 
 
 # -- adapters and links

@@ -57,7 +57,7 @@ def find_alone(measured: str, own: tuple[float, float]) -> Row | None:
 
 
 def survey(measured: str) -> list[Row]:
-    """Return the survey's rows with a slow-down of a job next to the other job."""
+    """Return the survey's rows that state how much the other job slows down the job `measured`."""
     rows = STUDIES.get("interference", ())
     return [row for row in rows if row["run"] == "interference" and row["measured"] == measured and row["slowdown"]]
 

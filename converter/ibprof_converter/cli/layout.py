@@ -81,7 +81,7 @@ def main(argv: Sequence[str] | None) -> int:
         samples = _SAMPLES if arguments.samples is None else arguments.samples
         return _measure_patterns(reading_options(arguments, tuple(arguments.inputs)), samples, arguments.json)
     if arguments.check:
-        refuse_options(arguments, (*of_traffic, "routes"), "not with --check, which uses no traffic or modelled routes")
+        refuse_options(arguments, (*of_traffic, "routes"), "not with --check, which needs neither traffic nor routes")
         return _check(reading_options(arguments, tuple(arguments.inputs)), arguments.json)
     refuse_options(arguments, ("json", "samples"), "only with --check or --patterns; -o and --yaml write the loads")
     fabric, traffic = fabric_options(arguments), traffic_options(arguments, flows_limit=0)

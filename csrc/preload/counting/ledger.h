@@ -28,7 +28,7 @@ enum ibp_demand_shape {
     IBP_DEMAND_NONE,
     /* There is a root; count and datatype are equal on all ranks (MPI_Bcast). */
     IBP_DEMAND_TREE,
-    /* There is a root; count and datatype are used on all ranks except the root (MPI_Gather). */
+    /* There is a root; each other rank sends `count` elements of a datatype (MPI_Gather). */
     IBP_DEMAND_LEAF,
     /* There is no root; count and datatype are equal on all ranks (MPI_Allreduce). */
     IBP_DEMAND_GROUP,

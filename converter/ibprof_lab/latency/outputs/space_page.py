@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Web pages of points in 3-D: a general page, and the page of steps in delays."""
+"""Web pages that show points in 3-D: a page for any points, and a page for the steps of delays over length."""
 
 from __future__ import annotations
 
