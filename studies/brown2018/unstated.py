@@ -44,7 +44,7 @@ class Inputs:
         lane_bytes, packet_bytes, switch_ns: as in `Hardware`.
         throttled: fraction of the compute hosts on which the throttled I/O of figure 6.7 runs.
         message_step_bytes: as in `Hardware`, for adaptive routing.
-        server_ns: time of a server for each byte of an arrived request; part of the request's time.
+        server_ns: time that a server needs for each byte of an arrived request; the request's time includes it.
     """
 
     drawn: bool = False
