@@ -51,7 +51,7 @@ class Errors:
         name: fabric and traffic.
         bottleneck: (estimate - simulation) / simulation, for the largest load of any link direction.
         shared_bottleneck: as `bottleneck`, for an estimate with even shares.
-        moved: fraction of bytes between switches for which estimate and simulation differ in the link direction.
+        moved: fraction of bytes between switches that the estimate and the simulation put on different links.
         shared_moved: as `moved`, for an estimate with even shares.
         noise: as `moved`, for two simulations with different seeds.
     """

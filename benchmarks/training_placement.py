@@ -155,7 +155,7 @@ def least_of_whole(problem: PlacementProblem, job: TrainingJob, block: SlotOfRan
     """Return a lower bound of the time (s) of the most loaded host link, if each tensor group is on one host.
 
     A host with one group sends the bytes that leave the group, for any order of groups. For hosts with two groups, the
-    bound pairs each group with the partner for which both send the fewest bytes to other hosts. At best, a host's
+    bound assumes for each group the partner that leaves the fewest bytes to other hosts. At best, a host's
     adapters send equal numbers of bytes.
 
     Args:

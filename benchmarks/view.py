@@ -77,7 +77,7 @@ HOVER = """count => {
     return times;
 }"""
 # Return the halves of links as the page draws them: for each colour, x, y, x, y of each half. The result is text,
-# because text passes between pages much faster than an object.
+# because the browser passes text to this program much faster than an object.
 HALVES = """() => {
     const batches = Array.from({length: 64}, () => []);
     const ends = 2 * ibprof.loads().length;

@@ -335,7 +335,7 @@ def sum_tasks(
     tasks = records.tasks
     busy_ns = np.rint(records.busy_ticks * records.tick_ns[records.tasks_owner]).astype(np.uint64)
     keys = np.stack([rank[records.tasks_owner].astype(np.int64), region, operation])
-    # Leave out processes with MPI: for these, calls are MPI calls.
+    # Leave out processes that use MPI: their numbers of calls are of MPI calls, not of NCCL calls.
     used = (tasks["calls"] != 0) & records.is_alone[records.tasks_owner]
     distinct, group = np.unique(keys[:, used], axis=1, return_inverse=True)
     count = distinct.shape[1]

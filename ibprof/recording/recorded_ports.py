@@ -189,7 +189,7 @@ def _assign_to_regions(
     def rows(region: npt.NDArray[np.uint32]) -> npt.NDArray[np.int64]:
         return np.stack([owner, region, records["opcode"], pair], axis=1).astype(np.int64)
 
-    # The open region's traffic is the total minus other regions' rows. Unsigned sums wrap around: add negated rows.
+    # The open region's traffic is the total minus other regions' rows. Add the negated rows: unsigned sums wrap.
     keys = np.concatenate([rows(np.where(whole, open_region, records["region"])), rows(open_region)[~whole]])
     return keys, np.concatenate([amounts, np.zeros(2, np.uint64) - amounts[~whole]])
 

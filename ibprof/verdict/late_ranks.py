@@ -8,12 +8,10 @@ from typing import TYPE_CHECKING, Literal
 
 from ibprof.text.quantities import format_seconds, name_call
 from ibprof.verdict.job_times import JobTimes
-from ibprof.verdict.verdict_data import NOISE, SLOW_HOST, WORTH_HAVING, Evidence
+from ibprof.verdict.verdict_data import LATE_RANK, NOISE, SLOW_HOST, WORTH_HAVING, Evidence
 
 if TYPE_CHECKING:
     from ibprof.waiting.wait_split import LateRank
-
-LATE_RANK = "late-rank"
 
 CAUSED_BY_ONE = 0.5
 """One rank or host can be the cause of waiting if it causes at least this share of all waiting."""

@@ -17,6 +17,9 @@ if TYPE_CHECKING:
 ADVICE = "What to do:"
 """First words of the last sentence of a verdict on waiting: the advice."""
 
+LATE_RANK = "late-rank"
+"""Cause of waiting if one rank is late."""
+
 NOISE = "noise"
 """Cause of waiting if different ranks are late in turn, so that no balance of work helps."""
 

@@ -47,7 +47,7 @@ def ports() -> Ports:
 
 
 def sums(run: Profile, direction: Direction) -> dict[int, dict[str, int]]:
-    """Return rank -> peer -> bytes that the rank sent or received, by `direction`."""
+    """Return rank -> peer -> bytes that the rank sent, or received: `direction` selects."""
     found: dict[int, dict[str, int]] = {rank.rank: {} for rank in run.ranks}
     for row in (run.counters.direction == direction).nonzero()[0]:
         peers = found[int(run.counters.rank[row])]

@@ -36,7 +36,7 @@ class RingCrossings:
 
     Attributes:
         channel: number of the channel.
-        adapters: names of the adapters by which the ring enters and leaves the first host.
+        adapters: names of the first host's adapters that the ring uses to enter and to leave.
         hops: number of hops between hosts.
         crossings: (leaf switch, next leaf switch) -> number of hops between them.
         between_rails: number of hops between adapters on different rails.

@@ -114,7 +114,8 @@ def position_on_grid(graph: list[set[int]]) -> Points | None:
     """Return positions in a grid if the graph is a product of rings, paths and pairs; else None.
 
     Opposite sides of a square of four switches belong to one factor. So do two links of a switch if no square contains
-    both links, or if a triangle does. A ring of four is found as two pairs, which `_join_pairs` joins.
+    both links, or if a triangle does. The search finds a ring of four switches as two factors of two
+    switches; `_join_pairs` joins the factors.
 
     The two longest factors are the rows and columns. A ring is folded: switches of one half alternate with switches of
     the other half. So all links are short, and no link covers another. In a cell of the grid, switches that differ in

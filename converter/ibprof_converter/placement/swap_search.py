@@ -37,7 +37,7 @@ _TRIAL = 0.02
 
 _FEW_RANKS = 24
 _FEW_STARTS = 12
-"""Number of random placements from which a search for at most `_FEW_RANKS` ranks begins, in addition to its starts.
+"""A search for at most `_FEW_RANKS` ranks also begins from this number of random placements.
 
 With few ranks, a single swap changes the energy by powers of ten, so a search stays in a local minimum.
 """
@@ -284,7 +284,7 @@ def search(
         seconds: time limit, which sets the amount of work; on most machines, the work ends earlier.
         rounds: settings of each chain's successive rounds.
         progress: function called with the share of the work done, and the best `bottleneck_seconds` so far.
-        patience: seconds by which a search on a busy machine may exceed `seconds`.
+        patience: additional seconds for a search on a busy machine.
     """
     began = time.perf_counter()
     scored = sorted(((problem.score(start), number) for number, start in enumerate(starts)), key=lambda one: one)

@@ -176,7 +176,7 @@ class _Batches:
 
         Args:
             weight: float64 [edge].
-            pressure: float64 [edge], pressure from which `_Spread.behind` is computed; without it, `behind` is 0.
+            pressure: float64 [edge], used to compute `_Spread.behind`; without pressure, `behind` is 0.
         """
         edges = len(self._paths.edges.end)
         load, behind = np.zeros(edges), np.zeros(edges)

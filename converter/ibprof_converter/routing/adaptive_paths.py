@@ -2,7 +2,7 @@
 """Find the link directions that adaptive switches may choose for a destination, as graphs without cycles.
 
 With a `.far` file, a switch chooses a port of the LID's group. Without a `.far` file, a switch chooses among its ports
-on shortest paths (minimal ports). Destinations for which all switches have the same choices form a class. Usually a
+on shortest paths (minimal ports). Destinations form a class if all switches have the same choices for them. Usually a
 class consists of the hosts of one leaf switch.
 """
 

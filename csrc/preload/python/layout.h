@@ -22,7 +22,7 @@ enum ibp_python_instruction {
 struct ibp_python_layout {
     enum ibp_line_table line_table;
     enum ibp_python_instruction instruction;
-    /* Any object: its type, and the number of its elements. A type: the size of its objects. */
+    /* In any object: its type, and the number of its elements. In a type: the size of the type's objects. */
     uint16_t object_type, object_count, type_basic_size;
     /* Thread state: the innermost frame, or, if `has_link`, a link to this frame. */
     uint16_t thread_frame, link_frame;

@@ -209,7 +209,7 @@ def try_links(situation: Situation) -> Iterator[Change]:
 
 
 def _find_room(situation: Situation, cut: SwitchCut) -> float:
-    """Return the factor by which cables at all free ports increase the links of a cut; nan if unknown."""
+    """Return the links of a cut, with cables at all free ports, divided by its links today; nan if unknown."""
     rooms = []
     for subnet, level in zip(situation.subnets, situation.levels, strict=True):
         fabric = subnet.fabric

@@ -27,9 +27,9 @@ _GROWING: tuple[Term, ...] = ((0.0, 1, 0), (0.5, 0, 0), (1.0, 0, 0), (1.0, 1, 0)
 _TERMS: tuple[Term, ...] = (_DIVIDED, (-1.5, 0, 0), (-1.0, 1, 0), (-2 / 3, 0, 0), (-0.5, 0, 0), *_GROWING)
 """Exponents a, b and c of each term.
 
-Examples: divided work has the term p^-1, and p^-1.5 if its parts fit caches better. Surfaces of blocks have p^(-2/3) in
-3 dimensions, p^(-1/2) in 2. Trees have the term log2(p), and a message to each process has the term p. If all other
-ranks wait for one rank, the mean wait has the term 1 - 1/p."""
+Examples: divided work has the term p^-1, and p^-1.5 if its parts fit caches better. Surfaces of blocks have the term
+p^(-2/3) in 3 dimensions, and p^(-1/2) in 2. Trees have the term log2(p), and a message to each process has the term
+p. If all other ranks wait for one rank, the mean wait has the term 1 - 1/p."""
 
 FORMS: tuple[tuple[Term, ...], ...] = (
     (_CONSTANT,),

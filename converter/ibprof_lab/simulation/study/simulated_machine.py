@@ -25,7 +25,7 @@ from ibprof_lab.simulation.workload.recorded_messages import Recorded
 from ibprof_lab.simulation.workload.workloads import Workload, load_recorded
 
 Refuse = Callable[[str, str], IbprofError]
-"""Function that makes the error for an invalid value from two texts: the expected value, and the found value."""
+"""Function of two texts, the expected and the found value. It returns the error for an invalid value."""
 
 
 @dataclass(frozen=True, slots=True)

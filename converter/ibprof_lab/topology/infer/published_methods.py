@@ -55,7 +55,7 @@ def are_equal(a: float, b: float, epsilon: float) -> bool:
 
 
 def build_basic_model(delays: npt.NDArray[np.floating], epsilon: float, until: float = np.inf) -> nx.Graph:
-    """Link each pair of hosts, in order of increasing delay, if every path over earlier links is longer.
+    """Take pairs of hosts in order of increasing delay. Link a pair if each path over earlier links is longer.
 
     The length of a path from a to b is the delay between a and some neighbour of b, plus the latency of the neighbour's
     link to b.

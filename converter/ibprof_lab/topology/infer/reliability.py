@@ -143,7 +143,7 @@ def _infer_again(candidate: Candidate, sample: Floats, known: npt.NDArray[np.boo
 
 
 def _mark_edges(topology: InferredTopology) -> list[Mark]:
-    """Return a key for each edge from host indices, independent of switch indices."""
+    """Return a key for each edge. Keys contain only host indices, and do not depend on switch indices."""
     hosts = len(topology.hosts)
     edge = np.sort(topology.edge, axis=1)
     if not topology.switches:

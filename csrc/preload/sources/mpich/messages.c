@@ -25,8 +25,8 @@
 /* The lowest bit of a context marks collectives. */
 #define COLLECTIVE_CONTEXT 1
 
-/* Blocking collectives have fixed tags below this value (mpir_tags.h of MPICH 3.4 to 5.0). Counted tags are above this
- * value. */
+/* Blocking collectives have fixed tags below this value (mpir_tags.h of MPICH 3.4 to 5.0). Tags that MPICH takes from a
+ * counter are above this value. */
 #define FIRST_TAG_NOT_FIXED 31
 
 static bool is_synchronisation(unsigned operation)
