@@ -282,17 +282,31 @@ def position_by_distance(graph: list[set[int]]) -> Points:
     hops = np.stack([_count_hops(graph, pivot) for pivot in _choose_pivots(graph)], axis=1)
     squared = hops**2
     centred = squared - squared.mean(axis=0) - squared.mean(axis=1, keepdims=True) + squared.mean()
-    _, vectors = np.linalg.eigh(centred.T @ centred)
-    points = -centred @ vectors[:, [-1, -2]] if hops.shape[1] > 1 else np.stack([hops[:, 0], hops[:, 0] * 0], axis=1)
-    # The sign of an eigenvector is arbitrary: the first switch with a coordinate other than 0 is at the right or top.
-    for axis in (0, 1):
-        off = points[np.abs(points[:, axis]) > 1e-9 * np.abs(points).max(initial=1e-9), axis]
-        points[:, axis] *= -1 if len(off) and off[0] < 0 else 1
+    points = (
+        project_on_principal_axes(centred, 2) if hops.shape[1] > 1 else np.stack([hops[:, 0], hops[:, 0] * 0], axis=1)
+    )
     points *= hops.max(initial=1) / max(float(np.ptp(points, axis=0).max(initial=0)), 1e-9)
     # Switches with equal hops to all others get equal positions; a small offset separates them.
     angle = np.arange(len(graph)) * 2.399963
     points += 0.05 * np.stack([np.cos(angle), np.sin(angle)], axis=1)
     return _relax(graph, points) if len(graph) <= _STRESS_LIMIT else points
+
+
+def project_on_principal_axes(points: Points, axes: int) -> Points:
+    """Return the coordinates of points on their principal axes, the longest axis first: float64 [point, axes].
+
+    The sign of an eigenvector is arbitrary and differs by processor. On each axis, the first coordinate other than 0 is
+    positive. Axes beyond the dimensions of the points have coordinates 0.
+
+    Args:
+        points: float64 [point, dimension].
+    """
+    vectors = np.linalg.eigh(points.T @ points)[1][:, ::-1][:, :axes]
+    projected = np.zeros((len(points), axes))
+    projected[:, : vectors.shape[1]] = points @ vectors
+    off = np.abs(projected) > 1e-9 * np.abs(projected).max(initial=1e-9)
+    first = projected[off.argmax(axis=0), np.arange(axes)]
+    return np.where(first < 0, -projected, projected)
 
 
 def _choose_pivots(graph: list[set[int]]) -> Iterable[int]:

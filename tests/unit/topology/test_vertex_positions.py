@@ -3,12 +3,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from itertools import product
+
 import numpy as np
 import numpy.typing as npt
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from ibprof_converter.layout.plane_positions import project_on_principal_axes
 from ibprof_lab.lab_choices import POSITION_METHODS
 from ibprof_lab.topology.model.inferred_topology import InferredTopology
 from ibprof_lab.topology.outputs.vertex_positions import EdgeLengths, find_lengths, position_vertices
@@ -128,3 +132,32 @@ def test_the_same_seed_gives_the_same_places() -> None:
     topology = topology_of(16, sorted(made.edges()), [1e-6] * len(made.edges()))
     one, other = (position_vertices(topology, seed=3).position for _ in range(2))
     assert one.tolist() == other.tolist()
+
+
+@pytest.mark.parametrize("signs", list(product((1, -1), repeat=3)))
+def test_the_positions_are_the_same_whatever_signs_the_eigenvectors_have(
+    signs: tuple[int, int, int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """LAPACK libraries return eigenvectors of either sign, differently by processor."""
+    chain = topology_of(4, [(0, 1), (1, 2), (2, 3)], [1e-6, 3e-6, 4e-6])
+    expected = position_vertices(chain).position
+
+    def decompose(
+        matrix: Floats, found: Callable[[Floats], tuple[Floats, Floats]] = np.linalg.eigh
+    ) -> tuple[Floats, Floats]:
+        values, vectors = found(matrix)
+        return values, vectors * np.array([1, *signs])[-len(values) :]
+
+    monkeypatch.setattr(np.linalg, "eigh", decompose)
+    assert position_vertices(chain).position == pytest.approx(expected, abs=1e-6)
+
+
+def test_rotated_points_have_the_same_coordinates_on_their_principal_axes() -> None:
+    draw = np.random.default_rng(4)
+    points = draw.normal(size=(20, 3)) * [9, 3, 1]
+    expected = project_on_principal_axes(points, 3)
+    assert np.ptp(expected, axis=0).argsort().tolist() == [2, 1, 0]
+    for _ in range(20):
+        rotation, _ = np.linalg.qr(draw.normal(size=(3, 3)))
+        assert project_on_principal_axes(points @ rotation, 3) == pytest.approx(expected)
+    assert project_on_principal_axes(points[:, :1], 2)[:, 1].tolist() == [0.0] * 20

@@ -26,6 +26,7 @@ from scipy.sparse.csgraph import dijkstra
 
 from ibprof.native.libraries import load_kernels
 from ibprof.text.quantities import count_of
+from ibprof_converter.layout.plane_positions import project_on_principal_axes
 from ibprof_converter.outputs.atomic_write import write_text
 from ibprof_converter.viewer.view_document import LinkValue, describe_link_values
 from ibprof_converter.viewer.view_file import NONE, Arrays
@@ -139,8 +140,7 @@ def position_vertices(
         return VertexPositions(np.zeros((0, 3)), method, gamma, 0.0, 0.0, 0.0, 0.0)
     place = (_place_fast if method == "fast" else _place_as_published)(wanted, gamma, np.random.default_rng(seed))
     place -= place.mean(axis=0)
-    # Rotate to the principal axes, the longest first: the viewer then shows the broad side.
-    place = np.ascontiguousarray(place @ np.linalg.eigh(place.T @ place)[1][:, ::-1])
+    place = project_on_principal_axes(place, 3)  # the viewer then shows the broad side
     (f1, f2, _), _ = wanted.stress(place, gamma)
     drawn = np.linalg.norm(place[wanted.edge[:, 0]] - place[wanted.edge[:, 1]], axis=1)
     missed = float(np.sqrt(np.mean((drawn / wanted.length - 1) ** 2))) if len(drawn) else 0.0
@@ -246,9 +246,7 @@ def _scale_pivots(distance: Floats) -> Floats:
     """Return positions by classical multidimensional scaling of the distances to pivots, float64 [vertex, 3]."""
     squared = distance**2
     centred = -0.5 * (squared - squared.mean(axis=0) - squared.mean(axis=1)[:, None] + squared.mean())
-    axes = np.linalg.eigh(centred.T @ centred)[1][:, :-4:-1]
-    place = np.zeros((len(distance), 3))
-    place[:, : axes.shape[1]] = centred @ axes
+    place = project_on_principal_axes(centred, 3)
     spread = float(np.sqrt((place**2).sum(axis=1)).mean())
     return place * (float(distance.mean()) / 2 / spread) if spread > 0 else place
 
