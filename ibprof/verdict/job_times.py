@@ -115,12 +115,15 @@ class RankTimes:
         late_s: waiting of all other ranks for this rank.
         files_s: time in calls of MPI-IO.
         no_core_s: time in which the rank was ready but had no core; 0 if unknown.
+        idle_s: lower bound of the time outside MPI in which the rank needed no core: it slept, or waited for a file or
+            a device; 0 if unknown.
     """
 
     host: str
     late_s: float
     files_s: float
     no_core_s: float
+    idle_s: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -292,15 +295,24 @@ def _list_ranks(run: Profile, measured: MeasuredWaiting) -> dict[int, RankTimes]
     late, files = np.zeros(most), _are_of_files(run)
     late[: len(measured.late_s)] = measured.late_s[:most]
     files_ns = np.bincount(run.times.rank[files], weights=run.times.time_ns[files], minlength=most)
+    mpi_ns = np.bincount(run.times.rank, weights=run.times.time_ns, minlength=most)
     return {
         rank.rank: RankTimes(
             host=run.hosts[rank.host].name,
             late_s=float(late[rank.rank]),
             files_s=float(files_ns[rank.rank]) * 1e-9,
             no_core_s=rank.no_core_ns * 1e-9,
+            idle_s=_find_idle_s(rank, float(mpi_ns[rank.rank]) * 1e-9),
         )
         for rank in run.ranks
     }
+
+
+def _find_idle_s(rank: Rank, mpi_s: float) -> float:
+    """Return `RankTimes.idle_s`: time outside MPI minus CPU time of all threads, inside MPI too."""
+    if not rank.cpu_ns:
+        return 0.0
+    return max(elapsed_s(rank) - mpi_s - (rank.cpu_ns + rank.no_core_ns) * 1e-9, 0.0)
 
 
 def _find_line_rate_s(run: Profile, busiest_host: float) -> float:

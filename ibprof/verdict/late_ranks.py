@@ -31,6 +31,15 @@ LITTLE_LATE = 0.1
 _NAMED = 3
 """Maximum number of late ranks in the evidence."""
 
+_Time = Literal["files_s", "no_core_s", "idle_s"]
+
+_REASONS: tuple[tuple[_Time, bool, str], ...] = (
+    ("files_s", True, "is in calls of MPI-IO for"),
+    ("no_core_s", False, "had no core for"),
+    ("idle_s", False, "slept, or waited for a file or a device, for"),
+)
+"""Times that can explain a late rank; true for work; the words for the time."""
+
 
 class LateRanks:
     """Finds the cause of the measured waiting of a run.
@@ -64,17 +73,18 @@ class LateRanks:
 
     def may_lack_cores(self) -> bool:
         """Return whether a lack of cores could explain the waiting: no host is slow, and no rank works longer."""
-        cause = self.find_cause()
-        return cause == NOISE or (cause == LATE_RANK and bool(self.name_delayed(cause)))
+        cause, (latest, _) = self.find_cause(), self._find_latest()
+        return cause == NOISE or (cause == LATE_RANK and latest is not None and self.is_delayed(latest.rank))
 
-    def name_delayed(self, cause: str | None) -> str:
-        """Return the rank or the ranks that are late for another reason than their work; empty if there are none."""
-        latest, _ = self._find_latest("host" if cause == SLOW_HOST else "rank")
-        if latest is None or self._latest_at_end is not None:
-            return ""
-        if cause == SLOW_HOST:
-            return f"the ranks of {latest.host}"
-        return "" if self._works_longer(latest) else f"rank {latest.rank}"
+    def is_delayed(self, rank: int) -> bool:
+        """Return whether a rank of the evidence is late for another reason than its work."""
+        late = next((each for each in self._late if each.rank == rank), None)
+        return late is not None and self._latest_at_end is None and not self._works_longer(late)
+
+    def name_slow_host(self) -> str:
+        """Return the host that is the cause of waiting; empty if no host is."""
+        latest, _ = self._find_latest("host")
+        return latest.host if latest and self.find_cause() == SLOW_HOST else ""
 
     def list_evidence(self) -> list[Evidence]:
         """Return late ranks, with operation, site and region of the waiting for them; the cause's ranks first."""
@@ -114,12 +124,11 @@ class LateRanks:
     def _describe_reason(self, late: LateRank) -> str:
         """Return text on the time of a late rank that explains the waiting for it; empty if no time explains it."""
         works_longer = self._works_longer(late)
-        of: Literal["files_s", "no_core_s"] = "files_s" if works_longer else "no_core_s"
-        own, others = self._compare(late.rank, of)
-        if self._explains(late, own - others):
-            words = "is in calls of MPI-IO for" if works_longer else "had no core for"
-            mean = f", the others for {format_seconds(others)} on average" if others else ""
-            return f"; it {words} {format_seconds(own)}{mean}"
+        for of, is_work, words in _REASONS:
+            own, others = self._compare(late.rank, of)
+            if is_work == works_longer and self._explains(late, own - others):
+                mean = f", the others for {format_seconds(others)} on average" if others else ""
+                return f"; it {words} {format_seconds(own)}{mean}"
         own, others = late.outside_s or 0.0, late.others_outside_s or 0.0
         if works_longer and others and own > MUCH_LONGER * others:
             return f"; it is {self._outside} {own / others:.1f} times as long as the others"
@@ -140,15 +149,15 @@ class LateRanks:
     def _works_longer(self, late: LateRank) -> bool:
         """Return whether a late rank's additional time outside MPI explains the waiting for it; true if unknown.
 
-        Time in calls of MPI-IO also counts as work. Time without a core does not.
+        Time in calls of MPI-IO also counts as work. Time without a core, and idle time, do not.
         """
         if late.outside_s is None or late.others_outside_s is None:
             return True
-        (files, other_files), (lacked, others_lacked) = (
-            self._compare(late.rank, of) for of in ("files_s", "no_core_s")
-        )
-        more = late.outside_s - late.others_outside_s + files - other_files
-        return self._explains(late, more - max(lacked - others_lacked, 0.0))
+        more = late.outside_s - late.others_outside_s
+        for of, is_work, _ in _REASONS:
+            own, others = self._compare(late.rank, of)
+            more += own - others if is_work else min(others - own, 0.0)
+        return self._explains(late, more)
 
     def _explains(self, late: LateRank, more_s: float) -> bool:
         """Return whether an additional time of a late rank explains the waiting for it.
@@ -157,7 +166,7 @@ class LateRanks:
         """
         return more_s * (len(self._ranks) - 1) >= CAUSED_BY_ONE * self._ranks[late.rank].late_s
 
-    def _compare(self, rank: int, of: Literal["files_s", "no_core_s"]) -> tuple[float, float]:
+    def _compare(self, rank: int, of: _Time) -> tuple[float, float]:
         """Return a time of a rank, and the mean of this time over all other ranks, in seconds."""
         others = [getattr(each, of) for number, each in self._ranks.items() if number != rank]
         return getattr(self._ranks[rank], of), sum(others) / max(len(others), 1)

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from ibprof.waiting.wait_split import HostPair, LateRank
 
 ADVICE = "What to do:"
-"""First words of the last sentence of a verdict on waiting: the advice."""
+"""First words of the sentence with the first advice of a verdict on waiting."""
 
 LATE_RANK = "late-rank"
 """Cause of waiting if one rank is late."""
@@ -157,6 +157,7 @@ class Verdict(NotebookView):
         split_error_s: standard error of `wait_s` and `transfer_s`, in seconds; None without sampled calls.
         late: ranks that other ranks waited for, sorted by waiting, descending.
         transfer_causes: causes of slow transfer, the surest first.
+        advice: what to change on each rank that is late, or on the host; empty if that does not help, or is unknown.
         host_pairs: measured rates and latencies by pair of hosts.
         transfer_sites: transfer by call site, sorted by time, descending; empty without sampled calls.
     """
@@ -179,6 +180,7 @@ class Verdict(NotebookView):
     split_error_s: float | None = None
     late: tuple[LateRank, ...] = ()
     transfer_causes: tuple[TransferCause, ...] = ()
+    advice: tuple[str, ...] = ()
     host_pairs: tuple[HostPair, ...] = ()
     transfer_sites: tuple[SiteTransfer, ...] = ()
 

@@ -167,6 +167,8 @@ class _Judge:
         else:
             said = self._say_kind(kind)
         evidence = self._list_evidence(kind)
+        balances = kind is VerdictKind.WAITING and not slow and cause != NOISE
+        advice = tuple(self._advise_balance(evidence)) if balances else ()
         return Verdict(
             kind=kind,
             cause=cause,
@@ -180,7 +182,7 @@ class _Judge:
                         self._say_time(),
                         *said,
                         *_say_causes(slow, kind is not VerdictKind.UNKNOWN),
-                        self._advise_balance(evidence, cause) if kind is VerdictKind.WAITING and not slow else "",
+                        f"{ADVICE} {advice[0]}." if advice else "",
                         *self._say_regions(kind),
                     ),
                 )
@@ -200,6 +202,7 @@ class _Judge:
             split_error_s=parts.error_s if parts else None,
             late=parts.late if parts else (),
             transfer_causes=slow,
+            advice=advice,
             host_pairs=self._times.host_pairs if self._times else (),
             transfer_sites=tuple(self._list_transfer()),
         )
@@ -528,16 +531,20 @@ class _Judge:
             found.append(self._locate(times.latest, times.latest_at))
         return found
 
-    def _advise_balance(self, evidence: Sequence[Evidence], cause: str | None) -> str:
-        """Return advice that names the late rank or host, and the place of the waiting; empty if none is known."""
-        if not evidence or evidence[0].rank is None or cause == NOISE:
-            return ""
-        late = evidence[0]
-        at = f" at {late.site}" if late.site else f" in region {late.region}" if late.region else ""
-        place = f"before {late.operation}{at}" if late.operation else self._outside
-        if delayed := self._late.name_delayed(cause) if self._late else "":
-            return f"{ADVICE} find out what makes {delayed} late {place}."
-        return f"{ADVICE} give rank {late.rank} less to do {place}, or the other ranks more."
+    def _advise_balance(self, evidence: Sequence[Evidence]) -> Iterator[str]:
+        """Yield advice on each late rank, or on the slow host, with the place of the waiting."""
+        for late in evidence:
+            if late.rank is None:
+                continue
+            at = f" at {late.site}" if late.site else f" in region {late.region}" if late.region else ""
+            place = f"before {late.operation}{at}" if late.operation else self._outside
+            if self._late and (host := self._late.name_slow_host()):
+                yield f"find out what makes the ranks of {host} late {place}"
+                return
+            if self._late and self._late.is_delayed(late.rank):
+                yield f"find out what makes rank {late.rank} late {place}"
+            else:
+                yield f"give rank {late.rank} less to do {place}, or the other ranks more"
 
     def _find_transfer(self, measured: MeasuredWaiting) -> list[tuple[float, Evidence]]:
         """Return operations, sites and regions with most transfer, and the seconds of transfer, summed over ranks."""

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from ibprof.profile.missing_data import format_names
 from ibprof.text.quantities import count_of, format_seconds, name_call, name_mpi
-from ibprof.verdict.verdict_data import ADVICE, NOISE, SLOW_HOST, WORTH_HAVING, Verdict, VerdictKind
+from ibprof.verdict.verdict_data import WORTH_HAVING, Verdict, VerdictKind
 from ibprof.verdict.verdict_rules import NOT_THERE
 from ibprof_converter.analysis.loads_view import render_view
 from ibprof_converter.analysis.output_files import FULL_PATHS, PathRedactor, shorten_command
@@ -116,7 +116,9 @@ def page_of_report(report: JobReport, view: str | None) -> ReportPage:
         title=f"{title} - ibprof report",
         subtitle=subtitle,
         sections=[each for each in describe_report(report) if each.name != _IN_HEAD],
-        head=_show_verdict(report) + (_answer(report, links) if links else _answer_without_fabric(report)),
+        head=_show_verdict(report)
+        + (_answer(report, links) if links else _answer_without_fabric(report))
+        + _show_remedies(report.verdict, links.diagnosis if links else None),
         figures=figures,
         view=view,
         halves=_HALVES,
@@ -147,7 +149,7 @@ def _has_fault(report: JobReport) -> bool:
 
 
 def _answer(report: JobReport, links: LinkReport) -> str:
-    """Return HTML of the most loaded links (picture and list) and of the advice."""
+    """Return HTML of the most loaded links (picture and list)."""
     if not links.groups:
         return '<section id="answer"><h2>No link carries bytes of this job</h2></section>'
     rails = len(report.rails)
@@ -162,11 +164,9 @@ def _answer(report: JobReport, links: LinkReport) -> str:
     loaded_by = diagnosis.loaded_by if diagnosis else None
     is_said = loaded_by is not None and loaded_by.text in report.verdict.text
     loaders = f"<p>The first one is loaded by {escape(loaded_by.text)}.</p>" if loaded_by and not is_said else ""
-    todo = _weigh(report.verdict) + _advise(report.verdict, diagnosis) if diagnosis else ""
     return (
         f'<section id="answer"><h2>{title}</h2><div class="pair">{picture}'
         f'<div>{loaders}<ol class="busiest">{listed}</ol></div></div></section>'
-        + (f'<section id="todo"><h2>What to do</h2>{todo}</section>' if diagnosis else "")
     )
 
 
@@ -187,53 +187,35 @@ def _warn_of_missing(coverage: Coverage) -> str:
     )
 
 
-def _advise_balance(verdict: Verdict) -> list[str]:
-    """Return advice on late ranks as HTML list items: on a slow host, or on each call with waiting ranks."""
-    is_uneven = verdict.kind is VerdictKind.WAITING and verdict.cause != NOISE and not verdict.transfer_causes
-    late = [each for each in verdict.evidence if each.rank is not None and is_uneven]
-    places = (
-        f"{each.operation or 'MPI calls'}{f' at {each.site}' if each.site else ''}"
-        f"{f' in region {each.region}' if each.region and not each.site else ''}"
-        for each in late
-    )
-    advice = [
-        f"Balance the work before {place}, or find out what delays rank {each.rank}: other ranks wait there for it."
-        for each, place in zip(late, places, strict=True)
-    ]
-    if verdict.cause == SLOW_HOST:
-        said = (each.removeprefix(ADVICE).strip() for each in verdict.sentences if each.startswith(ADVICE))
-        advice = [_capitalise(each) for each in said]
-    return [f"<li><p><strong>{_escape_whole(each)}</strong></p></li>" for each in advice]
+def _show_remedies(verdict: Verdict, diagnosis: Diagnosis | None) -> str:
+    """Return HTML: advice on late ranks and on hosts, then each cause of the links' loads with its remedy.
 
-
-def _weigh(verdict: Verdict) -> str:
-    """Return an HTML note if all remedies together save too little time, else an empty text."""
-    if verdict.is_worth_it is not False:
-        return ""
-    least = f"{WORTH_HAVING:.0%} of the run"
-    return f"<p>Changes for the most loaded link are not worth it: together they save less than {least}.</p>"
-
-
-def _advise(verdict: Verdict, diagnosis: Diagnosis) -> str:
-    """Return HTML: advice on the program and its hosts, then each cause with its remedy.
-
-    Without causes, a sentence states that no remedy makes the most loaded link faster.
+    Without causes, a sentence states that no remedy makes the most loaded link faster. The text is empty if there is
+    nothing to state.
     """
-    of_hosts = (
-        f"<li><p><strong>{_escape_whole(each.advice)}</strong></p>"
-        f'<p class="soft">Cause: {_escape_whole(f"{each.name}: {each.evidence}")}</p></li>'
-        for each in verdict.transfer_causes
-    )
-    items = [*_advise_balance(verdict), *of_hosts, *map(_advise_on, range(len(diagnosis.causes)), diagnosis.causes)]
-    listed = f'<ol class="causes">{"".join(items)}</ol>' if items else ""
-    if not diagnosis.causes:
+    causes = diagnosis.causes if diagnosis else ()
+    items = [
+        *(f"<li><p><strong>{_escape_whole(_capitalise(each))}.</strong></p></li>" for each in verdict.advice),
+        *(
+            f"<li><p><strong>{_escape_whole(each.advice)}</strong></p>"
+            f'<p class="soft">Cause: {_escape_whole(f"{each.name}: {each.evidence}")}</p></li>'
+            for each in verdict.transfer_causes
+        ),
+        *map(_advise_on, range(len(causes)), causes),
+    ]
+    todo = f'<ol class="causes">{"".join(items)}</ol>' if items else ""
+    if verdict.is_worth_it is False:
+        least = f"{WORTH_HAVING:.0%} of the run"
+        note = f"Changes for the most loaded link are not worth it: together they save less than {least}."
+        todo = f"<p>{note}</p>{todo}"
+    if diagnosis and not causes:
         hosts = show_number("diagnosis.max_host_link_s", diagnosis.max_host_link_s, ValueKind.SECONDS)
         between = show_number("diagnosis.max_switch_link_s", diagnosis.max_switch_link_s, ValueKind.SECONDS)
-        return (
-            f"{listed}<p>No remedy that was tried makes the most loaded link faster. Hosts' own links need {hosts}, "
+        todo += (
+            f"<p>No remedy that was tried makes the most loaded link faster. Hosts' own links need {hosts}, "
             f"links between switches {between}{_count_tried(diagnosis)}.</p>"
         )
-    return listed
+    return f'<section id="todo"><h2>What to do</h2>{todo}</section>' if todo else ""
 
 
 def _advise_on(number: int, cause: LoadCause) -> str:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from ibprof.verdict.verdict_data import ADVICE, SLOW_HOST, Evidence, TransferCause, VerdictKind
+from ibprof.verdict.verdict_data import TransferCause, VerdictKind
 from ibprof_converter.analysis.output_files import shorten_command
 from ibprof_converter.analysis.pipeline_options import FabricOptions, TrafficOptions
 from ibprof_converter.cli import report
@@ -59,38 +59,15 @@ def test_traffic_without_a_run_is_no_slow_job(shifted: JobReport) -> None:
     assert "<h2>Which links does this traffic load?</h2>" in page_of_report(shifted, None).head
 
 
-def test_an_imbalance_gets_the_rank_and_the_line_to_change(shifted: JobReport) -> None:
-    evidence = (Evidence(3, "MPI_Allreduce", "solve.c:12", "main"), Evidence(7, "MPI_Barrier", None, "halo"))
-    waiting = replace(shifted.verdict, kind=VerdictKind.WAITING, evidence=evidence)
-    head = page_of_report(replace(shifted, verdict=waiting), None).head
-    todo = head.partition("What to do")[2]
-    assert "Balance the work before MPI_Allreduce at solve.c:12, or find out what delays rank 3: other ranks" in todo
-    assert "Balance the work before MPI_Barrier in region halo, or find out what delays rank 7: other ranks" in todo
-    assert "Balance the work" not in page_of_report(shifted, None).head
-
-
-def test_a_lack_of_cores_gets_its_own_advice_and_no_balance_of_work(shifted: JobReport) -> None:
+def test_advice_of_the_verdict_is_what_to_do_with_and_without_a_fabric(shifted: JobReport) -> None:
+    advice = ("give rank 3 less to do before MPI_Allreduce at <a>.c:12", "find out what makes rank 7 late")
     cause = TransferCause("oversubscribed-cores", "The 4 ranks of n0 share core 0.", "Use more hosts.")
-    evidence = (Evidence(3, "MPI_Allreduce", "solve.c:12", "main"),)
-    crowded = replace(
-        shifted.verdict, kind=VerdictKind.WAITING, cause=cause.name, evidence=evidence, transfer_causes=(cause,)
-    )
-    todo = page_of_report(replace(shifted, verdict=crowded), None).head.partition("What to do")[2]
-    whole = re.sub(r"</?span[^>]*>", "", todo)
-    assert "<strong>Use more hosts.</strong>" in whole
-    assert "Cause: oversubscribed-cores: The 4 ranks of n0 share core 0." in whole
-    assert "Balance the work" not in whole
-
-
-def test_a_slow_host_gets_the_advice_of_the_verdict(shifted: JobReport) -> None:
-    evidence = (Evidence(3, "MPI_Allreduce", "solve.c:12", "main"),)
-    slow = replace(
-        shifted.verdict,
-        kind=VerdictKind.WAITING,
-        cause=SLOW_HOST,
-        evidence=evidence,
-        sentences=("Some wait.", f"{ADVICE} find out what makes the ranks of n1 late before MPI_Allreduce."),
-    )
-    todo = page_of_report(replace(shifted, verdict=slow), None).head.partition("What to do</h2>")[2]
-    assert "<strong>Find out what makes the ranks of n1 late before MPI_Allreduce.</strong>" in todo
-    assert "Balance the work" not in todo
+    waiting = replace(shifted.verdict, kind=VerdictKind.WAITING, advice=advice, transfer_causes=(cause,))
+    for links in (shifted.links, None):
+        head = page_of_report(replace(shifted, verdict=waiting, links=links), None).head
+        todo = re.sub(r"</?span[^>]*>", "", head.partition("What to do</h2>")[2])
+        assert "<strong>Give rank 3 less to do before MPI_Allreduce at &lt;a&gt;.c:12.</strong>" in todo
+        assert "<strong>Find out what makes rank 7 late.</strong>" in todo
+        assert "<strong>Use more hosts.</strong>" in todo
+        assert "Cause: oversubscribed-cores: The 4 ranks of n0 share core 0." in todo
+    assert "What to do" not in page_of_report(replace(shifted, links=None), None).head

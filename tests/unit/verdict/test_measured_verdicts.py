@@ -3,11 +3,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 
 import pytest
 
-from ibprof.profile.profile_data import Site
+from ibprof.profile.profile_data import Profile, Rank, Site
 from ibprof.verdict.verdict_data import VerdictKind
 from ibprof.verdict.verdict_rules import NO_PROBLEM, judge_run
 from ibprof_testing.samples.profiles import Count, make_host, make_profile, make_rank
@@ -32,6 +33,7 @@ def test_a_late_rank_is_waiting_and_is_named() -> None:
     assert "estimate" not in verdict.text
     assert verdict.sentences[-2] == NO_PROBLEM
     advice = "give rank 2 less to do before MPI_Allreduce in region main, or the other ranks more"
+    assert verdict.advice == (advice,)
     assert verdict.sentences[-1] == f"What to do: {advice}."
 
 
@@ -49,6 +51,7 @@ def test_two_ranks_or_hosts_in_turn_are_noise_though_one_causes_half_of_the_wait
     verdict = judge_run(derive_profile(made.traces(), hosts=[rank * hosts // ranks for rank in range(ranks)]))
     assert (verdict.kind, verdict.cause) == (VerdictKind.WAITING, "noise")
     assert f"for {ranks} ranks in turn" in verdict.text
+    assert (verdict.advice, "What to do" in verdict.text) == ((), False)
 
 
 def test_all_ranks_of_a_run_count_not_only_the_listed_ones() -> None:
@@ -72,19 +75,35 @@ def test_late_ranks_of_one_host_are_a_slow_host_though_no_rank_of_another_host_i
     assert {each.host for each in verdict.late} == {"n01"}
     assert verdict.cause == "slow-host"
     assert "most of it for ranks of n01. " in verdict.text
-    assert "find out what makes the ranks of n01 late before MPI_Allreduce" in verdict.text
+    assert verdict.advice == ("find out what makes the ranks of n01 late before MPI_Allreduce in region main",)
+    assert f"What to do: {verdict.advice[0]}." in verdict.text
 
 
-@pytest.mark.parametrize("reason", ["core", "work"])
-def test_a_late_rank_that_lacked_a_core_is_not_told_to_work_less(reason: str) -> None:
+def use_cores(run: Profile, no_core: Mapping[int, int], idle: Mapping[int, int]) -> Profile:
+    """Return a run whose ranks use their cores, except for times without a core (at least 10 ms) and idle times."""
+
+    def use(rank: Rank) -> Rank:
+        without = max(no_core.get(rank.rank, 0), 10 * MS)
+        used = (rank.stop_ns or 0) - rank.start_ns - without - idle.get(rank.rank, 0)
+        return replace(rank, no_core_ns=without, cpu_ns=used)
+
+    return replace(run, ranks=tuple(map(use, run.ranks)))
+
+
+@pytest.mark.parametrize("reason", ["core", "sleep", "work"])
+def test_a_late_rank_that_lacked_a_core_or_slept_is_not_told_to_work_less(reason: str) -> None:
     run = derive_profile(run_rounds({2: 5 * MS}, 20_000).traces())
-    lacked = {2: 250 * MS} if reason == "core" else {}
-    ranks = tuple(replace(rank, no_core_ns=lacked.get(rank.rank, 10 * MS), cpu_ns=1) for rank in run.ranks)
-    verdict = judge_run(replace(run, ranks=ranks))
+    lost = 250 * MS * (reason != "work")
+    verdict = judge_run(use_cores(run, no_core={2: lost * (reason == "core")}, idle={2: lost * (reason == "sleep")}))
     assert verdict.cause == "late-rank"
-    said = "; it had no core for 250 ms, the others for 10 ms on average. " in verdict.text
-    assert (said, "find out what makes rank 2 late" in verdict.text) == (reason == "core",) * 2
-    assert ("times as long as the others" in verdict.text) == (reason == "work")
+    said = {
+        "core": "; it had no core for 250 ms, the others for 10 ms on average. ",
+        "sleep": "; it slept, or waited for a file or a device, for 249 ms. ",
+        "work": "times as long as the others. ",
+    }
+    assert [each for each, text in said.items() if text in verdict.text] == [reason]
+    assert ("find out what makes rank 2 late" in verdict.text) == (reason != "work")
+    assert ("give rank 2 less to do" in verdict.text) == (reason == "work")
 
 
 def test_a_rank_that_works_longer_though_it_lacked_a_core_too_is_told_to_work_less() -> None:
@@ -96,8 +115,7 @@ def test_a_rank_that_works_longer_though_it_lacked_a_core_too_is_told_to_work_le
         made.compute({2: 7 * MS})
         made.collective("Allreduce", 8, 20_000)
     run = derive_profile(made.traces())
-    ranks = tuple(replace(rank, no_core_ns=200 * MS * (rank.rank == 2), cpu_ns=1) for rank in run.ranks)
-    verdict = judge_run(replace(run, ranks=ranks))
+    verdict = judge_run(use_cores(run, no_core={2: 200 * MS}, idle={}))
     assert (verdict.kind, verdict.cause) == (VerdictKind.WAITING, "late-rank")
     assert "give rank 2 less to do" in verdict.text
     assert "times as long as the others" in verdict.text

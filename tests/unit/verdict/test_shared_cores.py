@@ -106,7 +106,12 @@ def share_core(made: SyntheticRun, lacked: float) -> Profile:
     known = make_profile(sent, [make_rank(rank) for rank in range(4)], [make_host("n0")])
     spans = [(rank.stop_ns or 0) - rank.start_ns for rank in run.ranks]
     ranks = tuple(
-        replace(rank, choices=(AdapterChoice("cores", "0"),), cpu_ns=1, no_core_ns=round(lacked * span))
+        replace(
+            rank,
+            choices=(AdapterChoice("cores", "0"),),
+            cpu_ns=round((1 - lacked) * span),
+            no_core_ns=round(lacked * span),
+        )
         for rank, span in zip(run.ranks, spans, strict=True)
     )
     return replace(run, ranks=ranks, hosts=known.hosts, counters=known.counters)
