@@ -197,7 +197,10 @@ def page_shot(request: pytest.FixtureRequest, browser: Browser, tmp_path: Path) 
         assert topology.main(["view", str(tmp_path / "arcs.json"), "-o", str(html)]) == 0
     page = browser.new_page(viewport={"width": 1280, "height": 720}, color_scheme="light", offline=True)
     page.goto(html.as_uri())
-    if request.param.startswith("report"):
+    # The script writes the titles that are replaced below.
+    if request.param == "topology":
+        page.wait_for_selector("html[data-ready]")
+    elif request.param.startswith("report"):
         page.frame_locator("#network iframe").locator("html[data-ready]").wait_for()
     for frame in page.frames:  # frames contain temporary paths
         frame.evaluate(
