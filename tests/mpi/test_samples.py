@@ -44,7 +44,7 @@ def find_instances(run: Profile) -> dict[Hashable, list[int]]:
 
 
 Envelope = tuple[tuple[int, int], int, int, int]
-"""sender and receiver, communicator, number, and tag of a message"""
+"""Sender and receiver of a message, its communicator, its sequence number, and its tag."""
 
 
 def find_messages(run: Profile) -> dict[Envelope, dict[Side, int]]:

@@ -147,7 +147,7 @@ def test_a_share_of_all_jobs(site: Site) -> None:
 
 
 def test_a_share_has_all_components_of_a_heterogeneous_job_or_none(site: Site) -> None:
-    """ibprof must not choose jobs by number: a job's components have successive numbers, so half would be left out."""
+    """The components of one job have successive numbers. A choice by number would leave out half of the components."""
     site.configure(share=50)
     for _ in range(2):
         sampled = site.is_next_sampled()

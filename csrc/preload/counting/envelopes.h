@@ -94,9 +94,10 @@ struct ibp_numbered {
     struct ibp_envelope *envelope;
 };
 
-/* Assign a sequence number to a message, from the arguments of a call. `class`: 0 for a small message, otherwise the
- * size class of the number of items. Classes are sampled separately, so that rare large messages have samples too. The
- * class may differ between the sender and the receiver. Call ibp_communicator_learn first (libmpi/communicators.h).
+/* Assign a sequence number to a message, from the arguments of a call. `class`: 0 for a small message; the
+ * class of a large message grows with the count argument of the call. Classes are sampled separately, so that rare large
+ * messages have samples too. The class may differ between the sender and the receiver. Call ibp_communicator_learn
+ * first (libmpi/communicators.h).
  * This function and all functions below require the lock. */
 struct ibp_numbered ibp_envelope_number(ibp_handle communicator, int peer, int tag, enum ibp_side side, unsigned class);
 

@@ -135,7 +135,8 @@ def index_network(subnet: Subnet, hardware: Hardware) -> SimulatedNetwork:
     # No route uses a link direction to a port without a LID, so any receiver of this direction is valid.
     end_to = np.where(switch != NONE, hosts + switch, np.maximum(host, 0))
     tick_ns = hardware.tick_ns or _BITS_A_TICK / float(gbps.max())
-    # Round down, since the engine rounds the ticks of a packet up, and must not add a tick to an exact number.
+    # Round down: the engine rounds the ticks of a packet up. A value rounded up here could add a tick to a packet that
+    # needs a whole number of ticks.
     byte_ticks = np.floor(8 / gbps / tick_ns * 2**32).astype(np.uint64)
     delay = np.where(switch != NONE, hardware.switch_ns, 0.0) + hardware.wire_ns
     longest = max(float(delay.max()), hardware.nic_gap_ns)

@@ -134,8 +134,8 @@ def load_messages(path: Path, with_times: bool) -> Recorded:
 
     Raises:
         InputError: the file is not a profile.
-        InconsistentError: no rank sent a message to another, or times are requested without a time line or with too
-            many messages.
+        InconsistentError: no rank sent a message to another; or times are requested, but the run has no time line, or
+            too many messages.
     """
     return lay_out_messages(load_run(str(path)), str(path), with_times)
 

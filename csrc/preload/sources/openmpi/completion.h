@@ -76,8 +76,8 @@ void ibp_openmpi_request_watch(void *request, uint64_t watch);
  * request. */
 void ibp_openmpi_request_watch_next(void *request, uint64_t watch);
 
-/* While one thread at a time may be in MPI: the callback that counts the received bytes of a request in a context. The
- * datum is the context's address. */
+/* Callback that counts the received bytes of a request in a context. The datum is the context's address. Only for
+ * programs in which one thread at a time may be in MPI. */
 ibp_openmpi_complete_function ibp_openmpi_request_arrived;
 int ibp_openmpi_request_expect_slowly(struct ibp_openmpi_request *part, struct ibp_context *context);
 void ibp_openmpi_count_other(const struct ibp_openmpi_status *status, struct ibp_context *context);
