@@ -302,7 +302,7 @@ struct ibp_process {
     /* Bytes of work requests that no record contains, because the recording was full. */
     uint64_t transfers_lost_bytes;
     uint64_t transfers_lost_messages;
-    /* Index of the open region. Bytes of work requests that no record assigns to a region belong to this region. */
+    /* Index of the open region. If no record assigns a work request to a region, its bytes belong to this region. */
     uint32_t transfers_region;
     /* Number of queue pairs that permit posts without verbs, and have no posts through verbs so far. */
     uint32_t queue_pairs_unseen;

@@ -189,7 +189,7 @@ def split_each(calls: SplitCalls) -> tuple[Floats, Floats, Floats]:
 
 
 def share_times(run: Profile, calls: SplitCalls) -> WaitShares:
-    """Return the parts of each row of a profile's times, from the row's sampled calls.
+    """Return the waiting, transfer and unsplit part of each row of `run.times`, from the row's sampled calls.
 
     Some calls are always sampled: a rank's longest calls, and large messages in rows whose small messages were thinned.
     Their times are summed. Other samples give the fraction of waiting in the rest of the row's time (ratio estimate).

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Drags and keys turn the picture of a topology in space. The colours and the table show the file's values."""
+"""Mouse and keys rotate the 3-D picture of a topology. The colours and the table show the file's values."""
 
 from __future__ import annotations
 

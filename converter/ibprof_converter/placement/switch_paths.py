@@ -214,7 +214,7 @@ def _find_own(subnet: Subnet, lid: npt.NDArray[np.int32], offset: int) -> npt.ND
 
 
 def _find_used(subnet: Subnet, leaf_lid: npt.NDArray[np.int32], lid: npt.NDArray[np.int32]) -> npt.NDArray[np.bool_]:
-    """Return the link directions between switches that are on a path from a leaf to a port: bool [link direction]."""
+    """Return which link directions join two switches, and are on a path from a leaf to a port: bool [direction]."""
     fabric = subnet.fabric
     between = (fabric.node_kind[fabric.link_node] == NodeKind.SWITCH).all(axis=1)
     one = np.broadcast_to(np.uint64(1), (len(leaf_lid), len(lid)))

@@ -90,7 +90,7 @@ def query_recordings(
         operations: formulas of n for #op of the program; `REGION:FORMULA` is for one region.
         data: formula of n for #b.
         n: problem size to predict for; None for the largest measured size.
-        between: `HOSTS` or `RANKS`; None for `HOSTS` if there are several hosts, else `RANKS`.
+        between: `HOSTS` or `RANKS`. If None: `HOSTS` for several hosts, `RANKS` for one host.
         processes, figure: as for `query_kernel`.
 
     Raises:

@@ -237,8 +237,8 @@ struct ibp_sim {
     struct ibp_sim_network network;
     /* [port][lane] */
     struct ibp_sim_queue *queue;
-    /* Number of ports of a switch, up to the last port that has a link on any switch. The network's `width` may be far
-     * larger, and queues of unused ports would waste memory and cache. */
+    /* Number of ports that are stored for each switch: the highest number of a port with a link, over all switches. The
+     * network's `width` may be far larger, and queues of unused ports would waste memory and cache. */
     uint32_t width;
     uint32_t ports;
     /* Index of the first queue that belongs to a host. */

@@ -3,9 +3,9 @@
  *
  * Repeated calls. A call repeats the previous call at its call site if it posts no message, or a small message with the
  * same communicator, datatype, peer and tag. A repeated call is neither sampled nor timed, and costs a comparison and a
- * decrement. In advance, ibprof grants a call site a number of repeated calls, up to the next timed call or sampled
- * message. Each repeated call uses up one granted call. Later, ibprof counts the granted calls that were made, and
- * takes back the other granted calls.
+ * decrement. ibprof grants a call site some repeated calls in advance: at most the calls before the next call that is
+ * timed or sampled. Each repeated call uses up one granted call. Later, ibprof counts the granted calls that were made,
+ * and takes back the other granted calls.
  *
  * If a process is killed, at most IBP_REPEATS_MOST calls are lost for each entry of each thread's table.
  *

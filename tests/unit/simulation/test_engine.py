@@ -103,7 +103,7 @@ def test_a_packet_takes_whole_ticks_of_which_the_last_has_begun(fastest: str, gb
     subnet = read_subnet("xgft:1:2:1@100")
     subnet = replace(subnet, fabric=replace(subnet.fabric, link_gbps=np.array([float(fastest), float(gbps)])))
     network = index_network(subnet, Hardware(switch_ns=0))
-    for size in (*range(1, 4097, 31), *range(504, 4097, 504)):  # 504 n bytes can take whole ticks on both links
+    for size in (*range(1, 4097, 31), *range(504, 4097, 504)):  # multiples of 504 bytes may take whole ticks
         sample = Simulation(network, [Job("one", limit=1)], [Client(0, 0, [Step(1, size)])]).run()
         on_links = [math.ceil(Fraction(8 * size, 64) * Fraction(fastest) / Fraction(each)) for each in (fastest, gbps)]
         assert int(sample["ticks"][0]) == sum(on_links) + 2

@@ -84,7 +84,7 @@ def find_routing_bound(situation: Situation) -> float:
 
 @lru_cache(maxsize=1)
 def narrowest_cut(situation: Situation) -> SwitchCut | None:
-    """Return the cut with the longest time on any rail; None if no bytes cross a cut.
+    """Return the cut of the switches whose bytes need the longest time, over all rails; None if no bytes cross a cut.
 
     The result for the last situation is cached: the search takes a second for a thousand switches.
     """

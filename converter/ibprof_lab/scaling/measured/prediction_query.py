@@ -56,7 +56,7 @@ def query_prediction(
         fabric: fabric whose forwarding tables determine link sharing; None for no sharing.
         placement: rank placement on the fabric's hosts: `packed`, `spread` or `random:SEED`; None for `packed`.
         slots: number of ranks per host; None for the smallest number that gives every rank a slot.
-        scaling: `STRONG` or `WEAK`; None for `STRONG` if `delays` is given, else for the scaling that the runs show.
+        scaling: `STRONG` or `WEAK`. If None: `STRONG` with `delays`; without, the scaling that the runs show.
         n: problem size for strong scaling; None for the problem size of the largest recorded run.
         processes: numbers of processes to predict for; None for powers of two within the valid range.
         figure: picture file of the curve; None for no picture.
