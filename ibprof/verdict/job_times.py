@@ -310,7 +310,7 @@ def _list_ranks(run: Profile, measured: MeasuredWaiting) -> dict[int, RankTimes]
 
 def _find_idle_s(rank: Rank, mpi_s: float) -> float:
     """Return `RankTimes.idle_s`: time outside MPI minus CPU time of all threads, inside MPI too."""
-    if not rank.cpu_ns:
+    if not rank.cpu_ns or not rank.no_core_ns:  # a kernel that counts no time without a core
         return 0.0
     return max(elapsed_s(rank) - mpi_s - (rank.cpu_ns + rank.no_core_ns) * 1e-9, 0.0)
 

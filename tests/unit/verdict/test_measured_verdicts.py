@@ -102,6 +102,9 @@ def test_a_late_rank_that_lacked_a_core_or_slept_is_not_told_to_work_less(reason
         "work": "times as long as the others. ",
     }
     assert [each for each, text in said.items() if text in verdict.text] == [reason]
+    # If the kernel counts no time without a core, a rank that lacked a core looks like a rank that slept.
+    unknown = judge_run(replace(run, ranks=tuple(replace(rank, cpu_ns=10 * MS) for rank in run.ranks)))
+    assert "give rank 2 less to do" in unknown.text
     assert ("find out what makes rank 2 late" in verdict.text) == (reason != "work")
     assert ("give rank 2 less to do" in verdict.text) == (reason == "work")
 
