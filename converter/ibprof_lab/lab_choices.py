@@ -93,35 +93,34 @@ roles: io, pairs, ring, all-to-all, allgather, allreduce, bcast, barrier, profil
   goal
 
 further keys of a job:
-  hosts: [n1, "n[3-9]"]  in place of share; for a profile, as many as its run had, in the order of their first ranks.
-                         Without hosts, a profile runs on its recorded hosts if the fabric has them; "drawn": on
-                         random hosts
+  hosts: [n1, "n[3-9]"]  in place of share. For a profile: the run's number of hosts, in the order of their first ranks,
+                         or "drawn" for random hosts (default: the recorded hosts, if the fabric has them)
   interval: 500 us       from a message's arrival, or a collective's end, to the next start (default: none)
-  window: 2 ms           of io and pairs: shortest time from one start to the next, a throttle
+  window: 2 ms           roles io and pairs: shortest time from one start to the next, a throttle
   jitter: 0.05           largest random change of interval and window, as a fraction (default: 0.05)
   limit: 1000            messages that each client sends before it ends (default: no limit)
-  reads: 256 B           of io, pairs and profile: size of the request to the other host, which answers with `bytes`
-  goal: trace.goal       of the role goal: what ranks compute, send and wait for (LogGOPSim's text format)
-  profile: profile.otf2  of the role profile: a recorded run, at its recorded times or with an interval
+  reads: 256 B           roles io, pairs and profile: size of a request; the other host answers with `bytes`
+  goal: trace.goal       role goal: computing, sending and waiting of each rank (LogGOPSim's text format)
+  profile: profile.otf2  role profile: a recorded run, with its recorded times or with an interval
 
 further keys of hardware: wire_ns, nic_gap_ns (between packets of a host), tick_ns,
   gbps (of all links; default: as in the fabric), message_step_bytes (adaptive
   routing chooses per message, not packet, by occupied bytes in these steps)
 further keys of effort: precision (0.05), warm_up (50), least_warm_up (50), hops (1e10);
-  messages (200), background (50), steady (0; 0.005 ends in a steady state whose mean is known to 0.5%)
+  messages (200), background (50), steady (0; with 0.005, a run ends when the mean is known to 0.5%)
 effort may also be a name: quick, survey, full
 
 a study that varies something:
   vary:                                # axes: every combination is simulated
     - job_placement: [random-node, random-switch]
     - jobs: {mpi: {interval: [50 us, 500 us]}}
-  cases:                               # with each combination
+  cases:                               # each case is combined with each combination of vary
     - measured: [io, mpi]
   by: [job_placement, mpi_interval_us] # columns of means.csv that distinguish the slow-downs
-  summary, quick                       # of presets: a line of text; vary and cases of --quick
+  summary, quick                       # only included studies: a line of text; vary and cases of --quick
 
 sizes: B, kB, MB, GB, TB, KiB, MiB, GiB, TiB; times: 1 ns, 1 us, 1 ms, 1 s
-files: next to the study, or else in the current folder
+files: paths from the study's folder, or else from the current folder
 """
 
 HOSTS_PER_SERVER = 18

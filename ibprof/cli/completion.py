@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`ibprof completion`: completion of ibprof's commands, options and files for a shell."""
+"""`ibprof completion`: print a script for a shell that completes ibprof's commands, options and files."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`ibprof diff`: compare two runs: changes, and crossed thresholds."""
+"""`ibprof diff`: compare two runs, and check thresholds."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ _THRESHOLDS = """\
 thresholds (--fail-on, may be repeated; status 1 if B crosses one):
   METRIC>+10%            B is more than 10% above A; METRIC<-10%: more than 10% below A
   METRIC>+2GB            B is more than 2 GB above A
-  METRIC>2GB             B is above 2 GB; A does not matter
+  METRIC>2GB             B is above 2 GB, whatever A is
   metrics: elapsed, bytes, messages, bytes_on_host, bytes_routed, bytes_unrouted, max_link, max_switch_link, mean_link,
            links_used, max_link_seconds
   of one operation, region or call site: bytes[BCAST], messages[region:solve], bytes[site:a.c:212],
@@ -118,9 +118,9 @@ def _parse_threshold(text: str) -> FailCondition:
 
 def _parser() -> argparse.ArgumentParser:
     description = (
-        "Compare two runs by operation, region, size of messages, pair of ranks and, on a fabric, link. The largest "
-        "changes come first. Runs with different numbers of ranks are compared by share of the run's bytes. Status 1 "
-        "when a threshold is crossed."
+        "Compare two runs by operation, region, size of messages and pair of ranks; with --fabric, also by link. The "
+        "largest changes come first. Runs with different numbers of ranks are compared by share of the run's bytes. "
+        "Status 1 if a threshold is crossed."
     )
     parser = make_parser(
         NAME,
@@ -149,7 +149,11 @@ def _parser() -> argparse.ArgumentParser:
         help="end with status 1 if this threshold is crossed, such as 'max_link>+10%%'; may be repeated",
     )
     parser.add_argument(
-        "--fabric", metavar="LST", nargs="+", default=[], help="also compare links on this fabric; only after A and B"
+        "--fabric",
+        metavar="LST",
+        nargs="+",
+        default=[],
+        help="also compare the links of this fabric; name LST after A and B",
     )
     add_fabric_arguments(parser)
     add_row_arguments(parser)

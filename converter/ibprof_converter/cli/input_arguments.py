@@ -65,7 +65,7 @@ def add_input_arguments(parser: argparse.ArgumentParser, fabric_needed: bool) ->
         nargs="+",
         metavar="LST... TRAFFIC...",
         help="LST: a dump of ibdiagnet, OpenSM or infiniband-diags, a folder of dumps, or the name of a synthetic "
-        "fabric. Name one LST for each rail. TRAFFIC: such as a profile; one for each job on the fabric",
+        "fabric. Name one LST for each rail. TRAFFIC: a profile, for example; name one for each job on the fabric",
     )
     add_fabric_arguments(parser)
     add_row_arguments(parser)
@@ -79,7 +79,7 @@ def add_fabric_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="FILE",
         default=[],
         help="forwarding tables, a file for each LST in the same order (default: tables in or next to LST). "
-        "Before LST..., end the list with --",
+        "If LST follows, write -- after the last FILE",
     )
     parser.add_argument(
         "--routes",
@@ -90,15 +90,15 @@ def add_fabric_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--node-name-map",
         metavar="FILE",
-        help="names of nodes by GUID, in the format of OFED's tools. OFED's usual folders are searched for a "
-        "missing FILE (default: the map next to LST, if any)",
+        help="names of nodes by GUID, in the format of OFED's tools. If FILE does not exist, ibprof searches OFED's "
+        "usual folders (default: the map next to LST, if any)",
     )
     parser.add_argument(
         "--placement",
         metavar="HOW",
         action="append",
-        help=f"hosts of the ranks, in place of the recorded hosts: {PLACEMENT_FORMS}. With several jobs: once "
-        "for each job, in the jobs' order",
+        help=f"hosts of the ranks, in place of the recorded hosts: {PLACEMENT_FORMS}. With several jobs, "
+        "repeat the option: one HOW for each TRAFFIC, in the same order",
     )
     parser.add_argument(
         "--host-names",
@@ -112,7 +112,7 @@ def add_fabric_arguments(parser: argparse.ArgumentParser) -> None:
         "--level-hosts",
         metavar="REGEX",
         type=type_of(parse_pattern),
-        help="CAs with matching names are hosts, and switches with hosts are leaves (default: the cabling decides)",
+        help="CAs whose names match are the hosts that switch levels are counted from (default: by the cabling)",
     )
     parser.add_argument(
         "--rails",
@@ -122,8 +122,8 @@ def add_fabric_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--nic",
         choices=NIC_POLICIES,
-        help="adapter that a rank uses in a subnet, if not measured. rank: ranks of a host take adapters in turn; "
-        "near: the nearest; spread: each message uses all; first: the first. Default: as recorded, else rank",
+        help="adapter of a rank in a subnet, if no adapter was recorded. rank: a host's ranks take adapters in turn; "
+        "near: the nearest; spread: each message uses all; first: the first (default: rank)",
     )
     parser.add_argument(
         "--strict",
@@ -149,7 +149,7 @@ def add_provenance_argument(parser: argparse.ArgumentParser) -> None:
         "--provenance",
         choices=(NAMES, FULL),
         default=NAMES,
-        help="paths in the page. names: file names without folders, for pages that are shared. full: whole paths "
+        help="file paths in the page. names: without folders, for pages that are shared. full: whole paths "
         f"(default: {NAMES})",
     )
 
@@ -169,8 +169,8 @@ def add_adaptive_argument(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--adaptive",
         action="store_true",
-        help="also report bounds and an estimate of the loads if switches choose among minimal paths. The estimate "
-        "decides the verdict (default: only if a .far file lists the choices)",
+        help="also report bounds and an estimate of the loads under adaptive routing. The estimate decides the verdict "
+        "(default: only if a .far file lists the switches' choices)",
     )
 
 
@@ -181,8 +181,8 @@ def add_counters_argument(parser: argparse.ArgumentParser) -> None:
         nargs="+",
         metavar="FILE",
         default=[],
-        help="port counters, to compare with the loads; two files: before and after the job. Before LST..., end the "
-        "list with --",
+        help="port counters, to compare with the loads; two files: before and after the job. If LST follows, write -- "
+        "after the last FILE",
     )
 
 
@@ -199,8 +199,8 @@ def add_attribute_arguments(parser: argparse.ArgumentParser) -> None:
         "--node-data",
         metavar="FILE",
         type=Path,
-        help="CSV with the column host, node (a description) or guid. Further columns are numbers or words, such as a "
-        "role, that colour and select nodes",
+        help="CSV with the column host, node (a description) or guid. Further columns are numbers or words that colour "
+        "and select nodes, such as a role",
     )
 
 

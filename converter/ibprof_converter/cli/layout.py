@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`ibprof-layout`: positions of nodes and load of every link direction."""
+"""`ibprof-layout`: write the positions of nodes and the load of each link direction."""
 
 from __future__ import annotations
 
@@ -142,7 +142,7 @@ def _measure_patterns(fabric: FabricOptions, samples: int, as_json: bool) -> int
 
 
 def _parser() -> argparse.ArgumentParser:
-    description = "Lay a fabric out, follow its forwarding tables, and write the load of every link direction."
+    description = "Route traffic along the fabric's forwarding tables, and write the load of each link direction."
     parser = make_parser(NAME, description, _EXAMPLE, shown=_SHOWN, details=f"{TRAFFIC_FORMS}\n{FABRIC_FORMS}")
     add_input_arguments(parser, fabric_needed=True)
     add_adaptive_argument(parser)
@@ -178,21 +178,21 @@ def _add_output_arguments(parser: argparse.ArgumentParser) -> None:
     def add(names: str, metavar: str, text: str, read: Callable[[str], Path] = Path) -> None:
         outputs.add_argument(*names.split(), metavar=metavar, type=read, help=text)
 
-    add("-o --output", "FILE", "links.csv, one row for each link (default: stdout); Parquet if it ends with .parquet")
-    add("--nodes", "FILE", "nodes.csv, one row for each node; Parquet if it ends with .parquet")
+    add("-o --output", "FILE", "links.csv, one row for each link (default: stdout); Parquet if FILE ends with .parquet")
+    add("--nodes", "FILE", "nodes.csv, one row for each node; Parquet if FILE ends with .parquet")
     add("--yaml", "FILE", "nodes and links in one YAML file")
-    add("--png", "FILE", "a picture, each link direction coloured by its load; needs pip install 'ibprof[lab]'")
-    add("--figure", "FILE", "the same picture for a paper: PNG, SVG or PDF by its ending", parse_figure)
+    add("--png", "FILE", "a picture with link directions coloured by load; needs pip install 'ibprof[lab]'")
+    add("--figure", "FILE", "the same picture for a paper: PNG, SVG or PDF by the ending of FILE", parse_figure)
     outputs.add_argument(
         "--panels",
         choices=(REGION, OPERATION, SITE, JOB),
-        help="pictures of each region, operation, site (with --by) or job, with one scale of colours",
+        help="one picture for each region, operation, site (with --by) or job, all with one scale of colours",
     )
     outputs.add_argument(
         "--full-scale",
         metavar="BYTES",
         type=count_in(1, 2**63 - 1),
-        help="bytes of the darkest colour, so that pictures are comparable (default: of the most loaded direction)",
+        help="bytes of the darkest colour, to compare pictures (default: bytes of the most loaded direction)",
     )
     add("--html", "FILE", "the view of ibprof-view: one page for any browser")
     add("--graphml", "FILE", "a graph for networkx, Gephi, yEd, with an edge for each link direction; needs "
@@ -208,7 +208,7 @@ def _add_output_arguments(parser: argparse.ArgumentParser) -> None:
     add(
         "--trace",
         "FILE",
-        "the run over time for Perfetto or chrome://tracing: sampled calls, and intervals of IBPROF_INTERVAL",
+        "the run over time for Perfetto or chrome://tracing: sampled calls, and the time line of IBPROF_INTERVAL",
     )
     add("--folded", "FILE", "bytes on the most loaded link direction by region, operation and line, for speedscope")
     outputs.add_argument(

@@ -287,8 +287,8 @@ def main(argv: Sequence[str] | None) -> None:
 
 def _parser() -> argparse.ArgumentParser:
     description = (
-        "Find a rank placement with less load on the most loaded link, then on the most loaded link between switches. "
-        "Compare this placement with others. The search covers all rails. A host runs one rank, or --slots ranks."
+        "Find a rank placement with less load on the most loaded link, then on the most loaded link between switches, "
+        "over all rails. Compare this placement with others. A host runs one rank, or at most --slots ranks."
     )
     parser = make_parser(NAME, description, _EXAMPLE, shown=_SHOWN, details=TRAFFIC_FORMS)
     add_input_arguments(parser, fabric_needed=True)
@@ -310,7 +310,7 @@ def _parser() -> argparse.ArgumentParser:
         "--slots",
         metavar="N",
         type=int,
-        help="largest number of ranks per host (default: 1; for a training job, its value of gpus)",
+        help="largest number of ranks per host (default: 1; for a training job, gpus in SIZES)",
     )
     what.add_argument(
         "--divide-groups",
@@ -323,7 +323,7 @@ def _parser() -> argparse.ArgumentParser:
         dest="seconds",
         metavar="SECONDS",
         type=float,
-        help="time limit of the search, which also sets the number of changes to try. Two idle cores end the search "
+        help="time limit of the search; also sets the number of changes to try. On two idle cores, the search ends "
         f"earlier (default: {SEARCH_SECONDS:g}; above 1,024 ranks, in proportion to the ranks, up to 60)",
     )
     outputs = parser.add_argument_group("outputs")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`ibprof-report`: the most loaded links, and the ranks and calls that load them."""
+"""`ibprof-report`: name the most loaded links, and the ranks and calls that load them."""
 
 from __future__ import annotations
 
@@ -144,7 +144,10 @@ def _parser() -> argparse.ArgumentParser:
     add_provenance_argument(parser)
     parser.add_argument("--full", action="store_true", help="print the whole report, not only fifteen lines")
     parser.add_argument(
-        "--section", metavar="NAME", action="append", help="print this part alone: hot, why, ...; may be repeated"
+        "--section",
+        metavar="NAME",
+        action="append",
+        help="print only this section, such as hot or why; may be repeated",
     )
     add_unrouted_argument(parser)
     parser.add_argument("--top", metavar="N", type=parse_count, help=f"number of links to name (default: {TOP})")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`ibprof rings`: leaf switches that NCCL's rings cross, and a better rank order."""
+"""`ibprof rings`: report the leaf switches that NCCL's rings cross, and find a better rank order."""
 
 from __future__ import annotations
 
@@ -68,13 +68,13 @@ def _parser() -> argparse.ArgumentParser:
     parser = make_parser(
         NAME,
         "Follow the rings of NCCL's channels from host to host, and report the leaf switches that the rings cross. "
-        "With --graph, all hosts are assumed to have the channels in the file.",
+        "With --graph, ibprof assumes that all hosts have the channels of the file.",
         _EXAMPLE,
     )
     parser.add_argument(
         "fabric", nargs="+", metavar="LST", help="the fabric: dumps, folders, or synthetic; one LST for each rail"
     )
-    parser.add_argument("--graph", metavar="FILE", type=Path, help="the file that NCCL wrote for NCCL_GRAPH_DUMP_FILE")
+    parser.add_argument("--graph", metavar="FILE", type=Path, help="the file that NCCL wrote to NCCL_GRAPH_DUMP_FILE")
     parser.add_argument(
         "--log",
         metavar="FILE",
@@ -87,7 +87,7 @@ def _parser() -> argparse.ArgumentParser:
         "--topology",
         metavar="FILE",
         type=Path,
-        help="the file of NCCL_TOPO_DUMP_FILE or NCCL_TOPO_FILE: names of network devices",
+        help="the file of NCCL_TOPO_DUMP_FILE or NCCL_TOPO_FILE, which names network devices",
     )
     parser.add_argument(
         "--hosts",

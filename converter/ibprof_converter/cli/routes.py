@@ -70,7 +70,7 @@ def _build_write(arguments: argparse.Namespace) -> Callable[[], None]:
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = make_parser(NAME, "Put a traffic on other routes than the fabric's present routes.", _EXAMPLE)
+    parser = make_parser(NAME, "Compare other routes for a traffic, or write them as forwarding tables.", _EXAMPLE)
     subcommands = add_subcommands(parser)
     compare = add_subcommand(
         subcommands,
@@ -94,10 +94,10 @@ def _parser() -> argparse.ArgumentParser:
         "write",
         "write forwarding tables by a rule, for OpenSM to load",
         _EXAMPLE,
-        "Make forwarding tables for the links of a fabric by a rule, and write them in the form that OpenSM loads.",
+        "Compute forwarding tables for a fabric by a rule, and write them in the format that OpenSM loads.",
         _build_write,
     )
-    write.add_argument("links", metavar="LST", help="list of the links of one rail")
+    write.add_argument("links", metavar="LST", help="a dump with the links of one rail")
     write.add_argument(
         "--rule", choices=WRITTEN_RULES, default=WRITTEN_RULES[0], help=f"the rule (default: {WRITTEN_RULES[0]})"
     )

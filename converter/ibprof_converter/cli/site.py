@@ -41,7 +41,7 @@ examples:
   ibprof-site shared 4711 --store /srv/ibprof
   ibprof-site demo /tmp/site
 
-docs/how-to/site.md says how to set it up, docs/formats/site.md what the store holds.
+docs/how-to/site.md explains the setup, docs/formats/site.md the contents of the store.
 """
 
 _TOP = 20
@@ -59,7 +59,7 @@ def main(argv: Sequence[str] | None) -> int | None:
 def _parser() -> argparse.ArgumentParser:
     parser = make_parser(
         NAME,
-        "Keep a small summary of every job of a site, as Parquet by day, and answer questions about them. All "
+        "Keep a small summary of each job of a site, in Parquet files by day. Answer questions about the jobs. All "
         "times are UTC.",
         _EXAMPLES,
     )
@@ -82,9 +82,9 @@ def _add_ingest(commands: Subcommands) -> None:
         help="a profile, a recording, a file of summaries (.jsonl), or a folder with these files at any depth",
     )
     for whose, column in (("users", "user"), ("jobs", "name")):
-        help_ = f"keep hashes in place of names of {whose}"
+        help_ = f"store hashes in place of the names of {whose}"
         ingest.add_argument(f"--hash-{whose}", dest="hashed", action="append_const", const=column, help=help_)
-    ingest.add_argument("--remove", action="store_true", help="delete each file of summaries once its jobs are stored")
+    ingest.add_argument("--remove", action="store_true", help="delete each file of summaries after its jobs are stored")
     ingest.add_argument(
         "--newer-than", metavar="DAYS", type=type_of(_parse_days), help="leave out jobs older than DAYS, such as 90d"
     )
@@ -98,12 +98,12 @@ def _add_ingest(commands: Subcommands) -> None:
         store=False,
     )
     summary.add_argument("profile", metavar="PROFILE", type=Path)
-    help_ = "store that has the fabric of the job's day, to compute loads of links"
+    help_ = "store with the fabric of the job's day; with it, the summary has loads of links"
     summary.add_argument("--store", dest="fabrics", metavar="STORE", type=Path, help=help_)
 
 
 def _add_fabrics(commands: Subcommands) -> None:
-    summary = "add the fabric that is valid from a day on"
+    summary = "add a fabric for the jobs from a day on"
     fabric = _add(commands, "fabric", summary, "dumps/ --from 2026-11-01", _add_fabric_of_day)
     fabric.add_argument("names", metavar="LST", nargs="+", help="dumps, as for ibprof-layout; one LST for each rail")
     help_ = "first day (default: today)"
@@ -113,7 +113,9 @@ def _add_fabrics(commands: Subcommands) -> None:
         "--fdbs", metavar="FILE", nargs="+", default=[], help="forwarding tables, one file for each LST"
     )
     fabric.add_argument("--routes", metavar="HOW", type=type_of(parse_routes), help="as for ibprof-layout")
-    _add_json(_add(commands, "changes", "list links that changed from one fabric to the next", "", _list_changes))
+    _add_json(
+        _add(commands, "changes", "list links that differ between one stored fabric and the next", "", _list_changes)
+    )
 
 
 def _add_questions(commands: Subcommands) -> None:
@@ -133,26 +135,30 @@ def _add_questions(commands: Subcommands) -> None:
             parser.add_argument("--top", type=count_in(1), default=_TOP, help="number of rows (default: %(default)s)")
         if "last" in names:
             parser.add_argument("--from", dest="first", metavar="DAY", type=type_of(_parse_day), help="first day")
-            parser.add_argument("--to", dest="last", metavar="DAY", type=type_of(_parse_day), help="last day, included")
+            parser.add_argument(
+                "--to", dest="last", metavar="DAY", type=type_of(_parse_day), help="last day (included)"
+            )
         return parser
 
     span = ("first", "last", "top")
-    jobs = add("jobs", "list jobs, the latest first", "--user ann", "list_jobs", "user", *span)
+    jobs = add("jobs", "list jobs, newest first", "--user ann", "list_jobs", "user", *span)
     jobs.add_argument("--user")
-    loads = "load of each link direction by job and user at a moment"
+    loads = "print the load of each link direction at a moment, by job and user"
     load = add("load", loads, "--at 2026-11-29T14:30", "load_at", "moment", "link", "top")
     load.add_argument("--at", dest="moment", metavar="TIME", type=type_of(_parse_moment), required=True)
     load.add_argument("--link", metavar="NAME", help="only links of nodes with NAME in their names")
-    waits = "correlation of a job's time in MPI calls with other jobs' traffic on the same links"
-    shared = "jobs that used the same links as a job, at the same time"
+    waits = "correlate a job's time in MPI calls with other jobs' traffic on the same links"
+    shared = "list jobs that used the same links as a job at the same time"
     for name, summary, method in (("shared", shared, "shared_with"), ("waits", waits, "compare_waiting")):
         add(name, summary, "4711", method, "job", "top").add_argument(
             "job", metavar="JOB", help="job number of the scheduler, or key in the store"
         )
-    add("average", "bytes of an average day on each link direction", "--from 2026-11-01", "average_day", *span)
-    gains = "jobs that would gain from another rank placement, sorted by gained node hours"
+    add(
+        "average", "print the bytes of an average day on each link direction", "--from 2026-11-01", "average_day", *span
+    )
+    gains = "list jobs that would gain from another rank placement, by gained node hours"
     add("gains", gains, "--from 2026-11-01", "find_gains", *span)
-    add("slow-hosts", "hosts with late ranks in the largest share of their jobs", "--top 5", "find_slow_hosts", *span)
+    add("slow-hosts", "list hosts by the share of their jobs with late ranks", "--top 5", "find_slow_hosts", *span)
     sql = add(
         "sql",
         "run an SQL query on the views jobs, loads, lates, program_lines and directions",
@@ -164,7 +170,7 @@ def _add_questions(commands: Subcommands) -> None:
     unexplained = _add(
         commands,
         "unexplained",
-        "bytes in port counters that no profile explains",
+        "list bytes in port counters that no profile explains",
         "before.txt after.txt --from 2026-11-29T14:00 --to 2026-11-29T15:00",
         _explain,
     )
@@ -183,7 +189,7 @@ def _add_outputs(commands: Subcommands) -> None:
     view.add_argument("-o", "--output", metavar="FILE", type=Path, required=True, help="the page")
     view.add_argument("--top", type=count_in(1, 1000), default=20, help="number of shown jobs (default: %(default)s)")
     rename_option(view, "--jobs", "--top")
-    summary = "write metrics of the last hour as OpenMetrics text, for Prometheus"
+    summary = "write metrics of a time span as OpenMetrics text, for Prometheus"
     metrics = _add(commands, "metrics", summary, "-o /var/lib/prometheus/node-exporter/ibprof.prom", _write_metrics)
     metrics.add_argument("-o", "--output", metavar="FILE", type=Path, help="replace FILE (default: stdout)")
     metrics.add_argument(
@@ -198,22 +204,24 @@ def _add_outputs(commands: Subcommands) -> None:
     metrics.add_argument(
         "--links", type=count_in(0, 10_000), default=50, help="number of link directions (default: %(default)s)"
     )
-    summary = "print a dashboard of Grafana for these metrics, as JSON"
+    summary = "print a Grafana dashboard for the output of metrics, as JSON"
     _add(commands, "dashboard", summary, "> ibprof.json", _print_dashboard, store=False)
 
 
 def _add_upkeep(commands: Subcommands) -> None:
-    expire = _add(commands, "expire", "delete old jobs", "--older-than 90d", _expire)
-    expire.add_argument("--older-than", metavar="DAYS", type=type_of(_parse_days), required=True, help="such as 90d")
-    summary = "write for each user a store of the user's jobs, which only this user of the machine can read"
+    expire = _add(commands, "expire", "delete jobs older than a number of days", "--older-than 90d", _expire)
+    expire.add_argument(
+        "--older-than", metavar="DAYS", type=type_of(_parse_days), required=True, help="smallest age, such as 90d"
+    )
+    summary = "write a store for each user: it has the user's jobs, and only this user can read it"
     share = _add(commands, "share", summary, "/srv/ibprof-users", _share)
-    share.add_argument("folder", metavar="DIR", type=Path, help="parent folder of the users' folders")
+    share.add_argument("folder", metavar="DIR", type=Path, help="folder for the stores")
     summary = "make a store with synthetic jobs on a fat-tree, and jobs recorded on this machine"
     demo = _add(commands, "demo", summary, "/tmp/site", _make_demo, store=False)
     demo.add_argument("folder", metavar="DIR", type=Path, nargs="?", default=Path("ibprof-site-demo"))
     demo.add_argument("--jobs", type=count_in(2, 99_999), default=10_000, help="jobs per day (default: %(default)s)")
-    demo.add_argument("--days", type=count_in(1, 3650), default=1, help="(default: %(default)s)")
-    help_ = "number of jobs to record here with Open MPI, and to put on random hosts (default: %(default)s)"
+    demo.add_argument("--days", type=count_in(1, 3650), default=1, help="number of days (default: %(default)s)")
+    help_ = "number of jobs that are recorded here with Open MPI, then put on random hosts (default: %(default)s)"
     demo.add_argument("--recorded", type=count_in(0, 100), default=2, help=help_)
 
 

@@ -81,7 +81,7 @@ def _parser() -> argparse.ArgumentParser:
         "-o", "--output", metavar="FILE", type=Path, default=Path("view.html"), help="the file (default: %(default)s)"
     )
     add_attribute_arguments(parser)
-    compared = parser.add_argument_group("compare", "TRAFFIC side by side with other traffic, and the difference")
+    compared = parser.add_argument_group("compare", "show TRAFFIC side by side with other traffic, and the difference")
     compared.add_argument(
         "--compare",
         metavar="TRAFFIC",
@@ -94,8 +94,8 @@ def _parser() -> argparse.ArgumentParser:
         metavar="HOW",
         action="append",
         default=[],
-        help="placement of the ranks of --compare, given once for each --compare. Without --compare: another placement "
-        "of TRAFFIC, given once for each job, in the jobs' order. May be repeated",
+        help="rank placement for --compare; repeat the option for each --compare. Without --compare: another placement "
+        "of TRAFFIC; repeat the option for each job, in the same order",
     )
     add_counters_argument(parser)
     add_unrouted_argument(parser)

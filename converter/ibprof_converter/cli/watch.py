@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`ibprof watch`: show a running job: bytes and time per region and line, and the most loaded links."""
+"""`ibprof watch`: show a running job: bytes and time by region and line, and the most loaded links."""
 
 from __future__ import annotations
 

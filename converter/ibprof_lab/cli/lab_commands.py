@@ -46,6 +46,6 @@ def run_on_ranks(make_parser: Callable[[], argparse.ArgumentParser], argv: Seque
 def add_unit(parser: argparse.ArgumentParser) -> None:
     """Add the option --unit: the unit of delays in files that state no unit."""
     parser.add_argument(
-        "--unit", choices=tuple(UNITS), default="auto", help="unit of delays in CSV and numpy matrices that state none "
-        "(default: `us`; for files of core-to-core-latency `ns`)",
+        "--unit", choices=tuple(UNITS), default="auto", help="unit of delays in CSV and numpy files without a unit "
+        "(default: `us`; for files of core-to-core-latency, `ns`)",
     )  # fmt: skip

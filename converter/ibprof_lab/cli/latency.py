@@ -96,7 +96,7 @@ def main(argv: Sequence[str] | None) -> int | None:
 
 
 def _parser() -> argparse.ArgumentParser:
-    description = "Measure the delays of messages between all processes of a job, with any MPI; analyse them."
+    description = "Measure delays of messages between all processes of an MPI job, and analyse these delays."
     parser = make_parser(NAME, description, _EXAMPLES)
     commands = add_subcommands(parser)
     _add_measure(commands)
@@ -111,30 +111,32 @@ def _add_measure(commands: Subcommands) -> None:
     summary = "measure delays, on all processes of an MPI job"
     parser = add_subcommand(commands, "measure", summary, _MEASURE_EXAMPLES, build=_build_measure, shown=_MEASURE_SHOWN)
     add = parser.add_argument
-    add("-o", "--output", metavar="FILE", type=Path, required=True, help="file of the delays, such as delays.nc "
-        "(NetCDF-4)")  # fmt: skip
-    add("--lengths", metavar="LIST", type=_lengths, default="0", help="bytes of messages: 0,64,1K:1M:x2 or 1K:64K:1K "
-        "(default: 0)")  # fmt: skip
-    add("--mode", choices=MODES, default=MODES[0], help="pattern of messages between a pair, as in network_tests2 "
+    add("-o", "--output", metavar="FILE", type=Path, required=True, help="file for the delays (NetCDF-4), "
+        "such as delays.nc")  # fmt: skip
+    add("--lengths", metavar="LIST", type=_lengths, default="0", help="bytes of messages, such as 0,64,1K:1M:x2 "
+        "or 1K:64K:1K (default: 0)")  # fmt: skip
+    add("--mode", choices=MODES, default=MODES[0], help="message pattern of a pair, as in network_tests2 "
         "(default: one_to_one)")  # fmt: skip
     add("--schedule", choices=SCHEDULES, default="rounds", help="rounds: disjoint pairs at the same time; sequential: "
         "one pair at a time; halving: pairs between two halves of the processes (Bufe); shift: all processes send at "
         "the same time (default: rounds)")  # fmt: skip
-    add("--repetitions", metavar="N", type=_count, default=11, help="batches per pair and length (default: 11)")
+    add("--repetitions", metavar="N", type=_count, default=11, help="number of batches per pair and length "
+        "(default: 11)")  # fmt: skip
     add("--batch-time", metavar="T", type=_duration, default=1e-3, help="minimum time of a batch (default: 1ms)")
     add("--one-way", action="store_true", help="answer with empty messages, to measure each direction of a pair")
-    add("--window", metavar="N", type=_count, default=64, help="messages in flight in --mode bandwidth (default: 64)")
-    add("--noise-processes", metavar="N", type=_number, default=0, help="even number of other processes that exchange "
-        "messages during a measurement (default: 0)")  # fmt: skip
+    add("--window", metavar="N", type=_count, default=64, help="with --mode bandwidth: messages in flight "
+        "(default: 64)")  # fmt: skip
+    add("--noise-processes", metavar="N", type=_number, default=0, help="number of other processes (even) that "
+        "exchange messages during a measurement (default: 0)")  # fmt: skip
     add("--noise-messages", metavar="N", type=_count, default=1, help="messages in a burst of noise (default: 1)")
     add("--noise-length", metavar="BYTES", type=_length, default="64K", help="bytes of a noise message (default: 64K)")
     add("--seed", metavar="N", type=_number, default=0, help="seed of random choices (default: 0)")
-    add("--again", metavar="BUDGET", type=_budget, default=(0.05, None), help="limit for measuring outlying pairs "
-        "again: a share of the pairs such as 5%% (default), or a time")  # fmt: skip
-    add("--pairs", metavar="FILE", type=Path, help="measure only the pairs of FILE again, sender,receiver on each line")
-    add("--few-pairs", action="store_true", help="measure one process per host, and only pairs chosen by earlier "
-        "delays: enough for `ibprof-topology infer`. Without nested switches, all pairs are measured")  # fmt: skip
-    add("--resume", action="store_true", help="keep the delays in FILE, and measure the missing ones")
+    add("--again", metavar="BUDGET", type=_budget, default=(0.05, None), help="limit for repeated "
+        "measurements of outlying pairs: a share of the pairs, or a time (default: 5%%)")  # fmt: skip
+    add("--pairs", metavar="FILE", type=Path, help="measure again only the pairs in FILE; each line is sender,receiver")
+    add("--few-pairs", action="store_true", help="measure one process per host, and only the pairs that "
+        "`ibprof-topology infer` needs. If nested switches do not explain the delays, measure all pairs")  # fmt: skip
+    add("--resume", action="store_true", help="keep the delays in FILE, and measure the missing delays")
     add("--max-time", metavar="T", type=_duration, help="stop after this time, such as 90s, 10m or 2h; --resume "
         "continues")  # fmt: skip
     add("--save-every", metavar="T", type=_duration, default=30.0, help="interval between saves (default: 30s)")
@@ -173,7 +175,7 @@ def _build_measure(arguments: argparse.Namespace) -> Callable[[], int]:
 
 
 def _add_show(commands: Subcommands) -> None:
-    summary = "ranges of delays, and the matrix of one length"
+    summary = "print ranges of delays, and the matrix of one message length"
     parser = add_subcommand(commands, "show", summary, _SHOW_EXAMPLES, build=_build_show)
     _add_input(parser)
     add = parser.add_argument
@@ -182,7 +184,7 @@ def _add_show(commands: Subcommands) -> None:
     add("--bandwidth", action="store_true", help="show the matrix as bandwidth")
     add("--figure", dest="png", metavar="FILE", type=parse_figure, help="draw the matrix (png, svg or pdf)")
     rename_option(parser, "--png", "--figure")
-    add("--json", action="store_true", help="print JSON; matrices of over 512 processes need --length or --bandwidth")
+    add("--json", action="store_true", help="print JSON; above 512 processes, a matrix needs --length or --bandwidth")
 
 
 def _build_show(arguments: argparse.Namespace) -> Callable[[], None]:
@@ -193,7 +195,7 @@ def _build_show(arguments: argparse.Namespace) -> Callable[[], None]:
 
 
 def _add_features(commands: Subcommands) -> None:
-    summary = "peaks, steps, clusters, outlying processes"
+    summary = "find peaks, steps and clusters of delays, and outlying processes"
     parser = add_subcommand(commands, "features", summary, _FEATURES_EXAMPLES, build=_build_features)
     _add_input(parser)
     add, threshold = parser.add_argument, number_in(0, 1)
@@ -203,9 +205,9 @@ def _add_features(commands: Subcommands) -> None:
         "(default: from the data)")  # fmt: skip
     add("--peak-threshold", metavar="X", type=threshold, help="smallest correlation of peaks")
     add("--step-threshold", metavar="X", type=threshold, help="smallest correlation of steps")
-    add("--clusters", metavar="K", type=count_in(1, NO_CLUSTER), help="number of clusters (default: at the elbow of "
-        "the squared errors)")  # fmt: skip
-    add("--by", choices=BY, default=BY[0], help="quantity by which pairs are clustered (default: delays)")
+    add("--clusters", metavar="K", type=count_in(1, NO_CLUSTER), help="number of clusters (default: found at the "
+        "elbow of the squared errors)")  # fmt: skip
+    add("--by", choices=BY, default=BY[0], help="quantity that clusters the pairs (default: delays)")
     add("--seed", metavar="N", type=int, default=0, help="seed of the clusters' first centres (default: 0)")
     add("--json", action="store_true", help="print JSON")
 
@@ -218,7 +220,7 @@ def _build_features(arguments: argparse.Namespace) -> Callable[[], None]:
 
 
 def _add_diff(commands: Subcommands) -> None:
-    parser = add_subcommand(commands, "diff", "pairs whose delays changed", _DIFF_EXAMPLES, build=_build_diff)
+    parser = add_subcommand(commands, "diff", "list pairs whose delays changed", _DIFF_EXAMPLES, build=_build_diff)
     add = parser.add_argument
     add("before", metavar="BEFORE", type=Path, help="delays, in any format")
     add("after", metavar="AFTER", type=Path, help="later delays of the same cluster")
@@ -245,8 +247,8 @@ def _add_convert(commands: Subcommands) -> None:
     summary = "write delays in another format"
     parser = add_subcommand(commands, "convert", summary, _CONVERT_EXAMPLES, build=_build_convert)
     _add_input(parser)
-    parser.add_argument("output", metavar="FILE", type=Path, help="NetCDF-4, or CSV of one length (.csv); with "
-                        "--clustbench a prefix")  # fmt: skip
+    parser.add_argument("output", metavar="FILE", type=Path, help="output: NetCDF-4, or a .csv of one length; "
+                        "with --clustbench, the prefix of the names")  # fmt: skip
     parser.add_argument("--length", metavar="BYTES", type=_length, help="write only this length")
     parser.add_argument("--clustbench", action="store_true", help="write clustbench's five files")
 
@@ -258,7 +260,6 @@ def _build_convert(arguments: argparse.Namespace) -> Callable[[], None]:
 
 
 def _add_input(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "delays", metavar="DELAYS", type=Path, help="delays.nc, clustbench's file, a CSV or numpy matrix"
-    )
+    parser.add_argument("delays", metavar="DELAYS", type=Path, help="delays.nc, a file of clustbench, or a "
+        "matrix (CSV or numpy)")  # fmt: skip
     add_unit(parser)

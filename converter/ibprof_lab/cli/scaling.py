@@ -81,8 +81,8 @@ def _build(arguments: argparse.Namespace) -> Callable[[], None]:
 
 def _parser() -> argparse.ArgumentParser:
     description = (
-        "Predict how many processes are worth it: speed-up, half-peak and maximum of an application on a cluster, by "
-        "the model of Kredel et al. (slides of ISC'13). Communication is computed or recorded."
+        "Predict how many processes still pay off: speed-up, half-peak and maximum of an application on a cluster, by "
+        "the model of Kredel et al. (slides of ISC'13). Exchanged bytes are computed or recorded."
     )
     parser = make_parser(NAME, description, _EXAMPLES)
     commands = add_subcommands(parser)
@@ -116,38 +116,40 @@ def _add_kernel(commands: Subcommands, name: str, summary: str) -> None:
 
 
 def _add_fit(commands: Subcommands) -> None:
-    summary = "fit the bytes that recorded runs exchanged, and predict the speed-up of each region"
+    summary = "fit the exchanged bytes of recorded runs, and predict the speed-up of each region"
     parser = _add(commands, "fit", summary)
     add = parser.add_argument
     add("runs", nargs="+", metavar="N:PROFILE", type=_parse_run, help="problem size, and a profile or recording")
-    add("--operations", action="append", metavar="[REGION:]FORMULA", required=True, help="#op, operations of the "
-        "program or of one region, as a formula of n such as '2*n**3'")  # fmt: skip
+    add("--operations", action="append", metavar="[REGION:]FORMULA", required=True, help="#op, the operations of the "
+        "program or of REGION, as a formula of n such as '2*n**3'")  # fmt: skip
     add("--data", metavar="FORMULA", required=True, help="#b, bytes of data involved, as a formula of n")
     rename_option(parser, "--between", "--by")
     _add_cluster(parser)
-    add("--n", metavar="N", type=_parse_number, help="problem size to predict for (default: the largest measured)")
+    add("--n", metavar="N", type=_parse_number, help="problem size to predict for (default: the largest problem "
+        "size of the runs)")  # fmt: skip
     add("--by", dest="between", choices=(HOSTS, RANKS), type=lambda given: given.removesuffix("s"), help="count bytes "
-        "exchanged between hosts, or between ranks (default: host, if there are several)")  # fmt: skip
+        "exchanged between hosts, or between ranks (default: host, if there are several hosts)")  # fmt: skip
     _add_curve(parser)
 
 
 def _add_predict(commands: Subcommands) -> None:
-    summary = "predict run times, and which call stops scaling first, from recorded runs"
+    summary = "predict run times, and the call that stops scaling first, from recorded runs"
     parser = _add(commands, "predict", summary)
     add = parser.add_argument
     add("runs", nargs="+", metavar="[N:]PROFILE", type=_parse_sized_run, help="profiles or recordings, each after "
-        "its problem size N; at least two numbers of processes, with --delays at least three numbers above 1",
+        "its problem size N, of runs with two numbers of processes or more; with --delays, with three numbers above 1 "
+        "or more",
     )  # fmt: skip
     add("--delays", metavar="FILE", type=Path, help="predict from delays of this network, which ibprof-latency "
-        "measured with --lengths 0,1K:1M:x4 (default: from waiting and transfer in the profiles)")  # fmt: skip
+        "measured with --lengths 0,1K:1M:x4 (default: predict from waiting and transfer in the profiles)")  # fmt: skip
     add("--operations", metavar="FORMULA", help="with --delays: operations as a formula of n, in any unit")
     add_unit(parser)
-    add("--fabric", metavar="LST", type=Path, help="fabric whose forwarding tables show which messages share links "
+    add("--fabric", metavar="LST", type=Path, help="fabric: messages share links along its forwarding tables "
         "(default: messages share no links)")  # fmt: skip
     add("--placement", metavar="HOW", help="packed, spread or random:SEED (default: packed)")
     add("--slots", metavar="N", type=count_in(1), help="ranks on a host (default: as few as possible)")
-    add("--scaling", choices=(STRONG, WEAK), help="strong: the same problem for all numbers of processes; weak: as "
-        "much work for each process as in the smallest run (default: as in the runs; --delays: strong)")  # fmt: skip
+    add("--scaling", choices=(STRONG, WEAK), help="strong: the same problem for all numbers of processes; weak: the "
+        "work per process of the smallest run (default: as in the runs; with --delays, strong)")  # fmt: skip
     add(
         "--n", metavar="N", type=_parse_number, help="problem size of strong scaling (default: size of the largest run)"
     )
@@ -167,10 +169,11 @@ def _add_hpl(commands: Subcommands) -> None:
         "bandwidth of a node")  # fmt: skip
     add("--slots", metavar="N", type=count_in(1), help="processes on a node, which share its adapter and memory")
     rename_option(parser, "--share", "--slots")
-    add("--memory", metavar="B", type=_parse_number, help="rate of a node's memory in bytes/s, as STREAM measures it "
-        "on all processors (default: no limit)")  # fmt: skip
+    add("--memory", metavar="B", type=_parse_number, help="memory rate of a node in bytes/s, as measured by STREAM on "
+        "all processors (default: no limit)")  # fmt: skip
     add("--latency", metavar="S", type=number_in(0, 1), default=2e-6, help="latency of a message, in s (default: 2e-6)")
-    add("--delays", metavar="FILE", type=Path, help="delays of ibprof-latency, in place of --bandwidth and --latency")
+    add("--delays", metavar="FILE", type=Path, help="use delays of ibprof-latency in place of --bandwidth and "
+        "--latency")  # fmt: skip
     add_unit(parser)
 
 
@@ -193,7 +196,7 @@ def _add_shares(commands: Subcommands) -> None:
 def _add_top500(commands: Subcommands) -> None:
     summary = "effective bandwidth of systems in Linpack (slide 22)"
     parser = _add(commands, "top500", summary)
-    parser.add_argument("path", metavar="LIST.csv", type=Path, help="list with the columns Rmax and Nmax, and if known "
+    parser.add_argument("path", metavar="LIST.csv", type=Path, help="list with the columns Rmax and Nmax; optional: "
                         "Rank, Name and Cores")  # fmt: skip
     parser.add_argument("--unit", choices=UNITS, type=str.lower, help="unit of Rmax (default: as in the header)")
     _add_word(parser)
@@ -204,8 +207,8 @@ def _add_cluster(parser: argparse.ArgumentParser) -> None:
     add("--l-peak", metavar="FLOPS", type=_parse_number, required=True, help="peak of a process, in Flop/s")
     add("--bandwidth", metavar="B", type=_parse_number, help="bandwidth of the network, in bytes/s")
     add("--fabric", metavar="LST", type=Path, help="use the bandwidth of this fabric's slowest host link")
-    add("--delays", metavar="FILE", type=Path, help="use the bandwidth of the slowest process in FILE; "
-        "measure with ibprof-latency --lengths 0,1M")  # fmt: skip
+    add("--delays", metavar="FILE", type=Path, help="use the bandwidth of the slowest process in FILE, "
+        "as measured by ibprof-latency with --lengths 0,1M")  # fmt: skip
     add_unit(parser)
 
 

@@ -114,8 +114,8 @@ def main(argv: Sequence[str] | None) -> None:
 
 def _make_parser() -> argparse.ArgumentParser:
     description = (
-        "Simulate jobs that share a fabric, packet by packet over its forwarding tables. Report how much they slow "
-        "each other down, and remedies."
+        "Simulate jobs that share a fabric, packet by packet along the forwarding tables. Report how much the jobs "
+        "slow each other down, and remedies."
     )
     parser = make_parser(NAME, description, _EXAMPLES)
     commands = add_subcommands(parser)
@@ -130,7 +130,10 @@ def _make_parser() -> argparse.ArgumentParser:
 
 def _add_study(commands: Subcommands) -> None:
     summaries = "\n".join(f"  {name:14}{summary}" for name, summary in PRESETS.items())
-    summary, description = "a study of MPI jobs next to I/O", f"Studies of MPI jobs next to I/O:\n{summaries}"
+    summary, description = (
+        "run an included study of MPI jobs next to I/O",
+        f"Studies of MPI jobs next to I/O:\n{summaries}",
+    )
     parser = add_subcommand(commands, "study", summary, _STUDY_EXAMPLES, description, shown=("--dry-run", *_SHOWN))
     parser.add_argument("name", metavar="NAME", choices=tuple(PRESETS))
     parser.add_argument("--dry-run", action="store_true", help="only print the number of simulations, and their "
@@ -142,7 +145,7 @@ def _add_study(commands: Subcommands) -> None:
 
 
 def _add_run(commands: Subcommands) -> None:
-    summary, description = "a study from a file", "Simulate the jobs of a file."
+    summary, description = "run a study from a file", "Simulate the jobs in a study file."
     parser = add_subcommand(commands, "run", summary, _RUN_EXAMPLES, description)
     parser.add_argument("study", metavar="STUDY.yaml", type=Path)
     _add_running(parser, Path("results"))
@@ -150,10 +153,10 @@ def _add_run(commands: Subcommands) -> None:
 
 
 def _add_threshold(commands: Subcommands) -> None:
-    summary = "the interval below which I/O requests delay each other"
+    summary = "find the interval below which I/O requests delay each other"
     description = (
-        "Find the I/O-congestion threshold. At shorter intervals between a client's requests, the requests of the\n"
-        "job's clients delay each other."
+        "Find the I/O-congestion threshold: if a client's requests follow each other in less than this interval, the\n"
+        "requests of the job's clients delay each other."
     )
     parser = add_subcommand(commands, "threshold", summary, _THRESHOLD_EXAMPLES, description, shown=_THRESHOLD_SHOWN)
     add = parser.add_argument
@@ -166,34 +169,33 @@ def _add_threshold(commands: Subcommands) -> None:
 def _add_advise(commands: Subcommands) -> None:
     description = (
         "Report how much an MPI job and a second job slow each other down on a fabric. The second job is an I/O job\n"
-        "or a recorded MPI job. Report the best hosts for servers and jobs, the throttle or routing that\n"
-        "helps, and the gain."
+        "or a recorded MPI job. Report remedies and their gain: hosts for servers and jobs, a throttle, or routing."
     )
-    summary = "interference of two jobs, and remedies"
+    summary = "report the interference of two jobs, and remedies"
     parser = add_subcommand(commands, "advise", summary, _ADVISE_EXAMPLES, description, shown=_ADVISE_SHOWN)
     add = parser.add_argument
     add("--mpi", metavar="TRAFFIC", type=type_of(parse_messages), required=True, help="messages of the MPI job: "
-        "SIZE@INTERVAL between random pairs; PROFILE, sent at the recorded times, or PROFILE@INTERVAL; or a "
-        "training step, pattern:nccl-ring:tp=8,dp=16@INTERVAL")  # fmt: skip
+        "SIZE@INTERVAL between random pairs; a PROFILE, at the recorded times or as PROFILE@INTERVAL; or a step of a "
+        "training job, such as pattern:nccl-ring:tp=8,dp=16@INTERVAL")  # fmt: skip
     add("--io", metavar="LOAD", type=type_of(parse_messages), required=True, help="requests of the I/O job: "
-        "SIZE@INTERVAL, SIZE (a checkpoint without intervals), a log of Darshan (*.darshan), or the profile of a "
-        "second job")  # fmt: skip
+        "SIZE@INTERVAL, or SIZE for a checkpoint without pauses, or a log of Darshan (*.darshan). Instead of an I/O "
+        "job: the profile of a second MPI job")  # fmt: skip
     add("--share", metavar="S", type=number_in(0, 1), default=0.5, help="share of the compute hosts for MPI; the rest "
         "is for I/O (default: 0.5). Named hosts of one job can reduce the other job's share")  # fmt: skip
     parser.add_argument(
         "--mpi-hosts", metavar="HOSTS", type=type_of(read_hosts),
         help="hosts of the MPI job in place of a share: node[01-04,7],login1 or a file of such lines. For a profile, "
-             "name as many hosts as its run had, in the order of their first ranks, "
+             "name the run's number of hosts, in the order of their first ranks, "
              f"or {DRAWN} for random hosts (default: the recorded hosts, if the fabric has them)",
     )  # fmt: skip
     parser.add_argument(
-        "--io-hosts", metavar="HOSTS", type=type_of(read_hosts), help="hosts of the I/O job in place of a share"
+        "--io-hosts", metavar="HOSTS", type=type_of(read_hosts), help="hosts of the I/O job, in the same forms"
     )
     _add_question(parser)
 
 
 def _add_replay(commands: Subcommands) -> None:
-    summary = "the time of a recorded run on other hosts, routes or fabrics"
+    summary = "predict the time of a recorded run on other hosts, routes or fabrics"
     description = (
         "Predict the time of a recorded run on other hosts, with other forwarding tables, or next to another job. The\n"
         "ranks compute as long as in the recording, and wait for the messages that they receive. Record the\n"
@@ -211,7 +213,7 @@ def _add_replay(commands: Subcommands) -> None:
 def _add_question(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--io-reads", metavar="SIZE", type=type_of(parse_size), default=0,
-        help="I/O reads: a client sends a request of SIZE, the server answers with the I/O size (default: I/O writes)",
+        help="simulate reads: a client sends a request of SIZE, the server answers with the bytes (default: writes)",
     )  # fmt: skip
     _add_machine(parser, seeds=3)
     _add_running(parser, None)
@@ -219,7 +221,7 @@ def _add_question(parser: argparse.ArgumentParser) -> None:
 
 
 def _add_charts(commands: Subcommands) -> None:
-    summary, description = "charts of stored results", "Draw the means of studies, a chart for each measured job."
+    summary, description = "draw charts of results", "Draw the means of studies, one chart for each measured job."
     parser = add_subcommand(commands, "charts", summary, _CHARTS_EXAMPLES, description)
     parser.set_defaults(workers=1)
     parser.add_argument(
@@ -256,9 +258,9 @@ def _add_running(parser: argparse.ArgumentParser, output: Path | None) -> None:
 def _add_machine(parser: argparse.ArgumentParser, seeds: int = 1, needs_fabric: bool = True) -> None:
     effort = parser.add_mutually_exclusive_group()
     effort.add_argument("--quick", action="store_true", help="fewer patterns and messages")
-    effort.add_argument("--full", action="store_true", help="50 messages of warm-up and 1,000 measured messages; "
-                        "a measurement ends early if the mean latency is steady")  # fmt: skip
-    parser.add_argument("--every-message", action="store_true", help="with --full: no measurement ends early")
+    effort.add_argument("--full", action="store_true", help="50 messages of warm-up, then 1,000 measured "
+                        "messages, or fewer if the mean latency is steady")  # fmt: skip
+    parser.add_argument("--every-message", action="store_true", help="with --full: always measure 1,000 messages")
     parser.add_argument(
         "--seeds", metavar="N", type=count_in(1, MOST_SEEDS), default=seeds,
         help=f"number of random seeds of each simulation (default: {seeds})",
@@ -266,18 +268,18 @@ def _add_machine(parser: argparse.ArgumentParser, seeds: int = 1, needs_fabric: 
     _add_network(parser, needs_fabric)
     parser.add_argument(
         "--servers", metavar="N|HOSTS", type=_parse_servers,
-        help="I/O servers: their number, or their hosts as node[01-04,7],login1 or in a file "
+        help="I/O servers: a number, or hosts as node[01-04,7],login1 or in a file "
         f"(default: one for every {HOSTS_PER_SERVER} hosts)",
     )  # fmt: skip
     parser.add_argument(
         "--server-placement", choices=[each.value for each in ServerPlacement],
-        help="servers without names: on whole leaf switches (isolated, the default), one per leaf switch (spread), or "
-        "on random hosts (random)",
+        help="hosts of servers without named hosts. isolated: whole leaf switches; spread: one host per leaf switch; "
+        "random: random hosts (default: isolated)",
     )  # fmt: skip
     parser.add_argument(
         "--job-placement", choices=[each.value for each in JobPlacement], default="random-node",
-        help="jobs without named hosts: on hosts sampled one by one (random-node, the default), or on whole leaf "
-        "switches (random-switch)",
+        help="hosts of jobs without named hosts. random-node: hosts sampled one by one; random-switch: whole leaf "
+        "switches (default: random-node)",
     )  # fmt: skip
     parser.add_argument("--adaptive", action="store_true", help="adaptive routing among the shortest routes")
     _add_hardware(parser)
@@ -289,12 +291,12 @@ def _add_replayed(parser: argparse.ArgumentParser) -> None:
     add, hosts = parser.add_argument, type_of(read_hosts)
     add("--to-fabric", metavar="LST", help="fabric of the prediction (default: --fabric)")
     add("--to-routes", metavar="HOW", type=type_of(parse_routes), help=f"routes of the prediction: {ROUTE_CHOICES}")
-    add("--to-hosts", metavar="HOSTS", type=hosts, help="hosts of the prediction, as node[01-04,7],login1 or a file of "
-        "such lines, in the order of the run's first ranks")  # fmt: skip
+    add("--to-hosts", metavar="HOSTS", type=hosts, help="hosts of the prediction: node[01-04,7],login1 or a file of "
+        "such lines, in the order of their first ranks")  # fmt: skip
     add("--next-to", metavar="OTHER", type=Path, help="profile of another job that runs at the same time")
-    add("--next-to-hosts", metavar="HOSTS", type=hosts, help="hosts of the other job (default: the recorded hosts)")
-    add("--seeds", metavar="N", type=count_in(1, MOST_SEEDS), default=3, help="number of random start times of the "
-        "other job (default: 3)")  # fmt: skip
+    add("--next-to-hosts", metavar="HOSTS", type=hosts, help="hosts of OTHER (default: its recorded hosts)")
+    add("--seeds", metavar="N", type=count_in(1, MOST_SEEDS), default=3, help="number of random start times of "
+        "OTHER (default: 3)")  # fmt: skip
     _add_hardware(parser)
 
 

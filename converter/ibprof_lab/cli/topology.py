@@ -55,14 +55,16 @@ examples:
   ibprof-topology infer delays.nc --outliers pairs.csv
   mpirun ibprof-latency measure --pairs pairs.csv --resume -o delays.nc
 
-The extension of a name after -o selects the format: .tgf, .dot, .json. A .lst is a fabric for ibprof-layout and other
-commands; a .fdbs with modelled routes (shortest paths) is written next to it. A .conf is Slurm's topology.conf. A .html
-shows the topology in space. A .csv has the positions in space, for ibprof-view topology.lst TRAFFIC --node-data
-positions.csv -o view.html.
+The extension of FILE in -o FILE selects the format:
+  .json, .dot, .tgf  the topology as a graph
+  .lst               a fabric for ibprof-layout and other commands; modelled routes (shortest paths) go to a .fdbs
+  .conf              Slurm's topology.conf
+  .html              a page that shows the topology in space
+  .csv               positions in space, for ibprof-view topology.lst TRAFFIC --node-data positions.csv
 
-A link is weak if fewer than 70% of the resampled matrices show it. If there are weak links, or if hosts may have a
-switch that the topology lacks, the first line reports this. Without --accept-weak, the exit status is 5, and no .lst
-or .conf is written.
+A link is weak if fewer than 70% of the resampled matrices show it. The first line reports weak links, and hosts that
+may have a switch that the topology lacks. In both cases, the exit status is 5, and no .lst or .conf is written, unless
+--accept-weak is given.
 """
 
 _INFER_SHOWN = ("--output", "--html", "--json", "--unit", "--length", "--statistic", "--method", "--accept-weak")
@@ -74,7 +76,7 @@ _JOIN_EXAMPLES = """\
 example:
   ibprof-topology join hosts.csv cores.csv --external far -o cluster.tgf
 
-cores.csv has the delays between the cores of one host, and to `far`, a core of another host.
+cores.csv has the delays between the cores of one host, and from these cores to `far`, a core of another host.
 """
 
 _VIEW_EXAMPLES = """\
@@ -83,7 +85,7 @@ examples:
   ibprof-topology view topology.json -o view.html
   ibprof-topology view delays.nc -o view.html --positions paper --gamma 1
 
-TOPOLOGY is JSON as `ibprof-topology infer -o topology.json` writes it, or delays to infer it from.
+TOPOLOGY is a file of `ibprof-topology infer -o topology.json`, or delays, from which the topology is inferred.
 """
 
 _COMPARE_EXAMPLES = """\
@@ -110,8 +112,8 @@ examples:
   mpirun ibprof-topology throughput topology.json -o measured.json -o measured.lst
   ibprof-report measured.lst profile.otf2
 
-Start a process on each host of the topology; of several processes on a host, the first one measures. -o has the
-formats of `ibprof-topology infer`.
+Start a process on each host of the topology. If a host has several processes, its first process measures. The formats
+of -o are listed in `ibprof-topology infer --help`.
 """
 
 _DIRECT_LINKS_EXAMPLES = """\
@@ -121,9 +123,9 @@ examples:
   mpirun ibprof-topology direct-links measured.json -o corrected.json
   mpirun ibprof-topology direct-links measured.json --between node1 node7
 
-Start a process on each host of the topology; of several processes on a host, the first one measures. With
-results of `throughput` in TOPOLOGY, more pairs can be tested. -o writes the topology with the direct links that were
-found, in the formats of `ibprof-topology infer`.
+Start a process on each host of the topology. If a host has several processes, its first process measures. If TOPOLOGY
+has results of `throughput`, more pairs can be tested. -o writes the topology with the found direct links; its formats
+are listed in `ibprof-topology infer --help`.
 """
 
 _REMEASURE_EXAMPLES = """\
@@ -132,8 +134,8 @@ examples:
   mpirun ibprof-topology remeasure topology.json delays.nc --budget 20%
   ibprof-topology infer delays.nc -o better.json
 
-Pairs with delays that the topology does not explain are measured first, then a few pairs for each link. Pairs that
-are measured at the same time share no switch. A new delay is kept only if it is lower than the old one.
+Outlying pairs, whose delays the topology does not explain, are measured first. Pairs that are measured at the same
+time share no switch. A new delay replaces the old delay only if it is lower.
 """
 
 _ALIASES = {"bannikov": "bannikov-salnikov"}
@@ -173,14 +175,14 @@ def _parser() -> argparse.ArgumentParser:
 
 def _add_infer(commands: Subcommands) -> None:
     description = "Infer hosts, switches and links from the delays between all pairs of hosts."
-    summary = "hosts, switches and links from delays"
+    summary = "infer hosts, switches and links from delays"
     parser = add_subcommand(commands, "infer", summary, _INFER_EXAMPLES, description, build=_build, shown=_INFER_SHOWN)
     add = parser.add_argument
     add(
         "delays",
         metavar="DELAYS",
-        help="delays of ibprof-latency (.nc) or clustbench, a matrix or one triangle of it (.csv, .npy), a line for "
-        "each pair (a,b,latency), or the output of osu_latency or nccl-tests",
+        help="delays: a file of ibprof-latency (.nc) or clustbench, a matrix or one triangle of a matrix (.csv, .npy), "
+        "a CSV with a line a,b,latency for each pair, or the output of osu_latency or nccl-tests",
     )
     _add_method_arguments(parser)
     add(
@@ -190,20 +192,22 @@ def _add_infer(commands: Subcommands) -> None:
         help="write the outlying pairs to FILE, for `ibprof-latency measure --pairs`",
     )
     rename_option(parser, "--again", "--outliers")
-    add("--accept-weak", action="store_true", help="write a .lst or .conf and end with status 0 despite weak links")
+    add("--accept-weak", action="store_true", help="despite weak links, write a .lst or .conf, and end with status 0")
     _add_outputs(parser)
 
 
 def _add_join(commands: Subcommands) -> None:
     description = "Replace each host of a topology by the topology inside a host (Bufe, section 2.7)."
-    summary = "a topology of hosts, with the topology inside each host"
+    summary = "join a topology of hosts with the topology inside the hosts"
     parser = add_subcommand(commands, "join", summary, _JOIN_EXAMPLES, description, build=_build)
     add = parser.add_argument
     add("outer", metavar="HOSTS", help="delays between hosts")
-    add("inner", metavar="CORES", help="delays between cores of one host and a core of another host")
-    add("--external", metavar="NAME", required=True, help="name that CORES has for the other host's core")
-    add("--core", metavar="NAME", help="name of the core that measured HOSTS (default: nearest to --external)")
-    add("--method", choices=("auto", "bufe"), default="bufe", help="method for HOSTS and CORES (bufe)")
+    add("inner", metavar="CORES", help="delays between the cores of one host, and from these cores to a core of "
+        "another host")  # fmt: skip
+    add("--external", metavar="NAME", required=True, help="name of the other host's core in CORES")
+    add("--core", metavar="NAME", help="name in CORES of the core that measured HOSTS (default: the core "
+        "nearest to --external)")  # fmt: skip
+    add("--method", choices=("auto", "bufe"), default="bufe", help="method of both inferences (default: bufe)")
     _add_bufe_epsilon(parser)
     add_unit(parser)
     _add_outputs(parser)
@@ -211,17 +215,19 @@ def _add_join(commands: Subcommands) -> None:
 
 def _add_remeasure(commands: Subcommands) -> None:
     description = (
-        "Measure pairs of a known topology again: outlying pairs, and a few pairs for each link (Bufe, section 2.5)."
+        "Measure some pairs of a known topology again: outlying pairs, and --each N pairs for each link (Bufe, section "
+        "2.5)."
     )
-    summary = "measure a few pairs again, for longer, on all processes of an MPI job"
+    summary = "measure outlying pairs again, on all processes of an MPI job"
     parser = add_subcommand(commands, "remeasure", summary, _REMEASURE_EXAMPLES, description, build=_build)
     add, count, budget = parser.add_argument, count_in(1, 9_999), type_of(parse_budget)
     add("topology", metavar="TOPOLOGY", type=Path, help="topology as JSON, written by `ibprof-topology infer`")
     add("delays", metavar="DELAYS", type=Path, help="delays of ibprof-latency (.nc); new values are written into them")
-    add("--each", metavar="N", type=count, default=1, help="pairs per link, of different hosts if possible (1)")
+    add("--each", metavar="N", type=count, default=1, help="number of pairs for each link, of different hosts "
+        "if possible (default: 1)")  # fmt: skip
     add("--budget", metavar="BUDGET", type=budget, default=(1.0, None), help="limit: a share of all pairs such as "
         "20%%, or a time such as 30s (default: no limit)")  # fmt: skip
-    add("--repetitions", metavar="N", type=count, default=11, help="measure a pair in 3 * N batches (default N: 11)")
+    add("--repetitions", metavar="N", type=count, default=11, help="measure each pair in 3 * N batches (default: 11)")
     add("--schedule", choices=("rounds", "sequential"), default="rounds", help="rounds: disjoint paths at the same "
         "time; sequential: one pair at a time (default: rounds)")  # fmt: skip
     rename_option(parser, "--sequential", "--schedule=sequential")
@@ -229,8 +235,8 @@ def _add_remeasure(commands: Subcommands) -> None:
 
 def _add_throughput(commands: Subcommands) -> None:
     description = (
-        "Measure the throughput of links and switches of an inferred topology. Pairs of hosts send at the same time; "
-        "simultaneous measurements share no link (Bufe, section 2.3)."
+        "Measure the throughput of links and switches of an inferred topology. Pairs of hosts send at the same time "
+        "over a link. Simultaneous measurements share no link (Bufe, section 2.3)."
     )
     summary = "measure the throughput of each link, on all processes of an MPI job"
     parser = add_subcommand(commands, "throughput", summary, _THROUGHPUT_EXAMPLES, description, build=_build)
@@ -243,15 +249,16 @@ def _add_throughput(commands: Subcommands) -> None:
 
 def _add_direct_links(commands: Subcommands) -> None:
     description = (
-        "Find links that delays cannot show, since a path over other links is equally long. Two hosts send while other "
-        "hosts fill a link of that path. The two keep their rate only if they have a direct link (Bufe, section 2.2.1)."
+        "Find direct links that delays cannot show, because a path over other links is equally long. Two hosts send "
+        "while other hosts fill a link of that path. If the two hosts keep their rate, they have a direct link (Bufe, "
+        "section 2.2.1)."
     )
-    summary = "find links that delays cannot show, on all processes of an MPI job"
+    summary = "find direct links that delays cannot show, on all processes of an MPI job"
     parser = add_subcommand(commands, "direct-links", summary, _DIRECT_LINKS_EXAMPLES, description, build=_build)
     _add_stream_arguments(parser)
     parser.add_argument("--between", metavar="HOST", nargs=2, action="append", default=[], help="try only these two "
-                        "hosts; repeatable (default: a pair of hosts for every two switches that are at least two "
-                        "links apart)")  # fmt: skip
+                        "hosts; may be repeated (default: a pair of hosts for every two switches that are at least "
+                        "two links apart)")  # fmt: skip
     _add_outputs(parser)
 
 
@@ -259,10 +266,13 @@ def _add_stream_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the arguments that measurements of throughput share: the topology, and the settings of streams."""
     add, count = parser.add_argument, count_in(1, 999_999)
     add("topology", metavar="TOPOLOGY", type=Path, help="topology as JSON, written by `ibprof-topology infer`")
-    add("--length", metavar="BYTES", type=type_of(parse_length), default="256K", help="bytes of a message (256K)")
-    add("--window", metavar="N", type=count, default=16, help="messages in flight (16)")
-    add("--seconds", metavar="S", type=number_in(0.001, 3600), default=0.5, help="seconds of one measurement (0.5)")
-    add("--repetitions", metavar="N", type=count, default=3, help="repetitions; the highest rate counts (3)")
+    add("--length", metavar="BYTES", type=type_of(parse_length), default="256K", help="bytes of a message "
+        "(default: 256K)")  # fmt: skip
+    add("--window", metavar="N", type=count, default=16, help="messages in flight (default: 16)")
+    add("--seconds", metavar="S", type=number_in(0.001, 3600), default=0.5, help="seconds of one measurement "
+        "(default: 0.5)")  # fmt: skip
+    add("--repetitions", metavar="N", type=count, default=3, help="number of repetitions; the highest rate "
+        "counts (default: 3)")  # fmt: skip
     add("--dry-run", action="store_true", help="only print the number of rounds, and how long they would take")
 
 
@@ -271,21 +281,22 @@ def _add_compare(commands: Subcommands) -> None:
         "Compare an inferred topology, or delays, with a plan in DOT or with the fabric's own files. Report wrong "
         "cables and slow links."
     )
-    summary = "differences from a plan or a fabric's files: wrong cables, slow links"
+    summary = "compare with a plan or a fabric's files: find wrong cables and slow links"
     parser = add_subcommand(
         commands, "compare", summary, _COMPARE_EXAMPLES, description, build=_build, shown=_COMPARE_SHOWN
     )
     add = parser.add_argument
     add("inferred", metavar="INFERRED", help="a topology of `infer` (.json, .dot, .tgf, .lst), or delays")
     add("reference", metavar="REFERENCE", help="a plan (.dot), a fabric as for ibprof-layout, or a topology of `infer`")
-    add("--rail", metavar="N", type=int, default=0, help="number of the rail, if REFERENCE has several rails (0)")
+    add("--rail", metavar="N", type=int, default=0, help="number of the rail, if REFERENCE has several rails "
+        "(default: 0)")  # fmt: skip
     add("--least", metavar="SHARE", type=parse_share, default=LEAST_DELAY, help="a link is slow if its delay exceeds "
-        "the expected delay by more than this (10%%)")  # fmt: skip
+        "the expected delay by more than SHARE (default: 10%%)")  # fmt: skip
     add("--least-speed", metavar="SHARE", type=parse_share, default=LEAST_SPEED, help="a link is slow if the "
-        "delays of long messages show less than this share of its speed (50%%)")  # fmt: skip
-    add("--fail", action="store_true", help="exit with status 1 when there is a difference")
-    add("-o", "--output", metavar="FILE", type=Path, action="append", default=[], help="file of the reference with its "
-        "differences in colour (.dot, .svg), or of the results (.json)")  # fmt: skip
+        "delays of long messages show less than SHARE of its speed (default: 50%%)")  # fmt: skip
+    add("--fail", action="store_true", help="exit with status 1 if there is a difference")
+    add("-o", "--output", metavar="FILE", type=Path, action="append", default=[], help="REFERENCE with "
+        "the differences in colour (.dot, .svg), or the results (.json)")  # fmt: skip
     add("--json", action="store_true", help="print JSON")
     _add_method_arguments(parser)
 
@@ -295,19 +306,19 @@ def _add_regress(commands: Subcommands) -> None:
         "Find the latency of each link of a known topology by ordinary least squares over all delays (Bufe, section "
         "2.4)."
     )
-    summary = "latencies of all links by linear regression"
+    summary = "compute the latencies of all links by linear regression"
     parser = add_subcommand(commands, "regress", summary, _REGRESS_EXAMPLES, description, build=_build)
     add = parser.add_argument
     add("topology", metavar="TOPOLOGY", help="a topology of `infer` (.json, .dot, .tgf), or a fabric")
-    add("delays", metavar="DELAYS", help="delays between its hosts")
-    add("--correct", choices=CORRECTIONS, help="subtract the transfer time of the bytes: minimum: on the slowest link "
-        "of the path; store-and-forward: on all links of the path (default: minimum if throughputs are known, else "
-        "none)")  # fmt: skip
-    add("--gbps", metavar="G", type=number_in(1e-6, 1e6), help="throughput of links without a known throughput, Gb/s")
-    add("--paths", choices=(UNIQUE, SHORTEST), default=UNIQUE, help="unique: leave out pairs with several shortest "
-        "paths; shortest: use one of these paths (unique)")  # fmt: skip
+    add("delays", metavar="DELAYS", help="delays between the hosts of TOPOLOGY")
+    add("--correct", choices=CORRECTIONS, help="transfer time to subtract from the delays. minimum: on the slowest "
+        "link of the path; store-and-forward: on all links of the path (default: minimum if throughputs are known, "
+        "else none)")  # fmt: skip
+    add("--gbps", metavar="G", type=number_in(1e-6, 1e6), help="Gb/s of links without a known throughput")
+    add("--paths", choices=(UNIQUE, SHORTEST), default=UNIQUE, help="if a pair has several shortest paths. "
+        "unique: leave the pair out; shortest: use one of the paths (default: unique)")  # fmt: skip
     add("--epsilon", metavar="E", type=number_in(0, 1), default=0.01, help="paths are equally long if their lengths "
-        "differ by at most this share (0.01)")  # fmt: skip
+        "differ by at most this share (default: 0.01)")  # fmt: skip
     add("--length", metavar="BYTES", type=type_of(parse_length), help="bytes of the messages (default: the shortest)")
     add_unit(parser)
     _add_outputs(parser)
@@ -318,9 +329,9 @@ def _add_view(commands: Subcommands) -> None:
         "Write an HTML file that shows a topology in space. Links are about as long as their delays, and coloured by "
         "delay, probability or support. The file opens in any browser and needs no network."
     )
-    summary = "a topology in space, as one HTML file"
+    summary = "write an HTML file that shows a topology in space"
     parser = add_subcommand(commands, "view", summary, _VIEW_EXAMPLES, description, build=_build)
-    parser.add_argument("topology", metavar="TOPOLOGY", help="a topology or delays; the formats are listed below")
+    parser.add_argument("topology", metavar="TOPOLOGY", help="a topology or delays, as described below")
     parser.add_argument("-o", "--output", metavar="FILE", type=Path, required=True, help="the file, such as view.html")
     add_unit(parser)
     _add_position_arguments(parser)
@@ -328,55 +339,48 @@ def _add_view(commands: Subcommands) -> None:
 
 def _add_method_arguments(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
-    add("--method", type=lambda text: _ALIASES.get(text, text), choices=METHODS, default="auto", help="levels, "
-        "additive (trees) or direct (networks); auto: the model of these three that explains the delays best; bufe or "
-        "bannikov-salnikov: a published method (default: auto)")  # fmt: skip
+    add("--method", type=lambda text: _ALIASES.get(text, text), choices=METHODS, default="auto", help="a model: "
+        "levels (nested switches), additive (trees) or direct (networks); auto: the model that explains the delays "
+        "best; or a published method: bufe or bannikov-salnikov (default: auto)")  # fmt: skip
     _add_bufe_epsilon(parser)
     add_unit(parser)
     add("--epsilon-s", metavar="E", type=_parse_tolerance, default=0.1, help="bannikov-salnikov: tolerance of formula "
-        "1 (0.1)")  # fmt: skip
+        "1 (default: 0.1)")  # fmt: skip
     add("--epsilon-d", metavar="E", type=_parse_tolerance, default=0.5, help="bannikov-salnikov: the two directions of "
-        "a duplex channel differ by at most this share (0.5)")  # fmt: skip
-    add("--clique-seconds", metavar="S", type=parse_positive, default=30.0, help="bufe: limit of CPU seconds (30)")
+        "a duplex channel differ by at most this share (default: 0.5)")  # fmt: skip
+    add("--clique-seconds", metavar="S", type=parse_positive, default=30.0, help="bufe: limit of CPU seconds "
+        "(default: 30)")  # fmt: skip
     add("--length", metavar="BYTES", type=type_of(parse_length), help="bytes of the messages (default: the shortest)")
-    add(
-        "--statistic",
-        choices=METHOD_STATISTICS,
-        help="statistic of a pair's samples (default: median, unless both directions agree better in another one)",
-    )
+    add("--statistic", choices=METHOD_STATISTICS, help="statistic of a pair's samples (default: median, unless "
+        "both directions agree better in another)")  # fmt: skip
     add("--bootstrap", metavar="N", type=count_in(0), default=100, help="number of resampled delay matrices; an edge's "
-        "support is the share of matrices that have the edge (100)")  # fmt: skip
-    help_ = "time limit of resampling (10s)"
+        "support is the share of matrices that show the edge (default: 100)")  # fmt: skip
+    help_ = "time limit of resampling (default: 10s)"
     add("--max-time", dest="seconds", metavar="T", type=type_of(parse_duration), default=10.0, help=help_)
     rename_option(parser, "--seconds", "--max-time")
-    add("--seed", metavar="N", type=count_in(0), default=0, help="seed of resampling (0)")
+    add("--seed", metavar="N", type=count_in(0), default=0, help="seed of resampling (default: 0)")
 
 
 def _add_bufe_epsilon(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "--epsilon", metavar="E", type=_parse_tolerance, default=0.1, help="bufe: relative tolerance (0.1)"
-    )
+    parser.add_argument("--epsilon", metavar="E", type=_parse_tolerance, default=0.1, help="bufe: relative "
+        "tolerance (default: 0.1)")  # fmt: skip
 
 
 def _add_outputs(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
-    add("-o", "--output", metavar="FILE", type=Path, action="append", default=[], help="file of the topology; the "
-        "extension selects the format, see `ibprof-topology infer --help`")  # fmt: skip
-    add("--html", metavar="FILE", type=Path, action="append", dest="output", help="the topology in space: -o FILE.html")
+    add("-o", "--output", metavar="FILE", type=Path, action="append", default=[], help="file for the "
+        "topology; its extension selects the format, see `ibprof-topology infer --help`")  # fmt: skip
+    add("--html", metavar="FILE", type=Path, action="append", dest="output", help="same as -o FILE.html: show "
+        "the topology in space")  # fmt: skip
     _add_position_arguments(parser)
-    add("--json", action="store_true", help="the topology as JSON on stdout")
-    add("--speed", metavar="NAME", type=str.upper, choices=_SPEEDS, help="speed of all links of a .lst, each with four "
-        "lanes; delays do not show it (default: unknown)")  # fmt: skip
+    add("--json", action="store_true", help="print the topology as JSON")
+    add("--speed", metavar="NAME", type=str.upper, choices=_SPEEDS, help="speed of all links in a .lst, with four "
+        "lanes per link, since delays do not show speeds (default: unknown)")  # fmt: skip
 
 
 def _add_position_arguments(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
-    add("--positions", choices=POSITION_METHODS, default=POSITION_METHODS[0], help="method of positions in space; "
-        "paper: gradient descent as published, which takes minutes for 200 hosts or more (default: fast)")  # fmt: skip
-    add(
-        "--gamma",
-        metavar="G",
-        type=number_in(0, 1),
-        default=GAMMA,
-        help=f"repulsion between vertices in space ({GAMMA:g})",
-    )
+    add("--positions", choices=POSITION_METHODS, default=POSITION_METHODS[0], help="method of positions in space. "
+        "paper: the published gradient descent, which takes minutes for 200 hosts (default: fast)")  # fmt: skip
+    add("--gamma", metavar="G", type=number_in(0, 1), default=GAMMA, help="repulsion between vertices in space "
+        f"(default: {GAMMA:g})")  # fmt: skip
