@@ -25,6 +25,9 @@ If 2 ranks or hosts are late in turn, one of them always causes at least half of
 MUCH_LONGER = 1.1
 """The verdict states a late rank's time outside MPI if it exceeds this multiple of the other ranks' time."""
 
+MANY_TIMES = 100
+"""The verdict states no exact ratio above this one."""
+
 LITTLE_LATE = 0.1
 """Evidence leaves out late ranks that cause less waiting than this share of the waiting for the first late rank."""
 
@@ -131,7 +134,8 @@ class LateRanks:
                 return f"; it {words} {format_seconds(own)}{mean}"
         own, others = late.outside_s or 0.0, late.others_outside_s or 0.0
         if works_longer and others and own > MUCH_LONGER * others:
-            return f"; it is {self._outside} {own / others:.1f} times as long as the others"
+            times = f"{own / others:.1f}" if own < MANY_TIMES * others else f"over {MANY_TIMES}"
+            return f"; it is {self._outside} {times} times as long as the others"
         return ""
 
     def _find_latest(self, of: Literal["rank", "host"] = "rank") -> tuple[LateRank | None, bool]:

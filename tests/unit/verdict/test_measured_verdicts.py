@@ -99,7 +99,7 @@ def test_a_late_rank_that_lacked_a_core_or_slept_is_not_told_to_work_less(reason
     said = {
         "core": "; it had no core for 250 ms, the others for 10 ms on average. ",
         "sleep": "; it slept, or waited for a file or a device, for 249 ms. ",
-        "work": "times as long as the others. ",
+        "work": "it is outside of MPI over 100 times as long as the others. ",
     }
     assert [each for each, text in said.items() if text in verdict.text] == [reason]
     # If the kernel counts no time without a core, a rank that lacked a core looks like a rank that slept.
