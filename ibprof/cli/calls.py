@@ -81,9 +81,9 @@ def main(argv: Sequence[str] | None) -> None:
     from ibprof.waiting.wait_split import measure_waiting  # noqa: PLC0415
 
     if not set(by) <= set(KEYS) or len(set(by)) < len(by):
-        raise UsageError(f"--by: expected one or more of {', '.join(KEYS)}, none twice, found {options.by}")
+        raise UsageError(f"--by: expected different keys of {', '.join(KEYS)}, found {options.by}")
     if options.json and str(options.csv) == "-":
-        raise UsageError("--csv - and --json: expected one of them on stdout")
+        raise UsageError("--csv - and --json: both write to stdout; use one")
     run = load_profile(options.profile, options.run)
     choice = RowChoice(options.operation, options.region, options.site)
     measured = measure_waiting(run)

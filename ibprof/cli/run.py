@@ -56,15 +56,16 @@ NEVER_LOADED = (
     "all programs are static or setuid (try: ibprof doctor)"
 )
 NOT_RECORDED = (
-    "no process left a recording; unless a line above says why, none called MPI_Init through libibprof.so. Programs "
-    "do not load it after env -i, with another LD_PRELOAD, or if they are static or setuid. An MPI opened by dlmopen "
-    "does not call it (try: ibprof doctor). NCCL did not load ibprof's plug-in; PyTorch's Gloo and UCC are not recorded"
+    "no process left a recording. If no line above states the reason, no process called MPI_Init through libibprof.so. "
+    "Programs do not load this library after env -i, with another LD_PRELOAD, or if they are static or setuid. An MPI "
+    "opened by dlmopen bypasses it (try: ibprof doctor). NCCL did not load ibprof's plug-in. PyTorch's Gloo and UCC "
+    "are not recorded"
 )
 """Message after a run that recorded nothing, with possible reasons, because the actual reason is unknown."""
 
 OPENSHMEM = (
-    "an OpenSHMEM program: its puts, gets and atomics are recorded only if they are posted by verbs; they are "
-    "recorded by port, not by PE. IBPROF_SOURCE=exact selects transports that post by verbs"
+    "an OpenSHMEM program: its puts, gets and atomics are recorded only if they are posted by verbs. Ports are "
+    "recorded, PEs are not. IBPROF_SOURCE=exact selects transports that post by verbs"
 )
 
 EXAMPLES = """\

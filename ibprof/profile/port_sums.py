@@ -339,8 +339,8 @@ def describe_hosts(run: Profile) -> Iterator[str]:
             )
         elif each.unexplained_sent > max(_WORTH_SAYING, (1 - NEARLY) * each.hardware_sent):
             yield (
-                f"{counted}; its ranks' messages leave at least {format_bytes(each.unexplained_sent)} of it "
-                "unexplained; possible causes are other jobs, file systems, and calls that were not recorded"
+                f"{counted}; messages of its ranks do not explain at least {format_bytes(each.unexplained_sent)}. "
+                "Possible causes are other jobs, file systems, and calls that were not recorded"
             )
 
 

@@ -96,7 +96,7 @@ Indices = npt.NDArray[np.intp]
 NO_MPI = "is a process without MPI: only the bytes that it posted to queue pairs were recorded"
 STARTED_ALONE = (
     "the {0} processes of this launch are {0} jobs of one rank each: their MPI ({1}) did not recognise the launcher. "
-    "The launcher is probably another MPI's. Start the program with the mpirun of its own MPI"
+    "The launcher probably belongs to another MPI. Start the program with the mpirun of its own MPI"
 )
 UNNAMED = (
     "the launcher gave the job no name: {} files count as one run, because of "

@@ -19,8 +19,8 @@ RANKS = 2
 MEANINGS = {
     "libhcoll.so.1": "libhcoll is loaded: collectives may bypass",
     "libucc.so.1": "libucc is loaded: collectives may bypass",
-    "libnccl.so.2": "libnccl is loaded: it sends without MPI",
-    "librccl.so.1": "librccl is loaded: it sends without MPI",
+    "libnccl.so.2": "libnccl is loaded: this library sends without MPI",
+    "librccl.so.1": "librccl is loaded: this library sends without MPI",
     "libsharp_coll.so.5": "libsharp_coll is loaded: switches may reduce data (SHARP); ibprof counts",
     "libsharp.so.5": "libsharp is loaded: switches may reduce data (SHARP); ibprof counts",
     "liboshmem.so.40": "liboshmem is loaded: OpenSHMEM's puts, gets and atomics are counted only if they are "

@@ -39,21 +39,21 @@ PICTURE = "heatmap.png"
 CURED_PICTURE = "cured.png"
 
 LEFT_BEHIND = {
-    "profile.otf2": "what each rank sent to whom, by region and operation (otf2-print, Vampir, ibprof info)",
-    "links.csv": "the bytes of every link direction",
+    "profile.otf2": "bytes between ranks, by region and operation (for otf2-print, Vampir, ibprof info)",
+    "links.csv": "the bytes on each link direction",
     "nodes.csv": "hosts and switches: level, position, LIDs, ranks",
     "links.yaml": "links and nodes in one YAML file",
     "report.txt": "the most loaded links, and the ranks and calls that load them",
-    "report.json": "the same for programs",
-    CURE: "a better placement of the ranks (ibprof-place)",
-    "cured.json": "the report with these hosts, as JSON",
-    CURED_PAGE: "the report with these hosts, as a page",
+    "report.json": "the same report as JSON",
+    CURE: "a better rank placement (by ibprof-place)",
+    "cured.json": "the report with this placement, as JSON",
+    CURED_PAGE: "the report with this placement, as a page",
     PAGE: "the report as a page, with the network view",
 }
 
 PICTURES = {
-    PICTURE: "the fabric, every link direction coloured by its load",
-    CURED_PICTURE: "the picture with these hosts, in the same colours",
+    PICTURE: "the fabric, with link directions coloured by load",
+    CURED_PICTURE: "the same picture with the better placement",
 }
 
 # Open MPI settings for containers: allow root and more ranks than cores. A container may forbid single-copy transfers.

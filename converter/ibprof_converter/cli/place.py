@@ -249,7 +249,7 @@ def main(argv: Sequence[str] | None) -> None:
         raise UsageError("one job is placed at a time: expected one TRAFFIC, with at most one --placement")
     fabric = fabric_options(arguments)
     if arguments.json and arguments.output == STDOUT:
-        raise UsageError("-o - and --json: both go to stdout")
+        raise UsageError("-o - and --json: both write to stdout; use one")
     options = call_with_options(PlaceOptions, arguments, placement=next(iter(traffic.placements), None))
     options.check()
     files = call_with_options(PlacementFiles, arguments)

@@ -107,7 +107,7 @@ def _check_lone_options(arguments: argparse.Namespace, names: Sequence[str]) -> 
         for name in names:
             if not (is_traffic(name) or Path(name).exists()):
                 raise UsageError(f"{name}: no such file")
-        raise UsageError("several profiles are jobs on one fabric: name the .lst before the profiles")
+        raise UsageError("several profiles need a fabric: name the .lst before the profiles")
 
 
 def _print_text(report: JobReport, chosen: Sequence[str], full: bool) -> None:

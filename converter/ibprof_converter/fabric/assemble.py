@@ -128,7 +128,7 @@ def _give_lids(listing: Listing) -> Listing:
     ports = Groups.by(Groups.by(listing.node_guid).of_end * PORTS + np.where(is_switch, 0, listing.port))
     if len(ports.key) > LAST_UNICAST_LID:
         raise InputError(listing.path, None, f"at most {LAST_UNICAST_LID} ports", f"{len(ports.key)}")
-    remark = "no port has a LID: a plan, or the subnet manager has not run. LIDs are synthetic, routes are modelled"
+    remark = "no port has a LID: a plan, or no subnet manager has run. LIDs are synthetic, and routes are modelled"
     return replace(_make_active(listing, remark), lid=(ports.of_end + 1).astype(np.int32))
 
 

@@ -125,7 +125,7 @@ def take_plane(listing: Listing, plane: int, planes: npt.NDArray[np.int64] | Non
     remark = f"{count} planes that no cable joins, each with a port of every adapter: traffic is spread over the planes"
     notes = [remark]
     if inside := int((planes < 0).sum()):
-        notes.append(f"{inside} rows are left out: their links join planes inside a chassis, only for management")
+        notes.append(f"{inside} rows are left out: their links serve only management, inside a chassis")
     return replace(
         chosen,
         path=f"{chosen.path} (plane {plane + 1})",

@@ -325,7 +325,7 @@ def _list_warnings(reading: _Reading, groups: dict[tuple[int, int], tuple[SubGro
     if weighted := sum(any(each.weight for each in parts) for parts in groups.values()):
         yield f"{count_of(weighted, 'group')} with weights for hash-based forwarding (WHBF), which are not used"
     if several := sum(sum(bool(each.ports) for each in parts) > 1 for parts in groups.values()):
-        yield f"{count_of(several, 'group')} with several sub-groups with ports; only the first one of each is used"
+        yield f"{count_of(several, 'group')} with ports in several sub-groups; only the first sub-group of each is used"
     for name, entries in reading.strange.items():
         yield f"{count_of(entries, 'entry')} with the unknown state {name!r}; ibprof uses the static ports"
 

@@ -34,7 +34,7 @@ NO_FILE = "no file"
 
 
 _WANTED = (
-    "forwarding tables of this fabric in its folder, below it, or as an argument: "
+    "forwarding tables of this fabric in or below its folder, or as an argument: "
     "`dump_fts > FILE`, `ibroute LID > FILE` for each switch, `ibdiagnet -r`, or OpenSM's dump "
     "(`opensm -D 0x43 --dump_files_dir DIR`)"
 )

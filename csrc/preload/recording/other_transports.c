@@ -13,7 +13,7 @@
 
 static const char collectives[] = "collectives may bypass the messages that ibprof sees";
 static const char accelerators[] =
-    "it sends without MPI; ibprof counts only the bytes that it posts through verbs, by port";
+    "this library sends without MPI; ibprof counts only its bytes posted through verbs, by port";
 static const char reduction[] =
     "switches may reduce data (SHARP); ibprof counts bytes that hosts post through verbs, not bytes that switches send";
 static const char shmem[] =

@@ -67,7 +67,7 @@ def test_tables_groups_and_states_are_those_of_the_file() -> None:
     assert found.tables.warnings == ("1 switch with private tables (PLFT); only table 0 is used",)
     assert found.warnings == (
         "1 group with weights for hash-based forwarding (WHBF), which are not used",
-        "1 group with several sub-groups with ports; only the first one of each is used",
+        "1 group with ports in several sub-groups; only the first sub-group of each is used",
         "1 entry with the unknown state 'Somehow'; ibprof uses the static ports",
         "groups without ports in 2 entries of 1 switch; ibprof uses the static ports",
     )

@@ -278,7 +278,7 @@ def _doubts(choice: ModelChoice, support: Floats, hosts: tuple[str, ...]) -> lis
         if model != own and abs(reached - choice.scores[own]) < CLOSE:
             doubts.append(f"the model {model} explains the delays about as well as the model {own}")
     if choice.noise > _NOISY:
-        doubts.append(f"no model explains the delays: they deviate by {choice.noise:.0%} from the best one")
+        doubts.append(f"no model explains the delays: they deviate by {choice.noise:.0%} from the best model")
     elif choice.unexplained:
         doubts.append(
             f"delays deviate by {choice.noise:.1%} from the best model, in a pattern: the model does not describe a "
