@@ -37,7 +37,7 @@ examples:
 def _parser() -> argparse.ArgumentParser:
     parser = make_parser(
         "ibprof calls",
-        "Print for each call site (file.c:LINE): number of MPI calls, seconds inside, sent bytes and messages. "
+        "Print for each call site (file.c:LINE): number of MPI calls, seconds in these calls, sent bytes and messages. "
         "Efficiencies of the run and an estimate of waiting follow. Only a random sample of short calls is timed.",
         EXAMPLES,
     )

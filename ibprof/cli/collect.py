@@ -31,7 +31,7 @@ def _parser() -> argparse.ArgumentParser:
     parser = make_parser(
         "ibprof collect",
         "Make an OTF2 archive of a recording: profile.otf2, with profile.def and profile/ next to it. The archive of a "
-        "batch job is profile-JOB.STEP.otf2. Archives of other runs are kept: a number is added to the new name.",
+        "batch job is profile-JOB.STEP.otf2. If another run has an archive of this name, a number is added.",
         EXAMPLES,
     )
     parser.add_argument(

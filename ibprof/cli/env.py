@@ -51,8 +51,8 @@ def _parse(argv: Sequence[str] | None) -> str:
     """Return the argument of --shell."""
     parser = make_parser(
         "ibprof env",
-        "Print exports for a shell. After them, LD_PRELOAD=libibprof.so mpirun ./app records the job: LD_LIBRARY_PATH "
-        "contains the library's folder, and Open MPI copies LD_PRELOAD and IBPROF* to other hosts.",
+        "Print exports for a shell. With these exports, LD_PRELOAD=libibprof.so mpirun ./app records the job: "
+        "LD_LIBRARY_PATH contains the library's folder, and Open MPI copies LD_PRELOAD and IBPROF* to other hosts.",
         EXAMPLES,
     )
     parser.add_argument(

@@ -62,9 +62,9 @@ def main(argv: Sequence[str] | None) -> None:
 def _parser() -> argparse.ArgumentParser:
     parser = make_parser(
         "ibprof matrix",
-        "Print bytes and messages of each pair with traffic as CSV: src,dst,bytes,messages. With --by port, "
-        "src_port,dst_port are host, device and port number. If ibprof recorded queue pairs, bytes are those posted to "
-        "queue pairs.",
+        "Print bytes and messages of each pair with traffic as CSV: src,dst,bytes,messages. With --by port, the "
+        "columns src_port,dst_port follow: host, device and port number. Bytes are then those posted to queue pairs, "
+        "if ibprof recorded these.",
         EXAMPLES,
     )
     parser.add_argument("profile", metavar="PROFILE", type=Path, help="a profile or a recording")

@@ -137,7 +137,7 @@ def _parse(argv: Sequence[str] | None) -> RunOptions:
     parser = make_parser(
         "ibprof run",
         "Run CMD and record its MPI traffic. If CMD starts with mpirun, mpiexec, srun or "
-        "mpirun_rsh, all ranks on all hosts are recorded. Then ibprof makes profile.otf2 from their recordings.",
+        "mpirun_rsh, all ranks on all hosts are recorded. Then ibprof makes profile.otf2 from the recordings.",
         EXAMPLES,
         usage="ibprof run [-o DIR] [--operations OP,...] [--verbose N] [--fabric LST...] -- CMD",
     )

@@ -76,7 +76,7 @@ def _check_regularity(rail: int, fabric: Fabric) -> Iterator[FabricFinding]:
         yield FabricFinding(FindingKind.WRONG_CABLE, rail, what, _links(fabric, fitted.extra))
     if len(fitted.missing):
         places = tuple(f"{fabric.node_name[a]!r} to {fabric.node_name[b]!r}" for a, b in fitted.missing.tolist())
-        what = f"{count_of(len(fitted.missing), 'link')} of a {fitted.name} missing"
+        what = f"{count_of(len(fitted.missing), 'link')} missing from a {fitted.name}"
         yield FabricFinding(FindingKind.MISSING_CABLE, rail, what, places)
 
 
@@ -111,7 +111,7 @@ def _check_rates(rail: int, fabric: Fabric) -> Iterator[FabricFinding]:
             what = f"{count_of(len(links), 'link')} {words} than most links between the same levels"
             yield FabricFinding(kind, rail, what, _links(fabric, links))
     if switches:
-        what = f"{count_of(len(switches), 'switch')} with slower links than others of their level"
+        what = f"{count_of(len(switches), 'switch')} with slower links than other switches of the level"
         yield FabricFinding(FindingKind.SLOW_SWITCH, rail, what, tuple(each.describe(fabric) for each in switches))
 
 

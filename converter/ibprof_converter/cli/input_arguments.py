@@ -112,7 +112,7 @@ def add_fabric_arguments(parser: argparse.ArgumentParser) -> None:
         "--level-hosts",
         metavar="REGEX",
         type=type_of(parse_pattern),
-        help="CAs whose names match are the hosts that switch levels are counted from (default: by the cabling)",
+        help="count the levels of switches from the CAs whose names match (default: find hosts by the cabling)",
     )
     parser.add_argument(
         "--rails",
@@ -123,7 +123,7 @@ def add_fabric_arguments(parser: argparse.ArgumentParser) -> None:
         "--nic",
         choices=NIC_POLICIES,
         help="adapter of a rank in a subnet, if no adapter was recorded. rank: a host's ranks take adapters in turn; "
-        "near: the nearest; spread: each message uses all; first: the first (default: rank)",
+        "near: the nearest; spread: each message uses all adapters; first: the first adapter (default: rank)",
     )
     parser.add_argument(
         "--strict",

@@ -97,7 +97,7 @@ def _add_ingest(commands: Subcommands) -> None:
         _summarise,
         store=False,
     )
-    summary.add_argument("profile", metavar="PROFILE", type=Path)
+    summary.add_argument("profile", metavar="PROFILE", type=Path, help="a profile or a recording")
     help_ = "store with the fabric of the job's day; with it, the summary has loads of links"
     summary.add_argument("--store", dest="fabrics", metavar="STORE", type=Path, help=help_)
 
@@ -142,10 +142,11 @@ def _add_questions(commands: Subcommands) -> None:
 
     span = ("first", "last", "top")
     jobs = add("jobs", "list jobs, newest first", "--user ann", "list_jobs", "user", *span)
-    jobs.add_argument("--user")
+    jobs.add_argument("--user", help="only jobs of this user")
     loads = "print the load of each link direction at a moment, by job and user"
     load = add("load", loads, "--at 2026-11-29T14:30", "load_at", "moment", "link", "top")
-    load.add_argument("--at", dest="moment", metavar="TIME", type=type_of(_parse_moment), required=True)
+    help_ = "such as 2026-11-29T14:30"
+    load.add_argument("--at", dest="moment", metavar="TIME", type=type_of(_parse_moment), required=True, help=help_)
     load.add_argument("--link", metavar="NAME", help="only links of nodes with NAME in their names")
     waits = "correlate a job's time in MPI calls with other jobs' traffic on the same links"
     shared = "list jobs that used the same links as a job at the same time"
@@ -166,7 +167,7 @@ def _add_questions(commands: Subcommands) -> None:
         "select",
         "statement",
     )
-    sql.add_argument("statement")
+    sql.add_argument("statement", help="the SQL query")
     unexplained = _add(
         commands,
         "unexplained",
@@ -175,17 +176,20 @@ def _add_questions(commands: Subcommands) -> None:
         _explain,
     )
     _add_json(unexplained)
-    unexplained.add_argument("before", metavar="BEFORE", type=Path, help="port counters at the time --from")
-    unexplained.add_argument("after", metavar="AFTER", type=Path, help="the same counters at the time --to")
-    unexplained.add_argument("--from", dest="first", metavar="TIME", type=type_of(_parse_moment), required=True)
-    unexplained.add_argument("--to", dest="last", metavar="TIME", type=type_of(_parse_moment), required=True)
+    unexplained.add_argument("before", metavar="BEFORE", type=Path, help="port counters before the span")
+    unexplained.add_argument("after", metavar="AFTER", type=Path, help="the same counters after the span")
+    for name, dest, file in (("--from", "first", "BEFORE"), ("--to", "last", "AFTER")):
+        help_ = f"time at which {file} was read"
+        unexplained.add_argument(
+            name, dest=dest, metavar="TIME", type=type_of(_parse_moment), required=True, help=help_
+        )
     unexplained.add_argument("--top", type=count_in(1), default=_TOP, help="number of rows (default: %(default)s)")
 
 
 def _add_outputs(commands: Subcommands) -> None:
     summary = "write the web view of a day, with the traffic of the largest jobs"
     view = _add(commands, "view", summary, "2026-11-29 -o day.html", _view_day)
-    view.add_argument("day", metavar="DAY", type=type_of(_parse_day))
+    view.add_argument("day", metavar="DAY", type=type_of(_parse_day), help="such as 2026-11-29")
     view.add_argument("-o", "--output", metavar="FILE", type=Path, required=True, help="the page")
     view.add_argument("--top", type=count_in(1, 1000), default=20, help="number of shown jobs (default: %(default)s)")
     rename_option(view, "--jobs", "--top")
@@ -196,7 +200,7 @@ def _add_outputs(commands: Subcommands) -> None:
         "--at", dest="until", metavar="TIME", type=type_of(_parse_moment), help="end of the span (default: now)"
     )
     metrics.add_argument(
-        "--minutes", type=count_in(1, 525_600), default=60, help="length of the span (default: %(default)s)"
+        "--minutes", type=count_in(1, 525_600), default=60, help="length of the span in minutes (default: %(default)s)"
     )
     metrics.add_argument(
         "--jobs", type=count_in(0, 10_000), default=50, help="number of largest jobs (default: %(default)s)"
@@ -218,7 +222,8 @@ def _add_upkeep(commands: Subcommands) -> None:
     share.add_argument("folder", metavar="DIR", type=Path, help="folder for the stores")
     summary = "make a store with synthetic jobs on a fat-tree, and jobs recorded on this machine"
     demo = _add(commands, "demo", summary, "/tmp/site", _make_demo, store=False)
-    demo.add_argument("folder", metavar="DIR", type=Path, nargs="?", default=Path("ibprof-site-demo"))
+    help_ = "folder for the store (default: %(default)s)"
+    demo.add_argument("folder", metavar="DIR", type=Path, nargs="?", default=Path("ibprof-site-demo"), help=help_)
     demo.add_argument("--jobs", type=count_in(2, 99_999), default=10_000, help="jobs per day (default: %(default)s)")
     demo.add_argument("--days", type=count_in(1, 3650), default=1, help="number of days (default: %(default)s)")
     help_ = "number of jobs that are recorded here with Open MPI, then put on random hosts (default: %(default)s)"

@@ -155,8 +155,8 @@ def _count_meeting(
 
 def describe_patterns(results: Iterable[PatternThroughput]) -> Iterator[str]:
     """Yield two lines that explain the values, then a line for each pattern and rail."""
-    yield "first %: throughput of a host pair / speed of its links; mean +- standard deviation (worst to best sample)"
-    yield "second %: this throughput / the limit of only the hosts' own links (100%: no other link limits a pair)"
+    yield "N x: samples; first %: throughput of a pair / speed of its links: mean +- standard deviation (range)"
+    yield "second %: throughput / its limit by the hosts' own links (100%: no other link limits the pairs)"
     for each in results:
         pair = _quadruple(each.pair_mean, each.pair_deviation, each.pair_least, each.pair_most)
         network = _quadruple(each.network_mean, each.network_deviation, each.network_least, each.network_most)

@@ -21,6 +21,9 @@ _SHOWN = 4
 _TRIED = 1
 """Largest number of rejected changes that are printed for each reason."""
 
+_NOT_TRIED = "not tried: "
+"""Beginning of the reason for a change that was not tried."""
+
 _SENDERS = (("job", "jobs"), ("region", "regions"), ("operation", "operations"), ("site", "sites"))
 
 
@@ -218,21 +221,23 @@ def describe_diagnosis(diagnosis: Diagnosis) -> Section:
         sentences.append(("predicted", f"the most loaded link then needs {after} in place of {before}"))
         if cause.kind != REPAIR:
             sentences.append(("change", cause.change))
-    sentences += [("tried", line) for line in _list_tried(diagnosis.tried)]
+    sentences += _list_rejected(diagnosis.tried)
     title = f"Why: bounds, causes and what would help{name_basis(diagnosis.load_basis)}"
     return Section("why", title, facts=facts, sentences=tuple(sentences))
 
 
-def _list_tried(tried: Sequence[TriedChange]) -> Iterator[str]:
-    """Yield a line for each reason to reject changes: the reason, and the rejected changes."""
+def _list_rejected(tried: Sequence[TriedChange]) -> Iterator[tuple[str, str]]:
+    """Yield a labelled line for each reason to reject changes: the rejected changes, and the reason."""
     reasons: dict[tuple[int, str], list[str]] = {}
     for each in tried:
         if each.why_not is not None:
             after = "" if each.max_time_after_s is None else f" ({format_seconds(each.max_time_after_s)})"
             reasons.setdefault((each.causes_before, each.why_not), []).append(f"{each.what}{after}")
     for (causes_before, why_not), changes in reasons.items():
-        on_top = f"on top of remedy {causes_before}, " if causes_before else ""
-        yield f"{on_top}{why_not}: {list_some(changes, _TRIED)}"
+        reason = why_not.removeprefix(_NOT_TRIED)
+        label = "rejected" if reason == why_not else "not tried"
+        after = f" after remedy {causes_before}" if causes_before else ""
+        yield f"{label}{after}", f"{list_some(changes, _TRIED)}; reason: {reason}"
 
 
 def format_verdict(diagnosis: Diagnosis) -> str:

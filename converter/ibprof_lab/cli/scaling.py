@@ -86,9 +86,9 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser = make_parser(NAME, description, _EXAMPLES)
     commands = add_subcommands(parser)
-    _add_kernel(commands, "scalar", "scalar product of two vectors (slide 15)")
-    _add_kernel(commands, "matrix", "matrix product by Cannon's algorithm (slide 17)")
-    _add_kernel(commands, "linpack", "solution of a dense system of equations (slide 19)")
+    _add_kernel(commands, "scalar", "predict the speed-up of a scalar product of two vectors (slide 15)")
+    _add_kernel(commands, "matrix", "predict the speed-up of a matrix product by Cannon's algorithm (slide 17)")
+    _add_kernel(commands, "linpack", "predict the speed-up of solving a dense system of equations (slide 19)")
     _add_fit(commands)
     _add_predict(commands)
     _add_hpl(commands)
@@ -157,7 +157,7 @@ def _add_predict(commands: Subcommands) -> None:
 
 
 def _add_hpl(commands: Subcommands) -> None:
-    summary = "performance of the Linpack benchmark by HPL's own model"
+    summary = "predict the performance of the Linpack benchmark by HPL's own model"
     parser = _add(commands, "hpl", summary)
     add = parser.add_argument
     add("--n", metavar="N", type=_parse_number, required=True, help="order of the matrix")
@@ -178,7 +178,7 @@ def _add_hpl(commands: Subcommands) -> None:
 
 
 def _add_shares(commands: Subcommands) -> None:
-    summary = "performance of processing units with different peaks or work (slides 7 to 11)"
+    summary = "predict the performance of processing units with different peaks or work (slides 7 to 11)"
     add = _add(commands, "shares", summary).add_argument
     for option, meaning in (
         ("operations", "#op, operations in Flop"), ("data", "#b, bytes of data involved"),
@@ -194,7 +194,7 @@ def _add_shares(commands: Subcommands) -> None:
 
 
 def _add_top500(commands: Subcommands) -> None:
-    summary = "effective bandwidth of systems in Linpack (slide 22)"
+    summary = "compute the effective bandwidth of systems in Linpack (slide 22)"
     parser = _add(commands, "top500", summary)
     parser.add_argument("path", metavar="LIST.csv", type=Path, help="list with the columns Rmax and Nmax; optional: "
                         "Rank, Name and Cores")  # fmt: skip

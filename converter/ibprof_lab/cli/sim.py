@@ -135,7 +135,7 @@ def _add_study(commands: Subcommands) -> None:
         f"Studies of MPI jobs next to I/O:\n{summaries}",
     )
     parser = add_subcommand(commands, "study", summary, _STUDY_EXAMPLES, description, shown=("--dry-run", *_SHOWN))
-    parser.add_argument("name", metavar="NAME", choices=tuple(PRESETS))
+    parser.add_argument("name", metavar="NAME", choices=tuple(PRESETS), help="one of these studies")
     parser.add_argument("--dry-run", action="store_true", help="only print the number of simulations, and their "
                         "estimated work")  # fmt: skip
     rename_option(parser, "--estimate", "--dry-run")
@@ -147,7 +147,7 @@ def _add_study(commands: Subcommands) -> None:
 def _add_run(commands: Subcommands) -> None:
     summary, description = "run a study from a file", "Simulate the jobs in a study file."
     parser = add_subcommand(commands, "run", summary, _RUN_EXAMPLES, description)
-    parser.add_argument("study", metavar="STUDY.yaml", type=Path)
+    parser.add_argument("study", metavar="STUDY.yaml", type=Path, help="the study file, in the format below")
     _add_running(parser, Path("results"))
     _add_output(parser)
 

@@ -352,7 +352,7 @@ def _add_method_arguments(parser: argparse.ArgumentParser) -> None:
         "(default: 30)")  # fmt: skip
     add("--length", metavar="BYTES", type=type_of(parse_length), help="bytes of the messages (default: the shortest)")
     add("--statistic", choices=METHOD_STATISTICS, help="statistic of a pair's samples (default: median, unless "
-        "both directions agree better in another)")  # fmt: skip
+        "both directions agree better in another statistic)")  # fmt: skip
     add("--bootstrap", metavar="N", type=count_in(0), default=100, help="number of resampled delay matrices; an edge's "
         "support is the share of matrices that show the edge (default: 100)")  # fmt: skip
     help_ = "time limit of resampling (default: 10s)"

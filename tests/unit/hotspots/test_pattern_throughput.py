@@ -96,8 +96,8 @@ def test_a_pattern_is_a_line_of_shares_in_percent() -> None:
     bisect = PatternThroughput(1, "bisect", 20, 0.5, 0.025, 0.25, 1.0, 0.75, 0.0, 0.75, 0.75, unrouted=0.125)
     shift = PatternThroughput(0, "shift", 3, 1.0, 0.0, 1.0, 1.0, 1.0, 0.0, 1.0, 1.0, unrouted=0.0)
     head, relative, first, second = describe_patterns([shift, bisect])
-    assert "mean +- standard deviation (worst to best sample)" in head
-    assert "only the hosts' own links" in relative
+    assert "mean +- standard deviation (range)" in head
+    assert "the hosts' own links" in relative
     assert first == (
         "rail 0  shift            3 x  100.00% +-  0.00 (100.00 to 100.00)   100.00% +-  0.00 (100.00 to 100.00)"
     )

@@ -205,7 +205,7 @@ def _find_fault(situation: Situation, maker: TableMaker, before: int, tried: lis
     for trials in all_trials:
         tables = f", forwarding tables by the rule {trials.rule}" if trials.rule else ""
         for some, after in trials.tried.values():
-            what = f"undone: {list_some([f'{each.cause} at {each.at}' for each in some], 2)}{tables}"
+            what = f"repair of {list_some([f'{each.cause} at {each.at}' for each in some], 2)}{tables}"
             splits = after.lost_bytes > situation.lost_bytes
             if splits:
                 why_not = _SPLITS

@@ -58,7 +58,7 @@ def try_placements(situation: Situation) -> Iterator[Change]:
     slots = ranks.slots.most_of_a_host if ranks else 1
     why_not = ""
     if slots == 1 and not _is_network_busier(situation):
-        why_not = "hosts' own links are about as busy as those between switches"
+        why_not = "hosts' own links are about as busy as the links between switches"
     elif (pairs := len(ranks.bytes if ranks and slots > 1 else situation.flows.bytes)) > PAIRS_LIMIT:
         why_not = f"{pairs:,} pairs of sender and receiver; the limit is {PAIRS_LIMIT:,}"
     if why_not:
@@ -71,7 +71,7 @@ def try_placements(situation: Situation) -> Iterator[Change]:
     if tried:
         best = min((each for each in tried if each), key=lambda each: each.after.max_seconds, default=None)
         options, free = f" --slots {slots}" if slots > 1 else "", "; --hosts FILE names the hosts that are free"
-        yield _as_change(situation, best, HOSTS, "on any hosts of this fabric, free or not", options, free)
+        yield _as_change(situation, best, HOSTS, "on any hosts of this fabric (free or not)", options, free)
 
 
 def _is_network_busier(situation: Situation) -> bool:
@@ -96,7 +96,7 @@ def _as_change(
         at=(name_end(situation, situation.most_loaded()),),
         evidence=(
             f"another placement {where.removeprefix('in another order ')} needs "
-            f"{format_seconds(move.after.max_seconds)} on the most loaded link; random ones need "
+            f"{format_seconds(move.after.max_seconds)} on the most loaded link; random placements need "
             f"{format_seconds(move.random_seconds)} (median)",
             f"hosts' own links need {format_seconds(own)}{then}",
         ),
