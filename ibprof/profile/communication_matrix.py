@@ -56,7 +56,7 @@ class Matrix:
     """Bytes of each pair with traffic, in the order of source and destination.
 
     Attributes:
-        names: names of senders and receivers; GUIDs of ports.
+        names: numbers of ranks, names of hosts, or GUIDs of ports.
         source, destination: int64 [pair], indices into the names.
         bytes, messages: [pair], uint64; Python integers if a sum exceeds 64 bits.
         notes: sentences on traffic that the matrix lacks.
@@ -209,9 +209,9 @@ def _choose(run: Profile, selection: Selection) -> Flags:
 
 
 def _closed_until(run: Profile, region: int) -> Flags:
-    """Return a mask [process, region]: `region`, and regions whose last end is before the last end of `region`."""
-    # Marks of many visits are incomplete, but last_ns is the time of the last exit. A region with begin and end has no
-    # CLOSE mark. last_ns is 0 if the rank never left the region.
+    """Return a mask [process, region]: true for `region`, and for regions that last ended before `region`."""
+    # A region with many visits may lack marks, but last_ns is the time of its last exit. A region with begin and end
+    # has no CLOSE mark. last_ns is 0 if the rank never left the region.
     times = run.region_times
     last_ns = np.zeros((_processes(run), len(run.regions)), np.uint64)
     last_ns[times.rank, times.region] = times.last_ns
@@ -267,9 +267,7 @@ def _processes(run: Profile) -> int:
 def _name_ranks(run: Profile, by: str) -> tuple[list[str], npt.NDArray[np.int64]]:
     """Return the names of a matrix's rows, and the row of each rank.
 
-    Returns:
-        The names, in the order of rows; and the row of each rank, -1 if the rank's host was not recorded. The last
-        element belongs to peers without a rank, and is -1.
+    A rank whose host was not recorded has row -1. The last element, also -1, is the row of peers without a rank.
     """
     row_of = np.full(run.world_size + 1, -1, np.int64)
     if by == "rank":
@@ -327,7 +325,7 @@ def format_pairs(
 
 
 def format_row(row: Sequence[object]) -> str:
-    """Return one row as a line."""
+    """Return a row as a line of CSV."""
     line = io.StringIO()
     csv.writer(line, lineterminator="\n").writerow(row)
     return line.getvalue()

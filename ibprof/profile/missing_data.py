@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Missing data: gaps of a profile in sentences that every report includes, and an account of each stage's losses."""
+"""Describe data that a profile lacks, in sentences for reports, and account for each stage's losses."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ MUCH = 0.01
 """Share of lost ranks, hosts or bytes above which every report has a sentence on the loss."""
 
 COLLECT = "collect"
-"""Stage that leaves out bytes counted twice, and bytes of MPI's control messages. They are not lost."""
+"""Stage that leaves out bytes counted twice, and bytes of MPI's control messages. These bytes are not lost."""
 
 LEFT_OUT = "Left out: "
 """Beginning of a sentence on a large loss."""
@@ -96,7 +96,7 @@ def account_for_run(run: Profile) -> Iterator[StageAccount]:
 
 
 def choose_sent(run: Profile) -> npt.NDArray[np.bool_]:
-    """Return the counters of bytes that a rank sent, or fetched from another's memory: bool [counter].
+    """Return a mask of the counters, bool [counter]: true for bytes that a rank sent, or fetched from a window.
 
     Received bytes are left out, because the sender counted them. MPI's own control messages are left out too.
     """
@@ -145,7 +145,7 @@ def _say(amount: int, noun: str, named: bool = True) -> str:
 
 
 _BY_ARGUMENTS = ("PSEND_INIT", "PUT", "GET", "ACCUMULATE", "GET_ACCUMULATE", "FETCH_AND_OP", "COMPARE_AND_SWAP")
-"""Operations whose bytes come from the arguments of calls, without the `R` of variants with a request (RPUT)."""
+"""Operations whose bytes come from the calls' arguments. RPUT and other variants are listed without their `R`."""
 
 _REPEATED_CALLS = 256
 """Maximum number of short calls that a killed process loses at each line in each thread, if times were recorded."""

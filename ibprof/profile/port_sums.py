@@ -23,9 +23,9 @@ _SENT_COUNTERS = (("port_xmit_data", 4), ("tx_bytes", 1))
 _RECEIVED_COUNTERS = (("port_rcv_data", 4), ("rx_bytes", 1))
 
 NEARLY = 0.99
-"""A port has counted too little if it counted less than this share of the run's bytes through this port.
+"""A port counted too little if it counted less than this share of the bytes that the run sent through the port.
 
-A tolerance is needed: counters are read when the host's first process ends. Other processes may still send.
+The share is below 1 because counters are read when the host's first process ends, and other processes may still send.
 """
 
 SMALLEST_MTU = 1024
@@ -36,7 +36,7 @@ OVERHEAD = 128
 _COMPLETE = 0.99
 """Work requests are incomplete if they carry less than this share of the user data between hosts.
 
-A tolerance is needed: a message may still be in transit at the end of MPI.
+The share is below 1 because messages may still be in transit at MPI_Finalize.
 """
 
 _PREFIX_DIGITS = 19
@@ -52,7 +52,7 @@ _PACKETS_A_PEER = 32
 """Upper bound of the number of packets that open a connection to a peer."""
 
 _WORTH_SAYING = 1 << 20
-"""Minimum number of unexplained bytes to report: subnet managers and other daemons use each port a little."""
+"""Minimum number of unexplained bytes to report. Subnet managers and other daemons send a few bytes on each port."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -217,8 +217,8 @@ class PortIndex:
     def _with_lid(self, lid: int, own: PortEnd) -> _HostPort | None:
         """Return the recorded port with a LID; None if no port has it, or if several ports fit equally well.
 
-        Ports of different subnets can have the same LID, so ports similar to the local port are preferred.
-        Hosts are usually cabled alike, so a port with the local device name and number is probably on the local subnet.
+        Ports of different subnets can have the same LID. Ports with the local subnet prefix are preferred, then the
+        port with the local device name and number, because hosts are usually cabled alike.
         """
         found = self._by_lid.get(lid, [])
         if len(found) > 1 and own.port:

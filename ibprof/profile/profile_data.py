@@ -141,7 +141,7 @@ class HardwareCounter:
     Attributes:
         name: the counter's name in Linux's sysfs.
         before: the value when the host's first process began to record.
-        after: the value when this process ended; None if it was killed.
+        after: the value when the host's first process ended; None if that process was killed.
     """
 
     name: str
@@ -253,7 +253,7 @@ class Transport:
     """A transport that a process had open when it ended MPI.
 
     Attributes:
-        kind: `tcp`, `library` (a loaded library), or a device's `verbs`, `psm`, `cxi`, `knem` or `xpmem`.
+        kind: `tcp`; `library` for a loaded library; `verbs`, `psm`, `cxi`, `knem` or `xpmem` for a device.
         device: name of the TCP interface, device or library; empty where unknown.
         handles: number of connections, open files, or loaded libraries.
         sent_bytes, received_bytes: bytes of all TCP connections of the process, not only MPI's; 0 without counts.
@@ -335,7 +335,7 @@ class Rank:
         choices: settings for the choice of adapters; empty without adapters, or if nothing was recorded.
         transports: used transports; empty for a killed process, and in recordings of 0.1.0.
         clock_offset_ns: offset from the clock of samples to Unix time at the start of recording; 0 without samples.
-        boot: hash of the boot of the rank's machine; 0 where unknown. Ranks with equal values share a clock.
+        boot: hash of the machine's boot identifier; 0 where unknown. Ranks with equal values share a clock.
         clock_drift_ns: growth of `clock_offset_ns` until recording ended.
         collectives, messages: number of collectives, sampled or not; number of sent and received messages, sampled or
             not.
@@ -391,7 +391,7 @@ class Site:
         name: the site's name, `file.c:LINE`; without a line, `function+0x1f` or `object+0x1f` (docs/sites.md).
         inlined_in: the functions that contain the call after inlining, innermost first; empty if callers were recorded.
         callers: call sites of `function` and of its callers, innermost first, at most IBPROF_CALLERS; without `callers`
-            of their own. A function into which a call was inlined counts as a caller.
+            of these sites. A function into which a call was inlined counts as a caller.
     """
 
     file: str
@@ -499,8 +499,8 @@ class CallSamples(RowArrays):
         rank: int32, rank in MPI_COMM_WORLD.
         communicator: uint64, the communicator's name, equal on all members.
         number: uint64, sequence number; see the subclass.
-        operation, site: int32, as in `Counters`, of the starting call; of the call that made the request, for a
-            persistent collective.
+        operation, site: int32, as in `Counters`, of the starting call; for a persistent collective, of the call that
+            made the request.
         region, end_operation, end_site: int32, of the completing call.
         level: uint8, sampling level: 1 of 2^level collectives or messages is sampled.
         bytes: uint64.

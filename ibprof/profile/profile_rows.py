@@ -33,7 +33,7 @@ COLUMN_TYPES = {
     for rows in (Counters, RegionTimes, MessageSizes, Transfers, Intervals, IntervalTimes, Demands, CallTimes)
     for name, column in rows.column_types().items()
 }
-"""The numpy type of each column name, the same in all row classes."""
+"""Column name -> numpy type, which is equal in all row classes."""
 
 _BLOCK_ROWS = 1 << 14
 
@@ -85,7 +85,7 @@ def join_rows(made: type[Rows], parts: Sequence[Columns]) -> Rows:
 
 
 def _split_parts(parts: Sequence[Columns]) -> Iterator[list[Columns]]:
-    """Yield blocks of some rows, joined from parts."""
+    """Yield the parts in blocks of at least `_BLOCK_ROWS` rows; the last block may be smaller."""
     block: list[Columns] = []
     rows = 0
     for part in parts:
@@ -299,7 +299,7 @@ def _named_by(text: str, site: Site) -> set[str]:
 
 
 def _names_of(site: Site) -> Iterator[str]:
-    """Yield all texts that identify a site: the name, and the line after the last 1, 2, ... components of the path."""
+    """Yield all texts that identify a site: its name, and `PATH:LINE` with the last 1, 2, ... parts of the path."""
     yield site.name
     if site.line:
         parts = site.file.split("/")

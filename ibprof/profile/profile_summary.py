@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A profile's contents in numbers, for programs and people, and as HTML for a notebook."""
+"""Describe a profile: as JSON, in a few lines of text, and as HTML for a notebook."""
 
 from __future__ import annotations
 
@@ -148,7 +148,7 @@ def _carried(port: PortSum) -> dict[str, int | None]:
 
 
 def _regions(run: Profile) -> list[dict[str, Any]]:
-    """Return the regions with visits or traffic, with the times of the slowest rank."""
+    """Return the regions with visits or traffic, each with the longest time of a rank."""
     times, counters, sent = run.region_times, run.counters, np.flatnonzero(_is_sent(run.counters))
     count = len(run.regions)
     totals = sum_by_group(counters.region[sent], count, counters.bytes[sent])

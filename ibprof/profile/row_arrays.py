@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Base of a profile's tables, with an array for each column, all of equal length; and exact sums of columns."""
+"""Tables with an array for each column, all of equal length, and exact sums of columns."""
 
 from __future__ import annotations
 

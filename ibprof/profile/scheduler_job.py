@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A job's identifiers in its batch system, from environment variables, which replace patterns in IBPROF_OUTPUT.
+"""Read a job's identifiers in its batch system from environment variables; expand patterns in IBPROF_OUTPUT.
 
 `csrc/preload/recording/scheduler.c` records these variables and expands the same patterns.
 """

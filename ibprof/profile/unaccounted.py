@@ -48,11 +48,11 @@ _NAMED = 6
 
 @dataclass(frozen=True, slots=True)
 class Unaccounted:
-    """An operation in a region with less recorded traffic than calls asked for.
+    """An operation in a region: fewer bytes were recorded than its calls must send.
 
     Attributes:
         calls: number of calls of all ranks.
-        least_bytes: bytes that any algorithm must send between units (see above).
+        least_bytes: bytes that any algorithm must send between units, as the module describes.
         seen_bytes: bytes that the source saw.
         on_host: true if the source saw all necessary bytes between hosts: the missing bytes stayed on hosts.
     """
@@ -263,7 +263,7 @@ def _least_of_allreduce(unit: Indices, amount: Bytes, members: Indices) -> int:
 
 
 def _least_of_scan(unit: Indices, amount: Bytes, members: Indices) -> int:
-    """Sum the largest contribution of each unit, except the largest of them all: the last rank's unit need not send."""
+    """Sum the largest contribution of each unit, without the unit that contributes most: one unit need not send."""
     largest = _largest(unit, amount)
     return sum_exactly(largest) - int(largest.max()) if len(np.unique(members)) > 1 else 0
 

@@ -47,10 +47,9 @@ _MANY_TIMES = 4
 """Without a fabric, transfer explains call time up to this multiple of the busiest host's bytes / `SLOWEST_LINK`."""
 
 _NEXT_TO_OTHERS = 16
-"""With a fabric, transfer explains call time up to this multiple of the most loaded link's time: other jobs' traffic
-may slow messages.
+"""With a fabric, transfer explains call time up to this multiple of the most loaded link's time.
 
-Source: benchmarks/codes/README.md: messages concurrent with a checkpoint take 8 to 11 times as long.
+Other traffic may slow messages: next to a checkpoint, messages take 8 to 11 times as long (benchmarks/codes/README.md).
 """
 
 OF_FILES = "FILE_"
@@ -133,8 +132,8 @@ class JobTimes:
     Attributes:
         mpi: time inside calls; None if not recorded.
         run_s: time until the last rank ended, in seconds; None if ranks were killed.
-        imbalance_s: largest minus mean time of ranks outside MPI, in seconds; 0 if unknown. Ranks wait at least this
-            long on any network.
+        imbalance_s: largest minus mean time of ranks outside MPI, in seconds; 0 if unknown. On any network, ranks wait
+            at least this long on average.
         latest: rank with most time outside MPI; None if unknown.
         latest_at: operation, site and region with more than `MOST` of the waiting for `latest`, else None.
         collectives: waiting by site, sorted by waiting, descending.
@@ -309,14 +308,14 @@ def _list_ranks(run: Profile, measured: MeasuredWaiting) -> dict[int, RankTimes]
 
 
 def _find_idle_s(rank: Rank, mpi_s: float) -> float:
-    """Return `RankTimes.idle_s`: time outside MPI minus CPU time of all threads, inside MPI too."""
+    """Return `RankTimes.idle_s`: time outside MPI minus CPU time (also inside MPI) and time without a core."""
     if not rank.cpu_ns or not rank.no_core_ns:  # a kernel that counts no time without a core
         return 0.0
     return max(elapsed_s(rank) - mpi_s - (rank.cpu_ns + rank.no_core_ns) * 1e-9, 0.0)
 
 
 def _find_line_rate_s(run: Profile, busiest_host: float) -> float:
-    """Return the seconds to send `busiest_host` bytes at adapters' usual rate; at `SLOWEST_LINK` if it is unknown."""
+    """Return the seconds to send `busiest_host` bytes at `find_possible_rate`; if unknown, at `SLOWEST_LINK`."""
     rate = find_possible_rate(run)
     return busiest_host / (rate * 1e9 / 8 if rate else SLOWEST_LINK)
 
@@ -333,7 +332,7 @@ def _time_in(run: Profile, *, of_files: bool) -> float:
 
 
 def _are_of_files(run: Profile) -> npt.NDArray[np.bool_]:
-    """Return which rows of the profile's times are of calls of MPI-IO."""
+    """Return a mask of the rows of the profile's times: true for calls of MPI-IO."""
     return np.array([name.startswith(OF_FILES) for name in run.operations], np.bool_)[run.times.operation]
 
 
@@ -409,7 +408,7 @@ class AskedWithinHosts:
 
 
 def sum_asked_within_hosts(run: Profile) -> AskedWithinHosts | None:
-    """Return the data that calls ask to move within hosts; None if some calls are unknown."""
+    """Return the data that calls ask to move within hosts; None if the data of some calls are unknown."""
     ranks = [rank for rank in run.ranks if rank.rank < run.world_size]
     if not ranks or not all(rank.has_demands for rank in ranks):
         return None
@@ -499,7 +498,7 @@ def find_place_of_waiting(run: Profile, ranks: list[Rank], latest: int, waiting_
         return None
     places, place_of = np.unique(keys, axis=1, return_inverse=True)
     seconds = times.time_ns[rows].astype(np.float64) * 1e-9
-    # The latest rank does not wait, so another rank's waiting is the rank's own time minus the latest rank's time.
+    # The latest rank does not wait. So each other rank's waiting is its time in calls minus the latest rank's time.
     share = np.where(times.rank[rows] == latest, -(len(ranks) - 1), 1)
     longer = np.bincount(place_of.ravel(), weights=seconds * share, minlength=places.shape[1])
     most = int(longer.argmax())
@@ -517,8 +516,8 @@ def share_by_region(
 ) -> tuple[RegionShare, ...]:
     """Return the regions with time in MPI, sorted by this time, descending; empty if no rank was timed.
 
-    Waiting in a region is estimated as the waiting in the region's collectives, or the largest minus the mean time of
-    ranks outside MPI, whichever is larger.
+    The estimate of waiting is the larger of two times: the waiting in the region's collectives, and the largest minus
+    the mean time of ranks outside MPI.
 
     Args:
         collectives: waiting by site.

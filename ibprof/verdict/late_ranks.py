@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The rank or host that other ranks wait for, and why it is late."""
+"""Find the rank or host that other ranks wait for, and why this rank or host is late."""
 
 from __future__ import annotations
 
@@ -17,19 +17,19 @@ CAUSED_BY_ONE = 0.5
 """One rank or host can be the cause of waiting if it causes at least this share of all waiting."""
 
 MORE_THAN_EVEN = 1.5
-"""The cause's share of the waiting is at least this multiple of the cause's share of the ranks.
+"""A rank or host is the cause of waiting only if its share of waiting / share of ranks is at least this.
 
-If 2 ranks or hosts are late in turn, one of them always causes at least half of the waiting.
+Without this rule, one of 2 ranks would always be the cause, even if both are late in turn.
 """
 
 MUCH_LONGER = 1.1
-"""The verdict states a late rank's time outside MPI if it exceeds this multiple of the other ranks' time."""
+"""The verdict states a late rank's time outside MPI above this multiple of the other ranks' mean time."""
 
 MANY_TIMES = 100
-"""The verdict states no exact ratio above this one."""
+"""The verdict states no exact ratio of times outside MPI above this ratio."""
 
 LITTLE_LATE = 0.1
-"""Evidence leaves out late ranks that cause less waiting than this share of the waiting for the first late rank."""
+"""Evidence leaves out a late rank whose `wait_s` is less than this share of the first late rank's `wait_s`."""
 
 _NAMED = 3
 """Maximum number of late ranks in the evidence."""
@@ -41,7 +41,7 @@ _REASONS: tuple[tuple[_Time, bool, str], ...] = (
     ("no_core_s", False, "had no core for"),
     ("idle_s", False, "slept, or waited for a file or a device, for"),
 )
-"""Times that can explain a late rank; true for work; the words for the time."""
+"""Field of `RankTimes` that can explain a late rank; true if the rank works in this time; words for the time."""
 
 
 class LateRanks:
@@ -59,7 +59,7 @@ class LateRanks:
         self._ranks = times.ranks
         self._has_sites = has_sites
         self._outside = outside
-        # Most waiting is in MPI_Finalize, where ranks wait for the rank with most time outside MPI.
+        # If most waiting is in MPI_Finalize, ranks wait for the rank with most time outside MPI.
         self._latest_at_end = times.latest if times.end_s >= times.wait_s / 2 > 0 else None
 
     def find_cause(self) -> str | None:
@@ -75,7 +75,7 @@ class LateRanks:
         return SLOW_HOST if self._find_latest("host")[1] else NOISE
 
     def may_lack_cores(self) -> bool:
-        """Return whether a lack of cores could explain the waiting: no host is slow, and no rank works longer."""
+        """Return whether a lack of cores could explain the waiting: ranks are late in turn, or a rank is delayed."""
         cause, (latest, _) = self.find_cause(), self._find_latest()
         return cause == NOISE or (cause == LATE_RANK and latest is not None and self.is_delayed(latest.rank))
 
@@ -85,12 +85,12 @@ class LateRanks:
         return late is not None and self._latest_at_end is None and not self._works_longer(late)
 
     def name_slow_host(self) -> str:
-        """Return the host that is the cause of waiting; empty if no host is."""
+        """Return the host that is the cause of waiting; empty if no host is the cause."""
         latest, _ = self._find_latest("host")
         return latest.host if latest and self.find_cause() == SLOW_HOST else ""
 
     def list_evidence(self) -> list[Evidence]:
-        """Return late ranks, with operation, site and region of the waiting for them; the cause's ranks first."""
+        """Return late ranks, each with operation, site and region of the waiting; ranks of the cause come first."""
         if self._latest_at_end is not None:
             return [Evidence(self._latest_at_end, "MPI_Finalize")]
         of: Literal["rank", "host"] = "rank" if self._find_latest()[1] else "host"
@@ -125,7 +125,7 @@ class LateRanks:
         return f", most of it {who}, which is late in {often}, by {format_seconds(latest.late_s)}{why}"
 
     def _describe_reason(self, late: LateRank) -> str:
-        """Return text on the time of a late rank that explains the waiting for it; empty if no time explains it."""
+        """Return text on the time that makes a rank late; empty if no known time explains the waiting."""
         works_longer = self._works_longer(late)
         for of, is_work, words in _REASONS:
             own, others = self._compare(late.rank, of)
@@ -139,7 +139,7 @@ class LateRanks:
         return ""
 
     def _find_latest(self, of: Literal["rank", "host"] = "rank") -> tuple[LateRank | None, bool]:
-        """Return where the latest rank or host causes most waiting, and whether it is the cause of waiting."""
+        """Return the main entry of the rank or host with most waiting, and whether this rank or host is the cause."""
         waiting: dict[int | str, float] = defaultdict(float)
         for number, rank in self._ranks.items():
             waiting[number if of == "rank" else rank.host] += rank.late_s
@@ -164,9 +164,9 @@ class LateRanks:
         return self._explains(late, more)
 
     def _explains(self, late: LateRank, more_s: float) -> bool:
-        """Return whether an additional time of a late rank explains the waiting for it.
+        """Return whether a late rank's additional time explains at least `CAUSED_BY_ONE` of the waiting for this rank.
 
-        No other rank waits longer for the late rank than this additional time.
+        Each other rank waits at most for the additional time.
         """
         return more_s * (len(self._ranks) - 1) >= CAUSED_BY_ONE * self._ranks[late.rank].late_s
 

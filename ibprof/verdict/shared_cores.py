@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Ranks that share cores: without a core, a rank neither sends nor receives, and no network can help."""
+"""Find ranks that share cores: a rank without a core neither sends nor receives."""
 
 from __future__ import annotations
 
@@ -99,9 +99,9 @@ def _find_cores(rank: Rank, name: str = "cores") -> frozenset[int] | None:
 
 
 def _find_crowd(ranks: Sequence[Rank]) -> tuple[list[Rank], frozenset[int]]:
-    """Return the ranks with the fewest cores per rank, and these cores; no ranks if all ranks can have a core.
+    """Return the ranks with the fewest cores per rank, and their cores; empty if each rank can have a core.
 
-    The search covers the sets of cores that ranks are bound to, and the union of these sets.
+    The search compares each rank's set of allowed cores, and the union of these sets.
     """
     bound = {rank.rank: cores for rank in ranks if (cores := _find_cores(rank))}
     tried = {*bound.values(), frozenset().union(*bound.values())}
@@ -121,7 +121,7 @@ def _share_without_core(ranks: Sequence[Rank]) -> float | None:
 def _lacked_s(rank: Rank) -> float:
     """Return the time in which a rank was ready to run without a core, in seconds.
 
-    If the kernel does not count this time, return run time minus CPU time: waiting in MPI also uses CPU time.
+    If the kernel does not count this time, return run time minus CPU time. Ranks that wait in MPI use CPU time too.
     """
     return rank.no_core_ns * 1e-9 if rank.no_core_ns else max(elapsed_s(rank) - rank.cpu_ns * 1e-9, 0.0)
 

@@ -29,10 +29,10 @@ CARRIES = 0.5
 _LOOPBACK = "lo"
 
 _IDLE = 0.1
-"""A port with at most this share of the job's bytes counts as idle."""
+"""A port is idle if it sends at most this share of the bytes that its host's ranks send to other hosts."""
 
 _SLOWER = 0.75
-"""An adapter is slow if its rate is less than this share of the usual rate of the hosts' adapters."""
+"""An adapter is slow below this share of the median rate of all hosts' adapters with the same name."""
 
 _USUAL_WIDTH = 4
 """Usual number of lanes of an InfiniBand link."""
@@ -56,7 +56,7 @@ _MUCH_OTHER = 0.5
 """A port's other traffic is a cause if it is at least this multiple of the job's own bytes."""
 
 _WORTH_SAYING = 1 << 20
-"""Minimum number of bytes that can be a cause: daemons use each interface a little."""
+"""Fewer bytes are never a cause, because daemons send a few bytes over each interface."""
 
 _WAITS = 1.0
 """A port counts as congested if it waited at least this number of ticks per sent word."""
@@ -99,7 +99,7 @@ class _HostTraffic:
         packets: upper bound of the packets for `sent` and `received`.
         tcp: bytes of TCP connections, sent and received, by interface.
         segments, retransmitted: numbers of sent and of retransmitted TCP segments.
-        posted: bytes sent by work requests, by device and port.
+        posted: bytes that work requests sent, by device and port.
     """
 
     host: Host
@@ -171,10 +171,9 @@ def bytes_sent_by(port: Port) -> int | None:
 
 
 def find_possible_rate(run: Profile) -> float | None:
-    """Return the usual rate of hosts' fastest adapters with all lanes, in Gb/s; None if unknown.
+    """Return the upper median, over hosts, of the fastest adapter's rate with all lanes, in Gb/s; None if unknown.
 
-    The usual rate is the upper median over hosts. Without a known rate, use the kernel's rate of the used virtual
-    interfaces.
+    If no adapter's rate is known, use the rate that the kernel reports for the used virtual interfaces.
     """
     rates = []
     for host in run.hosts:
@@ -327,7 +326,7 @@ def _find_idle_port(traffic: _HostTraffic, interface: Interface) -> Port | None:
 
 
 def _find_faster_interface(traffic: _HostTraffic, used: Interface) -> Interface | None:
-    """Return the fastest idle interface with twice the speed of the used interface or more; None without one."""
+    """Return the fastest idle interface that is at least twice as fast as the used interface; None without one."""
     better = [
         each
         for each in traffic.host.interfaces
@@ -453,7 +452,7 @@ def _find_slow_adapters(hosts: Sequence[_HostTraffic]) -> Iterator[TransferCause
 
 
 def _find_pci_rate(port: Port) -> float | None:
-    """Return the rate of a port's PCI link in Gb/s, if below the device's maximum; otherwise None."""
+    """Return the rate of a port's PCI link in Gb/s if the link runs below the device's maximum; otherwise None."""
     if not port.pci_width or not port.pci_gts:
         return None
     if port.pci_width >= port.pci_width_max and port.pci_gts >= port.pci_gts_max:

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from ibprof.waiting.wait_split import HostPair, LateRank
 
 ADVICE = "What to do:"
-"""First words of the sentence with the first advice of a verdict on waiting."""
+"""Begin of the sentence that advises how to reduce waiting."""
 
 LATE_RANK = "late-rank"
 """Cause of waiting if one rank is late."""
@@ -49,7 +49,8 @@ class TransferCause:
 
     Attributes:
         name: name of the cause in docs/causes.md.
-        evidence, advice: a sentence each.
+        evidence: sentences on the settings and counters that show the cause.
+        advice: sentences on what to change.
     """
 
     name: str
@@ -98,21 +99,21 @@ class BusiestLink:
     """The most loaded link direction of a fabric under a job, with remedies.
 
     Attributes:
-        busiest: description of the link direction with the largest time; with most bytes if times are unknown.
+        busiest: description of the link direction with the largest `line_rate_s`; if unknown, with most bytes.
         line_rate_s: time of the link direction at line rate, in seconds; 0 if unknown.
-        is_host_link: true for a host's link, if no link between switches needs longer.
+        is_host_link: true if no link between switches needs longer than the most loaded link of a host.
         loaded_by: description of the ranks, call, line and region with most load; empty if unknown.
         operation, site, region: names in `loaded_by`.
-        cause: name of the first cause in docs/causes.md; None without a cause.
+        cause: name of the surest cause, as in docs/causes.md; None without a cause.
         advice: description of the remedy; empty without a cause.
         first_gain_s: seconds that the remedy saves on the most loaded link; None without a cause.
         gain_s: seconds that all remedies together save on the most loaded link; None without a cause.
         routes: a sentence on routes that are not the subnet's own; empty for the subnet's routes.
-        by_region: region -> seconds of the region's most loaded link direction; None if unknown.
+        by_region: region -> `line_rate_s` of the region's most loaded link direction; None if unknown.
         on_host_share: share of all bytes that stay within hosts in this placement, 0 to 1.
         moved: true if ranks are placed on other hosts than in the run. The run's time then says nothing about the
             links' loads.
-        unrouted: sentences on bytes without a route, and on hosts left out; empty without losses.
+        unrouted: sentences on bytes without a route, and on hosts left out; empty if there are none.
         unrouted_share: share of all bytes without a route, 0 to 1.
     """
 
@@ -141,23 +142,23 @@ class Verdict(NotebookView):
 
     Attributes:
         kind: reason for the job's speed.
-        cause: cause of the most loaded link's load, as in docs/causes.md; None without a cause.
+        cause: cause of waiting or slow transfer, else of the most loaded link's load; None without a cause.
         sentences: the verdict in words.
         run_s: time until the last rank ended, in seconds; None if unknown.
         mpi_s: time inside MPI calls, with MPI_Finalize, mean over ranks, in seconds; None if unknown.
         wait_s: waiting part of `mpi_s`, in seconds; an estimate if `transfer_s` is None.
         line_rate_s: time of the most loaded link direction at line rate, in seconds; None if unknown.
         gain_s: seconds that the best tested remedy saves on the most loaded link direction; None if unknown.
-        evidence: where the time is lost, sorted by time, descending; if one rank or host is late, its places first.
+        evidence: places where the job loses time, sorted by time, descending; places of a late rank or host first.
         missing: data that would make the verdict surer.
-        regions: shares of regions, sorted by time in MPI, descending; empty if times were not recorded.
+        regions: times of each region, sorted by time in MPI, descending; empty if times were not recorded.
         is_worth_it: true if the remedy saves at least `WORTH_HAVING` of the run; None if the run's time is unknown.
         unrouted_share: share of all bytes without a route on the fabric, 0 to 1; None without a fabric.
         transfer_s, unsplit_s: transfer and unsplit parts of `mpi_s`, in seconds; None without sampled calls.
         split_error_s: standard error of `wait_s` and `transfer_s`, in seconds; None without sampled calls.
         late: ranks that other ranks waited for, sorted by waiting, descending.
         transfer_causes: causes of slow transfer, the surest first.
-        advice: what to change on each rank that is late, or on the host; empty if that does not help, or is unknown.
+        advice: a change for each late rank, or for the slow host; empty if no such change is known to help.
         host_pairs: measured rates and latencies by pair of hosts.
         transfer_sites: transfer by call site, sorted by time, descending; empty without sampled calls.
     """

@@ -104,7 +104,7 @@ _NAMED_CAUSES: Mapping[VerdictKind, tuple[str, ...]] = {
     VerdictKind.ON_HOST: ("wrong-transport", "memory-bound"),
     VerdictKind.UNKNOWN: ("wrong-transport", "slow-adapter", "link-errors", "other-traffic"),
 }
-"""Kind of verdict, other than slow transfer -> causes of slow transfer that the verdict names."""
+"""Kind of verdict -> causes of slow transfer that the verdict names; `SLOW_TRANSFER` names all causes."""
 
 _SLOWED = (VerdictKind.SLOW_TRANSFER, *_NAMED_CAUSES)
 
@@ -426,7 +426,7 @@ class _Judge:
     def _say_unsplit(self) -> str:
         """Return a sentence on unsplit time.
 
-        Return no text if little time in MPI is unsplit (`LITTLE_MPI`), or if MPI-IO takes half of the unsplit time.
+        Return no text below the share `LITTLE_MPI` of MPI time, or if MPI-IO takes at least half of the unsplit time.
         """
         times, measured = self._times, self._times.measured if self._times else None
         if times is None or times.parts is None or measured is None or not self._mpi_s:
@@ -547,7 +547,7 @@ class _Judge:
                 yield f"give rank {late.rank} less to do {place}, or the other ranks more"
 
     def _find_transfer(self, measured: MeasuredWaiting) -> list[tuple[float, Evidence]]:
-        """Return operations, sites and regions with most transfer, and the seconds of transfer, summed over ranks."""
+        """Return each place with transfer, and its seconds of transfer over all ranks, sorted by time, descending."""
         shares, names = measured.shares, self._names
         places = np.stack((shares.region, shares.operation, shares.site))
         found, place = np.unique(places, axis=1, return_inverse=True)

@@ -41,7 +41,7 @@ _BINS = 64
 """Number of equal intervals into which a run is divided. In each, only the tightest certain bounds are used."""
 
 _PARTS = 8
-"""Maximum number of parts of a run that are assumed to contain a quick message."""
+"""Maximum number of parts into which a run is divided. Each part is assumed to contain a quick message."""
 
 _ENOUGH = 16
 """Minimum number of messages in each part: a run with few messages has fewer than `_PARTS` parts."""
@@ -85,7 +85,7 @@ class HostClocks:
         rate: float64 [clock], seconds of the reference per second of the clock.
         moments_ns: float64 [moment], times of the reference clock.
         error_ns: float64 [clock, moment], largest error of the clock's time at the moment.
-        group: int64 [clock], group of clocks that are compared, directly or not; each group has a reference.
+        group: int64 [clock], reference clock with which the clock is compared, directly or over other clocks.
     """
 
     base_ns: Integers
@@ -131,7 +131,7 @@ class _PairLine:
 
 
 def fit_clocks(clocks: int, orders: EventOrders) -> HostClocks:
-    """Return each clock as a line over the time of a reference clock: the clock with most ordered events.
+    """Return each clock as a line over the time of a reference clock, preferably the clock with most ordered events.
 
     Args:
         orders: ordered pairs of events, any number for each pair of clocks.
@@ -168,7 +168,7 @@ def _fit_pair(a: int, b: int, x: Integers, y: Integers, is_upper: Booleans, cert
     at = (x - origin).astype(np.float64)
     half = max(float(np.abs(at).max()), 1.0)
     at /= half
-    # Subtract the points' common slope, so that the lowest upper and the highest lower point bound a part tightest.
+    # Subtract the points' common slope: then the lowest upper bound in a part of the run is its tightest upper bound.
     tilt = float(np.polyfit(at, over, 1)[0]) if len(at) > 8 and np.ptp(at) > 0.1 else 0.0
     tilt = float(np.clip(tilt, -MOST_DRIFT * half, MOST_DRIFT * half))
     level = over - tilt * at
@@ -261,7 +261,7 @@ def _follow_paths(clocks: int, references: Integers, lines: Sequence[_PairLine])
                 continue
             group[clock] = reference
             for other, line in neighbours[clock]:
-                # Use the errors at clock a's times for clock b too: errors hardly change within the clocks' offset.
+                # Use errors at times of clock a as errors at times of clock b: they hardly differ.
                 added = error[clock] + line.error
                 if group[other] >= 0 or added.mean() >= error[other].mean():
                     continue
@@ -349,7 +349,7 @@ def _find_deciding(messages: MessageSamples, clocks: HostClocks, clock_of: Integ
 def _find_torn(orders: EventOrders, clocks: int) -> Integers:
     """Return clocks that a host's ranks cannot share, because the ranks' events contradict the known orders.
 
-    They contradict an order that is certain (`is_certain`), or more than half of the clock's uncertain orders.
+    Events of such a clock contradict an order that is certain, or more than half of the clock's uncertain orders.
     """
     own = orders.first == orders.second
     clock, certain = orders.first[own], orders.is_certain[own]

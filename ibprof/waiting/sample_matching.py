@@ -123,7 +123,7 @@ def match_samples(collectives: CollectiveSamples, messages: MessageSamples) -> M
 def _complete_sources(rows: MessageSamples) -> MessageSamples:
     """Return the rows of ranks whose sources are all in `rows`.
 
-    A complete rank has a row with the rank itself as source. In the rank's first row, `number` is the rank's number of
+    Such a rank has a row with the rank itself as source. In the rank's first row, `number` is the rank's number of
     rows, or 0 (unknown).
     """
     order = np.lexsort((rows.rank, rows.communicator))
@@ -162,7 +162,7 @@ def _match_messages(messages: MessageSamples) -> tuple[MessageSamples, MessageSa
     agree = ~known | (messages.bytes[one] == messages.bytes[other])
     good = same & ended & agree
     rows = np.stack([one[good], other[good]], axis=1).ravel()
-    # Pair each waiter with the sender or notifier in the same group of rows with equal columns.
+    # Pair each waiter with the sender or notifier whose columns are equal.
     group = np.concatenate([[0], np.cumsum(~is_next)])[: len(order)]
     origin_of = np.full(len(order), -1, np.int64)
     origins = order[is_sender[order]]

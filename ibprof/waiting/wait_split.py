@@ -71,7 +71,7 @@ def is_local(operation: str) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class WaitTotals:
-    """Parts of the time in some calls, in seconds."""
+    """Sums over some calls, in seconds: the time and its parts, and the standard error of waiting."""
 
     time_s: float
     wait_s: float
@@ -85,12 +85,12 @@ class MeasuredWaiting:
     """Waiting and transfer of a run.
 
     Attributes:
-        shares: parts of the time by rank, region, operation, site.
+        shares: waiting, transfer and unsplit time by rank, region, operation, site.
         late: ranks that other ranks waited for, sorted by waiting, descending; at most `MOST_LATE`.
         late_s: waiting of all ranks for each rank, over all places, in seconds: float64 [rank].
         clocks: number of compared clocks; 1 if all ranks read one clock.
         clock_error_s: largest known error of a clock, in seconds.
-        instances, messages: numbers of sampled collectives and messages with the records of all ranks.
+        instances, messages: number of sampled collectives, and of messages, with the records of all their ranks.
         contradictory: number of samples with contradicting records, which are left out.
         unix_offset_ns: offset from the common clock of `calls` to Unix time: the median over ranks.
         pairs: rate of large messages and latency of small messages, by pair of hosts.
@@ -192,11 +192,11 @@ def share_times(run: Profile, calls: SplitCalls) -> WaitShares:
     """Return the waiting, transfer and unsplit part of each row of `run.times`, from the row's sampled calls.
 
     Some calls are always sampled: a rank's longest calls, and large messages in rows whose small messages were thinned.
-    Their times are summed. Other samples give the fraction of waiting in the rest of the row's time (ratio estimate).
+    Times of such calls are summed. Other samples give the fraction of waiting in the rest of the row's time.
     The variance assumes that calls were chosen independently with probability 1 / weight. For thinned messages, the
     variance assumes that groups of messages were chosen. Unsampled calls add an error of time / (n + 2), where n is the
     effective sample size. An outlier (`LONG_OF_A_ROW`, `MOST_OF_A_ROW`) represents only itself. If samples represent
-    much less time than the row has, they missed long calls: the remaining time is unsplit.
+    much less than the row's time, long calls have no sample: the remaining time is unsplit.
     Source: Cochran, Sampling Techniques, 3rd edition, section 6.4; Kish, Survey Sampling, section 8.2.
     """
     times = run.times
@@ -257,7 +257,7 @@ def share_times(run: Profile, calls: SplitCalls) -> WaitShares:
 
 
 def explain_unsplit(measured: MeasuredWaiting, operations: Sequence[str]) -> tuple[tuple[int, int], str, float]:
-    """Return operation and site with most unsplit time, the reason, and their fraction of all unsplit time."""
+    """Return operation and site with most unsplit time, the reason, and this place's fraction of all unsplit time."""
     shares, calls = measured.shares, measured.calls
     sites = int(shares.site.max()) + 1
     place = shares.operation.astype(np.int64) * sites + shares.site
@@ -309,7 +309,7 @@ _MOST_STEPS = 4096
 """Maximum number of steps, from rank to rank, in the trace of a delay."""
 
 _MOST_ROWS = 4_000_000
-"""Maximum number of parts of traced waiting, over all steps. This limit ends the trace if ranks wait in a cycle."""
+"""Maximum number of traced waiting intervals, over all steps. This limit ends the trace if ranks wait in a cycle."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -320,7 +320,7 @@ class LateRank:
         rank: the late rank.
         host: host name of the late rank.
         operation, site, region: where other ranks wait.
-        share: fraction of waiting calls in which the late rank caused most of the waiting, 0 to 1.
+        share: fraction of the waiting calls there in which the late rank caused most of the waiting, 0 to 1.
         late_s: mean waiting for the late rank in calls counted by `share`, in seconds.
         wait_s: total waiting for the late rank, over all ranks, in seconds.
         passed_on_s: part of `wait_s` that reached ranks through other waiting ranks, in seconds.
@@ -414,7 +414,7 @@ def trace_back(
     If a late rank itself waits in a sampled call, the trace continues with the rank that the late rank waits for.
 
     Returns:
-        Rank, nanoseconds and index into `chosen` of each cause. A call's nanoseconds sum to its waiting.
+        Rank, nanoseconds and index into `chosen` of each cause. The nanoseconds of a call's causes sum to its waiting.
     """
     # Waiting of each rank, in the order of time: calls are ordered by rank, then enter time.
     waits = np.flatnonzero((calls.wait_ns > 0) & (calls.late >= 0))
@@ -435,14 +435,14 @@ def trace_back(
         traced += len(item)
         if not len(item) or traced > _MOST_ROWS:
             break
-        # Find the rank's last waiting that begins before the end of the interval.
+        # Find the last waiting of rank `who` that begins before `until`.
         last = np.searchsorted(keys, who * span + np.clip(until - low, 0, span - 1)) - 1
         there = (last >= first_of[who]) & (last < after_of[who])
         at = np.where(there, last, 0)
         starts = np.where(there, np.maximum(begin[at], since), until) if len(begin) else until
         ends = np.where(there, np.clip(end[at], starts, until), until) if len(begin) else until
         none = ~there | (ends <= starts)
-        # The rank was late from the end of this waiting on; without waiting, from the start of the interval on.
+        # Rank `who` was late from the end of this waiting on; without waiting, from `since` on.
         lateness = np.where(none, until - since, until - ends)
         found.append((who, lateness.astype(np.float64), item))
         passes = ~none
@@ -494,8 +494,8 @@ class HostPair:
         source, destination: names of the hosts.
         via: carrier of the bytes at the source: an interface or ports, or `memory`; empty if unknown.
         large_messages: number of sampled messages of at least `LARGE_BYTES` that have a rate.
-        rate_gbps: median rate of large messages, from the later of send and receive to the return of the receiving
-            call; None without large messages. Simultaneous messages share the network, and lower this rate.
+        rate_gbps: median rate of large messages; None without large messages. The time of a message lasts from the
+            later of send and receive to the receiving call's return. Simultaneous messages lower this rate.
         small_messages: number of sampled messages of at most `SMALL_BYTES` whose receiver waited.
         latency_s: median latency of `small_messages`, from the start of the send, in seconds; None without small
             messages.

@@ -51,7 +51,7 @@ class WaitState(IntEnum):
 
 @dataclass(frozen=True, slots=True)
 class SplitCalls(RowArrays):
-    """Waiting of sampled calls; arrays of equal length, in the order of rank, enter.
+    """Waiting of sampled calls; arrays of equal length, sorted by rank, then by entry.
 
     Attributes:
         rank, region, operation, site: int32, as in `CallTimes`.
@@ -85,10 +85,9 @@ class SplitCalls(RowArrays):
 
 @dataclass(frozen=True, slots=True)
 class _Needs:
-    """Events that calls need before they can return; arrays of equal length.
+    """Events that calls need before they can return; one element for each row of the samples.
 
     Attributes:
-        row: int64, index of the call in the samples: collectives, then messages.
         least, wait, most: int64 ns, as in `SplitCalls`.
         state, late, late_ns: as in `SplitCalls`.
     """
@@ -211,7 +210,7 @@ def _count_completed(
     counts: Integers,
     place: Integers,
 ) -> Integers:
-    """Return how many messages and collectives each call completed; if unknown, the largest count at its site."""
+    """Return how many messages and collectives each call completed; if unknown, most samples of a call at its site."""
     recorded = np.concatenate([getattr(part, "completed", np.zeros(len(part.rank), np.uint16)) for part in parts])
     known = np.maximum.reduceat(recorded[order].astype(np.int64), begins)
     usual = np.zeros(len(begins), np.int64)
@@ -222,9 +221,8 @@ def _count_completed(
 def _are_long(matched: MatchedSamples) -> tuple[npt.NDArray[np.bool_], npt.NDArray[np.bool_]]:
     """Return two masks of rows: rows that are long for all ranks; rows that are neither long nor chosen by the hash.
 
-    A collective or message is long if its score exceeds the limit of each rank. All ranks have recorded a long
-    collective or message, which represents only itself. Rows that are not long represent unsampled collectives and
-    messages only if the hash chose them.
+    A collective or message is long if its score exceeds the limit of each of its ranks. Then all its ranks sampled it,
+    and it represents only itself. Other rows represent unsampled collectives and messages only if the hash chose them.
     """
     rows, messages, notices = matched.collectives, matched.messages, matched.notices
     begins, counts = find_runs(matched.instance)
@@ -335,10 +333,10 @@ def _need_of_collectives(
 
 
 def _find_needed(matched: MatchedSamples, shapes: Integers, start: Integers) -> Integers:
-    """Return the row of the member that each row of a collective waits for.
+    """Return, for each row of a collective, the row that it waits for.
 
-    In FROM_ROOT collectives this is the root's row, otherwise the row with the last start. In PREFIX collectives, a row
-    waits only for members up to its own member.
+    In FROM_ROOT collectives, each row waits for the root's row; in others, for the row with the last start. In PREFIX
+    collectives, a row waits only for members up to its own member.
     """
     begins, counts = find_runs(matched.instance)
     latest = np.lexsort((start, matched.instance))[begins + counts - 1]
@@ -383,7 +381,7 @@ def _pair_with_sources(matched: MatchedSamples, chosen: Integers) -> tuple[Integ
 def _bound_latest(
     start: Integers, error: Floats, clock: Integers, group: Integers, instance: Integers
 ) -> tuple[Integers, Integers]:
-    """Return bounds of the time of the last start in each row's collective, by the row's clock."""
+    """Return the lower and the upper bound, by each row's clock, of the last start in the row's collective."""
     order = np.lexsort((clock, instance))
     begins, counts = find_runs(instance[order], clock[order])
     wide = np.minimum(error, UNKNOWN_NS / 4).astype(np.int64)
