@@ -132,7 +132,7 @@ def resolve_sites(recorded: Sequence[Site], began_ns: int | None = None) -> tupl
     names: dict[Site | Frame, str] = dict(zip([*places, *frames], site_names(locations), strict=True))
 
     def chain(site: Site) -> Iterator[Site]:
-        """Yield `site` with line and name, then functions that contain it after inlining; all without callers."""
+        """Yield `site` with its line and name, then the functions into which it was inlined; all without callers."""
         found = places[site].site
         if found == OTHER_SITES:
             yield found

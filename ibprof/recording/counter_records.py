@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Records by origin (region, operation and site): counters, demands, sizes and times.
+"""Read the records that have an origin (region, operation and site): counters, demands, sizes and times.
 
 Network addresses of peers are replaced by ranks. Times are ticks of each process's clock. Times of short calls are
 estimated from a random sample.
@@ -53,7 +53,7 @@ def read_demands(file: RecordingFile) -> tuple[Records, Owners]:
 
 
 def _redo(file: RecordingFile, what: str, number: str, records: Records, owner: Owners) -> None:
-    """Complete, from redo logs, interrupted moves of a record's bytes and its member `number` to another record."""
+    """Complete interrupted moves of `bytes` and `number` from one record to another, by the processes' redo logs."""
     constants = recording_layout().constants
     logged = np.where(file.processes["redo_kind"] == 0, constants["IBP_SEGMENT_COUNTERS"], file.processes["redo_kind"])
     is_of_kind = logged == constants[f"IBP_SEGMENT_{what.upper()}"]
@@ -119,7 +119,7 @@ def _located(record: np.dtype[np.void], origin: np.dtype[np.void]) -> np.dtype[n
 def find_times(file: RecordingFile, times: Records, owner: Owners) -> Columns:
     """Estimate the time inside the calls of each record, as csrc/preload/counting/times.h describes.
 
-    A random call in W is timed, and represents W calls. Source: Horvitz and Thompson, Journal of the American
+    One random call in W is timed, and represents W calls. Source: Horvitz and Thompson, Journal of the American
     Statistical Association 47, 1952.
 
     Args:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The runs in the folder of a recording, each with a file per host.
+"""Find the runs in a recording's folder. A run has one file for each host.
 
 Killed processes leave files on their nodes' own storage; `copy_from_node` copies them into the recording.
 """
@@ -61,7 +61,7 @@ class RecordedRun:
 
     @property
     def is_unnamed(self) -> bool:
-        """Return whether the run has several files without a launcher's job name to connect them."""
+        """Return whether the run has several files, but no launcher's job name that connects the files."""
         return len(self.files) > 1 and not self.files[0].job
 
 
@@ -85,7 +85,7 @@ def archive_path_of(recording: Path, job: SchedulerJob | None = None) -> Path:
 
 
 def newest_archive(path: Path) -> Path | None:
-    """Return the newest archive that belongs to a path (`profile.otf2`, `profile-2.otf2`, ...); None without any."""
+    """Return the newest archive that belongs to a path (`profile.otf2`, `profile-2.otf2`, ...); None if none exists."""
     found = [*path.parent.glob(f"{glob.escape(path.stem)}-*{path.suffix}"), path]
     return max((each for each in found if each.is_file()), key=lambda each: each.stat().st_mtime, default=None)
 
@@ -236,7 +236,7 @@ class FileGroup:
         return self.world_sizes == other.world_sizes and bool(other.ranks) and other.ranks <= lacking
 
     def distance(self, file: RecordingFile) -> int:
-        """Return the number of generations from the nearest common ancestor of group and file to the file's parent."""
+        """Return the number of generations from the file's parent up to the nearest common ancestor with the group."""
         return min(_distance(_ancestors(file), _ancestors(other)) for other in self.files)
 
 
@@ -278,7 +278,7 @@ def copy_from_node(recording: Path) -> tuple[list[Path], list[Path]]:
     """Move originals from this node's storage to the recording, in place of their copies.
 
     Returns:
-        The recording's files that were replaced, and the node's files that processes still write and that stay.
+        The replaced files of the recording, and the node's files that stay because processes still write them.
 
     Raises:
         InputError: there is no recording.

@@ -94,7 +94,7 @@ class RecordingFile:
         return int(self._segments["used"][chosen].sum())
 
     def has_zero_page(self) -> bool:
-        """Return whether all used records of a page are zero: the page was not copied, or not written to disk.
+        """Return whether a page has only zeros in used records: the page was not copied, or not written to disk.
 
         A single record of zeros is valid. Segments without their first page were not found, so they are not checked.
         """
@@ -300,7 +300,7 @@ def _next_segment(magics: npt.NDArray[np.uint32], page_index: int, magic: int) -
 
 
 def _has_gap(header: np.void, segments: Records, processes: Records) -> bool:
-    """Return whether assigned space belongs to no segment, though no process was killed."""
+    """Return whether the found segments fill less than the assigned part of the file, though no process was killed."""
     ended = processes["flags"] & recording_layout().constants["IBP_PROCESS_FINALIZED"]
     assigned = int(header["end_bytes"]) - int(header["segments_offset"])
     return bool(ended.all()) and int(segments["bytes"].sum()) < assigned

@@ -13,10 +13,10 @@ from ibprof.recording.recording_reader import number_processes
 from ibprof.text.quantities import format_seconds
 
 LATER = 2.0
-"""A GPU is late if the delay is more than this multiple of the median delay over ranks."""
+"""A GPU is late only if its delay per operation exceeds this multiple of the median over ranks."""
 
 LATE_S = 1e-3
-"""A GPU is late only if the delay per operation exceeds the median by more than this, in seconds."""
+"""A GPU is late only if its delay per operation exceeds the median by more than this, in seconds."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,8 +142,8 @@ def _sum(flows: Sequence[NcclFlow]) -> NcclFlow:
 def describe_waits(flows: Sequence[NcclFlow]) -> Iterator[str]:
     """Yield a sentence on each late GPU, by communicator and function.
 
-    In a ring, each rank first sends data of its GPU: this shows when the GPU is ready. In a tree, a rank sends received
-    data, so only rings are compared.
+    In a ring, each rank first sends data of its GPU, so the first data show when the GPU is ready. In a tree, ranks
+    send received data: trees are left out.
     """
     late: dict[tuple[str, str], dict[int, float]] = {}
     for each in sum_by_sender([flow for flow in flows if flow.algorithm.upper() == "RING"]):

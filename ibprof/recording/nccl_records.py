@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Bytes that proxies of NCCL or RCCL sent, recorded by the profiler plug-in: as rows of a profile, and by flow.
+"""Read the bytes that proxies of NCCL or RCCL sent, from the records of the profiler plug-in.
 
 A flow names its peer by rank in a communicator. The peer's own recording states which process has this rank.
 """
@@ -85,8 +85,8 @@ class NcclRecords:
         whole = int(self.communicators["busy_ticks"][self.communicators_owner == process].sum())
         mine = self.tasks_owner == process
         each = int(self.tasks["busy_ticks"][mine].sum())
-        # `busy_ticks` leave out the time before a GPU's first data. Assume that the overlap is shorter by
-        # the same factor as the time.
+        # `busy_ticks` leave out the time before a GPU's first data. Assume that this shortens the overlap by
+        # the same factor as the tasks' times.
         left = float(self.busy_ticks[mine].sum()) / max(each, 1)
         return max(round((each - whole) * left * float(self.tick_ns[process])), 0) if self.is_alone[process] else 0
 
@@ -182,8 +182,8 @@ def find_members(records: Sequence[NcclRecords], ranks: Sequence[npt.NDArray[np.
 def find_rings(records: Sequence[NcclRecords], members: Members) -> Rings:
     """Number the ranks that send on each channel of each ring.
 
-    A ring is left out if a receiving rank was not recorded. A ring is also left out if a rank that receives nothing
-    sends to a rank that sends: the rank that receives nothing can end before the other rank has the data.
+    A ring is left out if a receiving rank was not recorded. A ring is also left out if a rank receives nothing and
+    sends to a sending rank: such a rank can end before its data arrive.
     """
     senders: dict[tuple[int, int], dict[int, int]] = {}
     receivers: dict[tuple[int, int], set[int]] = {}

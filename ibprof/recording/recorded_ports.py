@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Ports in a recording, with counters and work requests; grids of processes, and the age of copied counters."""
+"""Read ports, counters, work requests, settings and grids from a recording; describe the age of copied counters."""
 
 from __future__ import annotations
 
@@ -121,7 +121,7 @@ def read_choices(file: RecordingFile) -> list[tuple[AdapterChoice, ...]]:
 
 
 def read_boots(file: RecordingFile) -> list[int]:
-    """Return a hash of the machine's boot for each process of a file; 0 where unknown."""
+    """Return a hash of the machine's boot identifier for each process of a file; 0 where unknown."""
     records, owner = file.records("IBP_SEGMENT_CHOICES")
     boots = [0] * len(file.processes)
     for record, process in zip(records, owner.tolist(), strict=True):

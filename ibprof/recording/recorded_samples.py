@@ -80,7 +80,7 @@ def read_samples(
     """
     records, owner = file.records(kind)
     origins, origins_owner = file.records("IBP_SEGMENT_ORIGINS")
-    # Leave out unused records, which name no communicator, and records without an origin, for lack of space.
+    # Leave out unused records, which name no communicator, and records without an origin: the recording was full.
     unknown = np.uint32(0xFFFFFFFF)
     known = (records["communicator"] != 0) & (records["origin"] != unknown) & (records["end_origin"] != unknown)
     is_source = _are_sources(records)

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Merge the files of a recorded run into a Profile.
 
-Each process has its own numbers of regions, and each file its own numbers of operations. This module gives equal names
-one number, in the order of the lowest rank with the name.
+Each process has its own numbers of regions, and each file its own numbers of operations. This module gives each name
+one number in the profile, in the order of the lowest rank with the name.
 """
 
 from __future__ import annotations
@@ -238,8 +238,8 @@ def number_processes(files: Sequence[RecordingFile]) -> tuple[int, list[npt.NDAr
     """Number the processes of each file: ranks, then processes without MPI in the order of start.
 
     Returns:
-        The size of MPI_COMM_WORLD, or the number of processes without MPI; and the number of each process. A rank
-        occurs once.
+        The size of MPI_COMM_WORLD, or without MPI the number of processes; and the number of each process, which
+        no other process has.
     """
     without_mpi = [file.processes["world_size"] == 0 for file in files]
     size = _check_world(files)

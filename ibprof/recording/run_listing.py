@@ -58,7 +58,7 @@ class ListedRun:
         return StageAccount("record", "ranks", self.world_size, recorded, {"not recorded": missing} if missing else {})
 
     def matches(self, name: str) -> bool:
-        """Return whether a name denotes the run: its own name, the launcher's job name, or the batch system's step."""
+        """Return whether a name is the run's name, the launcher's name of the job, or the batch system's step."""
         first, job = self.run.files[0], self.scheduler
         raw = f"{job.job}.{job.step}" if job.step else job.job
         return name in {self.run.name, first.run, first.job, job.label, raw} - {""}
