@@ -63,7 +63,7 @@ _LOWER_BOUNDS = np.array([otf2_names.lower_bound(size_bin) for size_bin in range
 
 
 def read_trace(path: Path) -> tuple[Profile, int | None]:
-    """Return a profile without samples, and the archive's number of samples; None in archives of 0.1.0.
+    """Return a profile without samples, and the archive's number of samples (None for archives of 0.1.0).
 
     Args:
         path: path of the archive's anchor.
@@ -231,7 +231,7 @@ def _read_events(
 
     Args:
         counts: number of events of each location.
-        most_values: largest number of values of an event.
+        most_values: most values that one event has.
 
     Yields:
         Slice of consecutive locations, and all events of these locations.

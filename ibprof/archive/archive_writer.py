@@ -298,7 +298,7 @@ class Location:
         self.events = 0
 
     def advance(self, time_ns: int) -> None:
-        """Advance to a time. Ignore earlier times, of a clock that was set back: archive times never decrease."""
+        """Advance to a time. Ignore an earlier time, because times in an archive never decrease."""
         self.time_ns = max(self.time_ns, time_ns)
 
     def enter_region(self, region: int) -> None:
@@ -424,7 +424,7 @@ class Definitions:
         """Write all definitions, each after the definitions that it refers to."""
         # Make all records before writing: this collects all texts, which are the first definitions to write.
         tree, ranks, regions = self._system_tree(run), self._ranks(run, locations), self._regions_of(run)
-        sites = list(self._sites(run))  # before `_values`, which yields the parameters that this adds
+        sites = list(self._sites(run))  # adds parameters, which `_values` yields
         records = [*tree, *ranks, *regions, *self._values(), *sites]
         call = load_otf2().call
         writer = call("Archive_GetGlobalDefWriter", archive)
@@ -553,7 +553,7 @@ class Definitions:
 
 
 def _callers_of(site: Site) -> _Callers:
-    """Return the functions around a site, innermost first: callers, else functions that contain it after inlining."""
+    """Return a site's callers, innermost first; without callers, the functions into which the site was inlined."""
     return site.callers or site.inlined_in
 
 

@@ -30,7 +30,7 @@ _MAGIC_OFFSET = 2
 _NAMES_TRIED = 10_000
 
 SAMPLES_FILE = "samples.npz"
-"""Samples of calls, in the folder of the archive: numpy arrays of the columns."""
+"""Name of the file with samples of calls, in the archive's folder: a numpy array for each column."""
 
 _COLLECTIVES, _MESSAGES = "collective", "message"
 

@@ -65,7 +65,7 @@ TRANSFER_MEMBER = "bytes posted"
 INTERVAL_MEMBER = "bytes to ranks"
 INTERVAL_PARAMETER = "interval from"
 INTERVAL_TIME_MEMBERS = ("interval time_ns", "interval_end_ns")
-"""Values of an interval's metric: time inside MPI calls, and end of the interval. `INTERVAL_PARAMETER` precedes it."""
+"""Values of an interval's metric, after `INTERVAL_PARAMETER`: time inside MPI calls, and end of the interval."""
 DEMAND_PARAMETER = "asked of"
 DEMAND_MEMBERS = ("bytes asked", "calls")
 CALL_MEMBERS = ("calls timed", "time_ns", "error_ns")
@@ -114,7 +114,7 @@ def parse_counter_member(name: str) -> Tag:
 
 
 def transfer_members(opcode: Opcode) -> tuple[str, str]:
-    """Return two names for work requests with an opcode: of bytes (`bytes posted write`) and of their number."""
+    """Return the names of two values for an opcode: bytes (`bytes posted write`), and number of work requests."""
     return f"{TRANSFER_MEMBER} {opcode.name.lower()}", f"messages posted {opcode.name.lower()}"
 
 

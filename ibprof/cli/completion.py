@@ -27,7 +27,7 @@ _WHERE_READ = """\
 if [[ $zsh_eval_context[-1] == (eval|file) ]]; then
   (( $+functions[compdef] )) || { autoload -Uz compinit && compinit }
 """
-"""Replacement of `_WHERE_EVALUATED` in shtab's zsh scripts, for reading them by `.`. The body loads compinit."""
+"""Replaces `_WHERE_EVALUATED` in shtab's zsh scripts, so that `.` can read the scripts too; loads compinit."""
 
 NO_SHTAB = "completion needs shtab: pip install 'ibprof[completion]'"
 
@@ -70,7 +70,7 @@ def main(argv: Sequence[str] | None) -> None:
 
 
 def _mend_zsh(script: str) -> str:
-    """Return shtab's zsh script, changed for `.` and for completing more than one argument."""
+    """Return shtab's zsh script, changed so that `.` can read the script, and so that each argument is completed."""
     script = re.sub(r'^  "\(\*\)::?', '  "*:', script, flags=re.MULTILINE)
     return script.replace("one_or_more='(*)'", "one_or_more='*:'").replace(_WHERE_EVALUATED, _WHERE_READ)
 

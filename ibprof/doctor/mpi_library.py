@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Check the MPI library: version, transports, and the layer of recording.
+"""Check the MPI library: version, transports, and the layer where bytes are counted.
 
 The check records a minimal job and examines the result, because no list of MPI libraries would be complete.
 """

@@ -5,9 +5,9 @@ The behaviour of Open MPI was tested with 4.1.4, 4.1.8 and 5.0.11:
 
 * `-x NAME=VALUE` reaches all hosts. In version 4, `-x` applies to one part of `mpirun A : B`, and the last value of a
   name counts. In version 5, `-x` applies to all parts, and the first value counts.
-* Spawned processes get the variables of `-x` in version 4. In version 5, they get the environment of mpirun. On another
-  host, they get the environment of mpirun's daemon, which `prte_launch_agent` starts.
-* `OMPI_MCA_mca_base_env_list` has the same effect as `-x`. In version 4, mpirun refuses this list with `-x`.
+* In version 4, spawned processes get the variables of `-x`. In version 5, spawned processes get the environment of
+  mpirun; on another host, the environment of mpirun's daemon, which `prte_launch_agent` starts.
+* `OMPI_MCA_mca_base_env_list` has the same effect as `-x`. In version 4, mpirun refuses this list together with `-x`.
 * With `--app FILE`, only version 4 ignores all other options.
 * `OMPI_MCA_mca_base_env_list_internal` works together with `-x`. Version 4 fills this list with `-x` options that it
   reads from files. Version 5 lacks this list.
@@ -165,7 +165,7 @@ def carry(launcher: Launcher, launch: Launch, variables: Mapping[str, str]) -> L
 
 
 def _carry_to_spawned(launch: Launch, wanted: Mapping[str, str]) -> dict[str, str]:
-    """Return variables of mpirun that pass other variables to spawned processes, also on other hosts.
+    """Return environment variables for mpirun that pass `wanted` to spawned processes, also on other hosts.
 
     On other hosts, mpirun's daemon gets the variables, unless the user chose the daemon's command. LD_LIBRARY_PATH is
     not passed, so that the daemon finds its own libraries.

@@ -15,8 +15,7 @@ EXACT = "exact"
 
 TRANSPORTS = "UCX_TLS"
 SEEN_TRANSPORTS = "rc_verbs,ud_verbs,self,sm"
-"""Values of UCX_TLS: transports that post messages by verbs, and transports within a host. UCX's mlx5 transports bypass
-verbs."""
+"""Value of UCX_TLS: transports that post messages by verbs, and transports within a host."""
 
 
 INTRANODE_VARIABLE = "IBPROF_INTRANODE"
@@ -38,7 +37,7 @@ def exact_settings(environment: Mapping[str, str]) -> dict[str, str]:
 
 
 def describe_exact(environment: Mapping[str, str]) -> Iterator[str]:
-    """Yield sentences on the changes of `exact_settings`; nothing if IBPROF_SOURCE is not exact."""
+    """Yield sentences on the variables that `exact_settings` sets; nothing if IBPROF_SOURCE is not exact."""
     if not exact_settings(environment):
         return
     if (chosen := environment.get(TRANSPORTS)) and chosen != SEEN_TRANSPORTS:

@@ -158,7 +158,7 @@ class ObjectAddresses:
         build_id: required build ID, as hex digits; empty if unknown.
         addresses: addresses in the file, as `nm` prints them; for a call, the return address minus one, still on the
             call's line.
-        unchanged_since_ns: latest allowed time of a change of a file without build ID, in Unix time; None for any.
+        unchanged_since_ns: latest allowed change of a file without build ID, in Unix time; None to allow any change.
     """
 
     object_path: str

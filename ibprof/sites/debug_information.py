@@ -41,7 +41,7 @@ def open_program(path: str, build_id: str, unchanged_since_ns: int | None = None
 
     Args:
         build_id: required build ID; empty if unknown.
-        unchanged_since_ns: latest allowed time of a change if the build ID is unknown, in Unix time; None for any.
+        unchanged_since_ns: if the build ID is unknown, latest allowed change in Unix time; None to allow any change.
     """
     try:
         program = ElfFile(path)
@@ -68,7 +68,7 @@ def _changed_ns(path: str) -> int:
 def find_debug_files(
     program: ElfFile | None, build_id: str, folders: Sequence[str] = DEBUG_FOLDERS
 ) -> Iterator[ElfFile]:
-    """Yield the separate debug files of a program with equal build ID (or checksum), local files first.
+    """Yield a program's separate debug files that have the program's build ID (or checksum), local files first.
 
     Args:
         program: the program's file, if it exists.

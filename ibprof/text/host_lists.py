@@ -158,7 +158,7 @@ def same_host(one: str, other: str) -> bool:
 
 
 class HostSpellings:
-    """One name for each host that files spell differently (`GPU1`, `gpu1`, `gpu1.example.org`)."""
+    """Maps all spellings of a host (`GPU1`, `gpu1`, `gpu1.example.org`) to the spelling that came first."""
 
     def __init__(self) -> None:
         self._known: dict[str, list[str]] = {}
