@@ -49,7 +49,7 @@ def main(argv: Sequence[str] | None) -> None:
             options.recording,
             None,
             "flows of NCCL",
-            "none: its profiler plug-in was not loaded, or nothing left the host",
+            "none: NCCL did not load ibprof's plug-in, or sent no bytes to other hosts",
         )
     if options.csv:
         to_stdout = str(options.csv) == "-"

@@ -95,7 +95,7 @@ def main(argv: Sequence[str] | None) -> int:
     options = _parse(argv)
     command = options.command
     if not command:
-        raise UsageError("a command is missing: ibprof run -- mpirun -n 4 ./app")
+        raise UsageError("expected a command, such as `ibprof run -- mpirun -n 4 ./app`")
     environment = dict(os.environ)
     library = find_library()
     variables = _settings(options, environment)

@@ -186,7 +186,7 @@ class FabricLoads(NotebookView):
         for reason, amount in loads.bytes_unrouted.items():
             lines.append(f"{amount} of {loads.bytes_total} bytes are on no link: {reason}")
         if loads.bytes_total and loads.bytes_on_host == loads.bytes_total:
-            lines.append("all bytes stay within a host, so no link is loaded; --placement puts the ranks elsewhere")
+            lines.append("all bytes stay within hosts, so no link is loaded; --placement puts ranks on other hosts")
         return tuple(lines)
 
     def rows(self, only_used: bool = False) -> Iterator[Row]:

@@ -25,6 +25,7 @@ _MOST_PLANES = 8
 _MOST_RAILS = 16
 _DEFAULT_GBPS = 100.0
 _MOST_GBPS = 1e6
+_EXPECTED = f"expected one of these forms, with GBPS of each link:\n{FABRIC_FORMS.partition(chr(10))[2].rstrip()}"
 _LARGEST = 1 << 16
 """Largest number in the name of a synthetic fabric; no subnet has as many nodes."""
 
@@ -49,7 +50,7 @@ def _read_rail_sizes(name: str) -> tuple[RailSizes, float]:
 
     match = _RAIL_SPEC.fullmatch(name)
     if match is None:
-        raise UsageError(f"{name}: expected one of\n{FABRIC_FORMS}".rstrip())
+        raise UsageError(f"{name}: {_EXPECTED}")
     kind, number, settings, rate = match.groups()
     apart = kind == _RAILS_APART
     pairs = [part.split("=") for part in re.split("[:;,]", settings)[1:]]
@@ -102,7 +103,7 @@ def generate(name: str, rail: int = 0, part: int = 0) -> SyntheticSubnet:
         return generate_rails(name, sizes, gbps, rail - part, part)
     match = _SPEC.fullmatch(name)
     if match is None:
-        raise UsageError(f"{name}: expected one of\n{FABRIC_FORMS}".rstrip())
+        raise UsageError(f"{name}: {_EXPECTED}")
     kind, numbers, rate = match.groups()
     gbps = _read_rate(name, rate)
     parts = [_read_numbers(name, part) for part in re.split("[;:]", numbers)]
@@ -119,7 +120,7 @@ def generate(name: str, rail: int = 0, part: int = 0) -> SyntheticSubnet:
     if kind == "dragonfly" and len(parts) == 1 and len(parts[0]) in (3, 4):
         a, p, h = parts[0][:3]
         return generate_dragonfly(name, a, p, h, parts[0][3] if len(parts[0]) > 3 else None, gbps, rail)
-    raise UsageError(f"{name}: expected one of\n{FABRIC_FORMS}".rstrip())
+    raise UsageError(f"{name}: {_EXPECTED}")
 
 
 def _read_numbers(name: str, text: str) -> list[int]:
