@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The most loaded links, and the senders that load them."""
+"""Find the most loaded links, and the senders that load these links."""

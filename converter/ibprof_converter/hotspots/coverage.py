@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The coverage of a report, and the commands that dump a fabric."""
+"""Describe the coverage of a report, and the commands that dump a fabric."""
 
 from __future__ import annotations
 
@@ -66,13 +66,12 @@ REQUESTS = (
 
 @dataclass(frozen=True, slots=True)
 class Coverage:
-    """The sources of a report's data, the data that are missing, and the data that are modelled.
+    """The sources of a report's data, and the missing and modelled data.
 
     Attributes:
         origin: source of the traffic.
-        rails: method by which the bytes' rails are known (`Traffic.rail_source`); None without a fabric, and for port
-            counters.
-        nic: method by which the bytes' adapters are known (`Traffic.nic`).
+        rails: how the rail of each byte is known (`Traffic.rail_source`); None without a fabric, and for port counters.
+        nic: how the adapter of each byte is known (`Traffic.nic`); None if `rails` is None.
         routes: source of the routes, from `name_routes`; None without routes.
         world_size: number of the job's ranks; None if no run was recorded.
         ranks_recorded: number of recorded ranks.
@@ -81,7 +80,7 @@ class Coverage:
         modelled: sentences on data that is modelled, not measured.
         notes: sentences with further facts for the reader.
         unaccounted: operations with fewer recorded bytes than their calls requested.
-        accounts: numbers of bytes, ranks or hosts that each processing stage kept and left out.
+        accounts: for each processing stage, the numbers of bytes, ranks or hosts that the stage kept and left out.
         lost: sentences on hosts, LIDs and lines that were left out when files were read, and on doubtful files.
         interfaces: the choice of adapters; None if all adapters are used.
     """
@@ -167,7 +166,7 @@ def describe_coverage(
 def _describe_turns(
     placed: Traffic, subnets: Sequence[Subnet], hosts: Hosts
 ) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Return the result of `describe_lacking` if ranks take the adapters of a host in turn; else empty tuples."""
+    """If ranks use the adapters of a host in turn, return the result of `describe_lacking`; else empty tuples."""
     if not (placed.nic and label_of_policy(RANK) in placed.nic):
         return (), ()
     lids = zip(subnets, placed.rank_lid.T, hosts.of_node, strict=True)
@@ -200,12 +199,12 @@ def _keep_accounts(
     if loads:
         kept = loads.bytes_routed + loads.bytes_on_host
         yield StageAccount("route", "bytes", loads.bytes_total, kept, dict(loads.bytes_unrouted))
-        # Nothing is left out here: reports also show the bytes without a route.
+        # The stage "report" leaves no bytes out: reports also show bytes without a route.
         yield StageAccount("report", "bytes", loads.bytes_total, kept + sum(loads.bytes_unrouted.values()))
 
 
 def describe_lost(subnets: Sequence[Subnet], hosts: Hosts) -> Iterator[str]:
-    """Yield sentences on hosts, adapters, lines and LIDs left out when fabrics were read."""
+    """Yield sentences on hosts, adapters, lines and LIDs that the readers of fabric files left out."""
     fabrics = [subnet.fabric for subnet in subnets]
     lost = find_lost_hosts(fabrics, hosts)
     if lost:
@@ -248,9 +247,9 @@ def ask_question(coverage: Coverage) -> str:
 
 
 def describe_left_out(coverage: Coverage) -> Iterator[str]:
-    """Yield sentences on ranks and bytes that were left out before routing; one sentence if none were.
+    """Yield sentences on ranks and bytes that were left out before routing, or one sentence that nothing was left out.
 
-    The verdict, not these sentences, names hosts that were left out and bytes without a route.
+    Hosts that were left out, and bytes without a route, are named by the verdict instead.
     """
     partial = any(each.left_out for each in coverage.accounts if each.stage != COLLECT)
     if partial or coverage.lost or coverage.not_seen:

@@ -30,7 +30,7 @@ from ibprof_converter.traffic.traffic_data import NO_RANK, Traffic, join_parts
 
 NAMED_PAIRS = 3
 NAMED_SHARES = 5
-"""Largest number of listed regions, operations, sites, jobs or hosts of a link direction; `REST` sums all others."""
+"""Largest number of names in each list of shares (regions, sites, hosts, ...); `REST` sums all others."""
 
 GROUPS = 8
 """Default number of groups of link directions with about equal load."""
@@ -43,7 +43,7 @@ REST = "others"
 
 @dataclass(frozen=True, slots=True)
 class LinkPort:
-    """A port of a link, with its node."""
+    """One of a link's two ports, with its node."""
 
     guid: str
     name: str
@@ -64,8 +64,8 @@ class Contention:
 
     Attributes:
         flows: number of pairs of ports whose bytes pass the link direction.
-        host_flows: largest number of flows, on any links, of a sender or a receiver of these flows.
-        ratio: `flows` / `host_flows`. If above 1, more flows share this link direction than share a host's own link.
+        host_flows: largest number of flows that a sender or receiver of these flows has, on any links.
+        ratio: `flows` / `host_flows`. Above 1, more flows share this link direction than any of these host links.
     """
 
     flows: int
@@ -89,7 +89,7 @@ class NamedShare:
 
 @dataclass(frozen=True, slots=True)
 class PairShare:
-    """Bytes of a pair of ranks on a link direction; of a pair of ports if the traffic has no ranks.
+    """Bytes of a pair of ranks on a link direction; if the traffic has no ranks, bytes of a pair of ports.
 
     Attributes:
         source_rank, destination_rank: rank numbers in their job; None if the traffic has no ranks.
@@ -109,10 +109,10 @@ class PairShare:
 
 @dataclass(frozen=True, slots=True)
 class OtherPairs:
-    """Sum over the pairs that are not listed.
+    """Sum of the pairs that `Contributors.rank_pairs` leaves out.
 
     Attributes:
-        pairs: number of pairs that are not listed.
+        pairs: number of these pairs.
         bytes, share: as in `NamedShare`.
     """
 
@@ -126,7 +126,7 @@ class Contributors:
     """Senders and receivers of a link direction's bytes; each list is sorted by bytes, descending.
 
     Attributes:
-        rank_pairs: the largest pairs, at most `NAMED_PAIRS`.
+        rank_pairs: the pairs with the most bytes, at most `NAMED_PAIRS`.
         other_pairs: sum of all other pairs.
         regions, operations: shares by region and by operation, with a last entry `REST` for all others.
         jobs: shares by job; empty if there is only one job.
@@ -160,8 +160,8 @@ class Hotspot:
         share: `bytes` / sum of the bytes of all link directions.
         ratio_to_mean: `bytes` / mean of all link directions that carry bytes.
         line_rate_s: time of the bytes at the link's data rate; None if the rate is unknown.
-        contributors: senders and receivers of the bytes along the forwarding tables; None if only adaptive routes use
-            the link direction, and for port counters.
+        contributors: senders and receivers of the bytes along the forwarding tables; None without such bytes, and for
+            port counters.
         static_bytes: with adaptive routing, the bytes along the forwarding tables; else None.
     """
 
@@ -190,7 +190,7 @@ class Hotspot:
 
 
 def compare_times(spot: Hotspot, first: Hotspot) -> float:
-    """Return time of `spot` / time of `first`, the busiest link direction; ratio of bytes if a speed is unknown."""
+    """Return time of `spot` / time of `first` (the busiest link direction); ratio of bytes if a speed is unknown."""
     if spot.line_rate_s is None or not first.line_rate_s:
         return min(spot.bytes / first.bytes, 1.0)
     return spot.line_rate_s / first.line_rate_s
@@ -198,7 +198,7 @@ def compare_times(spot: Hotspot, first: Hotspot) -> float:
 
 @dataclass(frozen=True, slots=True)
 class LinkGroup:
-    """Link directions between the same two levels with about the same load.
+    """Link directions with about the same load that join the same two levels.
 
     Attributes:
         busiest: the busiest link direction of the group.
@@ -232,7 +232,7 @@ class LinkHeat:
         links: number of links of all rails.
         links_used: number of links that carry bytes in any direction.
         max_link: bytes of the most loaded link direction.
-        mean_link: mean bytes of the link directions that carry bytes.
+        mean_link: mean bytes of all link directions that carry bytes.
         max_switch_link: bytes of the most loaded link direction between switches.
     """
 
@@ -244,19 +244,19 @@ class LinkHeat:
 
 
 class FlowCounter:
-    """Counts the destinations and the sources of each port of each rail."""
+    """Counts the destinations and sources of each LID of each rail."""
 
     def __init__(self, rails: int) -> None:
         self._sent, self._received = np.zeros((rails, LIDS), np.int64), np.zeros((rails, LIDS), np.int64)
 
     def add(self, rail: int, source_lid: npt.NDArray[np.int32], destination_lid: npt.NDArray[np.int32]) -> None:
-        """Count flows of a rail. Pass all flows of a pair of LIDs to one call: a second call counts the pair again."""
+        """Count flows of a rail. Pass all flows of a pair of LIDs in one call: a second call counts the pair again."""
         pairs = _pairs(source_lid, destination_lid)
         self._sent[rail] += np.bincount(pairs // LIDS, minlength=LIDS)
         self._received[rail] += np.bincount(pairs % LIDS, minlength=LIDS)
 
     def compare(self, rail: int, flows: Traffic) -> Contention:
-        """Compare the flows on a link direction with all flows that the same ports send and receive."""
+        """Compare the number of flows on a link direction with the number of flows of each sender and receiver."""
         pairs = _pairs(flows.source_lid, flows.destination_lid)
         most = max(self._sent[rail, pairs // LIDS].max(initial=0), self._received[rail, pairs % LIDS].max(initial=0))
         return Contention(len(pairs), int(most), len(pairs) / max(int(most), 1))
@@ -265,10 +265,10 @@ class FlowCounter:
 def _pairs(source: npt.NDArray[np.int32], destination: npt.NDArray[np.int32]) -> npt.NDArray[np.int64]:
     """Return each pair of LIDs once, as source * LIDS + destination."""
     key = source.astype(np.int64) * LIDS + destination
-    # Patterns can have very many rows, but these rows are already sorted and distinct.
+    # The rows of patterns, which can be very many, are already sorted and distinct.
     if len(key) < 2 or bool((key[1:] > key[:-1]).all()):
         return key
-    # np.unique of numpy 2.3 and later uses a hash table here, which is many times slower than sorting.
+    # Since numpy 2.3, np.unique uses a hash table here, which is many times slower than sorting.
     key.sort()
     is_first = np.ones(len(key), np.bool_)
     is_first[1:] = key[1:] != key[:-1]
@@ -322,7 +322,7 @@ class LinkDirections:
         )
 
     def most_loaded(self, count: int, by: str = BY_TIME, groups: int = GROUPS) -> BusyLinks:
-        """Return the most loaded link directions, the most loaded between switches, and groups of about equal load.
+        """Return the most loaded link directions, those between switches, and groups with about equal load.
 
         Args:
             count: number of link directions in each list.
@@ -334,7 +334,7 @@ class LinkDirections:
         on_switches: list[int] = order[self._between_switches[order]][:count].tolist()
         by_time = by == BY_TIME and self._seconds.any()
         amounts = self._seconds if by_time else self._bytes.astype(np.float64)
-        # Link directions without a load are in no group. If loads are times, a link of unknown speed has the load 0.
+        # Link directions without a load are in no group. If loads are times, a link with unknown speed has load 0.
         grouped = order[amounts[order] > 0]
         members = [grouped[each] for each in group_alike(amounts[grouped], self._kind[grouped], groups)]
         named = sorted({*busiest, *on_switches, *(int(each[0]) for each in members)})
@@ -354,9 +354,9 @@ class LinkDirections:
         return np.stack([rail, link, end], axis=1)
 
     def _collect_flows(self, traffic: Traffic, indices: Sequence[int]) -> None:
-        """Find the flows on the given link directions.
+        """Store the flows of each of the given link directions.
 
-        Each flow is followed only once, since following flows is slow.
+        Following flows is slow, so each flow is followed only once.
         """
         taken: dict[int, list[Traffic]] = {index: [] for index in indices}
         for part in traffic.parts():
@@ -417,7 +417,7 @@ class LinkDirections:
 
 
 def _number_kinds(fabric: Fabric, layout: FabricLayout) -> npt.NDArray[np.int64]:
-    """Encode sender's level and receiver's level of each link direction as a number: int64 [2 * link + end]."""
+    """Encode the levels of each link direction's sender and receiver as one number: int64 [2 * link + end]."""
     level = layout.level[fabric.link_node].astype(np.int64)
     return (level << 32 | level[:, ::-1]).reshape(-1)
 
@@ -453,7 +453,7 @@ def _pair_shares(flows: Traffic, fabric: Fabric, amount: int) -> tuple[tuple[Pai
     """Sum the bytes of each pair of ranks, or of each pair of LIDs if the traffic has no ranks."""
     source, destination = flows.source_rank, flows.destination_rank
     if (source == NO_RANK).any():
-        # The same pair of LIDs in two jobs counts as two pairs.
+        # A pair of LIDs that two jobs use counts as two pairs.
         job = flows.job.astype(np.int64) * LIDS if len(flows.jobs) > 1 else np.int64(0)
         source, destination = job + flows.source_lid, job + flows.destination_lid
     pair = source.astype(np.int64) << 32 | destination.astype(np.int64)

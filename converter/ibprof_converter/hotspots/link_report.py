@@ -23,7 +23,7 @@ from ibprof_converter.traffic.traffic_data import PortCounters, RankTraffic, Tra
 from ibprof_converter.traffic.unrouted_bytes import UnroutedBytes, find_unrouted
 
 DIAGNOSED_FLOWS = 5_000_000
-"""A report tries remedies for at most this number of flows. With more flows, the trials take too long."""
+"""Remedies are tried for at most this number of flows; with more flows, the trials take too long."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +31,7 @@ class LinkReport:
     """Link loads that a traffic causes on a fabric.
 
     Attributes:
-        bytes_total, bytes_routed, bytes_on_host, bytes_unrouted: totals, as in `Loads`.
+        bytes_total, bytes_routed, bytes_on_host, bytes_unrouted: as in `Loads`.
         ranked_by: one of `RANKINGS`.
         load_basis: `static` for loads along the forwarding tables, `estimate` for estimates of adaptive routing.
         heat: largest and mean load.
@@ -75,12 +75,12 @@ def report_on_links(
         subnets, layouts: subnet and layout of each rail.
         loads: the link loads caused by `placed`.
         top: number of link directions to list.
-        bounds: bounds of adaptive routing, to sort links and find causes by the estimated loads.
+        bounds: bounds of adaptive routing, whose estimates sort links; None for loads along the forwarding tables.
         demand: the traffic of `placed` between ranks, with bytes within hosts; None without ranks, and for several
             jobs.
         progress: function that is called with the name of each stage of the diagnosis.
         rank_by: one of `RANKINGS`, the sort key of the listed link directions.
-        hosts: the hosts of the rails; None to find them by the descriptions of adapters.
+        hosts: the hosts of the rails; None to find the hosts by the adapters' descriptions.
     """
     ends = LinkDirections(subnets, layouts, loads, placed if isinstance(placed, Traffic) else None, bounds)
     busy = ends.most_loaded(top, rank_by)
@@ -130,9 +130,9 @@ def diagnose_traffic(
 
 
 def _name_loaders(placed: Traffic, situation: Situation, causes: Sequence[LoadCause]) -> Iterator[LoadCause]:
-    """Yield the causes, each with the senders on the link that is busiest before the cause's remedy.
+    """Yield each cause with the senders of the link direction that is busiest before the cause's remedy.
 
-    If an earlier remedy changes the flows, a cause is yielded without senders.
+    After a remedy that changes the flows, causes have no senders.
     """
     before = situation
     for cause in causes:
@@ -159,12 +159,12 @@ def links_as_json(links: LinkReport) -> dict[str, Any]:
 
 
 def _hotspot(spot: dict[str, object]) -> dict[str, object]:
-    """Return the JSON object of a link direction; the member `link` has rail, ports, kind and data rate."""
+    """Return the JSON object of a link direction; its member `link` contains rail, ports, kind and data rate."""
     link = {name: spot.pop(name) for name in ("rail", "a", "b", "kind", "gbps")}
     if spot["static_bytes"] is None:
         del spot["static_bytes"]
     contributors = spot["contributors"]
-    # With a single job, the key `job` is left out.
+    # With a single job, the keys `jobs` and `job` are left out.
     if isinstance(contributors, dict) and not contributors["jobs"]:
         del contributors["jobs"]
         for pair in contributors["rank_pairs"]:
@@ -186,9 +186,9 @@ def judge_job(
     Args:
         run: the job's profile; None for traffic that was not recorded.
         links: report on the links of the job's fabric; None if the fabric is unknown.
-        routes: sentences on modelled routes and assumed speeds; empty if neither applies.
+        routes: sentences on modelled routes and assumed speeds; empty without them.
         by_region: region -> time at line rate of the region's most loaded link direction, in seconds; None if unknown.
-        moved: true if `--placement` moves ranks to other hosts.
+        moved: true if `--placement` moved ranks to other hosts.
         lost: sentences on hosts, LIDs and lines that were left out when files were read (`Coverage.lost`).
     """
     times = _time_links(links, routes) if links else None
@@ -201,7 +201,8 @@ def judge_job(
             unrouted=" ".join(filter(None, (unrouted.text if unrouted else "", lost))),
             unrouted_share=unrouted.share if unrouted else 0.0,
         )
-    # Judge by the run only if bytes or times were recorded: a profile from NCCL Inspector contains neither.
+    # Judge by the run only if bytes or times were recorded: profiles from NCCL Inspector contain neither bytes nor
+    # times.
     is_recorded = run is not None and bool(len(run.counters.bytes) or len(run.transfers.bytes) or len(run.times.calls))
     return judge_run(run, times) if run and is_recorded else judge_traffic(times)
 
@@ -209,8 +210,8 @@ def judge_job(
 def has_fault(verdict: Verdict, diagnosis: Diagnosis | None) -> bool:
     """Return true if the network has a problem. Pages show a problem in red.
 
-    A problem is a link that limits the job and has a worthwhile remedy. An undecided verdict gives false. If the run
-    time is unknown, only a cable or link that needs repair is a problem.
+    A problem is a link that limits the job and has a worthwhile remedy. If the verdict is undecided, return false. If
+    the run time is unknown, only a cable or link that needs repair is a problem.
     """
     if CANNOT_TELL in verdict.sentences:
         return False
@@ -221,7 +222,7 @@ def has_fault(verdict: Verdict, diagnosis: Diagnosis | None) -> bool:
 
 
 def _time_links(links: LinkReport, routes: str) -> BusiestLink | None:
-    """Return the times of the most loaded link direction. The times are 0 if no link of known speed carries bytes."""
+    """Return the times of the most loaded link direction. If no link of known speed carries bytes, the times are 0."""
     on_host = links.bytes_on_host / links.bytes_total if links.bytes_total else 0.0
     diagnosis = links.diagnosis
     if diagnosis is None:

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Compute each host pair's share of the links' speed if all pairs of a pattern send at once.
+"""Compute the throughput of a pattern: each pair's share of its speed alone, if all pairs send at once.
 
-The speed of a link is divided evenly among the pairs whose routes pass the link. A pair's speed is the smallest of its
-parts on the links of its route. The pair's share is this speed / the speed of the pair alone. The effective bisection
-bandwidth is the mean share over all pairs of random bisections.
+The speed of a link is divided evenly among the pairs whose routes pass the link. A pair's speed is its smallest part of
+a link's speed along its route. The pair's share is this speed / the pair's speed if no other pair sends. The effective
+bisection bandwidth is the mean share over all pairs of random bisections.
 
 Source: T. Hoefler, T. Schneider, A. Lumsdaine, "Multistage Switches are not Crossbars: Effects of Static Routing in
 High-Performance Networks", Cluster 2008. The authors' simulator ORCS computes the same shares for links of equal speed.
@@ -36,7 +36,7 @@ _STATISTICS: dict[str, Callable[[npt.NDArray[np.float64]], np.floating]] = {
 }
 
 _PAIRS = 1 << 21
-"""Number of pairs whose routes are in memory at the same time."""
+"""Largest number of pairs whose routes are in memory at the same time."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,13 +44,14 @@ class PatternThroughput:
     """Throughput of one pattern on one rail.
 
     Attributes:
-        samples: number of samples, each with another seed, or for shifts with another distance.
+        samples: number of samples; each sample has another seed or, for shifts, another distance.
         pair_mean: mean of the pairs' shares over all pairs and samples, 0 to 1 (the measure of ORCS). A host with
             several partners divides the speed of its link.
         pair_deviation, pair_least, pair_most: standard deviation, minimum and maximum of the samples' means.
-        network_mean: mean ratio of a pair's share to the share that hosts' own links alone would allow. The ratio is 1
+        network_mean: mean of (a pair's share / the share that host links alone would allow). The ratio is 1
             if no link between switches limits the pair.
-        network_deviation, network_least, network_most: the same statistics of the samples' mean ratios.
+        network_deviation, network_least, network_most: standard deviation, minimum and maximum of the samples' mean
+            ratios.
         unrouted: share of pairs without a route; these pairs count as 0.
     """
 
@@ -78,7 +79,7 @@ def measure_throughput(
     """Compute the throughput of each pattern over the adapters of all hosts of a rail.
 
     Args:
-        samples: number of samples of each pattern with a seed (0, 1, 2, ...) or a distance.
+        samples: number of samples of each pattern that has a seed (0, 1, 2, ...) or a distance.
         progress: function that is called with the name of each pattern before its computation.
 
     Raises:
@@ -143,7 +144,7 @@ def _count_meeting(
     source: npt.NDArray[np.int32],
     destination: npt.NDArray[np.int32],
 ) -> npt.NDArray[np.float64]:
-    """Count the pairs that pass each link direction: float64 [2 * link + end]."""
+    """Count the pairs whose routes pass each link direction: float64 [2 * link + end]."""
     if len(source) == len(lid) * (len(lid) - 1):  # an all-to-all needs no list of pairs
         one = np.broadcast_to(np.uint64(1), (len(lid), len(lid)))
         loads = spread_matrix(subnet.routes, lid, lid, one)
@@ -154,7 +155,7 @@ def _count_meeting(
 
 
 def describe_patterns(results: Iterable[PatternThroughput]) -> Iterator[str]:
-    """Yield two lines that explain the values, then a line for each pattern and rail."""
+    """Yield two lines that explain the values, then one line per pattern and rail."""
     yield "N x: samples; first %: throughput of a pair / speed of its links: mean +- standard deviation (range)"
     yield "second %: throughput / its limit by the hosts' own links (100%: no other link limits the pairs)"
     for each in results:

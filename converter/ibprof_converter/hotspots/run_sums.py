@@ -54,7 +54,7 @@ class RegionBalance:
     Attributes:
         max_bytes: bytes of the largest sender.
         mean_bytes: mean bytes of all senders.
-        ratio: `max_bytes` / `mean_bytes`; 1 if all senders send equal bytes, 0 if nothing is sent.
+        ratio: `max_bytes` / `mean_bytes`; 1 if all senders send equally many bytes, 0 if no bytes are sent.
         greatest: index of the largest sender.
     """
 
@@ -93,7 +93,7 @@ def summarise(demand: RankTraffic, with_hosts: bool = True) -> RunSummary:
     """Return the sums of a traffic between ranks.
 
     Args:
-        with_hosts: true to sum the bytes of each recorded host too.
+        with_hosts: true to also sum the bytes of each recorded host.
     """
     total = sum_exactly(demand.bytes) + sum(demand.unmapped.values())
     ports = sum_ports(demand.profile) if demand.profile else ()
@@ -113,7 +113,7 @@ def summarise(demand: RankTraffic, with_hosts: bool = True) -> RunSummary:
 
 
 def add_by(key: npt.NDArray[np.int32], amounts: npt.NDArray[np.uint64], length: int) -> npt.NDArray[np.uint64]:
-    """Return the sum of the amounts of each key from 0 to `length` - 1: uint64 [length]."""
+    """Sum the amounts of each key from 0 to `length` - 1: uint64 [length]."""
     sums = np.zeros(length, np.uint64)
     np.add.at(sums, key, amounts)
     return sums

@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Find the cause of a hot link by changes to the model: the cheapest effective change names the cause.
+"""Find the cause of a hot link: change the model; the cheapest effective change names the cause.
 
-Two lower bounds are computed first. The largest time of a host's own link is a lower bound for any network. The time of
+Two lower bounds are computed first. The largest time of a host link is a lower bound for any network. The time of
 the narrowest cut is a lower bound for any routing.
 
 Then repairs of faults are tried, alone and together. If no repair helps, other changes are tried. New forwarding tables
-are tried only if ideal tables would be the remedy. The best change leaves the shortest time of the most loaded link
-direction. The remedy is the cheapest change that leaves at most 5% more time than the best change. The search for the
-next cause starts with this remedy applied.
+are computed only if ideal tables would be the remedy. The best change leaves the shortest time of the most loaded link
+direction. The remedy is the cheapest change that leaves at most 5% more time than the best change. The remedy is
+applied to the model before the next cause is searched.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ from ibprof_converter.traffic.link_loads import ESTIMATE, STATIC
 _MOST_CAUSES = 3
 
 _MOST_TRIED = 8
-"""Single repairs are tried only at the 8 most loaded places of a cause."""
+"""At most this number of a cause's repairs are tried singly: those at the most loaded links."""
 
 _EXPENSIVE = {PROGRAM, LINKS}
 _SPLITS = "bytes would arrive nowhere"
@@ -66,19 +66,19 @@ Repairs = tuple[Repair, ...]
 
 @dataclass(frozen=True, slots=True)
 class Diagnosis:
-    """Causes of the largest time of a link direction.
+    """Causes of the largest link time: the time of the most loaded link direction at line rate.
 
     Attributes:
         busiest: text that names the link direction with the largest time.
         max_time_s: the largest time of a link direction, in seconds.
-        max_host_link_s: the largest time of a host's own link, a lower bound for any network.
-        max_switch_link_s: the largest time of a link between switches.
+        max_host_link_s: the largest time of a host link, in seconds; a lower bound for any network.
+        max_switch_link_s: the largest time of a link between switches, in seconds.
         cut: the narrowest cut; None if no bytes cross a cut.
         cut_at: text that names the switches of the narrowest cut.
         ideal_routing_s: lower bound for any routing: the larger of `max_host_link_s` and the cut's time.
         causes: the causes, in the order found; empty if no network problem is found.
         load_basis: `static` if times are from loads along forwarding tables, `estimate` with adaptive routing.
-        tried: all considered changes; each change that is no remedy states why.
+        tried: all considered changes; `why_not` states why a change is not the remedy.
         loaded_by: ranks, call, line and region that load the busiest link direction most; None if unknown.
         busiest_at: rail, link and end of the busiest link direction; None if unknown.
         alike: number of link directions of the same kind with about the largest time; None if unknown.
@@ -154,7 +154,7 @@ def diagnose(situation: Situation, progress: Progress = lambda _: None) -> Diagn
 
 
 def _find_causes(situation: Situation, progress: Progress) -> tuple[list[LoadCause], list[TriedChange]]:
-    """Find the causes one after the other; the remedies of earlier causes stay applied."""
+    """Find the causes one after the other; each cause is searched with all earlier remedies applied."""
     causes: list[LoadCause] = []
     tried: list[TriedChange] = []
     maker = TableMaker()
@@ -169,7 +169,7 @@ def _find_causes(situation: Situation, progress: Progress) -> tuple[list[LoadCau
         if found is None:
             break
         if causes and (found.cause, found.advice) == (causes[-1].cause, causes[-1].advice):
-            # Two successive causes with equal advice are merged: the user carries out one remedy.
+            # If two successive causes have equal advice, merge them: the user carries out one remedy.
             first = causes.pop()
             found = replace(found, at=first.at, max_time_s=first.max_time_s)
         causes.append(found)
@@ -182,12 +182,12 @@ def _find_causes(situation: Situation, progress: Progress) -> tuple[list[LoadCau
 
 
 def _find_fault(situation: Situation, maker: TableMaker, before: int, tried: list[TriedChange]) -> LoadCause | None:
-    """Find the fault whose repair lowers the largest time of a link direction most.
+    """Find the faults whose repair lowers the largest link time most; None if no repair helps.
 
-    Choose the fewest repairs that leave at most 5% more link time than all repairs together.
+    Choose few repairs that leave at most 5% more link time than all repairs of this cause.
 
     Forwarding tables after a repair are computed by the rule of the present tables. If no repair helps with this rule,
-    each of ibprof's own rules computes tables with and without the repairs.
+    each of `RULES` is tried; all tables are recomputed, with and without the repairs.
     """
     repairs = find_repairs(situation)
     if not repairs:
@@ -240,7 +240,7 @@ def _find_fault(situation: Situation, maker: TableMaker, before: int, tried: lis
 
 
 class _RepairTrials:
-    """Repairs applied to the model, alone or together.
+    """Applies single repairs, or several repairs together, to the model.
 
     Args:
         situation: the situation with the faults.
@@ -249,7 +249,7 @@ class _RepairTrials:
         rule: rule that computes forwarding tables after repairs; None for the rule of the present tables.
 
     Attributes:
-        tried: sorted id() of repairs that were tried together -> the repairs, and the situation afterwards.
+        tried: sorted id() of repairs that were tried together -> these repairs, and the situation after these repairs.
     """
 
     def __init__(
@@ -265,7 +265,8 @@ class _RepairTrials:
     def choose(self) -> Repairs | None:
         """Return the repairs that lower the largest link time most; None if no repairs help.
 
-        Repairs of one cause are combined. If no cause's repairs help, all faults are repaired together.
+        The repairs of each cause are tried together. If no cause's repairs help, the repairs of all causes are tried
+        together.
         """
         groups = []
         for cause in dict.fromkeys(repair.cause for repair in self._repairs):
@@ -294,7 +295,7 @@ class _RepairTrials:
         return self.tried[key][1]
 
     def _helps(self, repairs: Repairs) -> bool:
-        """Return true if the repairs lower the largest link time clearly more than new forwarding tables alone."""
+        """Return true if the repairs leave a clearly lower link time than new forwarding tables alone."""
         seconds = self._seconds(repairs)
         if math.isinf(seconds):
             return False
@@ -308,17 +309,18 @@ class _RepairTrials:
         return seconds <= gain * min(self._situation.max_seconds, remade)
 
     def _seconds(self, repairs: Repairs) -> float:
-        """Return the largest link time after `repairs`; infinite if they leave more bytes without a route than before.
+        """Return the largest link time after `repairs`; infinite if more bytes than before have no route.
 
-        Example: the repair unplugs a misplaced cable that is the only link between two parts of the fabric.
+        Example: a repair unplugs a misplaced cable, and no other link joins two parts of the fabric.
         """
         after = self.undo(repairs)
         return math.inf if after.lost_bytes > self._situation.lost_bytes else after.max_seconds
 
     def _fewest(self, repairs: Repairs) -> Repairs:
-        """Return a few repairs after which the time is at most 5% above the time after all repairs.
+        """Return few repairs that leave at most 5% more link time than all of `repairs`.
 
-        Single repairs are tried first, then the first two, the first three, and so on. If none suffices, return all.
+        Single repairs are tried first, then the first two, the first three, and so on. If no subset suffices, return
+        all.
         """
         enough = NEAR_BEST * self._seconds(repairs)
         if len(repairs) == 1 or not self._helps(repairs):
@@ -338,7 +340,7 @@ class _RepairTrials:
 def _find_change(situation: Situation, maker: TableMaker, before: int, tried: list[TriedChange]) -> LoadCause | None:
     """Find the cheapest change that leaves at most 5% more link time than the best change. Repairs are not tried.
 
-    Forwarding tables are computed only if tables that reach the lower bound would be chosen.
+    Forwarding tables are computed only if ideal tables, which reach the lower bound, would be chosen.
     """
     moves = [*try_placements(situation), *try_adapters(situation), *try_partners(situation)]
     links = [*try_links(situation)]
@@ -399,10 +401,10 @@ def _remedy_seconds(situation: Situation, change: Change) -> float:
 def _choose(changes: Sequence[tuple[Change, float]], largest_s: float) -> Change | None:
     """Return the cheapest change that leaves at most 5% more link time than the best change.
 
-    New links or another program are chosen only if they leave less than 80% of the time after the best other change.
+    New links or another program are chosen only if their link time is below 80% of the best other change's.
 
     Args:
-        changes: each change, and the largest link time afterwards.
+        changes: each change, and the largest link time after the change, in seconds.
         largest_s: the present largest link time, in seconds.
     """
     useful = [(each, seconds) for each, seconds in changes if seconds <= each.most * largest_s]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Changes to the model, causes of load, and the ranks, calls and lines that load a link direction most."""
+"""Classes for changes to the model, for causes of load, and for the senders that load a link direction most."""
 
 from __future__ import annotations
 
@@ -64,9 +64,9 @@ class Change:
         cause: the cause that the change removes, from `SLOW_LINK` to `PLACEMENT` above.
         kind: one of `KINDS`.
         what: text that describes the change.
-        after: the situation with the change; None if the change was not tried or is impossible.
-        most: the change can be a remedy if it leaves at most this fraction of the largest link time.
-        why_not: the reason why the change was not tried, or cannot be a remedy.
+        after: the situation after the change; None if the change was not tried or is impossible.
+        most: the change can be a remedy if largest link time after / before the change is at most this number.
+        why_not: the reason why the change was not tried or cannot be a remedy; else empty.
         at, evidence, advice, change: as in `LoadCause`.
     """
 
@@ -95,8 +95,8 @@ class LoadCause:
         change: the remedy's exact command, setting or cable.
         max_time_s: the largest link time before the remedy.
         max_time_after_s: the predicted largest link time with the remedy.
-        remedy: the situation with the remedy.
-        loaded_by: senders of the link direction that is busiest before this remedy; None if unknown.
+        remedy: the situation after the remedy.
+        loaded_by: main senders of the link direction with the largest time before this remedy; None if unknown.
     """
 
     cause: str
@@ -127,13 +127,13 @@ class LoadCause:
 
 @dataclass(frozen=True, slots=True)
 class TriedChange:
-    """A change that was considered as a remedy, and its predicted effect if the change was tried.
+    """A change that was considered as a remedy; if tried, with its predicted effect.
 
     Attributes:
         what: text that describes the change.
         kind: one of `KINDS`.
         causes_before: number of earlier causes; their remedies were already applied.
-        max_time_after_s: predicted largest link time; None if not tried, or if bytes lose their route.
+        max_time_after_s: predicted largest link time; None if the change was not tried or leaves bytes without a route.
         why_not: the reason why the change is not the remedy; None for the remedy.
     """
 
@@ -169,12 +169,12 @@ def list_some(names: list[str], limit: int = 4) -> str:
 
 @dataclass(frozen=True, slots=True)
 class LoadedBy:
-    """The senders that load a link direction most.
+    """The senders of the call, site and region that load a link direction most.
 
     Attributes:
         ranks: number of sending ranks; None if ranks are unknown.
         hosts: number of sending adapters.
-        sender, receiver: the only rank that sends, or receives, `bytes`; None for several ranks or unknown ranks.
+        sender, receiver: rank that sends (receives) all `bytes`; None if several or unknown ranks send (receive).
         operation, site, region: names of the MPI call, call site and region; None if unknown.
         bytes: bytes that these senders sent onto the link direction in this call, site and region.
         share: share of the link direction's bytes, 0 to 1.
@@ -218,18 +218,18 @@ class LoadedBy:
 
 @dataclass(frozen=True, slots=True)
 class AlikeLinks:
-    """Number and kind of link directions that are as busy as the most loaded link direction."""
+    """Number and kind of the link directions with about the largest link time."""
 
     count: int
     kind: str
 
     @property
     def text(self) -> str:
-        """Text that states the number and the kind."""
+        """Text that states the number and kind of the link directions."""
         return f"{count_of(self.count, 'link')}{self.kind.removeprefix('links')} alike"
 
     def as_json(self) -> dict[str, object]:
-        """Return number and kind as a JSON object."""
+        """Return the number and kind of the link directions as a JSON object."""
         return asdict(self) | {"text": self.text}
 
 
@@ -284,7 +284,7 @@ def _describe_group(flows: Traffic, chosen: npt.NDArray[np.intp], total: int) ->
 
 
 def find_alike(situation: Situation) -> AlikeLinks:
-    """Count the link directions between the levels of the most loaded link direction, with about the same time."""
+    """Count the link directions that join the most loaded direction's levels and need about the same time."""
     kind = _kind_of(situation, situation.most_loaded())
     least = ALIKE * situation.max_seconds
     count = 0

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Oversubscription, and a lower bound for any routing: bytes across a cut / speed of the cut's links.
+"""Find oversubscription, and a lower bound for any routing: bytes across a cut / speed of the cut's links.
 
 A cut separates a part of the fabric from all other nodes. A part is a switch with its hosts, or a pod (nodes connected
 below a level), or a side of a bisection. The remedy for oversubscription is faster links across the narrowest cut.
@@ -23,7 +23,7 @@ from ibprof_converter.hotspots.causes.load_cause import LINKS, OVERSUBSCRIPTION,
 from ibprof_converter.hotspots.causes.situation import Situation
 
 _CLEARLY = 1.01
-"""A bisection is reported if it takes more than 1.01 times as long as any cut between levels."""
+"""A bisection is reported if its bytes need more than 1.01 times as long as the bytes of any cut between levels."""
 
 
 _BUSY = 0.9
@@ -36,12 +36,12 @@ _SMALLEST_GROWTH = 0.05
 """Cables at free ports are advised if the cut becomes at least 5% faster."""
 
 _HALVES = 96
-"""Largest number of links that `_halve` uses, each for two bisections."""
+"""`_halve` makes two bisections for each of at most this number of links."""
 
 _EIGENVECTORS = 4
 
 _IMPROVED = 4
-"""Only this number of bisections, the best ones, are improved by moving switches."""
+"""Number of bisections with the longest times that are improved by moving switches."""
 
 _BY_LEVEL = "levels of the fabric"
 
@@ -54,15 +54,15 @@ Sides = npt.NDArray[np.bool_]
 
 @dataclass(frozen=True, slots=True)
 class SwitchCut:
-    """A part of a fabric, the links to all other nodes, and the bytes across these links.
+    """A part of a fabric, with the links from the part to all other nodes, and the bytes on these links.
 
     Attributes:
         level: highest level of the part's switches.
         nodes: nodes of the part, including hosts.
-        bytes: bytes that cross the border, in the direction with more bytes.
-        gbps: speed of all links across the border, in one direction, in Gbit/s.
-        inside_gbps: speed of the hosts' links within the part, in Gbit/s.
-        seconds: time that the bytes need on all crossing links together.
+        bytes: bytes into the part or out of the part, whichever are more.
+        gbps: sum of the speeds of all links that leave the part, in one direction, in Gbit/s.
+        inside_gbps: sum of the speeds of the host links within the part, in Gbit/s.
+        seconds: `bytes` / `gbps`, in seconds.
         found_by: name of the method that found the part.
     """
 
@@ -84,7 +84,7 @@ def find_routing_bound(situation: Situation) -> float:
 
 @lru_cache(maxsize=1)
 def narrowest_cut(situation: Situation) -> SwitchCut | None:
-    """Return the cut of the switches whose bytes need the longest time, over all rails; None if no bytes cross a cut.
+    """Return the cut, of all rails' cuts, whose bytes need the longest time; None if no bytes cross a cut.
 
     The result for the last situation is cached: the search takes a second for a thousand switches.
     """
@@ -141,7 +141,7 @@ def _number_parts(fabric: Fabric, level: npt.NDArray[np.int32], top: int) -> npt
 
 
 def _list_moves(situation: Situation, cut: SwitchCut) -> list[str]:
-    """Return advice that needs no new links: use more parts of the fabric, or place communicating ranks in one part."""
+    """Return advice without new links: use more parts of the fabric, or place communicating ranks in one part."""
     if cut.found_by != _BY_LEVEL:
         return []
     fabric = situation.subnets[cut.rail].fabric
@@ -161,7 +161,7 @@ def _list_moves(situation: Situation, cut: SwitchCut) -> list[str]:
 
 
 def try_links(situation: Situation) -> Iterator[Change]:
-    """Try faster links above the narrowest cut: together at most as fast as the hosts' links inside the cut."""
+    """Try more or faster links across the narrowest cut: at most as fast as the host links of the cut's part."""
     if situation.max_host_seconds > _BUSY * situation.max_switch_seconds:
         return
     cut = narrowest_cut(situation)
@@ -209,7 +209,7 @@ def try_links(situation: Situation) -> Iterator[Change]:
 
 
 def _find_room(situation: Situation, cut: SwitchCut) -> float:
-    """Return the links of a cut, with cables at all free ports, divided by its links today; nan if unknown."""
+    """Return (links + free ports) / links across a cut: the largest possible growth of the cut; nan if unknown."""
     rooms = []
     for subnet, level in zip(situation.subnets, situation.levels, strict=True):
         fabric = subnet.fabric
@@ -241,7 +241,7 @@ def _widen(situation: Situation, cut: SwitchCut, factor: float) -> Situation:
 
 
 def _find_wide(fabric: Fabric, level: npt.NDArray[np.int32], cut: SwitchCut) -> npt.NDArray[np.bool_]:
-    """Return the switch-to-switch links above the cut's level, or all switch-to-switch links for level 0."""
+    """Return the links between switches that reach above the cut's level; for level 0, all links between switches."""
     upper = np.maximum(level[fabric.link_node[:, 0]], level[fabric.link_node[:, 1]])
     between: npt.NDArray[np.bool_] = (fabric.node_kind[fabric.link_node] == NodeKind.SWITCH).all(axis=1)
     return between & (upper > cut.level) if cut.level else between
@@ -263,7 +263,7 @@ def _narrowest(
     destination: npt.NDArray[np.int32],
     amount: npt.NDArray[np.float64],
 ) -> SwitchCut | None:
-    """Return the cut with the longest time around one part; None if no bytes cross a cut. `part`: int64 [node]."""
+    """Return the part whose cut needs the longest time; None if no bytes cross a cut. `part`: int64 [node]."""
     parts = int(part.max(initial=0)) + 1
     gbps = np.nan_to_num(fabric.link_gbps)
     of_ends = part[fabric.link_node]
@@ -293,7 +293,7 @@ def _narrowest(
 
 @dataclass(frozen=True, slots=True)
 class _CutGraph:
-    """For each pair of switches: speed of their links, and bytes between their hosts; float64 [switch, switch]."""
+    """Speed of the links, and bytes between the hosts, of each pair of switches: float64 [switch, switch] each."""
 
     gbps: Floats
     bytes: Floats
@@ -311,7 +311,7 @@ class _CutGraph:
         return np.where(speed > 0, np.maximum(out, into) / np.maximum(speed, 1e-9), 0.0)
 
     def improve(self, side: Floats) -> tuple[float, Floats]:
-        """Move switches to the other side, each time the best switch, until no move lengthens the cut's time."""
+        """Change the side of the best switch, one switch at a time, until no change lengthens the cut's time."""
         best = float(self.measure(side[np.newaxis])[0])
         for _ in range(2 * len(side)):
             moved = self._measure_moves(side)
@@ -324,9 +324,9 @@ class _CutGraph:
         return best, side
 
     def _measure_moves(self, side: Floats) -> Floats:
-        """Return for each switch the time of the cut after this switch alone changes sides: float64 [switch]."""
+        """Return the time of the cut after a single switch changes sides, for each switch: float64 [switch]."""
         far = 1 - side
-        sign = far - side  # 1 for switches that would move to side 1, -1 for switches that would move to side 0
+        sign = far - side  # 1: the switch would move to side 1; -1: to side 0
         speed_in, speed_far = self.gbps @ side, self.gbps @ far
         speed = float(side @ speed_far) + sign * (speed_far - speed_in)
         to_in, to_far = self.bytes @ side, self.bytes @ far
@@ -344,17 +344,17 @@ def find_narrow_bisection(
     destination: npt.NDArray[np.integer],
     amount: Floats,
 ) -> tuple[Sides, str] | None:
-    """Return the cut with the longest time that the search finds; None without a cut.
+    """Search for the cut of the switches whose bytes need the longest time; None if no cut is found.
 
-    The search needs flows, and from 3 to `SWITCHES_LIMIT` switches.
+    The search needs flows, and between 3 and `SWITCHES_LIMIT` switches.
 
     Args:
         fabric: nodes and links.
-        source, destination: int [flow], nodes of each flow.
+        source, destination: int [flow], source and destination node of each flow.
         amount: float64 [flow], bytes of each flow.
 
     Returns:
-        Nodes on one side, bool [node]; and the method that found the cut.
+        The nodes on one side of the cut, bool [node]; and the method that found the cut.
     """
     switches = np.flatnonzero(fabric.node_kind == NodeKind.SWITCH)
     if not 2 < len(switches) <= SWITCHES_LIMIT or not len(source):
@@ -373,7 +373,7 @@ def find_narrow_bisection(
 
 
 def _find_switches(fabric: Fabric, number: npt.NDArray[np.integer]) -> npt.NDArray[np.int64]:
-    """Return the index of each switch, and of each host's switch; -1 for no switch: int64 [node + 1]."""
+    """Return each switch's own index, and for hosts the index of their switch: int64 [node + 1], -1 if unknown."""
     of_node = number.astype(np.int64).copy()
     for end in (0, 1):
         near, far = fabric.link_node[:, end], fabric.link_node[:, 1 - end]
@@ -403,9 +403,10 @@ def _make_graph(
 
 
 def _halve(graph: _CutGraph) -> list[tuple[float, Floats, str]]:
-    """Return two bisections for each of at most `_HALVES` links.
+    """Return two bisections, with times and method, for each of at most `_HALVES` links.
 
-    One side contains the switches nearer to the link's first end; in the second bisection, also equidistant switches.
+    One side contains the switches nearer to the link's first end, and in the second bisection also equidistant
+    switches.
     """
     edges = np.argwhere(np.triu(graph.gbps) > 0)
     if not len(edges):
@@ -418,7 +419,7 @@ def _halve(graph: _CutGraph) -> list[tuple[float, Floats, str]]:
 
 
 def _count_hops(is_linked: npt.NDArray[np.bool_], start: npt.NDArray[np.intp]) -> Floats:
-    """Return the hops from `start` to all switches: float64 [start, switch], infinite without a path.
+    """Return the number of hops from each of `start` to each switch: float64 [start, switch], infinite without a path.
 
     This breadth-first search avoids scipy, whose import is slow.
     """
@@ -435,7 +436,7 @@ def _count_hops(is_linked: npt.NDArray[np.bool_], start: npt.NDArray[np.intp]) -
 
 
 def _sweep(graph: _CutGraph) -> list[tuple[float, Floats, str]]:
-    """Sort the switches by each of the first eigenvectors of the Laplacian; return the best cut of each order."""
+    """Sort the switches by each of the Laplacian's first eigenvectors; return the longest cut of each order."""
     count = len(graph.gbps)
     laplacian = np.diag(graph.gbps.sum(axis=1)) - graph.gbps
     _, vectors = np.linalg.eigh(laplacian)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Other placements as remedies: ranks move between slots, or all traffic of a host moves to another host."""
+"""Try other placements as remedies: move ranks to other slots, or all traffic of a host to another host."""
 
 from __future__ import annotations
 
@@ -30,13 +30,13 @@ _SECONDS_PER_RANK, _LEAST_SECONDS = 0.4 / 64, 0.1
 _MOST_SECONDS_OF_RANKS, _MOST_SECONDS_OF_HOSTS = 4.0, 0.4
 
 _PATIENCE_S = 2.0
-"""Seconds by which a search may exceed its time limit, so that a busy machine finds the same result."""
+"""A search may exceed its time limit by this number of seconds, so that a busy machine finds the same result."""
 
 _SEED = 1
 _RANDOM_SEEDS = 5
 
 PAIRS_LIMIT = 1_000_000
-"""Largest number of pairs of ranks or hosts with traffic; a search with more pairs takes too long for a report."""
+"""Largest number of sender-receiver pairs; a search with more pairs takes too long for a report."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +45,7 @@ class PlacementMove:
 
     Attributes:
         after: the situation with this placement.
-        random_seconds: median of the largest link times of a few random placements.
+        random_seconds: median, over a few random placements, of the largest link time.
     """
 
     after: Situation
@@ -53,7 +53,7 @@ class PlacementMove:
 
 
 def try_placements(situation: Situation) -> Iterator[Change]:
-    """Try another order of the ranks on their present hosts, then a placement on other hosts."""
+    """Try another order of the ranks on the job's present hosts, then a placement on any hosts."""
     ranks = situation.ranks
     slots = ranks.slots.most_of_a_host if ranks else 1
     why_not = ""
@@ -75,7 +75,7 @@ def try_placements(situation: Situation) -> Iterator[Change]:
 
 
 def _is_network_busier(situation: Situation) -> bool:
-    """Return true if the largest time of hosts' own links is at most 80% of the largest time between switches."""
+    """Return true if the largest time of a host link is at most 80% of the largest time of a link between switches."""
     return situation.max_host_seconds <= GAIN * situation.max_switch_seconds
 
 
@@ -128,7 +128,8 @@ def move_hosts(situation: Situation, own_hosts_only: bool) -> PlacementMove | No
     """Search for a better placement by moving all traffic of a host to another host.
 
     Args:
-        own_hosts_only: true to use only hosts that send or receive; false to add all hosts that are on every rail.
+        own_hosts_only: true to use only hosts that send or receive; false to also use all hosts with a port on every
+            rail.
 
     Returns:
         The best placement found; None if there are fewer than two hosts or too many pairs.
@@ -182,21 +183,21 @@ def _search(
     most_seconds: float,
     moved: Callable[[SlotOfRank], Situation],
 ) -> PlacementMove:
-    """Return the best placement found from `starts`; `moved` returns the situation with a given placement."""
+    """Search from `starts`, and return the best placement; `moved` returns the situation after a given placement."""
     from ibprof_converter.placement.starting_placements import random_slots  # noqa: PLC0415  (imported only for a search)
     from ibprof_converter.placement.swap_search import search  # noqa: PLC0415  (imported only for a search)
 
     seconds = min(max(_LEAST_SECONDS, _SECONDS_PER_RANK * problem.ranks), most_seconds)
     best = search(problem, starts, _SEED, seconds, patience=_PATIENCE_S).slot_of_rank
     after = moved(best)
-    if situation.is_adaptive:  # the search used static routes, so a start may be better with adaptive routing
+    if situation.is_adaptive:  # the search used static routes: with adaptive routing, a start may be better
         after = min([after, *map(moved, starts)], key=lambda each: each.max_seconds)
     randoms = [moved(random_slots(problem.slots, problem.ranks, seed)) for seed in range(_RANDOM_SEEDS)]
     return PlacementMove(after, float(np.median([each.max_seconds for each in randoms])))
 
 
 def _one_slot_each(hosts: Hosts, chosen: npt.NDArray[np.integer], count: int) -> RankSlots:
-    """Return a slot for each host. A slot has all adapters of the host if the search supports several adapters."""
+    """Return a slot for each host; the slot uses all adapters of the host if the search supports several adapters."""
     slots = dict.fromkeys(chosen.tolist(), 1)
     if hosts.has_several and hosts.ports.shape[2] <= RAIL_LIMIT:
         try:
@@ -207,7 +208,7 @@ def _one_slot_each(hosts: Hosts, chosen: npt.NDArray[np.integer], count: int) ->
 
 
 def _move(situation: Situation, rank_of: npt.NDArray[np.int64], host: npt.NDArray[np.int32]) -> PairBytes:
-    """Return the flows after each host's traffic has moved to another host, on the same rails if possible.
+    """Return the flows after each host's traffic moved to another host, and stayed on its rail if possible.
 
     Bytes of the old host's adapter n use the new host's adapter n, modulo the new host's number of adapters.
     """

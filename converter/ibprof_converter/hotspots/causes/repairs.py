@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Faults in a fabric with their repairs: slow links, missing cables, misplaced cables, too few uplinks."""
+"""Find faults of a fabric, with repairs: slow links, missing or misplaced cables, too few uplinks."""
 
 from __future__ import annotations
 
@@ -31,16 +31,16 @@ from ibprof_converter.layout.regular_cabling import RegularCabling, fit_regular_
 _SLOWER = 0.99
 
 _FEW = 0.25
-"""Fewer links than usual are a fault only if at most 25% of a level's switches, or a single switch, have fewer.
+"""Fewer links than usual are a fault only if at most 25% of the switches of a level, or one switch, have fewer.
 
-Otherwise the fabric was built so.
+If more switches have fewer links, the fabric is assumed to be built so.
 """
 
 _CABLES_ADVISED = 1
 """Number of cables of a switch that `Repair.advice` names; `Repair.change` names all."""
 
 _LOCAL = 1.25
-"""A leaf is an outlier if speed of host links / speed of uplinks exceeds 1 and 1.25 times the level's median."""
+"""Uplinks are too slow if speed of host links / speed of uplinks exceeds 1 and 1.25 times the leaves' median."""
 
 _OF_LINKS = ("link_node", "link_port", "link_gbps", "link_lanes", "link_half", "link_unequal")
 
@@ -60,7 +60,7 @@ class Cable:
     Attributes:
         one, other: the two ports.
         gbps: data rate in Gbit/s.
-        decided: for each port, true if the cable must use this port; false if it can use any free port of the node.
+        decided: for each port, true if the cable must use this port; false if any free port of the node will do.
     """
 
     one: PortOfNode
@@ -77,9 +77,9 @@ class Repair:
         at: name of the faulty switch or link.
         evidence: a sentence with facts that show the fault.
         change: text that names the exact cable or port.
-        heat: largest time of a link direction at the fault, in seconds. Repairs with more heat are tried first.
+        heat: largest time of a link direction at the fault, in seconds; repairs with more heat are tried first.
         apply: function that adds this repair to a fabric, and returns the repaired fabric.
-        remakes_tables: true if the subnet manager makes new forwarding tables afterwards.
+        remakes_tables: true if the subnet manager writes new forwarding tables after this repair.
         advice: a shorter text than `change`; empty if `change` is short enough.
     """
 
@@ -99,7 +99,7 @@ def find_repairs(situation: Situation) -> list[Repair]:
     found: list[Repair] = []
     for rail, subnet in enumerate(situation.subnets):
         if subnet.fabric.origin is Origin.NAMES:
-            continue  # ibprof assumed the cables and data rates, so they show no faults
+            continue  # cables and data rates are assumptions of ibprof, not data: they show no faults
         found += _find_slow_links(situation, rail)
         fitted = fit_regular_cabling(subnet.fabric)
         moved = _find_misfits(situation, rail, fitted) if fitted else []
@@ -162,12 +162,12 @@ def _describe_slow_switch(situation: Situation, rail: int, switch: SlowSwitch) -
 
 
 def _find_misfits(situation: Situation, rail: int, fitted: RegularCabling) -> list[Repair]:
-    """Return repairs of misplaced cables, then repairs of cables that are still missing."""
+    """Return repairs of misplaced cables, then of the cables that are missing after these repairs."""
     fabric = situation.subnets[rail].fabric
     lacking = [(int(low), int(high)) for low, high in fitted.missing.tolist()]
     if not lacking and not len(fitted.extra):
         return []
-    # Each port is used by one repair only, since all repairs may be applied together.
+    # Use each port for one repair only: all repairs may be applied together.
     ports = FreePorts(fabric)
     repairs = []
     extra = fitted.extra.tolist()
@@ -248,7 +248,7 @@ def _describe_missing(
 
 
 def _find_few_uplinks(situation: Situation, rail: int) -> Iterator[Repair]:
-    """Yield the repair of each end of the most loaded link between switches, if the end has too few uplinks.
+    """Yield a repair for each switch of the most loaded link between switches, if the switch has too few uplinks.
 
     The cause is MISSING_UPLINK for fewer uplinks than usual, and OVERSUBSCRIPTION for uplinks too slow for a leaf's
     hosts (`_LOCAL`). A leaf with both faults has MISSING_UPLINK if one uplink, or at most a quarter, is missing. At the
@@ -312,11 +312,11 @@ def _find_few_uplinks(situation: Situation, rail: int) -> Iterator[Repair]:
 
 
 def _plan_uplinks(fabric: Fabric, level: npt.NDArray[np.int32], node: int, count: int) -> list[Cable]:
-    """Plan cables from `node` to the next level, first to the switches with the fewest links to `node`.
+    """Plan cables from `node` to switches of the next level; switches with the fewest links to `node` come first.
 
-    Switches with links to siblings of `node` are preferred. Siblings are switches of the same level that share a
-    neighbour on the next level. From the top level, cables lead to switches of the same level. The result is empty if
-    there are too few free ports.
+    Switches with links to siblings of `node` are preferred. Siblings are switches of `node`'s level that share with
+    `node` a neighbour on the next level. If `node` is on the top level, cables lead to switches of the same level. The
+    result is empty if there are too few free ports.
     """
     is_switch = fabric.node_kind == NodeKind.SWITCH
     is_top = not (level[is_switch] > level[node]).any()
@@ -330,7 +330,7 @@ def _plan_uplinks(fabric: Fabric, level: npt.NDArray[np.int32], node: int, count
 
 
 def _find_few_links(situation: Situation, rail: int) -> Iterator[Repair]:
-    """Yield repairs of top-level switches with fewer links to lower levels than most switches of the level."""
+    """Yield a repair for each top-level switch with fewer links to lower levels than most comparable switches."""
     fabric, level = situation.subnets[rail].fabric, situation.levels[rail]
     ports = FreePorts(fabric)
     for found in find_few_links(fabric, level):
@@ -356,7 +356,7 @@ def _find_few_links(situation: Situation, rail: int) -> Iterator[Repair]:
 def _plan_evenly(
     fabric: Fabric, node: int, candidates: npt.NDArray[np.integer], count: int, ports: FreePorts
 ) -> list[Cable]:
-    """Plan cables of `node`, each to the candidate with the fewest links to `node`; none if free ports are too few."""
+    """Plan cables from `node`, each to the candidate with the fewest links to `node`; [] if free ports are too few."""
     is_switch = fabric.node_kind == NodeKind.SWITCH
     near, far = np.concatenate([fabric.link_node, fabric.link_node[:, ::-1]]).T
     links = {each: int((far[near == node] == each).sum()) for each in candidates.tolist()}
@@ -378,7 +378,7 @@ def _plan_evenly(
 def _plan_cables(
     fabric: Fabric, pairs: Iterable[tuple[int, int]], ports: FreePorts, freed: list[PortOfNode]
 ) -> list[Cable]:
-    """Plan a cable for each pair of nodes, at ports of `find_patterned`, else at freed ports, else at any free port."""
+    """Plan a cable for each pair of nodes, at ports of `find_patterned`, else `freed` ports, else any free ports."""
     freed_at = {end.node: end for end in freed}
     cables = []
     for low, high in pairs:
@@ -421,7 +421,7 @@ def _name_pair(fabric: Fabric, pair: tuple[int, int]) -> str:
 
 
 def _heat(situation: Situation, rail: int, nodes: list[int]) -> float:
-    """Return the largest time of a link direction from or to `nodes`; only links between switches count."""
+    """Return the largest time of a link direction between `nodes` and other switches."""
     fabric = situation.subnets[rail].fabric
     here = np.isin(fabric.link_node, nodes).any(axis=1)
     here &= (fabric.node_kind[fabric.link_node] == NodeKind.SWITCH).all(axis=1)
@@ -429,7 +429,7 @@ def _heat(situation: Situation, rail: int, nodes: list[int]) -> float:
 
 
 def _find_usual_speeds(fabric: Fabric, level: npt.NDArray[np.int32]) -> npt.NDArray[np.float64]:
-    """Return for each link the commonest speed of the links between the same two levels.
+    """Return the commonest speed of the links between the two levels of each link.
 
     Returns:
         float64 [link], Gbit/s; the link's own speed if no speed has a majority.
@@ -455,7 +455,7 @@ def remove_links(fabric: Fabric, ports: Iterable[PortOfNode]) -> Fabric:
 
 
 def add_cables(fabric: Fabric, cables: Sequence[Cable]) -> Fabric:
-    """Return the fabric with more links. If the port of a cable is in use, the first free port of the node is used."""
+    """Return the fabric with the cables. If a cable's port is in use, the node's first free port is used."""
     if not cables:
         return fabric
     free = FreePorts(fabric)
@@ -475,7 +475,7 @@ def add_cables(fabric: Fabric, cables: Sequence[Cable]) -> Fabric:
 
 
 def set_speed(fabric: Fabric, port: PortOfNode, gbps: float) -> Fabric:
-    """Return the fabric with the data rate `gbps`, in Gbit/s, for the link with the first end `port`."""
+    """Return the fabric with data rate `gbps`, in Gbit/s, on the link whose first end is `port`."""
     is_link = (fabric.link_node[:, 0] == port.node) & (fabric.link_port[:, 0] == port.port)
     return replace(fabric, link_gbps=np.where(is_link, gbps, fabric.link_gbps))
 
@@ -500,11 +500,11 @@ class FreePorts:
         self._used.difference_update(ports)
 
     def find_patterned(self, node: int, far: int) -> PortOfNode | None:
-        """Return the node's free port with the port number that peers use for links to switch `far`, or None.
+        """Return the node's free port with the number of the port that its peers cable to switch `far`, or None.
 
-        Peers are switches that share `far` and another neighbour with the node, as leaves share spines. All peers that
-        use this port number must use it for `far`. If there are several peers, at least two peers must use this port
-        number.
+        Peers are switches with links to `far` and to another neighbour of the node: leaves with common spines. All
+        peers with a link at this port number must have the link to `far` there. If there are several peers, at least
+        two peers must use this port number.
         """
         neighbours = set(self._far[node].values()) - {far}
         others = [self._far[each] for each in set(self._far[far].values()) - {node}]
@@ -525,7 +525,7 @@ class FreePorts:
         return None
 
     def take(self, node: int, wanted: PortOfNode | None = None) -> PortOfNode | None:
-        """Take a free port of a node, if possible `wanted`; None if no port is free."""
+        """Reserve a free port of a node, and return the port; None if no port is free. If `wanted` is free, take it."""
         candidates = (PortOfNode(node, port) for port in range(1, self._ports[node] + 1))
         found = wanted if wanted and wanted not in self._used else None
         found = found or next((each for each in candidates if each not in self._used), None)

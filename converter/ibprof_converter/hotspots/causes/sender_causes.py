@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Causes in the choice of senders and receivers (unused rails, many hosts that send to few), and advice on calls."""
+"""Find causes in the choice of rails, adapters, senders and receivers; advise on MPI calls."""
 
 from __future__ import annotations
 
@@ -30,10 +30,10 @@ from ibprof_converter.traffic.hosts import NO_HOST
 from ibprof_converter.traffic.traffic_data import NO_LID
 
 _UNEVEN = 1.25
-"""A rail with at least 1.25 times the rails' mean bytes is overloaded."""
+"""A rail is overloaded if its bytes are at least 1.25 times the mean bytes of all rails."""
 
 _CONCENTRATED = 3.0
-"""A host is one of few receivers (or senders) if its bytes are at least 3 times the participating hosts' mean."""
+"""A host is one of few receivers (senders) if it receives (sends) at least 3 times the participating hosts' mean."""
 
 _ALL_ADAPTERS = (
     "Open MPI and MPICH with UCX: UCX_NET_DEVICES=mlx5_0:1,mlx5_1:1 UCX_MAX_RNDV_RAILS=2, with the ports that "
@@ -72,7 +72,7 @@ _ADVICE: Mapping[str, Mapping[str, str]] = {
 
 
 def try_adapters(situation: Situation) -> Iterator[Change]:
-    """Try two changes: divide the bytes of each pair of hosts evenly over rails, or over adapters."""
+    """Try two changes: divide the bytes of each pair of hosts evenly over rails, or over adapters in a subnet."""
     rails = len(situation.subnets)
     flows = situation.flows
     if not len(flows.bytes):
@@ -110,7 +110,7 @@ def try_adapters(situation: Situation) -> Iterator[Change]:
 
 
 def _share_over_adapters(situation: Situation) -> PairBytes:
-    """Divide the bytes between two hosts evenly over adapters: part i goes between the adapters with number i."""
+    """Divide the bytes between two hosts evenly over adapters: adapter i sends part i to adapter i."""
     flows, hosts = situation.flows, situation.hosts
     source, destination = situation.flow_hosts
     known = (source != NO_HOST) & (destination != NO_HOST)
@@ -128,7 +128,7 @@ def _share_over_adapters(situation: Situation) -> PairBytes:
 
 
 def _share_over_rails(situation: Situation) -> PairBytes:
-    """Divide the bytes between two adapters evenly over the hosts' common rails; adapter numbers stay the same."""
+    """Divide the bytes between two adapters evenly over the hosts' common rails; keep the adapter numbers."""
     flows, hosts = situation.flows, situation.hosts
     source, destination = situation.flow_hosts
     known = np.flatnonzero((source != NO_HOST) & (destination != NO_HOST))
@@ -167,7 +167,7 @@ def _group_flows(
 def _share_evenly(
     amount: npt.NDArray[np.uint64], group: npt.NDArray[np.intp], count: npt.NDArray[np.integer]
 ) -> npt.NDArray[np.uint64]:
-    """Divide each amount into parts that differ by at most 1, larger parts first; sum the i-th parts of each group.
+    """Divide each amount into parts that differ by at most 1, larger parts first; sum part i over the group's amounts.
 
     Args:
         amount, group: uint64 and int [row].
@@ -227,7 +227,7 @@ def try_partners(situation: Situation) -> Iterator[Change]:
 
 
 def _own_seconds(situation: Situation, receiving: bool) -> npt.NDArray[np.float64]:
-    """Return the largest time of the links to each host if `receiving`, else of the links from it: float64 [host]."""
+    """Return the largest time of a link direction to each host if `receiving`, else from each host: float64 [host]."""
     result = np.zeros(len(situation.hosts.name))
     for rail, subnet in enumerate(situation.subnets):
         fabric = subnet.fabric
@@ -245,7 +245,7 @@ def _concentrated(
     other: npt.NDArray[np.int32],
     known: npt.NDArray[np.bool_],
 ) -> npt.NDArray[np.intp]:
-    """Return the few hosts that receive (or send) most bytes on the most loaded link direction, busiest first."""
+    """Return few hosts that receive (or send) at least half of the bytes of the most loaded link direction."""
     hosts = len(situation.hosts.name)
     amount = np.where(known, situation.flows.bytes.astype(np.float64), 0.0)
     total = np.bincount(one[known], weights=amount[known], minlength=hosts)
@@ -294,7 +294,7 @@ def _relieve(
         rows = np.flatnonzero(one == host)
         turn = np.unique(other[rows], return_inverse=True)[1]
         chosen = np.array(helpers)[turn % len(helpers)]
-        # Bytes stay at `host` if the chosen host is the partner, or lacks the rail.
+        # Bytes stay at `host` if the chosen host is the partner itself, or has no port on the rail.
         usable = (chosen != other[rows]) & (hosts.lid[chosen, flows.rail[rows]] != NO_LID)
         replaced[rows] = np.where(usable, chosen, host)
         idle = idle[len(helpers) - 1 :] + idle[: len(helpers) - 1]
@@ -306,7 +306,7 @@ def _relieve(
 
 
 def advise_on_call(cause: LoadCause) -> LoadCause:
-    """Return the cause, if possible with advice for the call that loads the link most."""
+    """Return the cause with advice on the MPI call that loads the link most; unchanged if there is no such advice."""
     operation = cause.loaded_by.operation if cause.loaded_by else None
     advice = _ADVICE.get(cause.cause, {}).get(_family(operation or ""))
     if advice is None:

@@ -64,7 +64,7 @@ class Situation:
 
     @cached_property
     def adaptive_paths(self) -> tuple[AdaptivePaths, ...]:
-        """Link directions among which the adaptive switches of each rail choose."""
+        """The link directions from which adaptive switches choose, for each rail."""
         from ibprof_converter.routing.adaptive_paths import AdaptivePaths  # noqa: PLC0415  (few switches route adaptively)
 
         return tuple(AdaptivePaths(subnet.routes.network, subnet.adaptive) for subnet in self.subnets)
@@ -91,7 +91,7 @@ class Situation:
 
     @cached_property
     def amounts(self) -> tuple[npt.NDArray[np.uint64], ...]:
-        """Bytes of each link direction: uint64 [link, end] for each rail; with adaptive routing an estimate."""
+        """Bytes of each link direction: uint64 [link, end] for each rail; estimates with adaptive routing."""
         if not self.is_adaptive:
             return self._along_tables[0]
         from ibprof_converter.routing.adaptive_bounds import estimate_adaptive  # noqa: PLC0415  (few switches route adaptively)
@@ -111,7 +111,7 @@ class Situation:
 
     @cached_property
     def max_host_seconds(self) -> float:
-        """The largest time of a host's own link direction."""
+        """The largest time of a link direction from or to a host."""
         return max(
             float(each[~joins_switches(subnet.fabric)].max(initial=0.0))
             for each, subnet in zip(self.seconds, self.subnets, strict=True)
@@ -179,7 +179,7 @@ class Situation:
 
     @cached_property
     def flow_adapters(self) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.intp]]:
-        """Indices of each flow's source and destination adapter among the host's adapters on the rail: [flow] each."""
+        """Adapter numbers of each flow's source and destination, counted per host and rail: intp [flow] each."""
         numbers = []
         for lid, host in zip((self.flows.source_lid, self.flows.destination_lid), self.flow_hosts, strict=True):
             base = lid.copy()
@@ -195,7 +195,7 @@ class Situation:
         return self._with(subnets or self.subnets, flows or self.flows, ranks, has_same_links=not subnets)
 
     def reordered(self, slot_of_rank: SlotOfRank) -> Situation:
-        """Return the situation after ranks exchange their slots, within and between hosts."""
+        """Return the situation with another placement of the ranks on the same slots."""
         assert self.ranks is not None
         ranks = replace(self.ranks, slot_of_rank=slot_of_rank)
         return self._with(self.subnets, ranks.on_network(len(self.subnets)), ranks, has_same_links=True)
@@ -275,7 +275,7 @@ class RankFlows:
         """Return the bytes between hosts, from LID to LID.
 
         A flow is divided evenly over the slots' adapters on the flow's rail. If a rank has no port on this rail, the
-        flow takes the ranks' first common rail.
+        flow uses the first rail on which both ranks have ports.
         """
         slots, at = self.slots, self.slot_of_rank
         apart = np.flatnonzero(slots.host_of_slot[at[self.source]] != slots.host_of_slot[at[self.destination]])
@@ -302,7 +302,7 @@ class RankFlows:
 def find_rank_flows(
     placed: Traffic, demand: RankTraffic | None, hosts: Hosts, subnets: Sequence[Subnet]
 ) -> RankFlows | None:
-    """Return the traffic between a job's ranks; None if the model cannot place the ranks on other slots.
+    """Return the traffic between a job's ranks; None if the search cannot move the ranks to other slots.
 
     The result is None for several jobs, and for bytes with an unknown rank or host. The result is also None if a host
     lacks a rail, or if the search does not support `SPREAD` on these hosts.
@@ -319,7 +319,7 @@ def find_rank_flows(
         return None
     host = _host_of_ranks(placed.rank_lid, hosts, subnets)
     if (host == NO_HOST).any() or (host[placed.source_rank] == host[placed.destination_rank]).any():
-        return None  # A pattern's ends may be adapters, not ranks: two adapters of one host send to each other.
+        return None  # the ranks of a pattern may be adapters: two adapters of one host send to each other
     if placed.nic == label_of_policy(SPREAD):
         try:
             own = {number: int((host == number).sum()) for number in np.unique(host).tolist()}
@@ -333,7 +333,7 @@ def find_rank_flows(
     held = hold_together(slots, tensor_group_size(demand.origin))
     slots = held if held.keeps_groups(slot_of_rank) else slots
     if (slots.lid == NO_LID).any():
-        return None  # A rank on a host that lacks a rail can be unable to reach another rank.
+        return None  # without a port on every rail, a rank may be unable to reach another rank
     within = np.flatnonzero(host[demand.source] == host[demand.destination])
     by_rail = np.bincount(placed.rail, weights=placed.bytes.astype(np.float64), minlength=len(subnets))
     share = by_rail / by_rail.sum() if by_rail.sum() else np.full(len(subnets), 1 / len(subnets))

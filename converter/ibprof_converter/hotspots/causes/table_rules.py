@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Other forwarding tables as a remedy: by rules of ibprof and, if installed, by OpenSM's engines."""
+"""Try other forwarding tables as remedies: tables of ibprof's rules and, if installed, of OpenSM's engines."""
 
 from __future__ import annotations
 
@@ -37,11 +37,11 @@ HOSTS_LIMIT = 3000
 """Largest number of hosts of a rail: computing tables for more hosts takes too long for a report."""
 
 OPENSM_HOSTS_LIMIT = 600
-"""Largest number of hosts in a run of OpenSM. OpenSM needs 1 s for 150 hosts, 20 s for 1,500 hosts."""
+"""Largest number of hosts of a rail for which OpenSM is run. OpenSM needs 1 s for 150 hosts, 20 s for 1,500 hosts."""
 
 
 _ALIKE = math.log(1.02)
-"""Two link times count as equal if their logarithms differ by at most this."""
+"""Two link times count as equal if they differ by at most 2%."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,9 +49,9 @@ class RemadeTables:
     """Forwarding tables of one rail, computed by a rule or an engine.
 
     Attributes:
-        subnet: the rail with these tables; None if there are no tables.
+        subnet: the rail with these tables; None if no tables were computed.
         deadlock: the result of `classify_deadlock`.
-        why_not: the reason why these tables are no remedy, or why there are no tables; else empty.
+        why_not: the reason why no tables were computed, or why these tables are no remedy; else empty.
     """
 
     subnet: Subnet | None
@@ -60,14 +60,14 @@ class RemadeTables:
 
 
 class TableMaker:
-    """Computes forwarding tables, and caches them for each rail and rule or engine."""
+    """Computes forwarding tables; caches the tables of each pair of rule (or engine) and rail."""
 
     def __init__(self) -> None:
         self._made: dict[tuple[str, int], tuple[Fabric, RemadeTables]] = {}
         self._missing = ""
 
     def make(self, rule: str, subnet: Subnet) -> RemadeTables:
-        """Return a rail with the tables of a rule or an engine."""
+        """Return the rail with tables that are computed by a rule or an engine."""
         key = rule, id(subnet.fabric)
         if key not in self._made:
             self._made[key] = subnet.fabric, self._make(rule, subnet)
@@ -116,7 +116,7 @@ class TableMaker:
     def find_rule(self, situation: Situation, rail: int) -> str:
         """Return the rule or engine that made a rail's tables.
 
-        If the rule is unknown, return the rule whose tables result in a largest link time nearest to the present time.
+        If the rule is unknown, return the rule whose tables lead to about the present largest link time.
         After a repair, ibprof recomputes tables by this rule.
         """
         subnet = situation.subnets[rail]
@@ -161,12 +161,12 @@ def _pick(tables: ForwardingTables, fabric: Fabric, lids: np.ndarray) -> np.ndar
 
 
 def try_tables(situation: Situation, maker: TableMaker, remains: Callable[[float], Change | None]) -> Iterator[Change]:
-    """Try the tables of OpenSM's engines, and of rules whose tables OpenSM loads from a file.
+    """Try tables of OpenSM's engines, then tables of ibprof's rules, which OpenSM loads from a file.
 
     Args:
         situation: the present situation.
         maker: the maker of tables.
-        remains: function of the link time with new tables; returns the remedy preferred to these tables, or None.
+        remains: returns the change that is preferred to tables with a given largest link time, or None.
     """
     why_not = _find_obstacle(situation, remains)
     if why_not:
