@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""MPI calls of a profile by chosen keys: number, time, bytes, messages, efficiencies and waiting."""
+"""Sum a profile's MPI calls by chosen keys: number, time, bytes, messages and waiting; add the run's efficiencies."""
 
 from __future__ import annotations
 
@@ -141,7 +141,7 @@ def describe_unseen_calls(run: Profile, with_sites: bool) -> Iterable[str]:
 
 
 def top_lines(run: Profile) -> list[dict[str, Any]]:
-    """Return the `TOP` calls with most time: by operation and line, or by operation if lines are unknown."""
+    """Return the `TOP` operations and lines with most time; operations only, if lines are unknown."""
     by = ("operation", "site") if run.sites else ("operation",)
     return [_row_as_json(by, row) for row in sum_calls(run, by)[:TOP] if row.time_s]
 
@@ -158,7 +158,7 @@ class CallSum:
         bytes, messages: user data that the calls sent, or fetched from a window.
         slowest_s: time of the slowest rank, in seconds.
         slowest: rank with most time; None without times.
-        spread: standard deviation / mean of the ranks' times; None without times. Ranks without such calls have 0 s.
+        spread: standard deviation / mean of the ranks' times; None without times. Ranks without calls count as 0 s.
         ranks: number of ranks that made such calls.
         wait_s, transfer_s, unsplit_s: parts of `time_s`, in seconds; None without sampled calls.
         split_error_s: standard error of `wait_s` and `transfer_s`, in seconds.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The communication matrix of a profile, by rank, host or port, also as CSV."""
+"""Build a profile's communication matrix by rank, host or port, and write matrices as CSV."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class Selection:
     Attributes:
         operation, region: names; None for all.
         site: name of a call site; None for all.
-        since_start: true to add, on each rank, the bytes of regions whose last end is before the last end of `region`.
+        since_start: true to add, on each rank, the bytes of regions that last ended before `region`.
         kind: user data or MPI's own messages.
         received: true for bytes that receivers counted, false for bytes that senders and fetchers counted.
     """
@@ -53,7 +53,7 @@ class Selection:
 
 @dataclass(frozen=True, slots=True)
 class Matrix:
-    """Bytes of each pair with traffic, in the order of source and destination.
+    """Bytes of each pair of source and destination with traffic, sorted by source, then by destination.
 
     Attributes:
         names: numbers of ranks, names of hosts, or GUIDs of ports.
@@ -99,8 +99,8 @@ def build_matrix(run: Profile, by: str = "rank", selection: Selection = Selectio
     """Return the traffic between ranks, hosts or ports.
 
     Bytes between ports come from recorded work requests, and include MPI's headers. If there are no work requests, or
-    if work requests lack the data for `selection`, bytes come from the MPI calls. MPI calls do not show ports, so each
-    host must have exactly one active port.
+    if work requests lack the data for `selection`, bytes come from the MPI calls. In this case, each host must have
+    exactly one active port, because MPI calls do not show ports.
 
     Args:
         by: "rank", "host" or "port".

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Time inside MPI calls: parts, estimated waiting in collectives, efficiencies of a run and of regions."""
+"""Compute time inside MPI calls, estimated waiting in collectives, and efficiencies of a run and of its regions."""
 
 from __future__ import annotations
 
@@ -184,7 +184,7 @@ def _sum_spans(marks: Iterable[Mark]) -> dict[int, int]:
 
 @dataclass(frozen=True, slots=True)
 class WaitShares(RowArrays):
-    """Time in calls, the sum of three parts; a row for each row of `Profile.times`.
+    """Time in calls, as the sum of waiting, transfer and unsplit time; a row for each row of `Profile.times`.
 
     Attributes:
         rank, region, operation, site: int32.
@@ -262,7 +262,7 @@ class Waiting:
 def estimate_waiting(run: Profile) -> tuple[Waiting, ...]:
     """Split the time of the collectives in `MUTUAL` into waiting and transfer; sort by waiting, descending.
 
-    A site counts only if several ranks call the collective equally often, because other calls cannot be matched.
+    A site counts only if several ranks call the collective there, all equally often; otherwise calls cannot be matched.
     Rooted collectives and messages are left out: the quickest rank can leave before others enter.
     """
     times, sites = run.times, name_sites(run)
@@ -330,7 +330,7 @@ class TimeInMpi:
 
 
 def time_in_mpi(run: Profile) -> TimeInMpi | None:
-    """Return the time inside MPI calls; None if it was not recorded."""
+    """Return the time inside MPI calls; None if times were not recorded."""
     timed = [rank for rank in run.ranks if rank.has_times]
     if not timed:
         return None

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Call sites as flame graph files: folded stacks, and speedscope.
+"""Write call sites as flame graphs: as folded stacks, or as a speedscope file.
 
 Folded stacks are lines `region;operation;line WEIGHT`, which speedscope and flamegraph.pl read.
 Source: speedscope 1.25.0, file-format-schema.json.
@@ -24,7 +24,7 @@ TIME = "time"
 
 
 def write_speedscope(name: str, rows: Sequence[CallSum]) -> str:
-    """Return the text of a speedscope file: a profile of time and a profile of bytes, except profiles of zeros.
+    """Return the text of a speedscope file: one profile of times, one of bytes. A profile of zeros is left out.
 
     Args:
         name: the run's name.

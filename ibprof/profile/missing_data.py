@@ -48,7 +48,7 @@ class StageAccount:
         noun: the counted unit, such as `ranks`, `bytes`, `hosts` or `links`.
         total: number received.
         kept: number passed to the next stage.
-        left_out: reason -> number. `total` is `kept` plus these numbers.
+        left_out: reason -> number. `total` is `kept` plus the numbers of `left_out`.
 
     Raises:
         ArithmeticError: the numbers do not add up.
@@ -96,7 +96,7 @@ def account_for_run(run: Profile) -> Iterator[StageAccount]:
 
 
 def choose_sent(run: Profile) -> npt.NDArray[np.bool_]:
-    """Return a mask of the counters, bool [counter]: true for bytes that a rank sent, or fetched from a window.
+    """Return a mask of the counters, bool [counter]: true for bytes that a rank sent, or fetched from another rank.
 
     Received bytes are left out, because the sender counted them. MPI's own control messages are left out too.
     """
@@ -300,7 +300,7 @@ def _describe_ports(run: Profile) -> Iterator[str]:
 
 
 def _describe_elsewhere(run: Profile) -> Iterator[str]:
-    """Yield a sentence on traffic with processes outside MPI_COMM_WORLD, which no matrix contains."""
+    """Yield a sentence on traffic with processes outside MPI_COMM_WORLD: no matrix contains this traffic."""
     counters = run.counters
     sent = (counters.kind == Kind.USER) & (counters.direction != Direction.RECEIVED)
     if elsewhere := sum_exactly(counters.bytes[sent & (counters.peer == UNKNOWN_PEER)]):

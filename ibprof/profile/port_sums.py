@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Traffic of ports and hosts: from work requests, ranks and port counters.
+"""Sum the traffic of ports and hosts, from work requests, counters of ranks and counters of ports.
 
 Work requests name the ports at both ends. Without work requests, the bytes that a host's ranks sent are compared with
 the host's port counters.
@@ -64,8 +64,8 @@ class PortSum:
         bytes_sent, bytes_received: bytes over the wire, from work requests of both ends.
         hardware_sent, hardware_received: bytes of all traffic with headers, by the port's own counters, during the
             host's first process; None if unknown.
-        unexplained_sent: lower bound of the bytes in `hardware_sent` beyond work requests and headers; None if unknown.
-            Such bytes belong to other jobs, file systems, or an unrecorded transport.
+        unexplained_sent: lower bound of the bytes in `hardware_sent` that are not of work requests and headers, but of
+            other jobs, file systems, or an unrecorded transport; None if unknown.
     """
 
     host: str
@@ -144,7 +144,7 @@ def _grown(port: Port, counters: tuple[tuple[str, int], ...]) -> int | None:
 
 
 def describe_ports(run: Profile) -> Iterator[str]:
-    """Yield sentences on ports whose counters exceed the run's work requests, or are below them."""
+    """Yield sentences on ports that counted more bytes than work requests explain, or fewer bytes than were posted."""
     for each in sum_ports(run):
         name = f"{each.host} {each.device}/{each.port}"
         if each.unexplained_sent:
@@ -284,7 +284,7 @@ class HostCheck:
         host: name of the host.
         bytes_sent: bytes that the host's ranks passed to the MPI library for ranks on other hosts.
         hardware_sent: bytes of all traffic with all headers, by the host's port counters; None where unknown.
-        unexplained_sent: lower bound of the bytes in `hardware_sent` beyond messages with overhead; None if unknown.
+        unexplained_sent: lower bound of the bytes in `hardware_sent` that messages do not explain; None if unknown.
     """
 
     host: str

@@ -78,7 +78,7 @@ class Direction(IntEnum):
 
 
 class Opcode(IntEnum):
-    """The operation of a work request. SEND and WRITE move bytes to the remote port, other opcodes from it."""
+    """The operation of a work request. SEND and WRITE move bytes to the remote port; READ and ATOMIC, from there."""
 
     _generate_next_value_ = _HEADER.numbers_of("ibp_opcode", "IBP_OPCODE_")
     SEND = auto()
@@ -250,7 +250,7 @@ class Interface:
 
 @dataclass(frozen=True, slots=True)
 class Transport:
-    """A transport that a process had open when it ended MPI.
+    """A transport that a process had open at MPI_Finalize.
 
     Attributes:
         kind: `tcp`; `library` for a loaded library; `verbs`, `psm`, `cxi`, `knem` or `xpmem` for a device.
@@ -379,7 +379,7 @@ class Rank:
 
 @dataclass(frozen=True, slots=True)
 class Site:
-    """A call site: a place in a program that calls MPI, or a caller of such a place.
+    """A call site: a line where a program calls MPI, or calls a function that leads to such a call.
 
     Attributes:
         file: the source file, as the compiler or the interpreter names it; empty where unknown.
@@ -391,7 +391,7 @@ class Site:
         name: the site's name, `file.c:LINE`; without a line, `function+0x1f` or `object+0x1f` (docs/sites.md).
         inlined_in: the functions that contain the call after inlining, innermost first; empty if callers were recorded.
         callers: call sites of `function` and of its callers, innermost first, at most IBPROF_CALLERS; without `callers`
-            of these sites. A function into which a call was inlined counts as a caller.
+            of the listed sites. A function into which a call was inlined counts as a caller.
     """
 
     file: str
@@ -531,8 +531,8 @@ class CollectiveSamples(CallSamples):
     """Begin and end of collectives, a row for each member's call; in the order of communicator, number, member.
 
     A collective that all `size` members sampled represents 2^level collectives; use the largest level of the rows.
-    Leave out a collective without the row of a member. `number` counts the collectives on the communicator. `bytes` are
-    as in `Demands`; 0 where unknown.
+    Leave out a collective if a member's row is missing. `number` counts the collectives on the communicator. `bytes`
+    are as in `Demands`; 0 where unknown.
 
     Attributes:
         size: uint32, number of processes in the communicator.
@@ -703,7 +703,7 @@ class Profile(NotebookView):
         ranks: recorded processes, by rank.
         job_hosts: hosts of the job, from its launcher or batch system; empty if unknown.
         regions, operations: distinct names. Ranks share the regions of equal name.
-        marks: marks in the order of ranks, then of creation.
+        marks: marks, sorted by rank, then by creation.
         pairs: distinct pairs of ports.
         transfers: work requests between pairs of ports.
         intervals: traffic over time, if recorded.

@@ -67,7 +67,7 @@ def join_rows(made: type[Rows], parts: Sequence[Columns]) -> Rows:
     The parts are emptied, since millions of rows must not be in memory twice.
 
     Args:
-        parts: arrays by column name; without `site` where no call site is known.
+        parts: arrays by column name. A part without known call sites may lack `site`.
     """
     names = list(made.column_types())
     for part in parts if "site" in names else ():
@@ -294,7 +294,7 @@ def find_sites(run: Profile, text: str) -> frozenset[int]:
 
 
 def _named_by(text: str, site: Site) -> set[str]:
-    """Return the names of a site and of its callers that match a text."""
+    """Return the names that match a text, among the names of a site and of its callers."""
     return {each.name for each in (site, *site.callers) if text in _names_of(each)}
 
 

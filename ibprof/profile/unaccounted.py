@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Operations with fewer recorded bytes than calls asked for: comparison of `Demands` with `Counters`.
+"""Find operations with fewer recorded bytes than calls must send, by a comparison of `Demands` with `Counters`.
 
 The comparison uses the least traffic that any algorithm needs. Unaccounted bytes are the unrecorded part of this
 minimum. Only bytes between units count. A unit is a rank, or a host if the source does not see messages in memory.
@@ -48,7 +48,7 @@ _NAMED = 6
 
 @dataclass(frozen=True, slots=True)
 class Unaccounted:
-    """An operation in a region: fewer bytes were recorded than its calls must send.
+    """An operation in a region: fewer bytes were recorded than the operation's calls must send.
 
     Attributes:
         calls: number of calls of all ranks.
@@ -232,7 +232,7 @@ def is_nonblocking_collective(operation: str) -> bool:
 def _least_with_root(rows: _Rows, units: Units, *, is_tree: bool) -> int:
     """Return a lower bound of the bytes that ranks exchange with roots or peers in other units.
 
-    If a tree can combine or forward data (`is_tree`), only the rank with most bytes in each unit counts.
+    If a tree can combine or forward data (`is_tree`), only one rank of each unit counts: the rank with most bytes.
     """
     known = np.flatnonzero(rows.partner < np.uint64(len(units.of_rank)))
     partner = rows.partner[known].astype(np.intp)

@@ -38,16 +38,16 @@ LATENCY_S = 100e-6
 """Upper limit of a message's latency, in seconds, on all networks that MPI jobs use."""
 
 SLOWEST_LINK = 12.5e6
-"""Bytes per second of a slow link today, 100 Mb/s: the assumed rate if no link is known."""
+"""Assumed rate if no link is known, in bytes per second: 100 Mb/s, as of a slow link today."""
 
 SLOWEST_COPY = 0.5e9
-"""Slowest rate of a rank's copies within a host, in bytes per second, for sent plus received bytes."""
+"""Slowest rate of copies within a host: a rank's sent plus received bytes per second."""
 
 _MANY_TIMES = 4
-"""Without a fabric, transfer explains call time up to this multiple of the busiest host's bytes / `SLOWEST_LINK`."""
+"""Without a fabric, transfer can take up to this multiple of the busiest host's bytes / `SLOWEST_LINK`."""
 
 _NEXT_TO_OTHERS = 16
-"""With a fabric, transfer explains call time up to this multiple of the most loaded link's time.
+"""With a fabric, transfer can take up to this multiple of the most loaded link's time at line rate.
 
 Other traffic may slow messages: next to a checkpoint, messages take 8 to 11 times as long (benchmarks/codes/README.md).
 """
@@ -66,7 +66,7 @@ _WITHOUT_LEDGER = "NEIGHBOR_"
 """A collective with this text in its name has no bytes in `Profile.demands`."""
 
 MOST = 0.5
-"""The verdict names an operation, site and region with more than this share of the waiting."""
+"""The verdict names an operation, site and region of waiting if their share of all waiting is above this."""
 
 
 _SLOW = 4
@@ -81,9 +81,9 @@ class TransferTimes:
     """Measured parts of the time in MPI calls, means over ranks, in seconds.
 
     Attributes:
-        wait_s: time of waiting for other ranks, without MPI_Finalize.
-        transfer_s: time of data transfer: measured time without waiting.
-        unsplit_s: time without samples or comparable clocks; includes calls of MPI-IO.
+        wait_s: waiting for other ranks, without waiting in MPI_Finalize.
+        transfer_s: split time without waiting.
+        unsplit_s: time without samples or comparable clocks, and time in calls of MPI-IO.
         error_s: standard error of `wait_s` and `transfer_s`.
         expected_s: time of the job's bytes at line rate plus latency of messages; None if unknown.
         late: ranks that other ranks waited for.
@@ -135,15 +135,15 @@ class JobTimes:
         imbalance_s: largest minus mean time of ranks outside MPI, in seconds; 0 if unknown. On any network, ranks wait
             at least this long on average.
         latest: rank with most time outside MPI; None if unknown.
-        latest_at: operation, site and region with more than `MOST` of the waiting for `latest`, else None.
-        collectives: waiting by site, sorted by waiting, descending.
+        latest_at: operation, site and region with more than `MOST` of the waiting for `latest`; otherwise None.
+        collectives: waiting in collectives by site, sorted by waiting, descending.
         collective_wait_s: waiting in `collectives`, mean over ranks, in seconds.
         end_s: waiting in MPI_Finalize: largest minus mean run time of ranks, in seconds.
         unexplained_s: time in calls that bytes, latency, waiting in collectives and MPI-IO do not explain; mean over
             ranks, in seconds.
         files_s: time in calls of MPI-IO, mean over ranks, in seconds.
         message_s: time in MPI without waiting, per message of a rank, in seconds; None without messages.
-        message_transfer_s: longest time that a message's bytes explain, in seconds; a part of `message_s`.
+        message_transfer_s: longest possible transfer time of a message, by its bytes, in seconds.
         message_bytes: mean size of a message.
         messages: number of sent messages, mean over ranks.
         bytes_sent: sent bytes of all ranks.
@@ -234,7 +234,7 @@ def measure_job(run: Profile, links: BusiestLink | None = None) -> JobTimes:
     at_work = max((mpi.busy_s if mpi else 0.0) - files - max(imbalance - end, collective + unexplained), 0.0)
     measured = measure_waiting(run)
     if measured and not measured.messages and measured.total().unsplit_s > measured.total().time_s / 2:
-        # Use the estimates: the profile has no samples of messages, so that most time in calls is not split.
+        # Use the estimates: without samples of messages, most time in calls is not split.
         measured = None
     parts, causes = None, find_transfer_causes(run, 0.0, 1.0) if timed else ()
     shared = find_shared_cores(run) if timed else None
@@ -308,7 +308,7 @@ def _list_ranks(run: Profile, measured: MeasuredWaiting) -> dict[int, RankTimes]
 
 
 def _find_idle_s(rank: Rank, mpi_s: float) -> float:
-    """Return `RankTimes.idle_s`: time outside MPI minus CPU time (also inside MPI) and time without a core."""
+    """Return `RankTimes.idle_s`: time outside MPI minus the run's CPU time and the run's time without a core."""
     if not rank.cpu_ns or not rank.no_core_ns:  # a kernel that counts no time without a core
         return 0.0
     return max(elapsed_s(rank) - mpi_s - (rank.cpu_ns + rank.no_core_ns) * 1e-9, 0.0)
@@ -360,7 +360,7 @@ class _Sent:
 
 
 def _sum_sent(run: Profile, on_host_share: float | None) -> _Sent:
-    """Return bytes and messages within and between hosts; `on_host_share` replaces the recorded share within hosts."""
+    """Return bytes and messages within and between hosts; `on_host_share` replaces the recorded share of bytes."""
     counters = run.counters
     rows = (counters.direction != Direction.RECEIVED) & (counters.kind == Kind.USER) & (counters.source != Source.VERBS)
     host_of = {rank.rank: rank.host for rank in run.ranks}

@@ -139,7 +139,7 @@ class LateRanks:
         return ""
 
     def _find_latest(self, of: Literal["rank", "host"] = "rank") -> tuple[LateRank | None, bool]:
-        """Return the main entry of the rank or host with most waiting, and whether this rank or host is the cause."""
+        """Return the first `LateRank` of the rank or host with most waiting, and whether it is the cause."""
         waiting: dict[int | str, float] = defaultdict(float)
         for number, rank in self._ranks.items():
             waiting[number if of == "rank" else rank.host] += rank.late_s
@@ -151,7 +151,7 @@ class LateRanks:
         return latest, waiting[getattr(latest, of)] >= least * sum(waiting.values())
 
     def _works_longer(self, late: LateRank) -> bool:
-        """Return whether a late rank's additional time outside MPI explains the waiting for it; true if unknown.
+        """Return whether a late rank's additional time outside MPI explains the waiting; true if unknown.
 
         Time in calls of MPI-IO also counts as work. Time without a core, and idle time, do not.
         """
@@ -166,7 +166,7 @@ class LateRanks:
     def _explains(self, late: LateRank, more_s: float) -> bool:
         """Return whether a late rank's additional time explains at least `CAUSED_BY_ONE` of the waiting for this rank.
 
-        Each other rank waits at most for the additional time.
+        Each other rank waits for at most the additional time.
         """
         return more_s * (len(self._ranks) - 1) >= CAUSED_BY_ONE * self._ranks[late.rank].late_s
 

@@ -44,19 +44,19 @@ _PCI_OVERHEAD = 0.85
 """Share of payload in the rate of a PCI Express lane."""
 
 _MANY_ERRORS = 10
-"""Minimum number of a port's errors to report its link."""
+"""Minimum growth of an error counter to report the link."""
 
 _LOST = 0.005
 """Packet loss is a cause if at least this share of the TCP segments was retransmitted."""
 
 _MANY_SEGMENTS = 100
-"""Minimum number of retransmitted segments to report packet loss, and of notifications to report congestion."""
+"""Minimum number of retransmitted segments (for packet loss) or notifications (for congestion) to report a cause."""
 
 _MUCH_OTHER = 0.5
 """A port's other traffic is a cause if it is at least this multiple of the job's own bytes."""
 
 _WORTH_SAYING = 1 << 20
-"""Fewer bytes are never a cause, because daemons send a few bytes over each interface."""
+"""Minimum number of bytes to report a cause, because daemons send a few bytes over each interface."""
 
 _WAITS = 1.0
 """A port counts as congested if it waited at least this number of ticks per sent word."""
@@ -312,7 +312,7 @@ def _find_wrong_transport(run: Profile, hosts: Sequence[_HostTraffic]) -> Iterat
 def _find_idle_port(traffic: _HostTraffic, interface: Interface) -> Port | None:
     """Return the fastest active port that could replace an interface; None without one.
 
-    Such a port belongs to the interface's device, or is idle and faster than the interface.
+    The port must belong to the interface's device, or be idle and faster than the interface.
     """
     speed = (interface.speed_mbps or 0) / 1e3
     better = []
@@ -337,7 +337,7 @@ def _find_faster_interface(traffic: _HostTraffic, used: Interface) -> Interface 
 
 
 def _find_faster_port(traffic: _HostTraffic) -> tuple[Port, Port] | None:
-    """Return the port in use and an idle port at least twice as fast; None if either is missing or unknown."""
+    """Return the used port, and an idle port at least twice as fast; None if one of them is missing or unknown."""
     used = [port for port in traffic.find_ports() if (bytes_sent_by(port) or 0) >= CARRIES * traffic.sent > 0]
     if len(used) != 1:
         return None

@@ -102,13 +102,13 @@ class BusiestLink:
         busiest: description of the link direction with the largest `line_rate_s`; if unknown, with most bytes.
         line_rate_s: time of the link direction at line rate, in seconds; 0 if unknown.
         is_host_link: true if no link between switches needs longer than the most loaded link of a host.
-        loaded_by: description of the ranks, call, line and region with most load; empty if unknown.
+        loaded_by: description of the ranks, call, line and region that load the link most; empty if unknown.
         operation, site, region: names in `loaded_by`.
         cause: name of the surest cause, as in docs/causes.md; None without a cause.
         advice: description of the remedy; empty without a cause.
         first_gain_s: seconds that the remedy saves on the most loaded link; None without a cause.
         gain_s: seconds that all remedies together save on the most loaded link; None without a cause.
-        routes: a sentence on routes that are not the subnet's own; empty for the subnet's routes.
+        routes: a sentence on the source of routes; empty if all routes come from forwarding tables in files.
         by_region: region -> `line_rate_s` of the region's most loaded link direction; None if unknown.
         on_host_share: share of all bytes that stay within hosts in this placement, 0 to 1.
         moved: true if ranks are placed on other hosts than in the run. The run's time then says nothing about the

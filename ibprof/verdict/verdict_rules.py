@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Rules for the verdict on a job, from the profile and, with a fabric, from the links."""
+"""Rules that find the verdict on a job from its profile and, with a fabric, from its most loaded link."""
 
 from __future__ import annotations
 
@@ -94,7 +94,7 @@ def judge_run(run: Profile, links: BusiestLink | None = None) -> Verdict:
 
 
 def judge_traffic(links: BusiestLink | None) -> Verdict:
-    """Return the verdict on traffic without a recording; its times are unknown."""
+    """Return the verdict on traffic without a recording: all times are unknown."""
     return _Judge(None, links, has_sites=True).judge()
 
 
@@ -129,7 +129,7 @@ class _Names:
 
 
 class _Judge:
-    """Finds the kind of a verdict, and the sentences of each kind."""
+    """Finds the kind of a verdict, and writes the verdict's sentences."""
 
     def __init__(
         self,
@@ -223,10 +223,10 @@ class _Judge:
         causes = [each for each in self._times.transfer_causes if named is None or each.name in named]
         shared = self._times.shared_cores
         waits_for_cores = kind is VerdictKind.WAITING and self._late is not None and self._late.may_lack_cores()
-        # Waiting ranks use cores as well, so only a large lack of cores explains late ranks.
+        # Ranks that wait take cores from other ranks: only a large lack of cores explains late ranks.
         lacked_s = shared.lacked_s or 0.0 if shared else 0.0
         waits_for_cores &= lacked_s >= WITHOUT_CORES * (self._run_s or 0.0)
-        # Ranks that poll a slow network use cores too. So name missing cores only if nearly all bytes stay within
+        # Ranks that poll a slow network take cores too. So name missing cores only if nearly all bytes stay within
         # hosts, or if there are more ranks than cores.
         decides = shared and (shared.is_crowd or self._on_host_share() >= 1 - WORTH_HAVING)
         if shared and (waits_for_cores or (decides and kind is not VerdictKind.WAITING)):
@@ -248,7 +248,7 @@ class _Judge:
         # Without a known time in MPI, a link decides only if it is busy for much of the run.
         whole = self._run_s if self._mpi_s is None else self._mpi_s
         line = self._links.line_rate_s if self._links else 0.0
-        # A busy link may cause waiting, but not waiting from imbalance.
+        # A busy link can cause waiting, but not different times of ranks outside MPI.
         decides = bool(whole) and line >= max(LINK_SHARE * (whole or 0.0), times.imbalance_s)
         on_host = times.hidden_on_host or (times.bytes_sent > 0 and self._on_host_share() >= 1 - WORTH_HAVING)
         if self._mpi_s is None:
@@ -312,7 +312,7 @@ class _Judge:
         return VerdictKind.HOST_LINKS if is_host else VerdictKind.SWITCH_LINKS
 
     def _say_routes(self) -> str:
-        """Return a sentence on routes that are not the subnet's own; no text for the subnet's routes."""
+        """Return a sentence on the source of routes; no text if all routes come from forwarding tables in files."""
         routes = self._links.routes if self._links else ""
         return f"{routes[:1].upper()}{routes[1:].rstrip('.')}." if routes else ""
 
@@ -426,7 +426,7 @@ class _Judge:
     def _say_unsplit(self) -> str:
         """Return a sentence on unsplit time.
 
-        Return no text below the share `LITTLE_MPI` of MPI time, or if MPI-IO takes at least half of the unsplit time.
+        Return no text if little MPI time is unsplit (`LITTLE_MPI`), or if MPI-IO takes at least half of unsplit time.
         """
         times, measured = self._times, self._times.measured if self._times else None
         if times is None or times.parts is None or measured is None or not self._mpi_s:
@@ -441,7 +441,7 @@ class _Judge:
         return f"{share:.0%} of {self._time} is not split, {much} in {name_call(operation)}{at}: {reason}."
 
     def _say_place_of_transfer(self) -> str:
-        """Return text on the call site with most transfer; empty if its share of transfer is below `LITTLE_MPI`."""
+        """Return text on the call site with most transfer; empty if it has less than `LITTLE_MPI` of all transfer."""
         measured = self._times.measured if self._times else None
         places = self._find_transfer(measured) if measured else []
         if not measured or not places or places[0][0] < LITTLE_MPI * measured.total().transfer_s:

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Waiting and transfer inside MPI calls, from sampled calls; and late ranks."""
+"""Measure waiting and transfer inside MPI calls from sampled calls, and find late ranks."""

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Compare clocks of hosts by the order of sampled events: a message arrives after it was sent.
 
-Two ordered events on different clocks give an upper or lower bound on the clocks' difference at that time. Events in
-both directions leave a polygon of possible lines (offset and drift). Each clock is compared with a reference clock,
+Two ordered events on different clocks limit the clocks' difference at that time from above or below. Events in both
+directions limit the possible lines (offset and drift) to a polygon. Each clock is compared with a reference clock,
 directly or over other clocks, on the path with the least error. All bounds come from events, with one assumption: in
 each part of the run, the quickest small message or collective takes at most `QUICKEST_NS`.
 """
@@ -29,7 +29,7 @@ from ibprof.waiting.sample_matching import (
 )
 
 QUICKEST_NS = 100_000
-"""Longest time of the quickest small message in a part of the run, on any network that MPI jobs use."""
+"""In each part of a run, the quickest small message takes at most this time, on any network that MPI jobs use."""
 
 MOST_DRIFT = 1e-3
 """Largest considered drift between two clocks. Crystals drift by at most 1e-4."""
@@ -38,7 +38,7 @@ UNKNOWN_NS = 1 << 60
 """Error of a clock if events do not limit the error."""
 
 _BINS = 64
-"""Number of equal intervals into which a run is divided. In each, only the tightest certain bounds are used."""
+"""Number of equal intervals into which a run is divided. Each interval's tightest certain bounds are used."""
 
 _PARTS = 8
 """Maximum number of parts into which a run is divided. Each part is assumed to contain a quick message."""
@@ -47,7 +47,7 @@ _ENOUGH = 16
 """Minimum number of messages in each part: a run with few messages has fewer than `_PARTS` parts."""
 
 _GRID = 9
-"""Number of moments at which errors are calculated. Errors interpolated between two moments are upper bounds."""
+"""Number of moments at which errors are calculated. Interpolation for other moments gives upper bounds."""
 
 Floats = npt.NDArray[np.float64]
 
@@ -158,7 +158,7 @@ def fit_clocks(clocks: int, orders: EventOrders) -> HostClocks:
 
 
 def _fit_pair(a: int, b: int, x: Integers, y: Integers, is_upper: Booleans, certain: Booleans) -> _PairLine | None:
-    """Return the mean of all lines that meet all bounds on the difference of two clocks.
+    """Return the line in the middle of all lines that meet all bounds on the difference of two clocks.
 
     Return None if no line meets all bounds, or if the difference has no upper or no lower bound.
     """
@@ -237,7 +237,7 @@ def _cut(polygon: list[tuple[float, float]], side: int, place: float, level: flo
 
 
 def _follow_paths(clocks: int, references: Integers, lines: Sequence[_PairLine]) -> HostClocks:
-    """Return each clock relative to the first connected reference, over the path with the least error.
+    """Return each clock relative to the first reference that has a path to the clock: the path with the least error.
 
     The search is Dijkstra's.
     """
@@ -261,7 +261,7 @@ def _follow_paths(clocks: int, references: Integers, lines: Sequence[_PairLine])
                 continue
             group[clock] = reference
             for other, line in neighbours[clock]:
-                # Use errors at times of clock a as errors at times of clock b: they hardly differ.
+                # Use errors at times of clock a as errors at times of clock b: the difference is small.
                 added = error[clock] + line.error
                 if group[other] >= 0 or added.mean() >= error[other].mean():
                     continue
@@ -280,7 +280,7 @@ SMALL_BYTES = 4096
 """Largest size of a collective or a message that counts as quick in the comparison of clocks."""
 
 SAME_CLOCK_NS = 2_000
-"""Two ordered events of one host may appear reversed by up to this many ns. See `_find_torn`."""
+"""The times of two ordered events of one host may be reversed by up to this many ns. See `_find_torn`."""
 
 BLOCKED_NS = 10_000
 """A call counts as blocked if it takes at least this time."""
@@ -300,7 +300,7 @@ def compare_clocks(
 ) -> tuple[HostClocks, Integers]:
     """Return the clocks, and the index of each rank's clock.
 
-    Ranks of one host share one clock. If their events contradict this, each rank has its own clock.
+    Ranks of one host share one clock. If events of these ranks contradict this, each of these ranks has its own clock.
 
     Args:
         matched: samples with the times to compare.
@@ -403,7 +403,7 @@ def _order_collectives(matched: MatchedSamples, operations: Sequence[str], clock
     rounds = np.ceil(np.log2(np.maximum(rows.size[chosen][begins], 2))).astype(np.int64)
     clock, instance = clock[begins], instance[begins]
     starts, counts = find_runs(instance)
-    # Compare all clocks of a collective with one of them: the clock with most collectives, if present, or the first.
+    # Compare each clock of a collective with one clock: the clock with most collectives, if present, or the first.
     common = int(np.bincount(clock).argmax())
     is_common = clock == common
     hub = np.repeat(np.where(np.logical_or.reduceat(is_common, starts), -1, starts), counts)

@@ -75,7 +75,8 @@ class MatchedSamples:
         messages: rows of both ends of each message, the sender's first.
         notices: pairs of rows: a sender or notifier, then the call that waits for it.
         sources: a row for each source of a rank in a communicator's graph; only for ranks with all sources recorded.
-        lonely_collectives, lonely_messages: rows without the records of other members or of the other end.
+        lonely_collectives: rows of collectives that lack consistent records of other members.
+        lonely_messages: rows of messages that lack the record of the other end.
         contradictory: number of collectives and messages with contradicting records.
     """
 

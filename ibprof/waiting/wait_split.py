@@ -64,7 +64,7 @@ LITTLE_OF_A_CALL = 0.1
 
 
 def is_local(operation: str) -> bool:
-    """Return whether calls of an operation never wait for a rank: MPI_Isend, MPI_Mrecv after a match, and others."""
+    """Return whether calls of an operation never wait for another rank, as MPI_Isend, or MPI_Mrecv after a match."""
     starts = operation.startswith("I") and operation not in _UNTIMED and not operation.startswith("INTERCOMM_")
     return starts or operation.endswith("_INIT") or operation in _LOCAL
 
@@ -350,7 +350,7 @@ def find_late_ranks(
 
     Args:
         calls: the profile's sampled calls, with their waiting.
-        wait_s: waiting of each row of the profile's times. Waiting in samples is scaled to these sums.
+        wait_s: waiting of each row of the profile's times. The waiting of samples is scaled to these values.
     """
     chosen = np.flatnonzero((calls.wait_ns > 0) & (calls.late >= 0) & (calls.most_ns - calls.least_ns <= calls.wait_ns))
     if not len(chosen):
@@ -495,7 +495,7 @@ class HostPair:
         via: carrier of the bytes at the source: an interface or ports, or `memory`; empty if unknown.
         large_messages: number of sampled messages of at least `LARGE_BYTES` that have a rate.
         rate_gbps: median rate of large messages; None without large messages. The time of a message lasts from the
-            later of send and receive to the receiving call's return. Simultaneous messages lower this rate.
+            later start of send and receive to the receiving call's return. Simultaneous messages lower this rate.
         small_messages: number of sampled messages of at most `SMALL_BYTES` whose receiver waited.
         latency_s: median latency of `small_messages`, from the start of the send, in seconds; None without small
             messages.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Waiting inside sampled calls, by Scalasca's definitions, from the records of all ranks in a call.
+"""Measure waiting inside sampled calls by Scalasca's definitions, from the records of all ranks of each call.
 
 A call waits until the last event that it needs, or until its end:
 
@@ -61,7 +61,7 @@ class SplitCalls(RowArrays):
         state: uint8, `WaitState` of the last event that the call needs.
         late: int32, rank that caused the last event; -1 for none.
         late_ns: int64, time of the last event by the common clock.
-        weight: float64, number of calls that the sample stands for.
+        weight: float64, number of calls that the sample represents.
         part: float64, fraction of the call's messages that thinning chose; 1 if `is_long`, or without thinning.
         is_long: bool, true for the rank's longest calls: all are sampled, with weight 1.
     """
@@ -210,7 +210,10 @@ def _count_completed(
     counts: Integers,
     place: Integers,
 ) -> Integers:
-    """Return how many messages and collectives each call completed; if unknown, most samples of a call at its site."""
+    """Return how many messages and collectives each call completed.
+
+    If unknown, return the largest number of rows of a call with the same operation and site.
+    """
     recorded = np.concatenate([getattr(part, "completed", np.zeros(len(part.rank), np.uint16)) for part in parts])
     known = np.maximum.reduceat(recorded[order].astype(np.int64), begins)
     usual = np.zeros(len(begins), np.int64)
@@ -336,7 +339,7 @@ def _find_needed(matched: MatchedSamples, shapes: Integers, start: Integers) -> 
     """Return, for each row of a collective, the row that it waits for.
 
     In FROM_ROOT collectives, each row waits for the root's row; in others, for the row with the last start. In PREFIX
-    collectives, a row waits only for members up to its own member.
+    collectives, a row waits only for members with the same or a smaller number.
     """
     begins, counts = find_runs(matched.instance)
     latest = np.lexsort((start, matched.instance))[begins + counts - 1]
