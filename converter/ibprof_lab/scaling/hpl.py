@@ -147,7 +147,7 @@ def predict_hpl(
 
 
 _VALIDITY = (
-    "the model has neither look-ahead, which hides a part of moving and waiting, nor transfers to accelerators. "
+    "the model has neither look-ahead, which hides a part of transfer and latency, nor transfers to accelerators. "
     "The performance without messages is the limit with look-ahead",
 )
 """Sentences about the limits of the model, for all predictions."""
@@ -248,7 +248,8 @@ def print_hpl(console: Console, document: dict[str, Any]) -> None:
             style="bold",
         )
     )
-    parts = ", ".join(f"{name} {format_seconds(seconds[name])}" for name in ("computing", "moving", "waiting"))
+    names = {"computing": "computing", "moving": "transfer of bytes", "waiting": "latency"}
+    parts = ", ".join(f"{text} {format_seconds(seconds[name])}" for name, text in names.items())
     console.print(f"time: {parts}")
     console.print(f"performance without messages: {_format_flops(document['without_messages'])}")
     for note in document["notes"]:

@@ -41,9 +41,9 @@ NOT_MEANT = (
 """Sentences that prevent wrong readings of the numbers of a TOP500-like list."""
 
 _OPTIMUM = (
-    ("p_half", "p_1/2, half of the peak is reached"),
-    ("p_max", "p_max, performance is largest"),
-    ("l_max", "l_max, that performance"),
+    ("p_half", "p_1/2, processes at half of the peak"),
+    ("p_max", "p_max, processes at the largest performance"),
+    ("l_max", "l_max, the largest performance"),
 )
 
 

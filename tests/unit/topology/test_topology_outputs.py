@@ -87,7 +87,7 @@ FILES = {
         ("infer star.csv --bootstrap 0", "note: not measured: 1 delay of 0, since"),
         ("infer star.csv --bootstrap 0", "note: the shorter delay counts for 1 pair, because"),
         ("infer slow.csv --bootstrap 0", "note: 1 outlying pair with over 3.5 times the usual deviation\n"),
-        ("infer pair.csv", "2 hosts, 0 switches, 1 link by none, median for 1 byte\n"),
+        ("infer pair.csv", "2 hosts, 0 switches, 1 link by method none, median delays of 1 byte\n"),
         ("regress plan.dot pair.csv", "1 link, 1 path, R2"),
     ],
 )

@@ -234,7 +234,7 @@ def _format_bounds(found: Threshold) -> list[str]:
         f"{_time(found.above_ns)}. With this pause between a request's end and the next request's start,",
         f"    the job still has {100 * NEAR:.0f}% of the throughput that it has without a pause",
         f"    found with {by}",
-        f"  the asymptotes cross at (time without a pause) - (time alone): {_time(found.crossing_ns)}",
+        f"  crossing of the asymptotes, (time without a pause) - (time alone): {_time(found.crossing_ns)}",
         f"  threshold if only the servers' links limit the job, N S/(n B) - S/B: {_time(max(found.bound_ns, 0))}",
     ]
 

@@ -140,12 +140,13 @@ def describe_inference(
     """
     if refusal:
         yield f"not reliable: {refusal}"
-    measured = f", {values.statistic.replace('_', ' ')} for {count_of(values.length, 'byte')}" if values else ""
+    measured = f", {values.statistic.replace('_', ' ')} delays of {count_of(values.length, 'byte')}" if values else ""
     noise = "" if isnan(topology.noise) else f"; delays deviate by {topology.noise:.1%} from this model"
     levels = f", {count_of(count, 'level')}" if (count := topology.count_levels()) else ""
+    links = count_of(len(topology.edge), "arc" if topology.directed else "link")
     yield (
-        f"{count_of(len(topology.hosts), 'host')}, {count_of(len(topology.switches), 'switch')}{levels}, "
-        f"{count_of(len(topology.edge), 'arc' if topology.directed else 'link')} by {topology.method}{measured}{noise}"
+        f"{count_of(len(topology.hosts), 'host')}, {count_of(len(topology.switches), 'switch')}{levels}, {links} by "
+        f"method {topology.method}{measured}{noise}"
     )
     yield from (f"unknown: {text}" for text in topology.unknown)
     yield from (f"note: {text}" for text in topology.notes)

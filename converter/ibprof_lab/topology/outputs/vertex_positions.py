@@ -301,7 +301,7 @@ def write_topology_page(path: Path, topology: InferredTopology, title: str, spac
         "node_names": list(topology.names),
         "host_names": list(topology.hosts),
         "about": f"{count_of(len(topology.hosts), 'host')}, {switches}{count_of(len(ends), 'link')} by "
-        f"{topology.method}{noise}; no traffic",
+        f"method {topology.method}{noise}; no traffic",
         "runs": [describe_nothing([*topology.notes, *topology.unknown, space.describe()])],
     }
     hosts, number = len(topology.hosts), np.arange(topology.vertices)
