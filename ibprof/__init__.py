@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""ibprof: which network links an MPI job loads, which ranks load them, and how to relieve them.
+"""ibprof: which network links an MPI job loads, which ranks load these links, and how to relieve the links.
 
 Programs import this package for their regions: import other modules only when a profile is read.
 """

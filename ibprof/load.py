@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Read a profile from an OTF2 archive or a recording. Write the recording's archive if it is missing."""
+"""Read a profile from an OTF2 archive or a recording. Write the recording's archive if the archive is missing."""
 
 from __future__ import annotations
 

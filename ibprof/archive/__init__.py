@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Write a Profile as an OTF2 archive, and read it."""
+"""Write and read a Profile as an OTF2 archive."""

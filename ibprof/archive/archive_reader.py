@@ -211,7 +211,7 @@ def _read_place(callpath: Callpath, loaded: str) -> Site:
 
 
 def _read_callers(definitions: TraceDefinitions, callpath: Callpath) -> Iterator[Frame | Site]:
-    """Yield a site's recorded callers; without these, the functions that contain the site's code after inlining."""
+    """Yield a site's recorded callers; without recorded callers, the functions into which the site was inlined."""
     while (caller := definitions.callpaths.get(callpath.parent)) is not None:
         callpath = caller
         loaded = callpath.properties.get(otf2_names.CALLER_OBJECT_PARAMETER)

@@ -184,7 +184,7 @@ def _rows_of(ranks: npt.NDArray[np.int32], rank: int) -> range:
 def _write_over_time(
     location: Location, regions: Sequence[str], marks: Iterable[Mark], intervals: Iterable[_Interval]
 ) -> None:
-    """Write marks and intervals in the order of time: the time of an interval is its end."""
+    """Write marks and intervals in the order of time. An interval is written at its end."""
     moments = deque(intervals)
     for mark in marks:
         while moments and moments[0].end_ns <= mark.time_ns:

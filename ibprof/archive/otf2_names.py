@@ -25,7 +25,7 @@ VERSION_PROPERTY = "ibprof::version"
 SAMPLES_PROPERTY = "ibprof::samples"
 """Property with the number of samples. The samples are in another file. Archives of 0.1.0 lack this property."""
 
-# Attributes of a Profile, a Host and a Rank that are stored elsewhere, not as properties.
+# Attributes of a Profile, a Rank and a PortPair that are stored elsewhere, not as properties.
 NOT_OF_RUN = (
     *("hosts", "ranks", "regions", "operations", "counters", "region_times", "sizes", "marks"),
     *("pairs", "transfers", "intervals", "interval_times", "demands", "times", "sites"),

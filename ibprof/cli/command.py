@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Frame of all commands: entry points, parsers, exit statuses, output as tables and JSON, and progress on stderr.
+"""Shared parts of commands: entry points, parsers, exit statuses, output as tables and JSON, progress on stderr.
 
 @command("ibprof-layout")
 def main(argv: Sequence[str] | None) -> int | None:
@@ -53,7 +53,7 @@ def print_pairs(pairs: Mapping[str, str]) -> None:
 
 
 def print_table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
-    """Print columns; names in a profile are untrusted text, and are escaped."""
+    """Print a table, with escapes for control characters: names in a profile are untrusted text."""
     lines = [tuple(map(printable, row)) for row in rows]
     if not lines:
         return
@@ -91,7 +91,7 @@ def show_progress(doing: str) -> Iterator[TellProgress]:
 T = TypeVar("T")
 
 _PIPE_WIDTH = 140
-"""Width in columns without a terminal, unless COLUMNS is set."""
+"""Width of tables without a terminal, in columns, unless COLUMNS is set."""
 
 
 def print_captured(show: Callable[[Console], None], pipe_width: int = _PIPE_WIDTH) -> None:
@@ -296,7 +296,7 @@ def _forget_stdout() -> None:
 
 
 class _Parser(BaseException):
-    """Ends a command before it parses its arguments. Not a subclass of `Exception`, which commands may catch."""
+    """Ends a command before its parser reads arguments. Not a subclass of `Exception`, which commands may catch."""
 
     def __init__(self, parser: argparse.ArgumentParser) -> None:
         super().__init__()
@@ -445,7 +445,7 @@ def read_parsers() -> dict[str, argparse.ArgumentParser]:
 
 
 def find_option(option: str) -> list[str]:
-    """Return the commands that have an option, as a user types them. This imports every command."""
+    """Return the names of commands that have an option, such as `ibprof run`. This imports every command."""
     found = []
     for point in find_commands().values():
         try:

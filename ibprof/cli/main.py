@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The command `ibprof`. It finds `ibprof X` among the entry points of `GROUP`, so that this module imports no command.
+"""The command `ibprof`. This module finds `ibprof X` among the entry points of `GROUP`, and imports only this command.
 
 Other packages can add commands as entry points of `GROUP`.
 """
@@ -36,7 +36,7 @@ _GROUPS = {
     "predictions": ("sim", "scaling"),
     "setting up": ("demo", "env", "lib", "completion"),
 }
-"""Commands of the help, by purpose."""
+"""Purpose -> commands, in the order of the help."""
 
 _ALSO_CALLED = {"compare": "diff", "record": "run", "profile": "run", "map": "layout", "summary": "info"}
 """Word that a user may type as a command -> the command for this purpose."""
@@ -87,7 +87,7 @@ def _list_commands() -> str:
 
 
 def _describe(point: EntryPoint) -> str:
-    """Return the first line of a command module's docstring, without the command's name, and without a slow import."""
+    """Return the first line of a command module's docstring, without the command's name; do not import the module."""
     try:
         spec = importlib.util.find_spec(point.module)
         text = get_docstring(parse(Path(spec.origin).read_text(encoding="utf-8"))) if spec and spec.origin else None

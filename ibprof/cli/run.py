@@ -250,7 +250,7 @@ def _make_profiles(recordings: Sequence[Path], name: str, fabric: Sequence[str])
     runs = [run for run in list_runs(*recordings) if run.files[0].run == name]
     if not runs:
         return []
-    # Report on the job with most ranks, or on the last of several: spawned jobs are assumed to have fewer ranks.
+    # Report on the job with most ranks (of equal jobs, on the last): spawned jobs are assumed to have fewer ranks.
     chosen = max(reversed(runs), key=lambda run: run.ranks)
     made, others = [], []
     for run in runs:
@@ -343,7 +343,7 @@ class LoadWatch:
     """Watch whether processes open a file after this object was made.
 
     Attributes:
-        events: descriptor of the kernel's events; None if the kernel refused it.
+        events: descriptor of the kernel's events; None if the kernel refused to watch the file.
     """
 
     events: int | None

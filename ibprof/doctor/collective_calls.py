@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 COUNTS = (256, 65536)
-"""Message lengths, in integers: an MPI library selects algorithms of collectives by size."""
+"""Numbers of integers in a message: an MPI library selects a collective's algorithm by the message size."""
 
 
 def call_collectives(library: str) -> None:

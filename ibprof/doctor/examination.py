@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""All checks of `ibprof doctor`, in the order in which users need them.
+"""Run all checks of `ibprof doctor`, in the order in which users need the results.
 
 This module checks the machine; the package's other modules check programs and MPI libraries.
 """
@@ -27,7 +27,7 @@ from ibprof.text.quantities import format_bytes
 
 NAME = "libibprof.so"
 
-# Variable that configures Mellanox' library, also named libibprof.so, which counts calls to verbs.
+# Variable of Mellanox' library that counts calls to verbs. Mellanox' library is also named libibprof.so.
 _OTHER_LIBRARY = "IBPROF_MODE"
 
 _ASK_SECONDS = 20

@@ -25,7 +25,7 @@ from ibprof.recording.recording_reader import read_recording
 from ibprof.sites.elf_file import read_elf
 
 _FAMILIES = {"Open MPI": "Open MPI", "MPICH": "MPICH", "Intel": "MPICH", "MVAPICH": "MPICH", "CRAY": "MPICH"}
-"""Family of launchers that start an MPI library, by a word in the library's version text."""
+"""Word in an MPI library's version text -> family of launchers that start the library."""
 
 _LAUNCHED = {Launcher.OPENMPI_4: "Open MPI", Launcher.OPENMPI_5: "Open MPI", Launcher.HYDRA: "MPICH"}
 
@@ -220,7 +220,7 @@ def _describe(names: tuple[str, ...], table: tuple[tuple[str, str], ...]) -> str
 
 
 def _belonging_to(launcher: str | None) -> Path | None:
-    """Return the MPI library of a launcher, in the lib folders next to its folder."""
+    """Return the MPI library of a launcher, from the lib folders next to the launcher's folder."""
     if launcher is None:
         return None
     path = Path(launcher).resolve()

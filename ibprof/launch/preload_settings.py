@@ -284,7 +284,7 @@ def _carry_by_rsh(launch: Launch, variables: Mapping[str, str]) -> Launch:
 
 
 def _carry_by_srun(launch: Launch, variables: Mapping[str, str]) -> Launch:
-    """Name the variables in --export. Their values come from srun's environment, because values may contain commas.
+    """Name the variables in --export. srun's environment has the values, because values may contain commas.
 
     A part of a job (between `:`) without --export uses the --export of the previous part.
     """
@@ -315,7 +315,7 @@ def _split_parts(words: Sequence[str]) -> list[list[str]]:
 def _take_export(words: Sequence[str]) -> tuple[list[str], str | None]:
     """Remove --export from srun's options for one part of the job. Return the other words, and the value of --export.
 
-    Words after the program belong to the program. If the program is not found here, all words count as srun's.
+    Words after the program belong to the program. If no program is found, all words count as srun's.
     """
     programs = find_program_indices(["srun", *words], lambda word: shutil.which(word) is not None)
     options = words[: programs[0] - 1] if programs else words

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Settings of MPI's transports that some recordings need, and settings of NCCL's profiler plug-in.
+"""Return settings of MPI's transports for some recordings, and settings that load NCCL's profiler plug-in.
 
 IBPROF_SOURCE=exact selects transports that post all bytes by verbs, where ibprof records bytes by port.
 IBPROF_INTRANODE=1 sends messages within a host through the network layer, for trials on one host.

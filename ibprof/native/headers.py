@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Definitions of the C headers for Python: numbers, structs as numpy types, and the layout of a recording.
+"""Read the C headers' definitions for Python: numbers, structs as numpy types, and the layout of a recording.
 
 The headers are the only source of numbers and layouts. Python code repeats only the headers' names, for type checkers.
 Parsing takes a millisecond, so modules can read enumerations at import; cffi would take a hundred milliseconds.

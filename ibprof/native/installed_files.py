@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Paths of the installed native parts of ibprof."""
+"""Find the paths of the installed native parts of ibprof."""
 
 from __future__ import annotations
 
@@ -119,7 +119,7 @@ def _find_header(name: str) -> Path:
 
 
 def _find(name: str) -> Path:
-    # A wheel is always unpacked, so its files have paths. A loader and a compiler need paths.
+    # Return a path, because loaders and compilers need paths. An installed wheel is unpacked: each file has a path.
     path = Path(str(files("ibprof").joinpath(name)))
     if not path.is_file():
         raise MissingToolError(f"{path} is missing: this ibprof was not built; install it with `pip install .`")

@@ -35,7 +35,7 @@ class Kernels:
     lib: Any
 
     def pointer(self, array: npt.NDArray[Any]) -> Any:
-        """Return a pointer to the elements of a C-contiguous array, which must outlive the pointer."""
+        """Return a pointer to the elements of a C-contiguous array. The array must outlive the pointer."""
         if not array.flags.c_contiguous:
             raise ValueError("a kernel takes C-contiguous arrays")
         return self.ffi.cast(_pointer_type(array.dtype), array.ctypes.data)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Call sites of MPI: number sites equally in all processes, and find functions, lines and names."""
+"""Number the call sites of MPI equally in all processes, and find each site's function, line and name."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ class CallSites:
         return only
 
     def translate(self, records: Records, owner: Owners) -> npt.NDArray[np.int32]:
-        """Return the site of each record, as a number of the profile's sites; 0 for format version 1, without sites.
+        """Return each record's site, as a number of the profile's sites; 0 in format version 1, which has no sites.
 
         Raises:
             InputError: a record's site is missing.
@@ -111,7 +111,7 @@ class _Place:
 
 
 def resolve_sites(recorded: Sequence[Site], began_ns: int | None = None) -> tuple[tuple[Site, ...], tuple[str, ...]]:
-    """Find the source lines of call sites and callers in programs and libraries, and name all of them.
+    """Find the source lines of call sites and callers in programs and libraries; name all sites and callers.
 
     Args:
         recorded: sites with an address, or with a line.

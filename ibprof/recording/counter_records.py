@@ -25,7 +25,7 @@ Indices = npt.NDArray[np.intp]
 
 
 def read_counters(file: RecordingFile) -> tuple[Records, Owners]:
-    """Read the counters of a file, and complete moves of bytes that a kill interrupted (the processes' redo logs).
+    """Read the counters of a file; complete moves of bytes that a kill interrupted, by the processes' redo logs.
 
     Returns:
         `ibp_counter` with region, operation and site, process by process; and the index of each counter's process.
@@ -39,7 +39,7 @@ def read_counters(file: RecordingFile) -> tuple[Records, Owners]:
 
 
 def read_demands(file: RecordingFile) -> tuple[Records, Owners]:
-    """Read the demands of a file, and complete moves of bytes that a kill interrupted (the processes' redo logs).
+    """Read the demands of a file; complete moves of bytes that a kill interrupted, by the processes' redo logs.
 
     Returns:
         `ibp_demand` with region, operation and site, process by process; and the index of each demand's process.
@@ -181,7 +181,7 @@ def find_tick_ns(file: RecordingFile, owner: Owners) -> npt.NDArray[np.float64]:
 
 
 def _whole(numbers: npt.NDArray[np.float64]) -> npt.NDArray[np.uint64]:
-    """Return the nearest integers; damaged numbers that are too large become the largest."""
+    """Return the nearest integers, at most 2**62: damaged files may have larger numbers."""
     return np.nan_to_num(np.minimum(np.rint(numbers), 2.0**62)).astype(np.uint64)
 
 
@@ -213,7 +213,7 @@ def resolve_peers(
         uint32 [counter]; IBP_PEER_UNKNOWN for an address without a recorded process.
 
     Raises:
-        InputError: a counter refers to an address that its process did not record.
+        InputError: a counter refers to an address that the counter's process did not record.
     """
     constants = recording_layout().constants
     unknown, first = constants["IBP_PEER_UNKNOWN"], constants["IBP_PEER_ADDRESS"]

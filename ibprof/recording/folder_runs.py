@@ -23,7 +23,7 @@ from ibprof.recording.host_file import RecordingFile, decode_text, open_recordin
 from ibprof.text.host_lists import find_job_hosts, join_hosts
 
 SUFFIX = ".ibprof"
-"""Suffix of a recording's files, and by default of its folder."""
+"""Suffix of a recording's files, and by default of the recording's folder."""
 
 
 START_SPREAD_NS = 600 * 10**9
@@ -91,7 +91,7 @@ def newest_archive(path: Path) -> Path | None:
 
 
 def describe_older_archive(archives: Iterable[Path]) -> Iterator[str]:
-    """Yield a sentence on each path's newest archive, which is of an earlier run: the current run has no archive."""
+    """Yield a sentence that each path's newest archive is of an earlier run: the current run has no archive."""
     for newest in filter(None, map(newest_archive, archives)):
         written = datetime.fromtimestamp(newest.stat().st_mtime).astimezone().isoformat(" ", "seconds")
         yield f"{newest.name} is of an earlier run: it was written at {written}"
@@ -131,7 +131,7 @@ def list_runs(*paths: Path, on_damage: Callable[[InputError], None] | None = Non
 
 
 def choose_run(path: Path, runs: Sequence[RecordedRun], name: str | None) -> RecordedRun:
-    """Return the run with a name, or the newest run.
+    """Return the run with the name `name`; if None, the newest run.
 
     Raises:
         UsageError: no run has this name.
@@ -168,7 +168,7 @@ def _format_time(time_ns: int) -> str:
 
 
 def read_launch(files: Sequence[RecordingFile]) -> dict[str, str]:
-    """Return name -> text, for the texts about the job's start. Each text is from the first file with this name."""
+    """Return name -> text, for the texts about the job's start. A text is from the first file that has its name."""
     texts: dict[str, str] = {}
     for file in files:
         parts: dict[str, bytes] = {}
@@ -275,7 +275,7 @@ def _distance(one: list[tuple[str, str]], other: list[tuple[str, str]]) -> int:
 
 
 def copy_from_node(recording: Path) -> tuple[list[Path], list[Path]]:
-    """Move originals from this node's storage to the recording, in place of their copies.
+    """Move original files from this node's storage into the recording, where the originals replace copies.
 
     Returns:
         The replaced files of the recording, and the node's files that stay because processes still write them.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One file of a recording: the records of one host's processes in one run."""
+"""Read one file of a recording: the records of one host's processes in one run."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ _PAGES_AT_ONCE = 1 << 12
 
 @dataclass(frozen=True, slots=True)
 class RecordingFile:
-    """The counters of one host's processes in one run.
+    """The records of one host's processes in one run.
 
     Attributes:
         job: the launcher's name of the job; empty for a single process.
         run: name that `ibprof run` gave the run; otherwise empty.
         launch: identifier of the launch on the host.
         start_ns: start of the host's first process.
-        operations: operation names, by index in counters.
+        operations: operation names; counters have indices of these names.
         cut_short: true if segments are missing (partial copy, or full disk).
         full: reason for incomplete recording, a value of `enum ibp_full`.
         storage: original file on the node's storage; empty if this file is the original.
@@ -119,7 +119,7 @@ class RecordingFile:
 def locate_records(
     file: RecordingFile, what: str, index: npt.NDArray[np.uint32], owner: Owners, records_owner: Owners
 ) -> Owners:
-    """Convert indices of records in a process to indices in the file.
+    """Convert each record's index in its process to the record's index in the file.
 
     Args:
         what: noun for the records in the error message.
@@ -140,7 +140,7 @@ def locate_records(
 
 
 def open_recording_file(path: Path) -> RecordingFile:
-    """Read the header of a file, its segments, and its processes.
+    """Read a file's header, segments and processes.
 
     Raises:
         InputError: the file is no recording, has another version or byte order, or is damaged.
@@ -192,7 +192,7 @@ def decode_text(raw: bytes) -> str:
 
 
 def _map_file(path: Path) -> tuple[mmap.mmap, bool]:
-    """Return the bytes of a file, and whether they are memory-mapped."""
+    """Return the bytes of a file, and whether the bytes are memory-mapped."""
     try:
         status = path.stat()
         if not stat.S_ISREG(status.st_mode):
@@ -215,7 +215,7 @@ def _map_file(path: Path) -> tuple[mmap.mmap, bool]:
 
 
 def _map_storage(copy: np.void) -> tuple[mmap.mmap, bool] | None:
-    """Return the bytes of a copy's original, and whether they are memory-mapped; None without the original."""
+    """Return the bytes of a copy's original, and whether the bytes are memory-mapped; None without the original."""
     storage = decode_text(copy["storage"])
     if not storage:
         return None
@@ -242,7 +242,7 @@ def _read_header(path: Path, data: npt.NDArray[np.uint8]) -> np.void:
     oldest, newest = constants["IBP_OLDEST_FORMAT_VERSION"], constants["IBP_FORMAT_VERSION"]
     if not oldest <= header["version"] <= newest:
         raise InputError(path, None, f"recording format version {oldest} to {newest}", str(header["version"]))
-    # Headers of earlier versions are shorter, and followed by other data: cut them off.
+    # Headers of earlier versions are shorter, and followed by other data: cut the other data off.
     header = _resize(data[None, : min(_header_bytes(header), record.itemsize)], record.itemsize).view(record)[0, 0]
     if header["byte_order"] != constants["IBP_BYTE_ORDER"]:
         raise InputError(path, None, "this machine's byte order", f"{header['byte_order']:#010x}")
@@ -260,7 +260,7 @@ def _header_bytes(header: np.void) -> int:
 
 
 def _resize(rows: npt.NDArray[np.uint8], record_bytes: int) -> npt.NDArray[np.uint8]:
-    """Convert records [record, byte] of another version to this version: cut them, or fill them with zeros."""
+    """Convert records [record, byte] of another version to this version: cut records, or add zeros to records."""
     if rows.shape[1] == record_bytes:
         return rows
     resized = np.zeros((len(rows), record_bytes), np.uint8)
@@ -270,7 +270,7 @@ def _resize(rows: npt.NDArray[np.uint8], record_bytes: int) -> npt.NDArray[np.ui
 
 
 def _find_segments(path: Path, data: npt.NDArray[np.uint8], header: np.void) -> Records:
-    """Return the segments in the order of the file. Data in a segment that look like a segment are skipped."""
+    """Return the segments in the order of the file. Data inside a segment are skipped, whatever they look like."""
     layout = recording_layout()
     record, page = layout.types["segment"], layout.constants["IBP_PAGE_BYTES"]
     magic = layout.constants["IBP_SEGMENT_MAGIC"]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Traffic over time in a recording: differences between snapshots of each process's totals."""
+"""Read traffic over time from a recording: the differences between snapshots of each process's totals."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from ibprof.recording.counter_records import find_tick_ns, resolve_peers
 from ibprof.recording.host_file import Owners, RecordingFile, Records
 
 Totals = npt.NDArray[np.int64]
-"""Bytes and messages by group of peers: [snapshot, group, 2]."""
+"""Bytes and messages: [snapshot, group of peers, 2]."""
 
 Peers = npt.NDArray[np.uint32]
 """The first or the last rank of each group of peers with traffic."""
@@ -29,8 +29,8 @@ def read_intervals(
 ) -> list[Columns]:
     """Read the intervals of a file's processes with snapshots.
 
-    A process's last interval is its counters minus its last snapshot. So intervals sum to the counters, even if the
-    process was killed.
+    In a process's last interval, traffic is the counters minus the last snapshot. So intervals sum to the counters,
+    even if the process was killed.
 
     Args:
         world_rank: rank of each process.
@@ -135,10 +135,10 @@ def _make_rows(rank: int, times: npt.NDArray[np.uint64], sent: Totals, first: Pe
 def read_interval_times(
     file: RecordingFile, world_rank: npt.NDArray[np.int32], times: Records, owner: Owners
 ) -> list[Columns]:
-    """Read the time inside calls of each interval, for processes with snapshots and times.
+    """Read the time inside calls in each interval, for processes with snapshots and times.
 
-    A process's last interval is its times minus its last snapshot. So intervals sum to the times. Parts of calls that
-    never returned (after a kill or a non-local exit) are in no interval.
+    In a process's last interval, time is the recorded times minus the last snapshot. So intervals sum to the times.
+    Parts of calls that never returned (after a kill or a non-local exit) are in no interval.
 
     Args:
         world_rank: rank of each process.

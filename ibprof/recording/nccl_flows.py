@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Flows of NCCL's or RCCL's proxies, from the recordings of a run."""
+"""List the flows of NCCL's or RCCL's proxies in the recordings of a run."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class NcclFlow:
         peer: rank at the other end, in the job; None if unknown.
         devices: numbers of devices that NCCL's InfiniBand transport reported, separated by blanks.
         bytes, steps, operations: bytes, number of network transfers, and number of proxy operations.
-        gpu_wait_s, peer_wait_s, network_wait_s: operations' waiting time by cause, in seconds.
+        gpu_wait_s, peer_wait_s, network_wait_s: waiting for the GPU, the peer and the network, in seconds.
         arrival_s: time from the begin of operations to the GPU's first data, in seconds.
     """
 

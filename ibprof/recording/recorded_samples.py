@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Samples of collectives and messages in a recording, as rows of a Profile."""
+"""Read samples of collectives and messages from a recording, as rows of a Profile."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class SampleChoice:
 def choose_samples(files: Sequence[RecordingFile]) -> SampleChoice:
     """Return the rule that selects up to about `MOST_SAMPLES` samples of each kind.
 
-    Each process recorded all collectives with a score above its limit. `long_ns` is the largest of these limits.
+    Each process recorded all collectives with a score above the process's limit. `long_ns` is the largest limit.
     """
     counts = {kind: sum(file.count(kind) for file in files) for kind in (*SAMPLES, NCCL_SAMPLES)}
     complete = max((int(file.processes["long_ns"].max(initial=0)) for file in files), default=0)

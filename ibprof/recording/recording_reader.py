@@ -238,8 +238,7 @@ def number_processes(files: Sequence[RecordingFile]) -> tuple[int, list[npt.NDAr
     """Number the processes of each file: ranks, then processes without MPI in the order of start.
 
     Returns:
-        The size of MPI_COMM_WORLD, or without MPI the number of processes; and the number of each process, which
-        no other process has.
+        The size of MPI_COMM_WORLD, or without MPI the number of processes; and a different number for each process.
     """
     without_mpi = [file.processes["world_size"] == 0 for file in files]
     size = _check_world(files)
@@ -261,7 +260,7 @@ def _count_alone(files: Sequence[RecordingFile]) -> int:
 
 
 def _check_world(files: Sequence[RecordingFile]) -> int:
-    """Return the size of MPI_COMM_WORLD, 0 without MPI."""
+    """Check the recorded ranks, and return the size of MPI_COMM_WORLD; 0 without MPI."""
     seen: dict[int, RecordingFile] = {}
     sizes = set()
     for file in files:

@@ -23,7 +23,7 @@ class ListedRun:
 
     Attributes:
         run: the run's files.
-        recording: folder or file of the recording; the first of several.
+        recording: folder or file of the recording; if the run has several recordings, of the first.
         world_size: number of ranks of MPI_COMM_WORLD; without MPI, of processes.
         finished: number of processes that reached MPI_Finalize.
         is_whole: true if all ranks are recorded and finished, and all files are complete.
@@ -121,7 +121,7 @@ def list_found(recordings: Sequence[Path], warn: Callable[[InputError], None]) -
 
 
 def choose_runs(found: Sequence[ListedRun], name: str | None, job: str | None) -> list[ListedRun]:
-    """Return all runs, the newest run with a name, or the runs of a batch job.
+    """Return the newest run with the name `name`, or all runs of the batch job `job`; if both are None, all runs.
 
     Raises:
         UsageError: no run has this name, or no run belongs to this job.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Locations in a program: source line, function or address, with short names. A separate process finds the locations.
+"""Name locations in a program by source line, function or address. A separate process finds the locations.
 
 Short names are `file.c:LINE` and `function+0x1f`.
 """
@@ -23,13 +23,13 @@ from typing import Any, NamedTuple
 _WHOLE = re.compile(
     r"\(anonymous namespace\)|\boperator ?(?:\(\)|\[\]|<=>|<<=?|>>=?|->\*?|[<>]=?|(?:new|delete)(?:\[\])?)(?: (?=<))?"
 )
-"""Parts of C++ names with brackets or blanks that do not delimit parameters, template arguments or types."""
+"""Parts of C++ names in which brackets or blanks do not delimit parameters, template arguments or types."""
 
 _QUALIFIERS = re.compile(r"(?: const| volatile| &&?)*(?=::)")
 
 
 class Frame(NamedTuple):
-    """A function, and a line in it, from 1."""
+    """A function, and a line of its file, counted from 1."""
 
     function: str
     file: str
@@ -71,7 +71,7 @@ def site_names(locations: Sequence[CodeLocation]) -> list[str]:
 
     Locations in different files, functions or objects never have the same name. A file's name is the shortest unique
     end of its path. Parameters of C++ functions are left out, unless functions differ only in parameters. If several
-    objects have a function of this name, the object follows in brackets.
+    objects have a function with the same name, the object follows in brackets.
     """
     files = shortest_tails({location.file for location in locations if location.has_line})
     objects = shortest_tails({location.object for location in locations if not location.has_line})
@@ -129,7 +129,7 @@ def _closing(text: str, at: int) -> int:
 
 
 def shortest_tails(paths: Iterable[str]) -> dict[str, str]:
-    """Return path -> its shortest unique end of whole components."""
+    """Return path -> shortest end of the path that is unique and has only whole components."""
     parts = {path: posixpath.normpath(path).split("/") for path in paths}
     ends = Counter(end for unique in {tuple(each) for each in parts.values()} for end in _ends(unique))
     return {
@@ -172,7 +172,7 @@ class ResolvedAddresses:
     """Functions and source lines at the addresses of an object.
 
     Attributes:
-        frames: frames of each address: a function, then functions that contain it after inlining, innermost first. None
+        frames: frames of each address, innermost first: a function, then the functions into which it was inlined; empty
             without debug information.
         symbols: symbol of each address; None if no symbol covers the address.
         note: reason for missing source lines; empty if all addresses have source lines.
@@ -235,7 +235,7 @@ def _combine(of: ObjectAddresses, answers: Sequence[dict[str, Any]]) -> Resolved
 
 
 def _run_child(objects: Sequence[ObjectAddresses], limits: Limits, seconds: float) -> tuple[list[dict[str, Any]], str]:
-    """Return the answers of a process, and the reason for missing answers."""
+    """Return the answers of a child process, and the reason for missing answers."""
     asked = {
         "memory_bytes": limits.memory_bytes,
         "seconds": limits.seconds,

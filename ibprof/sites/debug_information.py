@@ -127,7 +127,7 @@ def _ask_debuginfod(build_id: str) -> str:
 
 
 def read_lines(file: ElfFile, addresses: Sequence[int], symbols: Sequence[Symbol | None]) -> list[list[Frame]]:
-    """Return the frames at each address: a function, then functions that contain it after inlining, innermost first.
+    """Return the frames at each address, innermost first: a function, then the functions into which it was inlined.
 
     Code that was compiled without debug information has no frames. A function without a name gets the name of its
     symbol.

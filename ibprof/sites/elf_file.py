@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Parts of an ELF file: machine, dynamic linker, build ID, symbols, and the link to debug information."""
+"""Read parts of an ELF file: machine, dynamic linker, build ID, symbols, and the link to debug information."""
 
 from __future__ import annotations
 
@@ -122,7 +122,7 @@ class ElfFile:
 
     @property
     def debug_link(self) -> tuple[str, int] | None:
-        """Base name and CRC-32 of the separate file with the debug information."""
+        """Base name and CRC-32 of the separate file with the debug information; None if no such file is named."""
         content = self.read(self.sections[".gnu_debuglink"]) if ".gnu_debuglink" in self.sections else b""
         name = content.partition(b"\0")[0]
         if not name or b"/" in name or len(content) < 4:
@@ -134,7 +134,7 @@ class ElfFile:
         return b"" if section.kind == _NOBITS else self._read(section.offset, section.size)
 
     def find_symbols(self, addresses: Sequence[int]) -> list[Symbol | None]:
-        """Return the function that contains each address, None where no symbol covers it."""
+        """Return the function that contains each address; None where no symbol covers the address."""
         functions = sorted(self._functions())
         begins = [begin for begin, _, _ in functions]
         found: list[Symbol | None] = []

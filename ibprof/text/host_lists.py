@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The hosts of a job, from the launcher's command line or a batch system's list.
+"""Find a job's hosts in the launcher's command line, or in a batch system's list.
 
 The hosts do not come from MPI, because a host without recorded ranks reports nothing. `expand_hosts` and `join_hosts`
 read and write Slurm's short form of host names, such as `rack[1-2]n[01-03,7],login1`.
@@ -62,7 +62,7 @@ def read_hostfile(text: str) -> list[str]:
 
 
 def _read_counted(text: str) -> list[str]:
-    """Return the hosts of LSF's `hostA 4 hostB 2`."""
+    """Return the hosts in a text of LSF, such as `hostA 4 hostB 2`."""
     return _unique(text.split()[::2])
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""HTML of objects in a notebook: small tables without script, with every name as text."""
+"""Show objects as HTML in a notebook: small tables without scripts. Names are escaped."""
 
 from __future__ import annotations
 
