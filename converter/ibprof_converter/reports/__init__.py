@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reports on a job, and comparisons of two jobs, as text, as JSON and as an HTML page."""
+"""Reports on a job, and comparisons of two jobs: as text, JSON or HTML page."""

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One of two compared runs: totals, and bytes per operation, region, call site, message size, rank pair and link."""
+"""Read one of two compared runs: totals, and parts per operation, region, site, message size, rank pair and link."""
 
 from __future__ import annotations
 
@@ -53,20 +53,20 @@ _BYTE_TOTALS = ("bytes_total", "bytes_routed", "bytes_on_host", "max_link", "max
 
 @dataclass(frozen=True, slots=True)
 class ComparedRun:
-    """Data of a run, for the comparison with another run.
+    """Data of one of two compared runs.
 
     Attributes:
         name: the name that the user typed.
         ranks: number of the job's ranks; None if unknown.
         totals: metric -> value; the keys are those of `METRICS`.
         parts: dimension (one of `DIMENSIONS`) -> name -> bytes; for SIZE, numbers of messages.
-        messages: dimension -> name -> number of messages; no entry if unknown.
+        messages: dimension -> name -> number of messages; without dimensions whose messages are unknown.
         notes: sentences on gaps and modelled data.
         lost: sentences on ranks and bytes that were not recorded.
-        nic: how ranks' adapters were chosen, as in a report; None if no rank had a choice.
-        load_basis: loads used for links and times, `static` or `estimate`.
+        nic: how the ranks' adapters were chosen, as in a report; None if no host has several adapters on one rail.
+        load_basis: `static` if link loads follow the forwarding tables, `estimate` with adaptive routing.
         verdict: verdict on the network, as in a report; None if unknown.
-        facts: data that can explain a change between runs.
+        facts: data that can explain a difference between the runs.
     """
 
     name: str
@@ -94,11 +94,11 @@ def pair_runs(
     """Return the options for reading two runs, and for placing them on a fabric.
 
     Args:
-        placements: one rank placement for both runs, or one for each; None or empty for the recorded placement.
-        rails: policy for bytes whose rail was not measured; None for the default policy.
+        placements: one rank placement for both runs, or one placement per run; None or empty: the recorded placement.
+        rails: policy for bytes without a measured rail; None: the default policy.
         strict: true if bytes without a route are an error.
-        nic: policy that chooses a host's adapter in a subnet; None for the measured or recorded adapter, or else the
-            default policy.
+        nic: policy that chooses a host's adapter in a subnet; None: the measured or recorded adapter, else the default
+            policy.
         chosen: restricts both runs to these calls.
 
     Raises:
@@ -125,7 +125,7 @@ def pair_runs(
 def read_side(
     traffic: TrafficOptions, fabric: RoutedFabric | None, progress: Progress = no_progress, demand: Demand | None = None
 ) -> ComparedRun:
-    """Read a run to compare, from a report's JSON, a links.csv, or traffic and its fabric.
+    """Read a run to compare: a report's JSON, a links.csv, or traffic with a fabric.
 
     Args:
         traffic: the run, and the options that place it on a fabric.
@@ -168,7 +168,7 @@ def _load_side(traffic: TrafficOptions, fabric: RoutedFabric, progress: Progress
 
 
 def _with_all_pairs(side: ComparedRun, demand: RankTraffic) -> ComparedRun:
-    """Return a run with all pairs of ranks, since a report of many ranks does not list all pairs."""
+    """Add all pairs of ranks to a run: a report on many ranks does not list all pairs."""
     pairs = RankPairs.of_ranks(demand.source, demand.destination, demand.bytes)
     return replace(side, parts={**side.parts, PAIR: pairs.by_name()}, facts=replace(side.facts, pairs=pairs))
 
@@ -261,7 +261,7 @@ def _pairs_of_matrix(matrix: Mapping[str, Any]) -> RankPairs:
 
 
 def _fabric_of_report(document: Mapping[str, Any]) -> frozenset[str] | None:
-    """Return the hashes of a report's dumps; None for a report without dumps."""
+    """Return the hashes of the dumps that a report read; None for a report without a fabric."""
     inputs = (document.get("reproduce") or {}).get("inputs", ())
     return frozenset(each["sha256"] for each in inputs if _DUMP.search(each["path"])) or None
 
@@ -269,14 +269,14 @@ def _fabric_of_report(document: Mapping[str, Any]) -> frozenset[str] | None:
 def _list_losses(document: Mapping[str, Any]) -> Iterator[str]:
     """Yield sentences on ranks and bytes that were not recorded.
 
-    The verdict's text names the bytes without a route.
+    Bytes without a route are named by the verdict's text instead.
     """
     accounts = [StageAccount(**each) for each in (document.get("coverage") or {}).get("accounts", ())]
     return describe_losses([each for each in accounts if each.stage in ("record", COLLECT)], complete=False)
 
 
 def _list_gaps(document: Mapping[str, Any]) -> Iterator[str]:
-    """Yield the report's notes, and sentences on data that the report modelled, did not see or did not route."""
+    """Yield sentences on unseen, modelled and unrouted data of a report, and the report's notes."""
     coverage = document.get("coverage") or {}
     for key, label in (("not_seen", "not seen: "), ("modelled", "modelled: "), ("notes", "")):
         for sentence in coverage.get(key, ()):
@@ -328,7 +328,7 @@ def _is_links_csv(path: Path) -> bool:
 
 
 def has_loads(name: str) -> bool:
-    """Return true if a file is a report's JSON or a links.csv: such a file needs no fabric."""
+    """Return true if a file is a report's JSON or a links.csv, which need no fabric."""
     return _is_report(Path(name)) or _is_links_csv(Path(name))
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Sections and HTML page of a comparison of two runs."""
+"""Describe a comparison of two runs as sections and as an HTML page."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from ibprof_converter.reports.run_comparison import (
 )
 
 _LITTLE_CHANGE = 0.05
-"""Changes of less than this fraction of the time in MPI (in the run with more time) are not described."""
+"""Changes of time are described if they reach this fraction of the larger of the runs' times in MPI."""
 
 _TITLES = {
     OPERATION: "By operation",
@@ -32,7 +32,7 @@ _TITLES = {
     LINK: "By link direction: bytes that the first node sends",
 }
 _CHANGE = "change"
-"""Name of the section that the head of the page shows."""
+"""Name of a section that the page leaves out, because its head shows the same text."""
 
 _WORDS = {
     "elapsed": "from MPI_Init to MPI_Finalize",
@@ -92,7 +92,7 @@ def _describe_jobs(comparison: RunComparison) -> Section:
 
 
 def describe_time_change(a: Mapping[str, Any], b: Mapping[str, Any]) -> str:
-    """Return a sentence on the change of time in MPI; empty for a small or unknown change.
+    """Return a sentence on the change of time in MPI; empty if the change is small or unknown.
 
     Args:
         a, b: verdicts of the two runs, as in a report's JSON.
@@ -121,7 +121,7 @@ def describe_time_change(a: Mapping[str, Any], b: Mapping[str, Any]) -> str:
 
 
 def describe_transfer_changes(a: Mapping[str, Any], b: Mapping[str, Any]) -> list[str]:
-    """Return a line for each call site with a large change of transfer time, the largest change first.
+    """Return a line for each call site whose transfer time changed clearly; the largest change comes first.
 
     Args:
         a, b: verdicts as in a report's JSON. If a run has no sampled calls, the result is empty.
@@ -173,7 +173,7 @@ def _describe_verdicts(comparison: RunComparison) -> Section:
 
 
 def format_threshold(verdict: ThresholdVerdict) -> str:
-    """Return one line with a threshold and the compared value."""
+    """Return a threshold and the compared value as one line."""
     if verdict.value is None:
         return f"{verdict.condition}: A has none"
     if "%" in verdict.condition:
@@ -229,7 +229,7 @@ def _describe_part(number: int, part: DimensionChange, by_share: bool, top: int)
 
 
 def name_part(dimension: str, name: str) -> str:
-    """Return the name of an element of a dimension; for an operation, the name of the MPI call."""
+    """Return the printed name of an operation, region, ...; for an operation, the name of the MPI call."""
     return name_call(name) if dimension == OPERATION else name
 
 
@@ -241,7 +241,7 @@ def _row(dimension: str, change: AmountChange, columns: list[Column]) -> tuple[V
 
 
 def page_of_comparison(comparison: RunComparison, top: int) -> ReportPage:
-    """Return a comparison as a page; the page's head has the thresholds and the largest changes."""
+    """Return a comparison as a page, whose head shows crossed thresholds and the largest changes."""
     crossed = [each for each in comparison.verdicts if each.holds]
     parts = [f'<p class="change">{escape(comparison.change.text)}</p>']
     if comparison.verdicts:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The report on a job as an HTML page: verdict, picture and list of the most loaded links, advice, folded sections."""
+"""Write the report on a job as an HTML page: verdict, most loaded links (picture and list), advice, folded sections."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ _NAMED = 3
 """Largest number of operations named in the warning of missing bytes."""
 
 _HYPHENATED = re.compile(r"(?<!\S)(?=\S{3,32}(?:\s|$))\S*-\S*")
-"""Words with hyphens, short enough for a line of the narrow page."""
+"""Matches words with hyphens that are short enough for one line of the narrow page."""
 
 _TO = " \N{RIGHTWARDS ARROW} "
 
@@ -50,18 +50,17 @@ _EVIDENCE = 1
 _ITEM = 57
 _LINE = 19
 _LETTERS = 66
-"""In the list of links, an item without senders has a height of `_ITEM` pixels. Each line of senders has a height of
-`_LINE` pixels and at most `_LETTERS` letters."""
+"""Height of the list of links: `_ITEM` pixels per link, and `_LINE` pixels per line of at most `_LETTERS` letters."""
 
 _HALVES = frozenset(
     {"job", "seen", "bytes", "operations", "regions", "sites", "sizes", "pairs-ranks", "pairs-hosts", "pairs-LIDs"}
 )
 
 _IN_HEAD = "busiest"
-"""Name of a section that is left out, since the head has the section's data as picture and list."""
+"""Name of a section that the page leaves out, because its head shows the same data as picture and list."""
 
 _NO_PROBLEM = frozenset({VerdictKind.NOT_MPI, VerdictKind.WAITING, VerdictKind.ON_HOST})
-"""Kinds of verdict that need no change of the network."""
+"""Kinds of verdicts without a network problem; pages mark these verdicts as good."""
 
 _ADVICE = (
     '<p class="cause">Which links carry them is unknown without the fabric: '
@@ -75,8 +74,8 @@ def write_job_page(
     """Write a report as a page, with the network view if there is a fabric.
 
     Args:
-        attributes: the user's data on ranks and nodes, shown in the network view.
-        paths: replaces paths by file names; by default, paths are shown.
+        attributes: the user's data on ranks and nodes, which the network view shows.
+        paths: redactor that replaces paths by file names; by default, paths are shown.
 
     Raises:
         InputError, UsageError: as `render_view` does.
@@ -127,7 +126,7 @@ def page_of_report(report: JobReport, view: str | None) -> ReportPage:
 
 
 def _show_verdict(report: JobReport) -> str:
-    """Return HTML of the verdict, and of missing data that would make the verdict surer."""
+    """Return HTML of the verdict, and of a list of missing data that would make the verdict surer."""
     verdict = report.verdict
     missing = f'<p class="soft">Missing: {escape("; ".join(verdict.missing))}.</p>' if verdict.missing else ""
     tone = (
@@ -171,13 +170,13 @@ def _answer(report: JobReport, links: LinkReport) -> str:
 
 
 def _list_height(groups: Sequence[LinkGroup]) -> int:
-    """Estimate the height of the list of links next to the picture, in pixels."""
+    """Estimate the height, in pixels, of the list of the most loaded links, which is next to the picture."""
     letters = [sum(len(words) + 10 for _, _, words in name_loaders(group.busiest)) for group in groups]
     return sum(_ITEM + _LINE * -(-each // _LETTERS) for each in letters)
 
 
 def _warn_of_missing(coverage: Coverage) -> str:
-    """Return HTML that warns of operations with unrecorded bytes on links; empty if there are none."""
+    """Return HTML that names operations with unrecorded bytes on links; empty if all bytes were recorded."""
     names = dict.fromkeys(each.operation for each in coverage.unaccounted if not each.on_host)
     if not names:
         return ""
@@ -188,10 +187,9 @@ def _warn_of_missing(coverage: Coverage) -> str:
 
 
 def _show_remedies(verdict: Verdict, diagnosis: Diagnosis | None) -> str:
-    """Return HTML: advice on late ranks and on hosts, then each cause of the links' loads with its remedy.
+    """Return HTML of all advice: the verdict's, then on causes of transfer time, then on causes of link loads.
 
-    Without causes, a sentence states that no remedy makes the most loaded link faster. The text is empty if there is
-    nothing to state.
+    If the diagnosis has no causes, a sentence states that no remedy makes the most loaded link faster.
     """
     causes = diagnosis.causes if diagnosis else ()
     items = [
@@ -226,7 +224,7 @@ def _advise_on(number: int, cause: LoadCause) -> str:
     left = len(cause.evidence) - _EVIDENCE
     more = f' (<a href="#why">and {left} more</a>)' if left > 0 else ""
     change = "" if cause.kind == REPAIR else f'<pre tabindex="0">{_escape_whole(cause.change)}</pre>'
-    if cause.kind in (PROGRAM, LINKS):  # the change is a sentence, not a command
+    if cause.kind in (PROGRAM, LINKS):  # `change` is a sentence, not a command
         is_new = cause.change.split(" (")[0].casefold() not in cause.advice.casefold()
         change = f"<p>{_escape_whole(_capitalise(cause.change))}.</p>" if is_new else ""
     evidence = "; ".join(cause.evidence[:_EVIDENCE])
@@ -244,18 +242,18 @@ def _capitalise(text: str) -> str:
 
 
 def _escape_whole(text: str) -> str:
-    """Return text as HTML without line breaks at the hyphens of options and names."""
+    """Return text as HTML; browsers do not break its lines at the hyphens of options and names."""
     return _HYPHENATED.sub(r'<span class="whole">\g<0></span>', escape(text))
 
 
 def _count_tried(diagnosis: Diagnosis) -> str:
-    """Return the number of tried changes as the last words of a sentence; empty if no change was tried."""
+    """Return the end of a sentence, with the number of tried changes; empty if no change was tried."""
     tried = sum(each.max_time_after_s is not None for each in diagnosis.tried)
     return f"; ibprof tried {count_of(tried, 'change')}, and none gains enough" if tried else ""
 
 
 def _list_group(group: LinkGroup, number: int, first: Hotspot, rails: int) -> str:
-    """Return HTML of a list item: a group's most loaded link direction, with time and senders."""
+    """Return HTML of a list item: the most loaded link direction of a group, with its time and senders."""
     spot, path = group.busiest, f"link_groups.{number}.busiest"
     where = f"{spot.sender}{_TO}{spot.receiver.node}"
     time = show_number(f"{path}.line_rate_s", spot.line_rate_s, ValueKind.SECONDS)

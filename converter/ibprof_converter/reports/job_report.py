@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The report on a job: the data for the report's text, JSON and HTML page."""
+"""The report on a job: the data from which text, JSON and HTML page are made."""
 
 from __future__ import annotations
 
@@ -59,11 +59,11 @@ _ONE_FABRIC = " LST -o "
 
 @dataclass(frozen=True, slots=True)
 class RoutedBytes:
-    """Bytes that were routed, bytes within a host, or bytes that were not routed for one reason.
+    """Total of the bytes that were routed, stayed within a host, or were not routed for one reason.
 
     Attributes:
-        fate: one of `routed over links`, `within a host`, `not routed` with the reason, and `total`.
-        bytes, share: number of bytes, and its fraction of all bytes.
+        fate: `routed over links`, `within a host`, `not routed: REASON` or `total`.
+        share: `bytes` as a fraction (0 to 1) of all bytes.
     """
 
     fate: str
@@ -77,19 +77,20 @@ class JobReport(NotebookView):
 
     Attributes:
         verdict: whether the network slows the job down.
-        coverage: which data are measured, modelled or missing.
+        coverage: the measured, modelled and missing data.
         links: loads of links, senders and causes; None without a fabric.
         run: sums per operation, region and host; None if the traffic has no ranks.
-        requests: commands that an administrator can run to provide a fabric's dumps; empty with a fabric.
+        requests: commands with which an administrator can dump the fabric; empty with a fabric.
         loads: loads of the links; None without a fabric.
         job: the recorded job; None if no run was recorded.
         rails, levels: loads of rails and levels; empty without a fabric.
         sizes: number of messages per size class.
         timeline: traffic over time; empty if it was not recorded.
         ranks: bytes from rank to rank; None if the traffic has no ranks or no bytes.
-        hosts: bytes from host to host; None without bytes between known hosts, and for a recorded run on one host.
-        lids: bytes from LID to LID; None if there is a fabric, if ranks are known, or if there are no bytes.
-        additions: comparison with port counters, and bounds of adaptive routing, by JSON key.
+        hosts: bytes from host to host; None without bytes between known hosts, and for a run that was recorded on one
+            host.
+        lids: bytes from LID to LID; None with a fabric, with known ranks, or without bytes.
+        additions: JSON key -> comparison with port counters, or bounds of adaptive routing.
         addition_lines: the values of `additions` as lines of text.
     """
 
@@ -141,7 +142,7 @@ class JobReport(NotebookView):
         if self.lids:
             document["matrix_LIDs"] = asdict(self.lids)
             document["bytes_total"] = sum(map(sum, self.lids.bytes))
-        # asdict would be slow: it copies each number of the matrices.
+        # asdict would be slow: it copies each number of the balances.
         names = [each.name for each in fields(SenderBalance)]
         document["balance"] = [{name: getattr(each, name) for name in names} for each in self.balance]
         provenance = asdict(self.provenance)
@@ -150,7 +151,7 @@ class JobReport(NotebookView):
 
     @property
     def fates(self) -> tuple[RoutedBytes, ...]:
-        """Bytes over links, within hosts, and without a route for each reason, and total; empty without a fabric."""
+        """Bytes over links, within hosts, not routed (for each reason), and total; empty without a fabric."""
         if self.links is None:
             return ()
         total = self.links.bytes_total
@@ -169,11 +170,11 @@ def read_and_report(
     progress: Progress = no_progress,
     rank_by: str = BY_TIME,
 ) -> JobReport:
-    """Report on traffic, with the loads of links if there is a fabric.
+    """Read traffic and report on it; with a fabric, the report has link loads.
 
     Args:
-        fabric: the fabrics to read; None if there is none.
-        traffic: the traffic to read; without a fabric, only the traffic of the first job (`names[0]`).
+        fabric: the fabrics to read; None without a fabric.
+        traffic: the traffic to read; without a fabric, only the first job (`names[0]`) is read.
         command: the command as typed.
         top: number of most loaded link directions to list.
         rank_by: one of `RANKINGS`.
@@ -187,13 +188,13 @@ def read_and_report(
         demand = choose_demand(read_traffic(name, None), traffic.chosen, name)
         return report_on_demand(demand, describe_provenance(command, files))
     loads = load_fabric(fabric, traffic, progress)
-    # Hash the inputs after reading, which may turn a recording into a profile.
+    # Hash the inputs after they were read: reading may turn a recording into a profile.
     report = report_on_loads(loads, describe_provenance(command, files), top, progress, rank_by)
     return _name_files(report, fabric, traffic)
 
 
 def _name_files(report: JobReport, fabric: FabricOptions, traffic: TrafficOptions) -> JobReport:
-    """Return a report in which the advised commands have the real file names and options."""
+    """Return the report with the real file names and options in the advised commands."""
     if report.links is None or report.links.diagnosis is None:
         return report
     diagnosis = report.links.diagnosis
@@ -207,7 +208,7 @@ def _name_files(report: JobReport, fabric: FabricOptions, traffic: TrafficOption
 
 
 def _list_options(fabric: FabricOptions, traffic: TrafficOptions) -> Iterator[str]:
-    """Yield the report's options that `ibprof-place` has too, with values."""
+    """Yield those options of the report, with values, that `ibprof-place` also has."""
     if fabric.tables:
         yield from ("--fdbs", *fabric.tables)
     options = {
@@ -217,7 +218,7 @@ def _list_options(fabric: FabricOptions, traffic: TrafficOptions) -> Iterator[st
         "--interfaces": fabric.interfaces,
         "--placement": traffic.placements[0] if traffic.placements else None,
         "--rails": traffic.rails,
-        "--nic": None if traffic.nic == NEAR else traffic.nic,  # ibprof-place refuses NEAR: cores are unknown there
+        "--nic": None if traffic.nic == NEAR else traffic.nic,  # ibprof-place refuses NEAR: it knows no cores
     }
     for option, value in options.items():
         if value is not None:
@@ -233,7 +234,7 @@ def report_on_loads(
     progress: Progress = no_progress,
     rank_by: str = BY_TIME,
 ) -> JobReport:
-    """Return the report on traffic whose loads on links are known.
+    """Return the report on traffic with known link loads.
 
     Args:
         top: number of most loaded link directions to list.
@@ -291,7 +292,7 @@ def report_on_demand(demand: Demand, provenance: Provenance) -> JobReport:
         coverage=describe_coverage(demand, None, ()),
         provenance=provenance,
         run=run,
-        requests=() if stays_on_host else REQUESTS,  # no dumps needed if no link carries bytes
+        requests=() if stays_on_host else REQUESTS,  # if no link carries bytes, no dumps are needed
         hosts=matrix_of_recorded_hosts(demand),
         balance=sender_imbalance(demand, run, (), None),
     )
@@ -299,7 +300,7 @@ def report_on_demand(demand: Demand, provenance: Provenance) -> JobReport:
 
 
 def _with_ranks(report: JobReport, demand: RankTraffic) -> JobReport:
-    """Return a report, supplemented with bytes between ranks and with facts of the recorded run."""
+    """Add the bytes between ranks, and facts of the recorded run, to a report."""
     run = demand.profile
     report = replace(report, ranks=matrix_of_ranks(demand) if len(demand.bytes) else None)
     if run is None:

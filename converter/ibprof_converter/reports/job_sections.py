@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Sections of a report on a job."""
+"""Describe a report on a job as sections."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ from ibprof_converter.routing.route_choice import are_modelled, describe_routes
 from ibprof_converter.traffic.adapter_policies import describe_nic
 
 _ALIKE = 5
-"""Index of the column "links alike" in the table of link groups."""
+"""Index of the column "links alike" in the table of the section "busiest"."""
 
 
 def describe_report(report: JobReport) -> list[Section]:
@@ -66,7 +66,7 @@ def describe_report(report: JobReport) -> list[Section]:
 
 
 def list_once(sections: Sequence[Section]) -> list[Section]:
-    """Return the sections without the links and pairs that another section shows in more detail."""
+    """Remove links and pairs that another section shows in more detail."""
     by_name = {section.name: section for section in sections}
     hot, ranks = by_name.get("hot"), by_name.get("pairs-ranks")
     kept = []
@@ -84,15 +84,15 @@ def list_once(sections: Sequence[Section]) -> list[Section]:
 
 
 def _amounts_of(pairs: Section) -> tuple[object, ...]:
-    """Return the number of pairs and the bytes of each pair, to compare pairs of hosts with pairs of ranks.
+    """Return the number of pairs, and the bytes of each listed pair, of a section on hosts or ranks.
 
-    If the result for hosts equals the result for ranks, each host is assumed to have one rank.
+    If both sections have equal amounts, each host is assumed to have one rank.
     """
     return pairs.facts[0].value, *(row[2:] for row in pairs.tables[0].rows)
 
 
 def _warn_of_routes(loads: FabricLoads) -> Section:
-    """Return the section that warns of modelled routes; empty if the routes are from the subnet's forwarding tables."""
+    """Return a section that warns of modelled routes; empty if the routes follow the subnet's forwarding tables."""
     subnets = loads.fabric.subnets
     title = "Modelled routes" if are_modelled(subnets) else "Routes by OpenSM on this machine"
     routes = describe_routes(subnets)
@@ -295,7 +295,7 @@ def _describe_requests(requests: Sequence[DumpRequest], has_places: bool) -> Sec
 
 
 def describe_provenance(provenance: Provenance) -> Section:
-    """Return the section on how to reproduce a report."""
+    """Return a section with the command, versions and inputs that reproduce a report."""
     columns = (
         Column("path", "input"),
         Column("bytes", "bytes", ValueKind.EXACT),

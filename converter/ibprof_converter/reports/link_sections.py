@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Sections of a report on links: routed bytes, most loaded link directions, their senders and causes."""
+"""Describe link loads as sections: routed bytes, and the most loaded link directions with senders and causes."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ _TRIED = 1
 """Largest number of rejected changes that are printed for each reason."""
 
 _NOT_TRIED = "not tried: "
-"""Beginning of the reason for a change that was not tried."""
+"""First words of `why_not` for changes that were not tried."""
 
 _SENDERS = (("job", "jobs"), ("region", "regions"), ("operation", "operations"), ("site", "sites"))
 
 
 def name_basis(basis: str) -> str:
-    """Return the suffix of a title for estimated loads; empty for other loads."""
+    """Return the end of a title: states that loads are estimates, or is empty."""
     return " (estimate, adaptive routing)" if basis == ESTIMATE else ""
 
 
@@ -78,7 +78,7 @@ def describe_hot_ends(links: LinkReport) -> tuple[Section, ...]:
 
 
 def describe_groups(links: LinkReport) -> Section:
-    """Return the section on groups of the most loaded link directions; the picture of the page has the same numbers."""
+    """Return the section on groups of the most loaded link directions, numbered as in the page's picture."""
     columns = (
         Column("", "no."),
         Column("busiest.line_rate_s", "at line rate", ValueKind.SECONDS),
@@ -106,7 +106,7 @@ def describe_groups(links: LinkReport) -> Section:
 
 
 def name_loaders(spot: Hotspot) -> Iterator[tuple[str, float, str]]:
-    """Yield (JSON key, share, text) of the rank pair, call, call site and region that load a link direction most."""
+    """Yield (JSON key, share, text) for the pair, operation, site and region that load a link direction most."""
     causes = spot.contributors
     if causes is None or not causes.rank_pairs:
         return
@@ -227,7 +227,7 @@ def describe_diagnosis(diagnosis: Diagnosis) -> Section:
 
 
 def _list_rejected(tried: Sequence[TriedChange]) -> Iterator[tuple[str, str]]:
-    """Yield a labelled line for each reason to reject changes: the rejected changes, and the reason."""
+    """Yield (label, line) for each reason to reject changes; the line names the changes and the reason."""
     reasons: dict[tuple[int, str], list[str]] = {}
     for each in tried:
         if each.why_not is not None:
@@ -241,7 +241,7 @@ def _list_rejected(tried: Sequence[TriedChange]) -> Iterator[tuple[str, str]]:
 
 
 def format_verdict(diagnosis: Diagnosis) -> str:
-    """Return the first cause with its evidence; without causes, a text that no network problem was found."""
+    """Return the first cause and its evidence as text; without causes, "no network problem found"."""
     if not diagnosis.causes:
         return f"no network problem found{name_basis(diagnosis.load_basis)}"
     cause = diagnosis.causes[0]

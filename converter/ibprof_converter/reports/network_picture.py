@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The picture at the top of a report's page: the network's used part; the most loaded links are thick and numbered.
+"""Draw the picture of a report's page: the used part of the network; the most loaded links are thick and numbered.
 
-A fabric with levels has a column of boxes per level, hosts first. In all other fabrics, such as a torus, switches are
-placed freely. In a column with many boxes, adjacent hosts or switches without thick links share a box.
+A fabric with levels has a column of boxes per level, hosts first. Switches of other fabrics, such as a torus, are
+placed freely. In a long column, adjacent hosts or switches without thick links share a box.
 """
 
 from __future__ import annotations
@@ -36,10 +36,10 @@ from ibprof_converter.reports.used_part import UsedPart, find_used_part
 _DESCRIPTION = "The used part of the network; its most loaded links are thick, with the numbers of the list"
 
 _ROWS = 14
-"""In a column with more hosts or switches than this, a box can stand for several hosts or switches."""
+"""If a column has more hosts or switches than this number, several of them can share a box."""
 
 _FEWEST = 2
-"""A common domain is cut off in columns with at least this number of names."""
+"""The common domain is cut off from a column's names if there are at least this number of names."""
 
 _ROW = 24.0
 
@@ -55,13 +55,13 @@ _FIRST_SCREEN = 400.0
 """Largest height of the wide form, in pixels, so that verdict and picture fit on one screen."""
 
 _BOX_PART = 0.65
-"""Width of a box as a fraction of the column's width."""
+"""Width of a box / width of its column."""
 
 _MOST_COLUMNS = 5
-"""Largest number of columns in the narrow form. With more columns, two rails are drawn one above the other."""
+"""Largest number of columns in the narrow form. With more columns, one rail is drawn below the other."""
 
 _APART = 10.0
-"""Distance between thick links that end at the same side of a box, in pixels."""
+"""Distance between the ends of thick links at the same side of a box, in pixels."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,10 +83,10 @@ class _Column:
 
 
 def draw_network(loads: FabricLoads, groups: tuple[LinkGroup, ...], has_fault: bool, list_height: float = 0.0) -> str:
-    """Return HTML of the picture, empty without groups. The page's style chooses the wide or the narrow form.
+    """Return HTML of the picture; empty without groups. The page's style chooses the wide or the narrow form.
 
     Args:
-        groups: groups of the most loaded link directions, in the list's order.
+        groups: groups of the most loaded link directions, in the order of the list of links.
         has_fault: true to draw the first group in red.
         list_height: height in pixels of the list next to the wide form; the picture is about as high.
     """
@@ -119,7 +119,7 @@ def _explain(part: UsedPart) -> str:
 
 
 def draw_levels(part: UsedPart, form: Form, tones: Sequence[str], said: str, height: float = 0.0) -> str:
-    """Draw the used part level by level.
+    """Draw the used part of the network as a column per level.
 
     Args:
         tones: the CSS class of each thick link.
@@ -158,7 +158,7 @@ def draw_levels(part: UsedPart, form: Form, tones: Sequence[str], said: str, hei
 
 
 def _draw_head(column: _Column, number: int, count: int, form: Form) -> str:
-    """Draw the head of a column: the title, and the number of used hosts or switches."""
+    """Draw the head of a column: title, and number of used hosts or switches."""
     pitch = form.width / count
     anchor = "start" if number == 0 else "end" if number == count - 1 else "middle"
     x = {"start": 1.0, "middle": _spread(number, count, form.width, pitch * _BOX_PART), "end": form.width - 1.0}[anchor]
@@ -195,7 +195,7 @@ def _fill_columns(part: UsedPart, form: Form) -> list[_Column]:
 
 
 def _fold(units: Sequence[int], named: set[int], names: Sequence[str]) -> Iterator[_Box]:
-    """Yield the boxes of a column. If a column is long, adjacent hosts or switches without a thick link share a box."""
+    """Yield the boxes of a column. In a long column, adjacent hosts or switches without a thick link share a box."""
     run: list[int] = []
     few = len(units) <= _ROWS
     for unit in (*units, -1):
@@ -214,7 +214,7 @@ def _fold(units: Sequence[int], named: set[int], names: Sequence[str]) -> Iterat
 
 
 def _cut_endings(boxes: list[_Box]) -> list[_Box]:
-    """Add to each box a shorter name, without the common domain of the column's names."""
+    """Add a shorter name to each box: without the domain that all names of the column share."""
     units = [box.name for box in boxes if box.kind != "folded"]
     if len(units) < _FEWEST:
         return boxes
@@ -238,11 +238,11 @@ def _join(middle_of: npt.NDArray[np.float64], pairs: npt.NDArray[np.intp], width
 
 
 def _bend(start: Point, end: Point, width: float, left: float) -> Curve:
-    """Return the curve from the side of one box to the facing side of another.
+    """Return the curve between two boxes, from the side of `start` to the facing side of `end`.
 
     Args:
         start, end: middles of the boxes.
-        left: x coordinate of the picture's middle. Curves within a column bend towards the middle.
+        left: x coordinate of the picture's middle; curves within a column bend towards the middle.
     """
     if start[0] == end[0]:
         way = -1 if start[0] > left else 1
@@ -258,7 +258,7 @@ def _bend(start: Point, end: Point, width: float, left: float) -> Curve:
 def _place_thick(
     part: UsedPart, middle_of: npt.NDArray[np.float64], width: float, left: float, space_of: Mapping[Point, float]
 ) -> tuple[list[ThickLink], dict[Point, float]]:
-    """Return the thick links, and box middle -> height of the box. A box is higher if several thick links end at it.
+    """Return the thick links, and box middle -> height of the box. Boxes with several ends of thick links are higher.
 
     Args:
         middle_of: float64 [unit, 2], the middle of each unit's box.

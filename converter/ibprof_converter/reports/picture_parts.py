@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""SVG elements of the picture of the network: boxes with names, and thick links with numbers."""
+"""Draw SVG elements of the network picture: boxes with names, and thick links with numbers."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _THICK = 2.5
 """The width of a thick link is `_THIN` + `_THICK` * time / time of the first link."""
 
 _PLACES = (0.5, 0.38, 0.62, 0.28, 0.72, 0.2, 0.8)
-"""Candidate positions of a number on a link, as fractions of the curve, the preferred position first."""
+"""Candidate positions of a number on its link, as fractions of the curve; the preferred position comes first."""
 
 _ASIDE = (12.0, 20.0, 28.0, 36.0)
 """Candidate distances between a number and its link, in pixels."""
@@ -47,12 +47,12 @@ NARROW = Form("narrow-form", 340)
 
 @dataclass(frozen=True, slots=True)
 class ThickLink:
-    """A thick link of the picture: a direction in the list of the most loaded link directions.
+    """A thick link of the picture: one of the listed most loaded link directions.
 
     Attributes:
         number: number in the list, from 1.
-        curve: curve from the sender to the receiver.
-        part: time of this direction, as a fraction (0 to 1) of the time of the list's first direction.
+        curve: the drawn curve, from sender to receiver.
+        part: time of this direction / time of the list's first direction, 0 to 1.
     """
 
     number: int
@@ -69,11 +69,11 @@ def open_picture(form: Form, height: float, said: str) -> str:
 def draw_box(
     middle: Point, width: float, name: str, kind: str, height: float = BOX, shorter: Sequence[str] = ()
 ) -> str:
-    """Draw a box with a name that is shortened to fit; the tooltip has the full name.
+    """Draw a box with a name, shortened to fit the box; the tooltip has the full name.
 
     Args:
         kind: the CSS class, one of `named`, `plain`, `folded` and `idle`.
-        shorter: alternatives for a name that does not fit, the longest first.
+        shorter: alternatives if `name` does not fit, the longest first.
     """
     x, y = middle
     shown = shorten(choose_fitting((name, *shorter), width), width)
@@ -92,7 +92,7 @@ def draw_label(middle: Point, width: float, name: str) -> str:
 
 
 def choose_fitting(texts: Sequence[str], width: float) -> str:
-    """Return the first text that fits the width, or the last text if none fits."""
+    """Return the first text that fits the width; if no text fits, the last text."""
     return next((text for text in texts if len(text) <= _count_letters(width)), texts[-1])
 
 
@@ -107,20 +107,20 @@ def shorten(name: str, width: float) -> str:
 
 
 def draw_curves(curves: Iterable[Curve], kind: str) -> str:
-    """Return thin links as one SVG path; empty if there are none."""
+    """Return thin links as one SVG path; empty without curves."""
     path = "".join(_write_curve(curve) for curve in curves)
     return f'<path class="{kind}" d="{path}"/>' if path else ""
 
 
 @dataclass(frozen=True, slots=True)
 class Spot:
-    """A drawn element: middle, and half of width and height, in pixels."""
+    """Area of a drawn element: its middle, half width and half height, in pixels."""
 
     middle: Point
     half: Point
 
     def holds(self, point: Point, around: float = 0.0) -> bool:
-        """Return true if a point is inside the element, or at most `around` pixels outside."""
+        """Return true if a point is inside the element, or at most `around` pixels away from its edge."""
         return all(abs(a - b) <= half + around for a, b, half in zip(point, self.middle, self.half, strict=True))
 
     def overlaps(self, other: Spot) -> bool:
@@ -130,7 +130,7 @@ class Spot:
 
 
 def draw_thick(links: Sequence[ThickLink], tones: Sequence[str], badges: Sequence[Point]) -> str:
-    """Draw thick links with their numbers; the first link of the list is on top.
+    """Draw thick links with their numbers; the list's first link covers the others.
 
     Args:
         links: thick links in the order of the list.
@@ -147,12 +147,12 @@ def draw_thick(links: Sequence[ThickLink], tones: Sequence[str], badges: Sequenc
 
 
 def place_badges(links: Sequence[ThickLink], boxes: Sequence[Spot] = (), size: Point | None = None) -> list[Point]:
-    """Return a position for each link's number. Positions on the link, clear of numbers and boxes, are preferred.
+    """Return a position for each link's number. Positions on the link that cover no number or box are preferred.
 
     Args:
         links: thick links in the order of the list.
         boxes: elements that numbers should not cover.
-        size: size of the picture, if numbers may be placed next to crowded links; else None.
+        size: size of the picture; None if numbers must be on their links.
     """
     taken: list[Point] = []
     for link in links:
@@ -173,7 +173,7 @@ def place_badges(links: Sequence[ThickLink], boxes: Sequence[Spot] = (), size: P
 
 
 def _list_aside(curve: Curve) -> Iterator[Point]:
-    """Yield points next to a curve, in order of their distance from the curve."""
+    """Yield points next to a curve; points near the curve come first."""
     for away in _ASIDE:
         for place in _PLACES:
             (x1, y1), (x, y), (x2, y2) = (follow(curve, place + step) for step in (-0.05, 0.0, 0.05))
@@ -207,7 +207,7 @@ def _write_curve(curve: Curve) -> str:
 
 
 def follow(curve: Curve, part: float) -> Point:
-    """Return the point of a curve at the fraction `part`, 0 (start) to 1 (end)."""
+    """Return the point of a curve at `part`, from 0 (start) to 1 (end)."""
     a, b, c, d = curve
     weights = (1 - part) ** 3, 3 * part * (1 - part) ** 2, 3 * part**2 * (1 - part), part**3
     return (

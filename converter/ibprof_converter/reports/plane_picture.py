@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Picture of a fabric without levels, such as a torus: its used switches, placed freely."""
+"""Draw a fabric without levels, such as a torus: its used switches, placed freely."""
 
 from __future__ import annotations
 
@@ -30,27 +30,27 @@ from ibprof_converter.reports.picture_parts import (
 from ibprof_converter.reports.used_part import UsedPart
 
 _HEIGHT = 0.72
-"""Height of the picture, as a fraction of its width."""
+"""Height of the picture / its width."""
 
 _MARGIN = 44.0
 _MOST_MARGIN = 0.18
-"""Largest margin above and below the switches, as a fraction of the height; the margin has space for hosts."""
+"""Largest margin above and below the switches, for hosts, as a fraction of the picture's height."""
 
 _WIDEST = 84.0
 _NARROWEST = 40.0
-"""Smallest width of a box with a name. If there is less space, switches are drawn as dots."""
+"""Smallest width of a box with a name, in pixels. With less space, switches are drawn as dots."""
 
 _BOX_GAP = 14.0
 _HOST_GAP = 40.0
-"""Smallest vertical space between two boxes if a host may be drawn between them, in pixels."""
+"""Smallest vertical space, in pixels, between two boxes with a host between the boxes."""
 
 _MOST_BOXES = 100
 _DOT = 3.0
 _MOST_LINKS = 500
-"""Largest number of drawn thin links of one kind; links with fewer bytes are left out."""
+"""Largest number of drawn thin links of one kind; the links with the fewest bytes are left out."""
 
 _BOW = 0.12
-"""Bend of a link, as a fraction of its length. The bend separates a link's two directions."""
+"""Bend of a link / its length. The bend separates the two directions of a link."""
 
 _LEAST_BOW = 12.0
 _MOST_BOW = 26.0
@@ -63,7 +63,7 @@ _AROUND = tuple((math.cos(turn * math.pi / 8), math.sin(turn * math.pi / 8)) for
 
 
 def draw_plane(part: UsedPart, form: Form, tones: Sequence[str], said: str) -> str:
-    """Return SVG of the used switches, placed freely, and of the hosts at ends of thick links.
+    """Return SVG of the used switches, placed freely, and of the hosts to which thick links lead.
 
     Args:
         tones: the CSS class of each thick link.
@@ -124,7 +124,7 @@ def _fit(part: UsedPart, folded: npt.NDArray[np.bool_], width: float, height: fl
 
 
 def _measure_box(place: npt.NDArray[np.float64], has_hosts: bool) -> float:
-    """Return the largest width at which boxes do not overlap; 0 for too many boxes, or too narrow boxes.
+    """Return the largest width of boxes that do not overlap; 0 if boxes would be too many or too narrow.
 
     Args:
         place: float64 [switch, 2], positions of the switches.
@@ -140,7 +140,7 @@ def _measure_box(place: npt.NDArray[np.float64], has_hosts: bool) -> float:
 
 
 def _place_hosts(part: UsedPart, spots: dict[int, Spot], size: Point, width: float) -> None:
-    """Add the hosts at ends of thick links to `spots`: near the switch, where `_count_covered` is smallest."""
+    """Add the hosts of thick links to `spots`, each near its switch, where `_count_covered` is smallest."""
     between = [
         follow(_bow(spots[mark.sender], spots[mark.receiver], _LEAST_BOW), step / _STEPS)
         for mark in part.marks
@@ -168,7 +168,7 @@ def _place_hosts(part: UsedPart, spots: dict[int, Spot], size: Point, width: flo
 
 
 def _count_covered(host: Spot, switch: Point, spots: dict[int, Spot], between: Sequence[Point]) -> float:
-    """Return a penalty for a host's position, from the elements and thick links that the host and its link cover."""
+    """Return a penalty for a host's position: elements and thick links that the host or its link covers."""
     way = [tuple(a + (b - a) * step / 4 for a, b in zip(switch, host.middle, strict=True)) for step in range(1, 4)]
     covered = sum(3 * host.overlaps(other) for other in spots.values())
     covered += sum(other.middle != switch and other.holds((x, y), _DOT) for other in spots.values() for x, y in way)
@@ -210,7 +210,7 @@ def _bow(start: Spot, end: Spot, least: float = 0.0) -> Curve:
 
 
 def _join(pairs: npt.NDArray[np.intp], spots: dict[int, Spot]) -> list[Curve]:
-    """Return a curve for each unordered pair of drawn elements, at most `_MOST_LINKS`."""
+    """Return a curve for each of the first `_MOST_LINKS` unordered pairs of drawn elements."""
     joined: dict[tuple[Spot, Spot], None] = {}
     for one, other in pairs.tolist():
         if one in spots and other in spots and spots[one] != spots[other]:
@@ -243,16 +243,16 @@ def _label_dots(
 NO_GROUP = -1
 
 _FOLDED_TURN = 0.15
-"""Angle of a folded group on the circle, as a fraction of an unfolded group's angle."""
+"""Angle of a folded group on the circle / angle of an unfolded group."""
 
 _WIDEST_TURN = 1.1
-"""Largest half angle of a group on the circle, in radians; tan() needs less than pi/2."""
+"""Largest half angle of a group on the circle, in radians: below pi/2, where tan() is infinite."""
 
 _FILLED = 0.7
 """Fraction of a group's angle that the group's switches fill."""
 
 _BULGE = 0.5
-"""Outward bulge of a group's arc, as a fraction of half its width."""
+"""Outward bulge of a group's arc / half of the arc's width."""
 
 
 def find_folded(part: UsedPart, most: int) -> npt.NDArray[np.bool_]:
@@ -269,14 +269,14 @@ def find_folded(part: UsedPart, most: int) -> npt.NDArray[np.bool_]:
 
 
 def place_groups(part: UsedPart, folded: npt.NDArray[np.bool_]) -> npt.NDArray[np.float64] | None:
-    """Return positions of the used switches with their groups on a circle: float64 [unit, 2].
+    """Place the groups of the used switches on a circle; return the positions of the switches: float64 [unit, 2].
 
     Args:
         folded: bool [unit], from `find_folded`.
 
     Returns:
-        The positions. None, which means the layout's positions, if a used switch is in no dragonfly group, or if all
-        groups are used and unfolded.
+        The positions. None if the layout's positions are better: a used switch has no group, or all groups are used and
+        unfolded.
     """
     switches = np.flatnonzero(part.is_used & ~part.is_host)
     group = part.group[switches]
@@ -308,7 +308,7 @@ def place_groups(part: UsedPart, folded: npt.NDArray[np.bool_]) -> npt.NDArray[n
 
 
 def _order(part: UsedPart, switches: npt.NDArray[np.intp]) -> list[list[int]]:
-    """Return the used switches of each group; groups and switches have the order of the layout's circle."""
+    """Return the used switches of each group, both sorted by their angle in the layout."""
     everyone = np.flatnonzero(part.group != NO_GROUP)
     x, y = (
         (axis - (axis[everyone].max() + axis[everyone].min()) / 2) / max(float(np.ptp(axis[everyone])), 1e-9)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Provenance of a report: command, versions of the software, and inputs with their hashes."""
+"""Describe the provenance of a report: command, software versions, and inputs with hashes."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class InputFile:
 
     Attributes:
         bytes: size of the file, or of all files in the folder.
-        sha256: hash of the file; for a folder, hash of the lines `SHA256  PATH` of its files, sorted by path.
+        sha256: hash of the file; for a folder, hash of a list of its files (lines `SHA256 PATH`, sorted by path).
     """
 
     path: str
@@ -68,7 +68,7 @@ def describe_provenance(command: str, inputs: Iterable[Path]) -> Provenance:
 
     Args:
         command: the command line as typed.
-        inputs: files and folders. Inputs that cannot be read twice, such as pipes, are left out.
+        inputs: files and folders. Pipes and the like are left out: they cannot be read twice.
     """
     named = dict.fromkeys(part for path in inputs for part in _parts(path))
     return Provenance(
@@ -79,7 +79,7 @@ def describe_provenance(command: str, inputs: Iterable[Path]) -> Provenance:
 
 
 def _parts(path: Path) -> Iterator[Path]:
-    """Yield the path of an input; for an OTF2 archive also the definitions and the folder."""
+    """Yield the path of an input; for an OTF2 archive, also yield its definitions and folder."""
     path = look_into(path)
     yield path
     if path.suffix == ".otf2":

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Data of a recorded job: command, hosts, duration, time in regions, message sizes, and traffic over time."""
+"""Summarise a recorded job: command, hosts, duration, time in regions, message sizes, and traffic over time."""
 
 from __future__ import annotations
 
@@ -31,8 +31,8 @@ class RecordedJob:
         command, mpi, job: command line, MPI library and job, as in the profile.
         ranks, ranks_recorded, hosts: number of ranks, of recorded ranks, and of hosts.
         started_ns: the first rank's start, as Unix time.
-        elapsed_s: time from the first start to the last rank's MPI_Finalize, in seconds; None if a recorded rank did
-            not reach MPI_Finalize.
+        elapsed_s: time from the first rank's start to the last rank's MPI_Finalize, in seconds; None if a recorded rank
+            did not reach MPI_Finalize.
         sources: names of layers with recorded bytes.
         operations_asked: operations that the user asked to record; empty for all.
         scheduler: identification of the job in the batch system; None outside a batch system.
@@ -57,7 +57,7 @@ class RegionTime:
 
     Attributes:
         visits: number of visits by all ranks.
-        longest_s, mean_s: wall time in the region: the longest of a rank, and the mean of ranks that visited the
+        longest_s, mean_s: longest and mean wall time of a rank in the region, in seconds, over ranks that visited the
             region.
         mpi_s, wait_s, line_rate_s: as in `RegionShare`, in seconds; None if unknown.
     """
@@ -78,7 +78,7 @@ class SizeClass:
     Attributes:
         name: text such as `1 KiB to 2 KiB`.
         from_bytes, to_bytes: smallest and largest message size of the class.
-        least_bytes, most_bytes: bounds of the messages' total bytes, since exact sizes are not recorded.
+        least_bytes, most_bytes: bounds of the messages' total bytes: exact sizes are not recorded.
         share: fraction of all messages.
     """
 
@@ -96,11 +96,10 @@ class TimeBin:
     """Bytes sent in a time interval.
 
     Attributes:
-        begin_s, end_s: seconds since the begin of the first recorded interval.
+        begin_s, end_s: seconds since the first recorded interval began.
         bytes: bytes sent by all ranks.
         mpi_s: time inside MPI calls, summed over ranks; None if not recorded.
-        wait_s: part of `mpi_s` that is waiting, estimated from the interval's sampled calls; None without sampled
-            calls, or without `mpi_s`.
+        wait_s: waiting time within `mpi_s`, estimated from sampled calls; None without sampled calls or `mpi_s`.
     """
 
     begin_s: float
@@ -156,7 +155,7 @@ def measure_regions(run: Profile, shares: Sequence[RegionShare] = ()) -> tuple[R
 
 
 def count_sizes(run: Profile) -> tuple[SizeClass, ...]:
-    """Return the number of sent or fetched messages of user data in each size class with messages."""
+    """Count sent and fetched messages of user data by size class; classes without messages are left out."""
     sizes = run.sizes
     chosen = (sizes.kind == Kind.USER) & (sizes.direction != Direction.RECEIVED)
     messages = sizes.messages[chosen].sum(axis=0, dtype=np.uint64).tolist() if chosen.any() else [0] * SIZE_BINS
@@ -183,9 +182,9 @@ def _binary(amount: int) -> str:
 
 
 def follow_time(run: Profile) -> tuple[TimeBin, ...]:
-    """Return the sent bytes and the time inside calls in each time bin; empty if no intervals were recorded.
+    """Return the sent bytes and the time inside MPI calls of each time bin; empty if no intervals were recorded.
 
-    Bytes and time are assumed to be spread evenly over a recorded interval. The bins sum to all sent bytes.
+    Within a recorded interval, bytes and time are assumed to be spread evenly. The bins sum to all sent bytes.
     """
     intervals, times = run.intervals, run.interval_times
     if not len(intervals.bytes):
@@ -212,7 +211,7 @@ def follow_time(run: Profile) -> tuple[TimeBin, ...]:
 
 
 def _follow_waiting(run: Profile, edges_ns: npt.NDArray[np.float64]) -> list[float | None]:
-    """Return the waiting fraction of the sampled calls that begin in each interval; None without sampled calls."""
+    """Return the fraction of waiting in the sampled calls that begin in each interval; None without sampled calls."""
     spans = len(edges_ns) - 1
     measured = measure_waiting(run)
     if not measured:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Sections as one self-contained HTML page; figures are SVG without script.
+"""Render sections as one self-contained HTML page; figures are SVG without script.
 
 Names from fabrics and profiles are escaped as text. The page's Content-Security-Policy allows only the page's style,
 and the network view's script and style, by their hashes. The browser makes no request.
@@ -25,13 +25,13 @@ _LONG = 28
 """Facts with more characters than this take a whole line."""
 
 _LONG_TABLE = 12
-"""A section with more rows than this may be split between printed pages."""
+"""When printed, a section with more rows than this may be split between pages."""
 
 _CLASSES = 10
-"""Number of colours of matrices: the CSS classes `q0` to `q9`."""
+"""Number of colours in a matrix: the CSS classes `q0` to `q9`."""
 
 _WIDE_RANGE = 1000
-"""If the largest amount exceeds the smallest by more than this factor, the colours have a logarithmic scale."""
+"""If the largest amount is more than this factor times the smallest, the colours have a logarithmic scale."""
 
 _SIDE = 420
 
@@ -94,12 +94,12 @@ def render_report_page(page: ReportPage) -> str:
 
 
 def escape(text: str) -> str:
-    """Return a text with HTML escapes for markup and unprintable characters."""
+    """Return a text as HTML: markup and unprintable characters are escaped."""
     return html.escape(printable(text), quote=True)
 
 
 def show_number(path: str, value: Value, kind: ValueKind) -> str:
-    """Return HTML of a rounded number, with the exact value and the number's path in the JSON as attributes."""
+    """Return HTML of a rounded number; attributes have its exact value and its path in the JSON."""
     shown = "\n".join(map(html.escape, format_lines(value, kind)))
     if not isinstance(value, int | float) or not path:
         return shown
@@ -111,7 +111,7 @@ def _part(name: str) -> str:
 
 
 def _policy(style: str, framing: bool) -> str:
-    """Return the Content-Security-Policy; `framing` also allows the script and style of the network view."""
+    """Return the Content-Security-Policy; if `framing`, it also allows the network view's script and style."""
     styles, scripts = [hash_inline(style)], []
     if framing:
         script, view_style = page_hashes()
@@ -155,7 +155,7 @@ def _frame(page: ReportPage, section: Section) -> Iterator[str]:
     attributes = f' class="{classes}"' if classes else ""
     heading = f"<h2>{escape(section.title)}</h2>"
     if page.is_folded:
-        # Browsers unfold the section if a link leads to an element inside it.
+        # If a link leads to an element of the section, browsers unfold the section.
         yield f'<details{attributes}><summary>{heading}</summary><div id="{section.name}">'
     else:
         yield f'<section id="{section.name}"{attributes}>{heading}'
@@ -242,7 +242,7 @@ def draw_bar(part: float) -> str:
 
 
 def draw_matrix(matrix: PairMatrix) -> str:
-    """Return HTML of a coloured matrix: bytes from each sender (row) to each receiver (column)."""
+    """Return HTML of a matrix whose colours show the bytes from each sender (row) to each receiver (column)."""
     amounts = [amount for row in matrix.bytes for amount in row if amount]
     if not amounts:
         return ""
@@ -271,7 +271,7 @@ def draw_matrix(matrix: PairMatrix) -> str:
 
 
 def _label(matrix: PairMatrix, row: int) -> str:
-    """Return SVG labels of a row and of the column with the same number."""
+    """Return SVG of two labels: of row `row` and of column `row`."""
     middle = _MARGIN + (row + 0.5) * _SIDE / len(matrix.bytes) + 4
     near, name = _MARGIN - 6, _short(matrix.names[row])
     return (
@@ -303,7 +303,7 @@ def draw_amounts(amounts: Sequence[int], of: str, direction: str = "sent") -> st
     most = max(amounts, default=0)
     if not most or len(amounts) < 2:
         return ""
-    # If there are more values than pixels, a bar shows the largest of several adjacent values.
+    # If there are more values than pixels, each bar shows the largest of several adjacent values.
     few = -(-len(amounts) // _WIDTH)
     heights = [max(amounts[at : at + few]) / most for at in range(0, len(amounts), few)]
     caption = f"bytes {direction} by {of}, 0 to {len(amounts) - 1} from left to right; the line is the mean"

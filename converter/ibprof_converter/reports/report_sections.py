@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Sections of a report as data, for text and page. Each number has a path in the report's JSON."""
+"""Sections of a report as data, from which text and page are made. Each number has a path in the report's JSON."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from enum import Enum
 from ibprof.text.quantities import format_bytes, format_change, format_seconds, printable
 
 Value = int | float | str | tuple[str, ...] | None
-"""Value in a table cell or fact: a number, a line of text, or several lines; None if unknown."""
+"""Value of a table cell or fact: a number, one or several lines of text, or None if unknown."""
 
 
 class ValueKind(Enum):
@@ -18,7 +18,7 @@ class ValueKind(Enum):
 
     TEXT = "text"
     WRITTEN = "written"
-    """A number formatted as text, for columns with numbers of several kinds."""
+    """Numbers that are already text, for columns with several kinds of numbers."""
     BYTES = "bytes"
     EXACT = "exact"
     """Bytes with all digits."""
@@ -37,7 +37,7 @@ class Column:
     """A column of a table.
 
     Attributes:
-        key: the value's JSON keys in a row, with dots between nested keys; empty for text made from several values.
+        key: JSON key of the value in a row, with dots between nested keys; empty if the text combines several values.
         label: title of the column.
         kind: format of the values.
     """
@@ -55,7 +55,7 @@ class Table:
         key: path of the list of rows in the JSON.
         rows: one value per column.
         caption: title of the table; empty if the section's title is enough.
-        left_out: number of rows that only the JSON has.
+        left_out: number of further rows, which only the JSON has.
     """
 
     key: str
@@ -74,7 +74,7 @@ class Fact:
     """A single value with its name.
 
     Attributes:
-        key: path in the JSON; empty for text made from several values.
+        key: path in the JSON; empty if the text combines several values.
         value, kind: the value and its format.
     """
 
@@ -91,7 +91,7 @@ class Section:
     Attributes:
         name: identifier of the section, for --section and for links on the page.
         sentences: pairs of a label (may be empty) and a sentence.
-        tables: shown after the sentences.
+        tables: the tables, which follow the sentences.
         commands: commands for users to copy, each with remarks.
     """
 
@@ -112,18 +112,18 @@ MOST_ROWS = 100
 
 
 def tabulate(key: str, columns: tuple[Column, ...], items: Sequence[object], caption: str = "") -> Table:
-    """Return a table with a row per object. The keys of columns are names of attributes."""
+    """Return a table with a row per object; columns' keys name the objects' attributes."""
     rows = [tuple(getattr(each, column.key) for column in columns) for each in items]
     return limit_table(key, columns, rows, caption)
 
 
 def limit_table(key: str, columns: tuple[Column, ...], rows: Sequence[tuple[Value, ...]], caption: str = "") -> Table:
-    """Return a table of the first `MOST_ROWS` rows; `left_out` counts all further rows."""
+    """Return a table with the first `MOST_ROWS` rows; its `left_out` counts the removed rows."""
     return Table(key, columns, tuple(rows[:MOST_ROWS]), caption, max(len(rows) - MOST_ROWS, 0))
 
 
 def format_lines(value: Value, kind: ValueKind) -> tuple[str, ...]:
-    """Return the lines of a value for people, with escapes for characters that could control a terminal."""
+    """Return the lines of a formatted value; characters that could control a terminal are escaped."""
     if value is None:
         return ("-",)
     if isinstance(value, tuple):
@@ -132,7 +132,7 @@ def format_lines(value: Value, kind: ValueKind) -> tuple[str, ...]:
 
 
 def format_value(value: float, kind: ValueKind) -> str:
-    """Format a number for people."""
+    """Return a number as text, in the format of `kind`."""
     return _WRITERS[kind](value)
 
 

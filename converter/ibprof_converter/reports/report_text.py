@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The text of a report: a brief report of fifteen lines, or all sections with tables."""
+"""Write a report as text: a brief report of fifteen lines, or all sections with tables."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ if TYPE_CHECKING:
     from rich.table import Table as RichTable
 
 LINES = 15
-"""Number of lines of the brief report, at 80 columns."""
+"""Largest number of lines of the brief report, at 80 columns."""
 
 _SHOWN = 3
-"""Largest number of listed link directions. If the verdict is long, fewer link directions are listed."""
+"""Largest number of listed link directions; after a long verdict, the list is shorter."""
 
 _MUCH = 0.25
 """Pairs of ranks with a smaller share of a link direction's bytes are not named."""
@@ -35,15 +35,15 @@ _MOST = 0.5
 """Hosts and calls with a smaller share of a link direction's bytes are not named."""
 
 _LEAST_VERDICT = 8
-"""The verdict may take this number of lines, even if the rest of the report is long."""
+"""The verdict may have this number of lines, even if the rest of the report is long."""
 
 _SENTENCE_END = re.compile(r"(?<=[.!?]) (?=[A-Z0-9])")
 
 _REST = "(More: --full.)"
-"""Text that replaces the sentences that do not fit."""
+"""Text in place of sentences that do not fit."""
 
 _AROUND = 26
-"""Number of characters in a line besides the two node names of a link direction."""
+"""Number of characters in the line of a link direction, without its two node names."""
 
 _INDENT = (0, 0, 0, 2)
 
@@ -53,7 +53,7 @@ def describe_in_brief(report: JobReport, names: tuple[str, ...], width: int = 80
 
     Args:
         names: names of all sections, in order.
-        width: largest number of characters per line. Sentences are wrapped, node names are shortened.
+        width: largest number of characters per line; sentences are wrapped, node names are shortened.
     """
     sentences = [each for paragraph in report.verdict.sentences for each in _SENTENCE_END.split(paragraph)]
     whole = len(_wrap(" ".join(sentences), width))
@@ -64,7 +64,7 @@ def describe_in_brief(report: JobReport, names: tuple[str, ...], width: int = 80
 
 
 def _describe_rest(report: JobReport, names: tuple[str, ...], width: int, shown: int) -> Iterator[str]:
-    """Yield the lines that follow the verdict and list the `shown` most loaded links."""
+    """Yield the lines after the verdict, which list the `shown` most loaded links."""
     if most_loaded := list(_describe_most_loaded(report, width, shown)):
         yield from ("", *most_loaded)
     yield ""
@@ -83,9 +83,9 @@ def _describe_rest(report: JobReport, names: tuple[str, ...], width: int, shown:
 
 
 def _describe_most_loaded(report: JobReport, width: int, shown: int) -> Iterator[str]:
-    """Yield lines on left-out data, then on the most loaded links.
+    """Yield lines on data that were left out, then on the most loaded links.
 
-    Without loaded links, the last lines describe the bytes that the job sent.
+    If no link is loaded, the last lines describe the job's sent bytes.
     """
     links = report.links
     if report.coverage.interfaces:
@@ -116,9 +116,9 @@ def _wrap(text: str, width: int) -> list[str]:
 
 
 def _choose_sentences(sentences: Sequence[str], width: int, most: int) -> list[str]:
-    """Return the first sentences that fit in `most` lines, as lines. The first sentence is always included.
+    """Return the lines of the first sentences that fit in `most` lines; always include the first sentence.
 
-    If the last sentence is advice, it is preferred to the sentences in the middle.
+    If the last sentence is advice, sentences before the advice are left out first.
     """
     lines = _wrap(" ".join(sentences), width)
     advice = [each for each in sentences[-1:] if each.startswith(ADVICE)]
@@ -136,7 +136,7 @@ def _cut(line: str, width: int) -> str:
 
 
 def _shorten(name: str, most: int) -> str:
-    """Shorten a name in the middle, since switch descriptions often differ only at their ends."""
+    """Shorten a name in its middle: switch descriptions often differ only at their ends."""
     if len(name) <= most:
         return name
     end = (most - 1) * 2 // 3
@@ -154,7 +154,7 @@ def _describe_direction(number: int, group: LinkGroup, rail: str, by_bytes: bool
 
 
 def _describe_largest_part(spot: Hotspot) -> str:
-    """Return text on the pair, host or call with most of the bytes; empty if none has a large share."""
+    """Return text on the pair, host or call with the most bytes; empty if its share is small."""
     causes = spot.contributors
     if causes is None or not causes.rank_pairs:
         return ""
@@ -177,8 +177,8 @@ def print_sections(console: Console, sections: Sequence[Section], head: str = ""
     """Print sections.
 
     Args:
-        console: the output; its markup must be off, since names are untrusted text.
-        sections: sections to print; empty ones are left out.
+        console: the output, with markup off: names are untrusted text.
+        sections: sections to print; empty sections are left out.
         head: text above the sections, or empty.
     """
     from rich.padding import Padding  # noqa: PLC0415  (rich is slow to import, and the brief report needs none of it)
@@ -206,7 +206,7 @@ def print_sections(console: Console, sections: Sequence[Section], head: str = ""
             if table.left_out:
                 say(f"and {table.left_out:,} more, which --json lists")
         for command, remarks in section.commands:
-            # Commands are copied whole, so they are never wrapped.
+            # Never wrap commands: users copy whole lines.
             console.print(f"\n  $ {printable(command)}", soft_wrap=True)
             for remark in remarks:
                 console.print(Padding(Text(printable(remark)), (0, 0, 0, 4)))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""HTML of results for notebooks: verdict, picture, tables, coverage."""
+"""Render results as HTML for notebooks: verdict, picture, tables, coverage."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def render_fabric(fabric: RoutedFabric) -> str:
 
 @render_html.register
 def render_rank_traffic(demand: RankTraffic) -> str:
-    """Return traffic between ranks as HTML: bytes per operation, and bytes whose sender or receiver is unknown."""
+    """Return traffic between ranks as HTML: bytes per operation, and bytes with an unknown sender or receiver."""
     sums = sum_by_group(demand.operation, len(demand.operations), demand.bytes)
     largest = sorted(zip(sums, demand.operations, strict=True), reverse=True)[:_SHOWN]
     rows = ((name_call(name), format_bytes(amount)) for amount, name in largest if amount)
@@ -101,7 +101,7 @@ def _render_loads(loads: FabricLoads, verdict: str) -> str:
 
 @render_html.register
 def render_verdict(verdict: Verdict) -> str:
-    """Return a verdict as HTML: its sentences, and data that would make it surer."""
+    """Return a verdict as HTML: its sentences, and missing data that would make the verdict surer."""
     return join_parts([*render_sentences("verdict", [verdict.text]), *render_sentences("missing", verdict.missing)])
 
 
@@ -193,7 +193,7 @@ def render_health(health: FabricHealth) -> str:
 
 @render_html.register
 def render_network_view(view: NetworkView) -> str:
-    """Return the network view as an HTML frame with a data URL: scripts cannot access the notebook."""
+    """Return the network view as an HTML frame with a data URL, whose scripts cannot access the notebook."""
     data = base64.b64encode(view.html.encode()).decode("ascii")
     return (
         f'<iframe title="{escape(view.title)}" style="width:100%;height:640px;border:0" '
@@ -232,7 +232,7 @@ def _describe_direction(spot: Hotspot) -> Sequence[str]:
 
 
 def join_parts(parts: Iterable[str]) -> str:
-    """Return parts of a result as one block of HTML."""
+    """Join parts of a result into one block of HTML."""
     return "<div>" + "".join(parts) + "</div>"
 
 
@@ -246,6 +246,6 @@ def render_head(text: str) -> str:
 
 
 def render_sentences(label: str, sentences: Iterable[str]) -> Iterator[str]:
-    """Yield each sentence as a paragraph that begins with a label."""
+    """Yield each sentence as an HTML paragraph that begins with `label`."""
     for sentence in sentences:
         yield f"<p>{label}: {escape(sentence)}</p>"

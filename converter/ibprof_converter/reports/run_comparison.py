@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Comparison of two runs: changes, the largest first, and thresholds such as `max_link>+10%`.
+"""Compare two runs: list changes, the largest first, and check thresholds such as `max_link>+10%`.
 
-Runs with different numbers of ranks are compared by share: each amount is divided by all bytes of its run.
+Runs with different numbers of ranks are compared by share: amount / all bytes of the run.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ from ibprof_converter.reports.provenance import Provenance, describe_provenance
 from ibprof_converter.reports.report_sections import ValueKind
 
 _NAMED_PARTS = (OPERATION, REGION, SITE)
-"""Dimensions in which the NAME of `bytes[NAME]` is searched for."""
+"""Dimensions whose names a threshold `bytes[NAME]` can use."""
 
 METRICS = {
     "elapsed": ValueKind.SECONDS,
@@ -50,16 +50,16 @@ METRICS = {
     "links_used": ValueKind.COUNT,
     "max_link_seconds": ValueKind.SECONDS,
 }
-"""Totals of a run that thresholds can name -> format of the value."""
+"""Name of a total that thresholds can use -> format of the value."""
 
 _TIMES = {"run_s": "the run takes", "mpi_s": "MPI", "wait_s": "waiting", "transfer_s": "transfer"}
 """Key of a time in the verdict -> its name in a sentence."""
 
 _TIME_CHANGE = 0.05
-"""Changes of a time below this fraction of run A's time are not reported."""
+"""A change of a time is reported if it is at least this fraction of run A's whole time."""
 
 _NAMED_METRICS = ("bytes", "messages", "share", "link")
-"""Metrics that a name in brackets can follow, as in `bytes[BCAST]`."""
+"""Metrics that thresholds can use with a name in brackets: `bytes[BCAST]`."""
 
 _FORM = re.compile(
     r"\s*(?P<metric>[a-z_]+)\s*(?:\[(?P<name>.*)\])?\s*(?P<than>>=|<=|>|<)\s*"
@@ -85,12 +85,12 @@ class FailCondition:
 
     Attributes:
         text: the threshold as typed.
-        metric: one of `METRICS`, or "share" or "link".
+        metric: one of `METRICS`, "share" or "link".
         name: the name in brackets; None without brackets.
         than: comparison, ">", ">=", "<" or "<=".
-        limit: the number, in bytes or seconds, or as a fraction for %.
-        of_change: true if the limit is for the difference B - A, false if it is for B.
-        relative: true if the limit is for (B - A) / A.
+        limit: the threshold's number, in bytes, seconds or messages; a fraction for %.
+        of_change: true to compare B - A with the limit, false to compare B.
+        relative: true to compare (B - A) / A with the limit.
     """
 
     text: str
@@ -102,7 +102,7 @@ class FailCondition:
     relative: bool
 
     def holds(self, value: float) -> bool:
-        """Return true if the value crosses the threshold."""
+        """Return true if a value crosses the threshold."""
         return _COMPARE[self.than](value, self.limit)
 
 
@@ -111,7 +111,7 @@ class DiffOptions:
     """Runs to compare.
 
     Attributes:
-        a, b: the runs, with the options for reading them.
+        a, b: the runs, each with the options to read the run.
         fabric: fabric for both runs; None without a fabric.
     """
 
@@ -134,7 +134,7 @@ class AmountChange:
 
     Attributes:
         a, b: amounts in the two runs.
-        a_share, b_share: amount as a fraction of its dimension's sum in the run (for a link: of all routed bytes). If
+        a_share, b_share: amount / sum of the dimension's amounts in the run; for a link, amount / all routed bytes. If
             shares are compared, each total in bytes, except the total `bytes`, is divided by `bytes`. None for other
             totals, for numbers of messages of an operation, region or site, and if the divisor is 0.
         change: b - a; if shares are compared, the difference of the shares.
@@ -156,8 +156,8 @@ class DimensionChange:
 
     Attributes:
         dimension: one of `DIMENSIONS`.
-        changes: changes, sorted by absolute size, descending; unchanged amounts are left out.
-        compared: number of names (of operations, regions, ...) in A or B.
+        changes: changes by absolute size, the largest first; unchanged amounts are left out.
+        compared: number of different names (of operations, regions, ...) in both runs.
     """
 
     dimension: str
@@ -171,8 +171,8 @@ class ThresholdVerdict:
 
     Attributes:
         condition: the threshold as typed.
-        value: the compared value; None if the value is relative, and the amount is 0 in A but not in B.
-        limit: the number in the threshold, in the unit of `value`.
+        value: the compared value; None if it is a relative change from 0 in A.
+        limit: the threshold's number, in the unit of `value`.
         holds: true if the threshold was crossed.
     """
 
@@ -188,10 +188,10 @@ class RunComparison(NotebookView):
 
     Attributes:
         a_ranks, b_ranks: numbers of ranks; None if unknown.
-        by_share: true if shares are compared: the runs have different numbers of ranks.
+        by_share: true if shares are compared, because the runs have different numbers of ranks.
         verdicts: result of each threshold.
         notes: sentences on gaps, modelled data, and parts that could not be compared.
-        nic: how ranks' adapters were chosen, for A and for B; None if no rank had a choice.
+        nic: how the ranks' adapters were chosen, for A and for B; None if no host has several adapters on one rail.
         change: the change and its reason, in one sentence.
         job_verdicts: verdicts on the network for A and for B, as in their reports; None if unknown.
         lost: sentences on ranks and bytes that were not recorded, for A and for B.
@@ -267,7 +267,7 @@ def parse_condition(text: str) -> FailCondition:
 
 
 def _find_factor(text: str, metric: str, unit: str) -> float:
-    """Return the factor from a unit to bytes, seconds, counts or fractions."""
+    """Return the factor that converts a unit into bytes, seconds, counts or fractions."""
     if unit == "%":
         return 0.01
     if metric == "share":
@@ -289,19 +289,19 @@ def compare_runs(
     """Read two runs and compare them.
 
     Args:
-        command: the command that makes the comparison, as typed.
+        command: the command line as typed.
         fabric: fabric for both runs; None to read the fabric of `options`.
         demands: the traffic of each run; None to read the traffic.
 
     Raises:
         InputError: a file is invalid.
-        UsageError: options or thresholds are not possible for these runs.
+        UsageError: these runs do not have the data for the options or thresholds.
     """
     sides = (options.a, options.b)
     if fabric is None and options.fabric and not all(has_loads(side.names[0]) for side in sides):
         fabric = read_routed_fabric(options.fabric, progress)
     a, b = (read_side(side, fabric, progress, demand) for side, demand in zip(sides, demands, strict=True))
-    # Hash the inputs after reading, which may turn a recording into a profile.
+    # Hash the inputs after they were read: reading may turn a recording into a profile.
     return compare(a, b, options.conditions, describe_provenance(command, options.files()))
 
 
@@ -311,7 +311,7 @@ def compare(
     """Compare two runs.
 
     Raises:
-        UsageError: neither run has a threshold's name, the name is ambiguous, or data are missing.
+        UsageError: a threshold's name is ambiguous or in neither run, or data are missing.
     """
     by_share = a.ranks is not None and b.ranks is not None and a.ranks != b.ranks
     notes = list(_merge_notes(a.notes, b.notes))
@@ -348,7 +348,7 @@ def compare(
 
 
 def _add_times(change: RunChange, a: ComparedRun, b: ComparedRun) -> RunChange:
-    """Return `change` with the differing times at the beginning of the text."""
+    """Return `change` with a text that begins with the times that differ."""
     first, second = a.verdict or {}, b.verdict or {}
     found = []
     for name, what in _TIMES.items():
@@ -356,7 +356,7 @@ def _add_times(change: RunChange, a: ComparedRun, b: ComparedRun) -> RunChange:
         if not before or after is None:
             continue
         ratio = after / before - 1
-        # Report a change if it is large relative to the time of the whole run.
+        # Report a change of time if it is a large part of the whole run's time.
         whole = first.get("run_s") or before
         if abs(after - before) >= _TIME_CHANGE * whole:
             more = "less" if ratio < 0 else "more"
@@ -383,7 +383,7 @@ def _compare_part(dimension: str, a: ComparedRun, b: ComparedRun, by_share: bool
 
 
 def _whole(side: ComparedRun, dimension: str) -> float:
-    """Return the sum of a run's amounts in a dimension; for links, all routed bytes, each counted once."""
+    """Return the sum of a run's amounts in a dimension; for links, all routed bytes, not counted once per link."""
     if dimension == LINK:
         return side.totals.get("bytes_routed", 0)
     return sum(side.parts[dimension].values())
@@ -447,7 +447,7 @@ def _find_total(condition: FailCondition, a: ComparedRun, b: ComparedRun, by_sha
 
 
 def _find_part(condition: FailCondition, a: ComparedRun, b: ComparedRun) -> tuple[str, str]:
-    """Return the dimension (operation, region or call site) and the name to which a threshold applies."""
+    """Return the dimension (operation, region or call site) and the name of a threshold."""
     text = condition.name or ""
     head, colon, rest = text.partition(":")
     if colon and head in _NAMED_PARTS:
@@ -455,7 +455,7 @@ def _find_part(condition: FailCondition, a: ComparedRun, b: ComparedRun) -> tupl
     known = {dimension: {**a.parts.get(dimension, {}), **b.parts.get(dimension, {})} for dimension in _NAMED_PARTS}
     spellings = (text, text.upper().removeprefix("MPI_"))
     found = [(dimension, name) for dimension, names in known.items() for name in spellings if name in names]
-    # The name of an operation or region never means a call site.
+    # If a name is an operation or region, ignore call sites with this name.
     found = [part for part in found if part[0] != SITE] or found
     if len({dimension for dimension, _ in found}) > 1:
         raise UsageError(

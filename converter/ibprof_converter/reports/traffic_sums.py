@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Sums of a job's traffic: bytes of each pair, load of each rail and level, balance of senders and of receivers."""
+"""Sum a job's traffic: bytes of each pair, load of each rail and level, balance of senders and of receivers."""
 
 from __future__ import annotations
 
@@ -22,8 +22,7 @@ from ibprof_converter.traffic.link_loads import Loads
 from ibprof_converter.traffic.traffic_data import RankTraffic, Traffic
 
 _MOST_ROWS = 64
-"""Largest number of rows and columns of a matrix. If there are more ranks or hosts, adjacent ranks or hosts share a
-row."""
+"""Largest number of rows and columns of a matrix. With more ranks or hosts, adjacent ranks or hosts share a row."""
 
 _NAMED_PAIRS = 10
 
@@ -57,10 +56,10 @@ class PairMatrix:
 
     Attributes:
         by: one of `RANK`, `HOST` and `LID`.
-        names: name of each row: its first rank, host or LID.
+        names: name of each row: the first of the row's ranks, hosts or LIDs.
         size: number of ranks, hosts or LIDs.
         block: number of adjacent ranks, hosts or LIDs that share a row.
-        bytes: [row][column], bytes from the row's to the column's members.
+        bytes: [row][column], bytes from the row's ranks (hosts, LIDs) to the column's.
         pairs: the ten pairs with most bytes, the largest first.
         pairs_in_all: number of pairs with bytes.
     """
@@ -115,7 +114,7 @@ def matrix_of_hosts(placed: Traffic, subnets: Sequence[Subnet], hosts: Hosts) ->
 def _find_hosts(
     placed: Traffic, subnets: Sequence[Subnet], hosts: Hosts
 ) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int32]]:
-    """Return each flow's sending and receiving host, int32 [flow]; `NO_HOST` if the port belongs to no host."""
+    """Return each flow's sending and receiving host: int32 [flow] each, `NO_HOST` if the port belongs to no host."""
     of_lid = np.full((len(subnets), LIDS), NO_HOST, np.int32)
     for number, subnet in enumerate(subnets):
         node = subnet.fabric.lid_node[:LIDS]
@@ -132,7 +131,7 @@ def _build_known(
     destination: npt.NDArray[np.int32],
     amounts: npt.NDArray[np.uint64],
 ) -> PairMatrix | None:
-    """Return the matrix of bytes between hosts; None if no flow has a known host at both ends."""
+    """Return the matrix of bytes between hosts; None if no flow has two known hosts."""
     both = (source != NO_HOST) & (destination != NO_HOST)
     used = find_distinct(source[both], destination[both])
     if not len(used):
@@ -178,7 +177,7 @@ class RailSum:
     Attributes:
         rail: the rail's number.
         bytes_sent: bytes that the hosts' adapters inject.
-        share: fraction of the bytes injected into all rails.
+        share: `bytes_sent` / bytes injected into all rails.
         links, links_used: number of links, and of links with traffic.
         max_link: bytes of the most loaded link direction.
     """
@@ -200,7 +199,7 @@ class LevelSum:
         rail: the rail's number.
         lower, upper: the levels; hosts are on level 0.
         links, links_used: numbers of links, as in `RailSum`.
-        bytes_up, bytes_down: bytes away from the hosts, and towards them.
+        bytes_up, bytes_down: bytes to the upper level, and to the lower level.
         max_link: bytes of the most loaded link direction.
         max_link_seconds: the longest time of a link direction at line rate; None if no speed is known.
     """
@@ -270,7 +269,7 @@ def sum_levels(subnets: Sequence[Subnet], layouts: Sequence[FabricLayout], loads
 
 @dataclass(frozen=True, slots=True)
 class SenderBalance:
-    """Balance of the sent, or of the received, bytes over ranks, hosts or rails.
+    """Balance of sent or received bytes over ranks, hosts or rails.
 
     Attributes:
         of: one of "ranks", "hosts" and "rails".
@@ -296,7 +295,7 @@ class SenderBalance:
 def sender_imbalance(
     demand: RankTraffic | None, run: RunSummary | None, rails: Sequence[RailSum], loads: FabricLoads | None
 ) -> tuple[SenderBalance, ...]:
-    """Return the known balances of sent and received bytes over ranks and hosts, and of sent bytes over rails.
+    """Return those balances that are known: of sent and received bytes over ranks and hosts, of sent bytes over rails.
 
     Args:
         run: sums of the recorded run.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The hosts, switches and links that a traffic uses, for pictures."""
+"""Find the hosts, switches and links that a traffic uses, for pictures."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ from ibprof_converter.layout.regular_cabling import find_dragonfly_groups
 from ibprof_converter.traffic.hosts import NO_HOST, Hosts
 
 _BUSY = 0.5
-"""The picture shows all links of groups with at least this fraction of the first group's time.
+"""All links of a group are drawn if time of the group / time of the first group is at least this number.
 
-A group's link directions have about equal load; the first group is the most loaded.
+The link directions of a group have about equal load; the first group is the most loaded.
 """
 
 Pairs = npt.NDArray[np.intp]
-"""Pairs of units (hosts or switches) by index, intp [pair, 2]."""
+"""Indices of pairs of units (hosts or switches): intp [pair, 2]."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +33,7 @@ class MarkedLink:
 
     Attributes:
         sender, receiver: indices of the units.
-        part: time of the group, as a fraction (0 to 1) of the first group's time.
+        part: time of the group / time of the first group, 0 to 1.
     """
 
     sender: int
@@ -43,13 +43,13 @@ class MarkedLink:
 
 @dataclass(frozen=True, slots=True)
 class UsedPart:
-    """The units (switches, and hosts with all their adapters) and the used links. Idle aggregation nodes are left out.
+    """Units (a switch, or a host with all adapters) and used links. Idle aggregation nodes are left out.
 
     Attributes:
         x, y: float64 [unit], mean position of the unit's nodes in a layout.
-        is_used: bool [unit], true if a link of the unit carries bytes.
-        links: distinct pairs of units joined by a link that carries bytes, most bytes first.
-        alike: distinct pairs of units joined by a link of a group with at least half of the first group's time.
+        is_used: bool [unit], true if any link of the unit carries bytes.
+        links: each pair of units whose link carries bytes, once; pairs with the most bytes come first.
+        alike: each pair of units whose link is in a group with at least half of the first group's time, once.
         marks: the thick links, one per group, in the groups' order.
         has_levels: true if all rails have levels, so that `y` is the level.
         group: intp [unit], dragonfly group of a switch; -1 for other units.
@@ -77,7 +77,7 @@ def find_used_part(
     """Return the used part of the fabrics.
 
     Args:
-        sent: for each rail, bytes sent by each end of each link, uint64 [link, end].
+        sent: uint64 [link, end] for each rail, bytes that each end of each link sends.
     """
     unit_of, names = _number_units(fabrics, layouts, hosts)
     ends = [unit[fabric.link_node] for fabric, unit in zip(fabrics, unit_of, strict=True)]
@@ -118,7 +118,7 @@ def find_used_part(
 def _number_groups(
     fabrics: Sequence[Fabric], layouts: Sequence[FabricLayout], unit_of: Sequence[npt.NDArray[np.intp]], units: int
 ) -> npt.NDArray[np.intp]:
-    """Return the dragonfly group of each unit, -1 without a group; the numbers are unique over all rails."""
+    """Return the dragonfly group of each unit, -1 without a group; different rails have different group numbers."""
     group = np.full(units, -1, np.intp)
     for fabric, layout, unit in zip(fabrics, layouts, unit_of, strict=True):
         first = int(group.max(initial=-1)) + 1
@@ -130,7 +130,7 @@ def _number_groups(
 def _number_units(
     fabrics: Sequence[Fabric], layouts: Sequence[FabricLayout], hosts: Hosts
 ) -> tuple[list[npt.NDArray[np.intp]], list[str]]:
-    """Return for each rail the unit (host or switch) of each node; and the names of all units, hosts first."""
+    """Return the unit (host or switch) of each node, for each rail; and the names of all units, hosts first."""
     names = [printable(name) for name in hosts.name]
     unit_of = []
     for fabric, layout, host in zip(fabrics, layouts, hosts.of_node, strict=True):
@@ -155,7 +155,7 @@ def _join(ends: Sequence[npt.NDArray[np.intp]], group: LinkGroup) -> Pairs:
 
 
 def _once(pairs: Pairs) -> Pairs:
-    """Return the distinct unordered pairs, in the order of their first occurrence."""
+    """Return each unordered pair once, in the order of first occurrence."""
     _, first = np.unique(np.sort(pairs, axis=1), axis=0, return_index=True)
     once: Pairs = pairs[np.sort(first)]
     return once
