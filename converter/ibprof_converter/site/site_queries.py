@@ -175,7 +175,7 @@ class SiteQueries:
         of_task, of_step = (job.rpartition(mark)[0] for mark in "_.")
         found = self._ask(_SQL["find_job"], {"job": job, "of_task": of_task, "of_step": of_step})[0]
         if not found["keys"]:
-            raise UsageError(f"the store has no job {job}; ibprof-site jobs lists them")
+            raise UsageError(f"the store has no job {job}; ibprof-site jobs lists the jobs")
         return found
 
     def compare_waiting(self, job: str, top: int = TOP) -> Rows:

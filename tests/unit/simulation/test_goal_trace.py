@@ -270,7 +270,9 @@ def test_processors_and_adapters_that_are_not_simulated_are_noted(tmp_path: Path
     path.write_text(PING_PONG.replace("b: calc 2000", "b: calc 2000 cpu 1"))
     job = Workload("mpi", Role.GOAL, 1, profile=str(path))
     (note,) = list_run_notes([job])
-    assert note.endswith("trace.goal: cpu and nic are ignored: each rank does one thing at a time, and has one adapter")
+    assert note.endswith(
+        "trace.goal: fields cpu and nic are ignored, since a simulated rank has one core and one adapter"
+    )
     path.write_text(PING_PONG)
     load_goal.cache_clear()
     assert list_run_notes([job]) == []

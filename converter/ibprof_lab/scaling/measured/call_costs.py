@@ -294,7 +294,7 @@ def read_calls(run: Profile, size: float) -> TimedRun:
     if len(walls) < run.world_size:
         raise InconsistentError(
             f"{run.name}: expected a whole run with times of all {run.world_size} ranks, found times of {len(walls)}; "
-            "record it to its end with IBPROF_TIME=1"
+            "record the run to its end with IBPROF_TIME=1"
         )
     inside = np.zeros(run.world_size)
     np.add.at(inside, run.times.rank, run.times.time_ns / 1e9)

@@ -64,7 +64,7 @@ class DarshanLoad:
         return (
             f"{path}: {self.requests:,} requests of {self.request_bytes:,} bytes by {self.processes:,} processes in "
             f"{self.span_ns / 1e9:.3g} s, {self.read_bytes / self.bytes:.0%} of the bytes read. They are simulated as "
-            f"{'reads' if self.reads else 'writes'}, evenly over this time: the job's own bursts are stronger"
+            f"{'reads' if self.reads else 'writes'}, evenly over this time, without the job's bursts"
         )
 
 

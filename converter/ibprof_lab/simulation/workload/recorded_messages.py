@@ -154,7 +154,7 @@ def lay_out_messages(run: Profile, name: str, with_times: bool) -> Recorded:
     if with_times and not len(run.intervals.rank):
         raise InconsistentError(f"{name} has no time line: record with IBPROF_INTERVAL, or state an interval")
     if with_times and total > MESSAGES_MOST:
-        raise InconsistentError(f"{name}: {total} messages are too many to use their recorded times; state an interval")
+        raise InconsistentError(f"{name}: {total} messages are too many to use recorded times; state an interval")
     elsewhere = sum_exactly(counters.messages[chosen & (counters.peer >= run.world_size)])
     size, extra = np.divmod(counters.bytes[rows], counts.astype(np.uint64))
     one_of = -(-total // MESSAGES_MOST)

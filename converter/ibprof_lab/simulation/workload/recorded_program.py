@@ -99,8 +99,8 @@ def _refuse(run: Profile, name: str) -> None:
     timed = {each.rank for each in run.ranks if each.has_times and each.stop_ns is not None}
     if not set(range(run.world_size)) <= timed or not len(run.interval_times.rank) or not len(run.intervals.rank):
         raise InconsistentError(
-            f"{name}: expected a whole run with times and a time line of all {run.world_size} ranks; record it to its "
-            "end with IBPROF_TIME=1 and IBPROF_INTERVAL"
+            f"{name}: expected a whole run with times and a time line of all {run.world_size} ranks; record the run "
+            "to its end with IBPROF_TIME=1 and IBPROF_INTERVAL"
         )
     if run.operations_asked:
         raise InconsistentError(f"{name}: only {run.operations_asked} were recorded: record all operations")

@@ -250,7 +250,7 @@ def list_run_notes(workloads: Iterable[Workload]) -> list[str]:
     for each in workloads:
         if each.role is Role.GOAL and load_goal(Path(each.profile)).is_simplified:
             notes.append(
-                f"{each.profile}: cpu and nic are ignored: each rank does one thing at a time, and has one adapter"
+                f"{each.profile}: fields cpu and nic are ignored, since a simulated rank has one core and one adapter"
             )
         if not each.is_recorded:
             continue
@@ -262,7 +262,7 @@ def list_run_notes(workloads: Iterable[Workload]) -> list[str]:
             )
         if recorded.one_of > 1:
             notes.append(
-                f"{each.profile} has too many messages: one of every {recorded.one_of} of similar size is simulated"
+                f"{each.profile} has too many messages: of similar messages, 1 in {recorded.one_of} is simulated"
             )
         notes += [*note_training(each.profile), *list_gaps(each)]
     return list(dict.fromkeys(notes))

@@ -195,7 +195,7 @@ def describe_throughput(topology: InferredTopology) -> Iterator[str]:
 
 def _describe_rate(gbps: float, at_least: bool) -> str:
     if np.isnan(gbps):
-        return "not measured: no pair of hosts is sure to use it"
+        return "not measured: no pair of hosts uses it for certain"
     return f"{'at least ' if at_least else ''}{gbps:.3g} Gb/s"
 
 

@@ -186,4 +186,4 @@ def test_runs_without_times(capsys: pytest.CaptureFixture[str], tmp_path: Path) 
     untimed = [replace(rank, has_times=False) for rank in make_run(4).ranks]
     write_archive(replace(make_run(4), ranks=tuple(untimed)), tmp_path / "untimed.otf2")
     assert main([*line, f"{SIZE}:{tmp_path / 'untimed.otf2'}"]) == 5
-    assert "record it to its end with IBPROF_TIME=1" in capsys.readouterr().err
+    assert "record the run to its end with IBPROF_TIME=1" in capsys.readouterr().err
