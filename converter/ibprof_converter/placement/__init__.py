@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Rank placement: search for the hosts that minimise the largest time of a link direction."""
+"""Search for rank placements that minimise the largest time of a link direction."""

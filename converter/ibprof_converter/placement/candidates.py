@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Comparison of placements (the best found, the current, simple and random placements), as JSON and as a table."""
+"""Compare placements (the best found, the current, simple and random placements) as JSON and as a table."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ STOPPED_BY_CLOCK = (
     "the time limit ended the search early: a larger --time may give a better placement, and a repeated search another "
     "placement"
 )
-"""Note that the clock ended the search; left out if the placement is optimal."""
+"""Note if the clock ended the search, unless the placement is optimal."""
 
 LIMITS = (
     "times are bytes over data rate, summed over the whole job along static routes. Queueing, latency, other "
@@ -60,11 +60,11 @@ class CandidateRow:
     """One candidate placement.
 
     Attributes:
-        name: source of the placement.
+        name: how the placement was made, such as `best`, `given` or `random`.
         bottleneck_seconds: largest time of a link direction.
-        max_link_seconds: largest time of a link direction between switches.
+        max_link_seconds: largest time of a link direction between switches, in seconds.
         host_link_seconds: largest time of a link direction of a host.
-        lost_bytes: bytes without a route, which no time includes.
+        lost_bytes: bytes without a route; the times do not include these bytes.
     """
 
     name: str
@@ -81,13 +81,13 @@ class PlacementComparison(NotebookView):
     Attributes:
         rows: the compared placements, the best one first.
         hosts: host of each rank in the best placement.
-        nic: method that chose each rank's adapter, such as `modelled:rank`; None if no host has several adapters on one
+        nic: how each rank's adapter was chosen, such as `modelled:rank`; None if no host has several adapters on one
             rail.
-        load_basis: kind of loads, `static` or `estimate` (adaptive routing, without lower bounds).
+        load_basis: `static` for loads along forwarding tables; `estimate` with adaptive routing, without lower bounds.
         routes: source of routes, one of `tables`, `modelled:MODEL` and `opensm:ENGINE`.
-        free_hosts, slots: number of hosts to choose from, and number of their slots.
+        free_hosts, slots: number of hosts from which the search chose, and number of their slots.
         notes: sentences on gaps, modelled data and further facts.
-        accounts: bytes, ranks or hosts that each processing stage kept and left out.
+        accounts: for each processing stage, the bytes, ranks or hosts that the stage kept and left out.
         interfaces: the choice of adapters; None if all adapters are used.
     """
 
@@ -106,7 +106,7 @@ class PlacementComparison(NotebookView):
 
     @property
     def limits(self) -> str:
-        """Sentences on how the times are computed, and on effects that the times leave out."""
+        """Sentences on the computation of the times, and on effects that the times leave out."""
         return LIMITS if self.load_basis == STATIC else ADAPTIVE_LIMITS
 
     def __repr__(self) -> str:
@@ -146,11 +146,11 @@ class PlacementComparison(NotebookView):
 
 
 class CandidateTimes:
-    """Computes the largest link times of placements of one problem.
+    """Computes the largest link times of different placements of one problem.
 
     Args:
         subnets: subnet of each column of `RankSlots.lid`; several columns may have the same subnet.
-        is_adaptive: true if switches route adaptively; times between switches are then estimates.
+        is_adaptive: true if switches route adaptively; then the times between switches are estimates.
     """
 
     def __init__(self, problem: PlacementProblem, subnets: Sequence[Subnet], is_adaptive: bool = False) -> None:
@@ -168,7 +168,7 @@ class CandidateTimes:
         return CandidateRow(name, max(seconds, host), seconds, host, score.lost)
 
     def random_rows(self) -> tuple[CandidateRow, CandidateRow]:
-        """Return a row with the medians of `RANDOM_SEEDS` random placements, and a row of the best random placement."""
+        """Return a row with the median times of `RANDOM_SEEDS` random placements, and a row of the best placement."""
         problem = self._problem
         rows = [self.row("random", random_slots(problem.slots, problem.ranks, seed)) for seed in range(RANDOM_SEEDS)]
         median = CandidateRow(
@@ -204,7 +204,7 @@ def order_of_row(row: CandidateRow) -> tuple[int, float, float]:
 
 
 def describe_unrouted_candidates(comparison: PlacementComparison) -> Iterator[str]:
-    """Yield a sentence on the current placement if some of its bytes have no route."""
+    """Yield a sentence if the current placement leaves bytes without a route."""
     for row in comparison.rows:
         if row.name == "given" and row.lost_bytes:
             yield f"The current placement leaves {format_bytes(row.lost_bytes)} without a route."
@@ -214,7 +214,7 @@ def print_placements(console: Console, comparison: PlacementComparison) -> None:
     """Print a table of the placements and their largest link times.
 
     Args:
-        console: the output, without markup, since names are untrusted text.
+        console: the output, with markup off: names are untrusted text.
     """
     from rich.table import Table  # noqa: PLC0415  (slow to import)
     from rich.text import Text  # noqa: PLC0415
@@ -225,7 +225,7 @@ def print_placements(console: Console, comparison: PlacementComparison) -> None:
     for column in (*columns, "most loaded access link of a host"):
         table.add_column(column, justify="left" if column == "placement" else "right")
     for row in comparison.rows:
-        # A gain is comparable only if both placements lose the same number of bytes.
+        # Show a gain only if both placements leave the same number of bytes without a route.
         comparable = row.bottleneck_seconds and row.lost_bytes == comparison.rows[0].lost_bytes and row.name != "best"
         gain = f"{(1 - best / row.bottleneck_seconds) * 100:.0f}%" if comparable else ""
         table.add_row(

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Lower bounds, for any rank placement, on the largest time of a link direction."""
+"""Compute lower bounds, for any rank placement, on the largest time of a link direction."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ from ibprof_converter.placement.swap_search import TimeBounds
 from ibprof_converter.placement.switch_paths import NO_END, NO_LEAF, UNCOUNTED, SwitchPaths
 
 _PATHS = 1 << 18
-"""Largest number of paths in memory at the same time."""
+"""Largest number of paths that are in memory at the same time."""
 
 
 def find_bounds(problem: PlacementProblem, known: float = np.inf) -> TimeBounds:
-    """Return lower bounds, for any placement, on the times in `TimeBounds`.
+    """Return lower bounds, for any placement, on the largest link times.
 
     Args:
-        known: largest time of a link direction with a known placement, in seconds. A smaller `known` gives a tighter
-            bound `bottleneck_seconds`.
+        known: largest time of a link direction with a known placement, in seconds. A smaller `known` makes
+            `bottleneck_seconds` a tighter bound.
     """
     between = bound_max_seconds(problem)
     return TimeBounds(max(between, bound_host_seconds(problem), bound_kept_together(problem, known)), between)
@@ -29,13 +29,13 @@ def find_bounds(problem: PlacementProblem, known: float = np.inf) -> TimeBounds:
 def bound_kept_together(problem: PlacementProblem, known: float) -> float:
     """Return a lower bound, for any placement, on the largest time of a host's link direction.
 
-    If the bytes between two ranks alone need the time `known` on a link, every better placement has both ranks on one
-    host. Ranks joined by these pairs form groups; each group is on one host. In the best case, the host's other ranks
-    are the neighbours that exchange most bytes with the group. The group's bytes to ranks on other hosts pass the
-    host's links.
+    If the bytes from one rank to another need the time `known` on a host link, each better placement has both ranks on
+    one host. Such pairs join ranks to groups; each group is on one host. In the best case, the other ranks on the host
+    are the ranks to which the group sends most bytes. All bytes from the group to ranks on other hosts pass the host's
+    links.
 
     Args:
-        known: largest time of a known placement, in seconds; the returned bound is at most `known`.
+        known: largest link time of a known placement, in seconds; the returned bound is at most `known`.
     """
     neighbours, slots, paths = problem.neighbours, problem.slots, problem.paths
     own = slice(paths.between_switches, -1)
@@ -43,7 +43,7 @@ def bound_kept_together(problem: PlacementProblem, known: float) -> float:
         return 0.0
     fastest = float(paths.seconds_per_byte[own].min())
     owner, other = neighbours.owner().astype(np.int64), neighbours.rank.astype(np.int64)
-    sent = neighbours.sent.min(axis=1)  # [neighbour, rail], smallest bytes over all rows (sets of common rails)
+    sent = neighbours.sent.min(axis=1)  # [neighbour, rail], minimum over all rows (sets of rails)
     joined = (sent * fastest >= known).any(axis=1)
     pairs = np.column_stack([owner[joined], other[joined]])
     _, of_rank = np.unique(find_parts(problem.ranks, pairs), return_inverse=True)
@@ -70,9 +70,9 @@ def bound_kept_together(problem: PlacementProblem, known: float) -> float:
 def bound_host_seconds(problem: PlacementProblem) -> float:
     """Return a lower bound, for any placement, on the largest time of a host's link direction.
 
-    Let c be the largest number of slots of a host. A rank shares its host with at most c - 1 ranks: at best, the
-    neighbours with most bytes. The rank's bytes to ranks on other hosts pass the link of the rank's port. In the best
-    case, the ranks load all ports evenly.
+    Let c be the largest number of slots of a host. A rank shares its host with at most c - 1 ranks; in the best case,
+    with the neighbours that exchange most bytes. The rank's bytes to ranks on other hosts pass the link of the rank's
+    port. In the best case, all ports carry equally many bytes.
     """
     slots, neighbours, paths = problem.slots, problem.neighbours, problem.paths
     most_slots = int(np.bincount(slots.host_of_slot).max(initial=0))
@@ -92,23 +92,24 @@ def bound_host_seconds(problem: PlacementProblem) -> float:
 def bound_max_seconds(problem: PlacementProblem) -> float:
     """Return a lower bound, for any placement, on the largest time of a link direction between switches.
 
-    Ranks behind one leaf or on one host exchange no bytes over links between switches. For each slot, count the slots
+    Ranks on one leaf or on one host exchange no bytes over links between switches. For each slot, count the slots
     on the same leaf or the same host, including the slot itself. Let c be the largest count. Then a rank's bytes to
     at most c - 1 neighbours pass no link between switches. All other bytes pass such links:
 
-    * Received bytes pass the last link directions between switches on the paths to the rank's port.
-    * If all leaves except one leaf have too few slots, some ranks are behind this leaf. The bytes of these ranks pass
-      the leaf's uplinks.
+    * Bytes to a rank pass the last link direction between switches on a path to the rank's port.
+    * If all leaves except one leaf have too few slots, some ranks are on this leaf. The bytes of these ranks pass the
+    leaf's uplinks.
 
     Returns:
-        Seconds; 0 if all ranks fit behind one leaf.
+        Seconds; 0 if all ranks fit on one leaf.
     """
     return max((_bound_of_rail(problem, rail) for rail in range(len(problem.paths.leaf_of_port))), default=0.0)
 
 
 def _bound_of_rail(problem: PlacementProblem, rail: int) -> float:
     paths, slots, neighbours = problem.paths, problem.slots, problem.neighbours
-    # The rails of two ranks depend on the ranks' ports: take the smallest number of bytes over all choices of ports.
+    # The rails between two ranks depend on the ranks' ports: use the choice of ports with the fewest bytes on this
+    # rail.
     sent, received = (amount[:, :, rail].min(axis=1) for amount in (neighbours.sent, neighbours.received))
     leaf_of_slot = paths.leaf_of_port[rail][slots.port_of_slot]
     slots_of_leaf = np.bincount(leaf_of_slot, minlength=paths.leaves)
@@ -117,7 +118,7 @@ def _bound_of_rail(problem: PlacementProblem, rail: int) -> float:
     most_slots = int(spared_of_leaf.max(initial=0))
     largest = 0.0
     if most_slots < problem.ranks and (paths.leaf_of_port[rail] != NO_LEAF).all():
-        # For a lower bound, each rank gets the port with the highest rate.
+        # For a lower bound, assume that each rank has the port with the highest rate.
         needed = float(_from_elsewhere(neighbours, received, most_slots).max(initial=0))
         largest = needed / _largest_rate_into_port(paths, rail, rate)
     for leaf in np.flatnonzero(slots_of_leaf[1:]) + 1:
@@ -137,7 +138,7 @@ def _bound_of_rail(problem: PlacementProblem, rail: int) -> float:
 
 
 def _count_spared(leaf: npt.NDArray[np.uint32], host: npt.NDArray[np.uint32], leaves: int) -> npt.NDArray[np.int64]:
-    """Return for each leaf the largest of the counts of the leaf's slots: int64 [leaf].
+    """Return, for each leaf, the largest count of a slot of the leaf: int64 [leaf].
 
     A slot's count is the number of slots on the same leaf or the same host, including the slot itself.
 
@@ -154,10 +155,10 @@ def _count_spared(leaf: npt.NDArray[np.uint32], host: npt.NDArray[np.uint32], le
 
 
 def _from_elsewhere(neighbours: Neighbours, amount: npt.NDArray[np.int64], slots: int) -> npt.NDArray[np.int64]:
-    """Return each rank's bytes, except the bytes of the `slots` - 1 neighbours with most bytes: int64 [rank].
+    """Return the bytes of each rank without its `slots` - 1 neighbours with the most bytes: int64 [rank].
 
     Args:
-        amount: int64 [neighbour], bytes from or to each neighbour.
+        amount: int64 [neighbour], bytes of each neighbour, in one direction.
     """
     owner = neighbours.owner().astype(np.int64)
     order = np.lexsort((-amount, owner))
@@ -171,7 +172,7 @@ def _from_elsewhere(neighbours: Neighbours, amount: npt.NDArray[np.int64], slots
 def _largest_rate_into_port(paths: SwitchPaths, rail: int, rate: npt.NDArray[np.float64]) -> float:
     """Return the largest total rate into a port.
 
-    A port's total is the sum of the rates of the last switch-to-switch link directions on all paths to the port.
+    The total is a sum over the different last link directions between switches of all paths to the port.
     """
     ports = paths.lid.shape[1]
     step = max(_PATHS // paths.leaves, 1)
@@ -189,7 +190,7 @@ def _largest_rate_into_port(paths: SwitchPaths, rail: int, rate: npt.NDArray[np.
 def _border_ends(
     paths: SwitchPaths, rail: int, leaves: npt.NDArray[np.integer], ports: npt.NDArray[np.integer]
 ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
-    """Return the first and the last link direction between switches of each path: int64 [leaf, port].
+    """Return the first and the last link direction between switches on each path: int64 [leaf, port] each.
 
     `NO_END` marks a path without links between switches.
     """

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The problem that a placement search solves: traffic between ranks, slots, paths, and the score to minimise."""
+"""The problem of a placement search: traffic between ranks, slots, paths, and the score to minimise."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ SlotOfRank = npt.NDArray[np.uint32]
 
 @dataclass(frozen=True, slots=True)
 class Neighbours:
-    """Traffic between ranks, as a list of the neighbours of each rank. Neighbours are ranks that exchange bytes.
+    """Traffic between ranks, as a list of neighbours for each rank. Two ranks that exchange bytes are neighbours.
 
     Attributes:
         first: uint64 [rank + 1], index of each rank's first neighbour.
         rank: uint32 [neighbour], rank number of the neighbour.
-        sent, received: int64 [neighbour, row, rail], bytes to, and from, the neighbour, if both ranks have ports on the
-            rails of set `row`.
-        row_of_rails: int32 [256], from a set of rails (as a bit mask) to its row; -1 if the set does not occur.
+        sent, received: int64 [neighbour, row, rail], bytes to and from the neighbour, if the ranks' common rails are
+            set `row`.
+        row_of_rails: int32 [256], row of each set of rails (a bit mask); -1 if the set does not occur.
     """
 
     first: npt.NDArray[np.uint64]
@@ -60,7 +60,7 @@ class Neighbours:
         return both
 
     def owner(self) -> npt.NDArray[np.uint32]:
-        """Return for each entry of `rank` the rank whose neighbour the entry is: uint32 [neighbour]."""
+        """Return the rank to whose list of neighbours each entry of `rank` belongs: uint32 [neighbour]."""
         first = self.first.astype(np.int64)
         count = first[1:] - first[:-1]
         return np.repeat(np.arange(len(self.first) - 1), count).astype(np.uint32)
@@ -71,7 +71,7 @@ def find_neighbours(demand: RankTraffic, policy: str, sets_of_rails: npt.NDArray
 
     Args:
         policy: rail policy, one of `RAIL_POLICIES`.
-        sets_of_rails: uint8, rails of each port as a bit mask.
+        sets_of_rails: uint8 [port], rails of each port as a bit mask.
 
     Raises:
         UsageError: there are more than `RAIL_LIMIT` rails.
@@ -91,7 +91,7 @@ def find_neighbours(demand: RankTraffic, policy: str, sets_of_rails: npt.NDArray
     amounts = np.zeros((len(pairs), 2, len(sets), rails), np.int64)
     for row, number in enumerate(sets):
         row_of_rails[number] = row
-        # Ports without a common rail use rail 0, where their bytes have no route.
+        # Bytes between ports without a common rail are counted on rail 0, where they have no route.
         usable = np.array([number >> rail & 1 for rail in range(rails)], np.bool_) if number else np.arange(rails) == 0
         shares = share_out(
             policy,
@@ -120,7 +120,7 @@ def find_neighbours(demand: RankTraffic, policy: str, sets_of_rails: npt.NDArray
 
 @dataclass(frozen=True, slots=True, order=True)
 class PlacementScore:
-    """Score of a placement; the smaller score is better. Scores are compared by the first attribute that differs.
+    """Score of a placement; the smaller score is better. The first attribute that differs decides.
 
     Attributes:
         lost: bytes without a route.
@@ -136,10 +136,10 @@ class PlacementScore:
 
 
 class PlacementProblem:
-    """Computes loads and scores of placements, from the traffic between ranks, the slots and the paths."""
+    """Computes loads and scores of placements of ranks with given traffic, slots and paths."""
 
     hosts_are_alike: bool
-    """True if the largest time of hosts' links is equal in all placements."""
+    """True if all placements have the same largest time of a host link."""
 
     def __init__(self, neighbours: Neighbours, slots: RankSlots, paths: SwitchPaths) -> None:
         self.neighbours = neighbours
@@ -191,7 +191,7 @@ class PlacementProblem:
         self._keep_paths()
         own = paths.seconds_per_byte[paths.between_switches : -1]
         on_all = (slots.rails == (1 << slots.lid.shape[1]) - 1).all()
-        # Hosts are alike if every host takes one rank, and all hosts' links have the same rate.
+        # Hosts are alike if each has one slot and all rails, and all host links have the same rate.
         self.hosts_are_alike = bool(on_all and not slots.has_several and len(np.unique(own)) <= 1)
 
     def space_for_path(self) -> npt.NDArray[np.uint32]:
@@ -199,7 +199,7 @@ class PlacementProblem:
         return np.zeros(2 + max(len(routes.switch_node) for routes in self.paths.routes), np.uint32)
 
     def load(self, slot_of_rank: SlotOfRank) -> npt.NDArray[np.int64]:
-        """Return the bytes that a placement puts on each link direction of `paths`: int64 [end]."""
+        """Return the bytes on each link direction of `paths` with a placement: int64 [end]."""
         load = np.zeros(len(self.paths.rail), np.int64)
         pointer = self._kernels.pointer
         space = self.space_for_path()
@@ -211,13 +211,13 @@ class PlacementProblem:
         return self.score_load(self.load(slot_of_rank))
 
     def score_load(self, load: npt.NDArray[np.int64]) -> PlacementScore:
-        """Return the score of a placement, given the bytes on each link direction."""
+        """Return the score of a placement from the bytes on each link direction."""
         score = self._kernels.ffi.new("struct ibp_placement_score *")
         self._kernels.lib.ibp_placement_score_load(self.c, self._kernels.pointer(load), score)
         return score_of(score)
 
     def host_seconds(self, load: npt.NDArray[np.int64]) -> float:
-        """Return the largest time of a host's link direction, in seconds, from the bytes of each link direction."""
+        """Return the largest time of a host's link direction, in seconds, from the bytes on each link direction."""
         own = slice(self.paths.between_switches, -1)
         return float((load[own] * self.paths.seconds_per_byte[own]).max(initial=0.0))
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Hosts to which ranks may be placed, and their slots; each slot takes one rank."""
+"""Hosts on which ranks may be placed, and the hosts' slots; a slot is a place for one rank."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from ibprof_converter.traffic.hostlists import ListedHost
 
 OWN = "own"
-"""Value of `--hosts` for the hosts on which the ranks ran."""
+"""`--hosts own` means: the hosts on which the ranks ran."""
 
 _SLOTS_LIMIT = 1 << 16
 
@@ -38,16 +38,16 @@ class RankSlots:
 
     Attributes:
         name: [host], names of the hosts.
-        host: int32 [host], index in the fabric's `Hosts`.
+        host: int32 [host], index of each host in the fabric's `Hosts`.
         group: uint32 [host], index of each host's leaf switch, ascending from 0; for a host with several adapters, the
             first adapter's leaf switch.
         host_of_slot: uint32 [slot], host of each slot, ascending.
         port_of_slot: uint32 [slot], port that the slot's rank uses. Here a port means adapters of one host, one adapter
             on each rail.
         lid: int32 [port, rail], LIDs of the port's adapters.
-        nic: method that chose among adapters; None if no host has several adapters on one rail.
+        nic: how the adapters were chosen; None if no host has several adapters on one rail.
         is_whole: true if ranks must occupy as few hosts as possible, like jobs on GPUs.
-        together: number of successive ranks that stay on successive slots of one host; 1 if each rank moves alone. The
+        together: number of successive ranks that must have successive slots of one host; 1 without this condition. The
             number of slots of each host is a multiple of `together`.
     """
 
@@ -63,17 +63,17 @@ class RankSlots:
 
     @property
     def groups(self) -> RankSlots:
-        """One slot for each group of `together` ranks: the first of the group's successive slots."""
+        """The first slot of each group of `together` successive slots."""
         every = slice(None, None, self.together)
         return replace(self, host_of_slot=self.host_of_slot[every], port_of_slot=self.port_of_slot[every], together=1)
 
     def place_groups(self, slot_of_group: npt.NDArray[np.uint32]) -> npt.NDArray[np.uint32]:
-        """Return the slot of each rank, given each group's slot in `groups`: uint32 [rank]."""
+        """Return the slot of each rank, from the slot of each group of ranks in `groups`: uint32 [rank]."""
         first = slot_of_group.astype(np.int64)[:, np.newaxis] * self.together
         return self.number((first + np.arange(self.together)).ravel().astype(np.uint32))
 
     def keeps_groups(self, slot_of_rank: npt.NDArray[np.uint32]) -> bool:
-        """Return true if each group of `together` successive ranks occupies one group of slots (`groups`), in order."""
+        """Return true if each group of `together` successive ranks has, in order, the slots of one group of slots."""
         of_group = slot_of_rank.astype(np.int64).reshape(-1, self.together)
         own = of_group[:, :1] // self.together * self.together + np.arange(self.together)
         return bool((of_group == own).all())
@@ -85,7 +85,7 @@ class RankSlots:
 
     @property
     def rails(self) -> npt.NDArray[np.uint8]:
-        """Rails on which each port has an adapter, as a bit mask: uint8 [port]."""
+        """The rails on which each port has an adapter, as a bit mask: uint8 [port]."""
         bits: npt.NDArray[np.uint8] = (
             ((self.lid != NO_LID) << np.arange(self.lid.shape[1])).sum(axis=1).astype(np.uint8)
         )
@@ -116,7 +116,7 @@ class RankSlots:
     def is_numbered(self) -> npt.NDArray[np.uint8]:
         """1 for hosts whose slots have different ports: uint8 [host].
 
-        Ranks on these hosts take the slots in rank order.
+        On these hosts, ranks have the slots in rank order.
         """
         first = self.first_slot_of_host
         ports = self.port_of_slot
@@ -145,9 +145,9 @@ def assign_slots(
         hosts: the fabric's hosts.
         slots: host -> its number of slots.
         ranks: number of ranks to place.
-        nic: with `adapter_policies.RANK` or None, slots use the host's adapters in turn; with `FIRST`, only the first
-            adapter; with `SPREAD`, each slot uses all adapters, and `lid` has a column for each adapter.
-        whole: number of slots of a whole host; if all hosts have this number, `is_whole` is true.
+        nic: `adapter_policies.RANK` or None: successive slots use the host's adapters in turn. `FIRST`: all slots use
+            the first adapter. `SPREAD`: each slot uses all adapters, and `lid` has a column for each adapter.
+        whole: number of slots of a whole host; `is_whole` is true if all hosts have this number.
 
     Raises:
         UsageError: there are fewer slots than ranks, or `nic` is impossible on these hosts.
@@ -185,10 +185,10 @@ def hold_together(slots: RankSlots, size: int) -> RankSlots:
 def _find_ports(
     ports: npt.NDArray[np.int32], host_of_slot: npt.NDArray[np.intp], nic: str
 ) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.intp]]:
-    """Return the LIDs of the slots' ports, and the port of each slot.
+    """Return the LIDs of all ports that slots use, and the port of each slot.
 
     Args:
-        ports: int32 [host, rail, adapter], LIDs of the hosts' ports. A LID may be repeated in place of a missing port.
+        ports: int32 [host, rail, adapter], LIDs of the hosts' ports. A missing port may have the LID of another port.
         host_of_slot: [slot], host of each slot.
         nic: the adapter policy.
     """
@@ -210,10 +210,10 @@ def _find_ports(
 
 
 def _spread_ports(ports: npt.NDArray[np.int32]) -> npt.NDArray[np.int32]:
-    """Return the LIDs of the hosts' adapters as if each adapter was on a separate rail: int32 [host, adapter].
+    """Return the LIDs of each host's adapters, as if each adapter was on a separate rail: int32 [host, adapter].
 
-    Part i of a message uses adapter i mod n of a host with n adapters. This is equivalent to separate rails if each
-    host's number of adapters divides the largest number.
+    Part i of a message uses adapter i mod n of a host with n adapters. This equals separate rails if each host's number
+    of adapters divides the largest number of adapters.
 
     Raises:
         UsageError: a host's number of adapters does not divide the largest number, or there are several subnets.
@@ -245,7 +245,7 @@ def slots_on_hosts(slots: RankSlots, host_of_rank: npt.NDArray[np.int32]) -> npt
 def slots_as_taken(
     hosts: Hosts, host_of_rank: npt.NDArray[np.int32], lid: npt.NDArray[np.int32]
 ) -> tuple[RankSlots, npt.NDArray[np.uint32]]:
-    """Return slots on the ranks' present hosts with the ranks' present ports.
+    """Return one slot per rank, on the rank's present host and with the rank's present ports.
 
     Args:
         hosts: the fabric's hosts.
@@ -253,8 +253,8 @@ def slots_as_taken(
         lid: int32 [rank, rail], LIDs of each rank's ports.
 
     Returns:
-        The slots, one for each rank; and the slot of each rank: uint32 [rank]. The ranks of a host have the host's
-        slots in rank order.
+        The slots, one for each rank; and the slot of each rank: uint32 [rank]. On each host, ranks have the slots in
+        rank order.
     """
     in_order = np.argsort(host_of_rank, kind="stable")
     host, host_of_slot = np.unique(host_of_rank[in_order], return_inverse=True)
@@ -275,9 +275,9 @@ def slots_as_taken(
 
 
 def all_hosts(hosts: Hosts, slots: int, ranks: int) -> tuple[dict[int, int], tuple[str, ...]]:
-    """Return the number of slots of each host of the fabric.
+    """Return the number of slots of each host of the fabric, and notes.
 
-    Hosts that lack a rail are left out if the other hosts have enough slots.
+    Hosts without a port on every rail are left out if all other hosts have enough slots.
 
     Returns:
         Index of a host -> its number of slots; and notes for the user.
@@ -290,16 +290,16 @@ def all_hosts(hosts: Hosts, slots: int, ranks: int) -> tuple[dict[int, int], tup
 
 
 def own_hosts(host_of_rank: npt.NDArray[np.int32], slots: int | None) -> dict[int, int]:
-    """Return `slots` for each host with ranks, or the number of the host's ranks if `slots` is None."""
+    """Return the number of slots of each host with ranks: `slots`. If None: the number of the host's ranks."""
     number, count = np.unique(host_of_rank, return_counts=True)
     return {host: slots or ranks for host, ranks in zip(number.tolist(), count.tolist(), strict=True)}
 
 
 def read_free_hosts(path: Path, hosts: Hosts, slots: int) -> dict[int, int]:
-    """Read hosts from a list in any form of `hostlists`, such as Slurm, PBS, Open MPI, MPICH, or one host per line.
+    """Read hosts from a list in any form that `hostlists` reads: Slurm, PBS, Open MPI, MPICH, or one host per line.
 
     Args:
-        path: the list. Slots of lines with the same host are summed. If any host is in several lines (PBS), every line
+        path: the list. Slots of lines with the same host are summed. If a host is in several lines (PBS), each line
             without a number means one slot.
         slots: number of slots of a host whose line has no number.
 
@@ -307,7 +307,7 @@ def read_free_hosts(path: Path, hosts: Hosts, slots: int) -> dict[int, int]:
         Index of a host -> its number of slots.
 
     Raises:
-        InputError: a line names no host of the fabric, or is not in any of these forms.
+        InputError: a line is in no known form, or names a host that is not in the fabric.
     """
     from ibprof_converter.traffic.hostlists import read_listed_hosts  # noqa: PLC0415  (few commands name a list)
 
@@ -341,7 +341,7 @@ def host_of_ranks(placement: RankPlacement, hosts: Hosts, fabrics: list[Fabric])
 
 
 def check_slots(slots: int | None) -> None:
-    """Refuse an invalid number of slots.
+    """Check a number of slots per host.
 
     Raises:
         UsageError: the number is below 1 or too large.

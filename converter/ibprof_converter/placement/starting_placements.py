@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Rank placements that start a search or are compared with its result.
+"""Make rank placements from which a search starts, or with which its result is compared.
 
-Simple placements assign the slots in an order that does not depend on the traffic. Other placements repeatedly divide
-the hosts at the largest distance. The ranks are divided into parts with little traffic between them, or into blocks of
-the program's grid.
+Simple placements assign the slots in an order that does not depend on the traffic. Other placements divide the hosts
+again and again, each time at the largest distance. The ranks are divided into parts with little traffic between them,
+or into blocks of the program's grid.
 """
 
 from __future__ import annotations
@@ -24,33 +24,33 @@ from ibprof_converter.routing.subnet_routes import check_status, count_threads
 from ibprof_converter.traffic.patterns import shuffle
 
 ENTRIES_LIMIT = 1 << 22
-"""Ranks are not divided by traffic if `Neighbours` has more entries than this: an all-to-all has no good division."""
+"""If `Neighbours` has more entries than this, ranks are not divided by traffic: an all-to-all has no good division."""
 
 
 Divide = Callable[[npt.NDArray[np.int64], int, int], npt.NDArray[np.bool_]]
 """Function that divides ranks into two parts.
 
 Arguments: the ranks (int64 [rank]), the number of ranks in the first part, and the depth of the recursion. Result: bool
-[rank], true for ranks in the first part.
+[rank], true if the rank is in the first part.
 """
 
 BISECTIONS = 16
-"""Largest number of placements from divisions by traffic, each with another seed.
+"""Largest number of placements by `divide_by_traffic`, each with another seed.
 
 Link times of these placements differ by up to 25%.
 """
 
 _ENTRIES = 1 << 20
-"""Largest number of entries of `Neighbours` that all divisions together read."""
+"""Largest number of entries of `Neighbours` that all divisions read in total."""
 
 
 def packed_slots(slots: RankSlots, ranks: int) -> SlotOfRank:
-    """Return the first slots, host by host and leaf switch by leaf switch, like `--placement packed`."""
+    """Return the first `ranks` slots, host after host, as with `--placement packed`."""
     return np.arange(min(ranks, slots.count), dtype=np.uint32)
 
 
 def spread_slots(slots: RankSlots, ranks: int) -> SlotOfRank:
-    """Return a slot, or with `is_whole` a whole host, of each leaf switch in turn, like `--placement spread`."""
+    """Return one slot (with `is_whole`, one host's slots) of each leaf switch in turn, as with `--placement spread`."""
     slot = np.arange(slots.count)
     of_host = slot - np.searchsorted(slots.host_of_slot, slots.host_of_slot)
     host_of_leaf = slots.host_of_slot - np.searchsorted(slots.group, slots.group)[slots.host_of_slot]
@@ -60,7 +60,7 @@ def spread_slots(slots: RankSlots, ranks: int) -> SlotOfRank:
 
 
 def random_slots(slots: RankSlots, ranks: int, seed: int) -> SlotOfRank:
-    """Return random slots, or random whole hosts; with one slot per host, like `--placement random:SEED`."""
+    """Return random slots, or slots of random whole hosts; with one slot per host, as `--placement random:SEED`."""
     if slots.together > 1:
         return slots.place_groups(random_slots(slots.groups, ranks // slots.together, seed))
     if slots.is_whole:
@@ -70,11 +70,11 @@ def random_slots(slots: RankSlots, ranks: int, seed: int) -> SlotOfRank:
 
 
 def grouped_order(neighbours: Neighbours, sizes: list[int]) -> npt.NDArray[np.int64]:
-    """Return an order of ranks that keeps ranks with much mutual traffic together.
+    """Return an order of the ranks in which ranks with much mutual traffic are in one group.
 
     Groups are filled one after the other. The first rank of a group is the rank that exchanges most bytes with all
-    earlier groups. Each next rank is the rank that exchanges most bytes with the group. If no remaining rank exchanges
-    bytes with the group, and later groups have space for all remaining ranks, the group ends.
+    earlier groups. Then the rank that exchanges most bytes with the group follows, and so on. If no remaining rank
+    exchanges bytes with the group, and later groups have space for all remaining ranks, the group ends.
 
     Args:
         neighbours: the traffic.
@@ -112,11 +112,11 @@ def grouped_order(neighbours: Neighbours, sizes: list[int]) -> npt.NDArray[np.in
 
 
 def near_groups(slots: RankSlots, paths: SwitchPaths, ranks: int) -> list[int]:
-    """Return the leaf switches (groups), beginning with close groups that have slots for all ranks.
+    """Return the leaf switches (groups): first close groups that together have slots for all ranks, then all others.
 
-    Each group begins one candidate order; all other groups follow by distance (hops of routes). From each order, the
-    first groups with enough slots for all ranks are used. The distances of these groups' slots from the first group are
-    summed. The order with the smallest sum is chosen; of equal sums, the order that uses the fewest groups.
+    Each group begins one candidate order; all other groups follow by distance (hops of routes). From each order, use
+    the first groups that together have slots for all ranks. For each order, sum the distances of these groups' slots
+    from the first group. Choose the order with the smallest sum; of equal sums, the order that uses the fewest groups.
     """
     size = np.diff(slots.first_slot_of_group.astype(np.int64))
     distance = _distances(slots, paths)
@@ -132,7 +132,7 @@ def near_groups(slots: RankSlots, paths: SwitchPaths, ranks: int) -> list[int]:
 
 
 def _distances(slots: RankSlots, paths: SwitchPaths) -> npt.NDArray[np.float64]:
-    """Return the hops between switches from group to group, averaged over the rails: float64 [group, group]."""
+    """Return the mean number of hops between switches from group to group, over the rails: float64 [group, group]."""
     groups = int(slots.group.max(initial=0)) + 1
     first = np.searchsorted(slots.group, np.arange(groups))  # the first host of each group
     member = slots.port_of_slot[slots.first_slot_of_host[first]]
@@ -150,10 +150,10 @@ def slots_of_groups(slots: RankSlots, groups: list[int]) -> npt.NDArray[np.uint3
 
 
 def fabric_aware_slots(neighbours: Neighbours, slots: RankSlots, paths: SwitchPaths) -> dict[str, SlotOfRank]:
-    """Return the placements `near` and `grouped`, which use the topology.
+    """Return two placements by the topology, `near` and `grouped`.
 
-    `near` keeps the order of the ranks, on leaf switches close to each other. `grouped` changes the order, so
-    that ranks with much mutual traffic are together.
+    `near` assigns ranks, in rank order, to leaf switches that are close to each other. `grouped` fills these leaf
+    switches too, but places ranks with much mutual traffic on one leaf switch.
     """
     ranks = len(neighbours.first) - 1
     groups = near_groups(slots, paths, ranks)
@@ -174,7 +174,7 @@ def starting_placements(
 
     Args:
         neighbours: the traffic.
-        slots: the slots to choose from.
+        slots: slots from which placements choose.
         grid: int64 [rank, axis], position of each rank in the program's grid; None if unknown.
     """
     if slots.together > 1:
@@ -205,9 +205,9 @@ def starting_placements(
 
 
 def _chosen_slots(slots: RankSlots, groups: list[int], ranks: int) -> dict[str, npt.NDArray[np.uint32]]:
-    """Return placements by name: `few hosts` fills hosts in turn, `all hosts` spreads the ranks evenly.
+    """Return placements by name: `few hosts` fills host after host, `all hosts` spreads the ranks evenly.
 
-    `all hosts` is left out if there are no more slots than ranks, or if ranks must occupy few hosts (`is_whole`).
+    Without free slots, and if ranks must occupy few hosts (`is_whole`), `all hosts` is left out.
     """
     in_order = slots_of_groups(slots, groups)
     chosen = {"few hosts": in_order[:ranks]}
@@ -219,13 +219,13 @@ def _chosen_slots(slots: RankSlots, groups: list[int], ranks: int) -> dict[str, 
 
 
 def divide_along(slots: npt.NDArray[np.uint32], strength: npt.NDArray[np.float64], divide: Divide) -> SlotOfRank:
-    """Return a placement; slots and ranks are repeatedly divided into two parts.
+    """Return a placement: divide slots and ranks into two parts, then each part, and so on.
 
     The slots are divided at the largest distance between adjacent slots. `divide` selects the ranks of the first part.
 
     Args:
         slots: uint32 [rank], sorted so that near slots are adjacent.
-        strength: float64 [rank - 1], distance between each slot and the next; 0 on one host.
+        strength: float64 [rank - 1], distance between each slot and the next slot; 0 on one host.
         divide: function that divides ranks.
 
     Source: Pellegrini, Roman, "Scotch: a software package for static mapping by dual recursive bipartitioning of
@@ -239,7 +239,7 @@ def divide_along(slots: npt.NDArray[np.uint32], strength: npt.NDArray[np.float64
         if gaps.max(initial=0.0) <= 0:
             slot_of_rank[ranks] = slots[begin : begin + len(ranks)]
             continue
-        # Divide at the largest distance. Of equal distances, choose the nearest to the middle.
+        # Divide at the largest distance. Of equal distances, choose the distance nearest to the middle.
         strongest = np.flatnonzero(gaps == gaps.max()) + 1
         size = int(strongest[np.argmin(np.abs(2 * strongest - len(ranks)))])
         is_first = divide(ranks, size, depth)
@@ -250,7 +250,7 @@ def divide_along(slots: npt.NDArray[np.uint32], strength: npt.NDArray[np.float64
 def divide_by_traffic(
     neighbours: Neighbours, slots: npt.NDArray[np.uint32], strength: npt.NDArray[np.float64], seed: int
 ) -> SlotOfRank:
-    """Return a placement by `divide_along` with little traffic between the two parts of each division."""
+    """Return a placement as `divide_along` does, with little traffic between the two parts of each division."""
     volume = neighbours.volume().astype(np.float64)
     arrays: tuple[npt.NDArray[Any], ...] = (neighbours.first, neighbours.rank, volume)
     kernels, place = load_kernels(), np.zeros(len(slots), np.uint32)
@@ -260,7 +260,7 @@ def divide_by_traffic(
 
 
 class GridDivider:
-    """Function `Divide` that cuts a block of the program's grid across its longest side."""
+    """A `Divide` function that cuts a block of the program's grid across the block's longest side."""
 
     def __init__(self, place: npt.NDArray[np.int64]) -> None:
         self._place = place
@@ -277,9 +277,9 @@ class GridDivider:
 
 
 def find_grids(neighbours: Neighbours) -> list[npt.NDArray[np.int64]]:
-    """Return possible grids of the program, each as the positions of the ranks: int64 [rank, axis].
+    """Return possible grids of the program; each grid is an array of the ranks' positions: int64 [rank, axis].
 
-    A grid is recognised by the pairs of ranks that exchange most bytes. The two rank numbers of a pair differ by 1, by
+    The pairs of ranks that exchange most bytes show the grid. The two rank numbers of a pair differ by 1, by
     the length of axis 0, or by the product of the lengths of axes 0 and 1. Successive ranks are adjacent along axis 0.
     """
     ranks = len(neighbours.first) - 1

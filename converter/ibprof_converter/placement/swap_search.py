@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Search for a better rank placement: simulated annealing from several starting placements, on all processors."""
+"""Search for a better rank placement by simulated annealing from several starting placements, on all processors."""
 
 from __future__ import annotations
 
@@ -25,26 +25,26 @@ _ROUNDING = 1 + 1e-12
 _WORK_PER_SECOND = 30_000_000
 """Number of link directions that a search visits for each second of --time.
 
-A processor core of 2020 visits several times this number per second. So equal seed and --time give the same placement
-even on a busy machine. On a slower machine, the clock ends the search.
+A processor core of 2020 visits several times this number per second. So two searches with equal seed and --time find
+the same placement, even on a busy machine. On a slower machine, the clock ends the search.
 """
 
 _CHUNK = 2_000_000
-"""Number of link directions that are visited between two reads of the clock."""
+"""Number of link directions that a search visits between two reads of the clock."""
 
 _TRIAL = 0.02
-"""Share of a round's work that is spent to measure how much swaps and moves raise the energy."""
+"""Share of a round's work for a trial, which measures how much swaps and moves raise the energy."""
 
 _FEW_RANKS = 24
 _FEW_STARTS = 12
-"""A search for at most `_FEW_RANKS` ranks also begins from this number of random placements.
+"""With at most `_FEW_RANKS` ranks, a search has this number of additional chains, from random placements.
 
-With few ranks, a single swap changes the energy by powers of ten, so a search stays in a local minimum.
+With few ranks, a single swap changes the energy by powers of ten: a chain rarely leaves a local minimum.
 """
 
 
 class Goal(Enum):
-    """The time that a search round minimises; the times of earlier goals in this list must not rise."""
+    """The time that a search round minimises, while the times of earlier goals in this list must not rise."""
 
     BOTTLENECK = "the largest time of all link directions"
     SWITCHES = "the largest time between switches"
@@ -53,12 +53,13 @@ class Goal(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Energy:
-    """The quantity that a round minimises: the sum over link directions of (bytes * unit) ^ (2 ^ doublings).
+    """The quantity that a round minimises: the sum, over all link directions, of (bytes * unit) ^ (2 ^ doublings).
 
     Attributes:
-        unit: float64 [end], weight of the link direction's bytes; 0 for link directions that do not count.
-        limit: int64 [end], largest number of bytes that a swap or move may put on the link direction.
-        doublings: exponent of 2 in the formula. A larger exponent gives the most loaded link directions more weight.
+        unit: float64 [end], weight of a byte on the link direction; 0 if the link direction does not count.
+        limit: int64 [end], largest number of bytes that the link direction may carry after a swap or move.
+        doublings: exponent of 2 in the formula. With a larger exponent, the most loaded link directions have more
+            weight.
     """
 
     unit: npt.NDArray[np.float64]
@@ -67,10 +68,10 @@ class Energy:
 
     @staticmethod
     def towards(goal: Goal, problem: PlacementProblem, score: PlacementScore, doublings: int) -> Energy:
-        """Return the energy to lower for a goal; `score` is the score of the starting placement."""
+        """Return the energy that leads to a goal; `score` is the starting placement's score."""
         seconds = problem.paths.seconds_per_byte
         between = np.arange(len(seconds)) < problem.paths.between_switches
-        between[-1] = True  # the last entry is the bytes without a route, which every goal includes
+        between[-1] = True  # the last entry counts bytes without a route, for each goal
         limit = np.full(len(seconds), _NO_LIMIT)
         unit = np.where(between, seconds / (score.max_seconds or score.bottleneck_seconds or 1.0), 0.0)
         if goal is not Goal.BOTTLENECK:
@@ -94,9 +95,9 @@ class SearchResult:
     """Result of a search.
 
     Attributes:
-        rounds: number of rounds that began.
-        proposals: number of swaps and moves that were tried.
-        accepted: number of swaps and moves that were made.
+        rounds: number of started rounds, over all chains.
+        proposals: number of tried swaps and moves.
+        accepted: number of swaps and moves that were kept.
         stopped_by_clock: true if the clock ended the search early; another run may then find another placement.
     """
 
@@ -111,11 +112,11 @@ class SearchResult:
 
 @dataclass(frozen=True, slots=True)
 class TimeBounds:
-    """Lower bounds of link times over all placements; a search that reaches the bounds ends.
+    """Lower bounds, for any placement, of link times; a search ends at these bounds.
 
     Attributes:
-        bottleneck_seconds: bound of the largest time of a link direction.
-        max_seconds: bound of the largest time between switches.
+        bottleneck_seconds: lower bound of the largest time of a link direction.
+        max_seconds: lower bound of the largest time of a link direction between switches.
     """
 
     bottleneck_seconds: float = 0.0
@@ -129,7 +130,7 @@ class RoundSettings:
     Attributes:
         goal: the time that the round lowers.
         doublings: value of `Energy.doublings` in the round.
-        share: the round's part of the work, relative to the sum of `share` over all rounds that run.
+        share: the round's part of the work is `share` / sum of `share` over all rounds that run.
     """
 
     goal: Goal
@@ -146,9 +147,9 @@ ROUNDS = (
 )
 
 COLD, WARM, HOT = 0.05, 0.5, 3.0
-"""First temperature of a chain, as a multiple of the usual rise of the energy in a swap or move.
+"""First temperature of a chain / usual rise of the energy by a swap or move.
 
-A chain that begins with `COLD` keeps most of its starting placement.
+A chain with the first temperature `COLD` keeps most of its starting placement.
 """
 
 _LAST = 0.01
@@ -158,8 +159,8 @@ class SearchRound:
     """One round of simulated annealing, which a C kernel runs.
 
     Args:
-        energy: the energy to lower.
-        temperatures: first and last temperature, relative to the energy.
+        energy: the quantity to minimise.
+        temperatures: first and last temperature, as fractions of the energy.
         work: number of link directions to visit.
     """
 
@@ -248,7 +249,7 @@ class SearchRound:
 
     @property
     def usual_rise(self) -> float:
-        """Geometric mean of the relative rises of the energy by tried changes; 0 if no change raised the energy."""
+        """Geometric mean of the relative rises of the energy by tried changes that raise it; 0 without such changes."""
         return float(np.exp(self._c.uphill / self._c.climbs)) if self._c.climbs else 0.0
 
     @property
@@ -280,11 +281,11 @@ def search(
     """Search from some placements.
 
     Args:
-        starts: placements from `RankSlots.number`; the result is never worse than the best of them.
-        seconds: time limit, which sets the amount of work; on most machines, the work ends earlier.
+        starts: placements from `RankSlots.number`; the result is at least as good as each of these placements.
+        seconds: time limit, which sets the amount of work; on most machines, the work is done earlier.
         rounds: settings of each chain's successive rounds.
-        progress: function called with the share of the work done, and the best `bottleneck_seconds` so far.
-        patience: additional seconds for a search on a busy machine.
+        progress: function that is called with the done share of the work, and the best `bottleneck_seconds` so far.
+        patience: seconds by which a search on a busy machine may exceed `seconds`.
     """
     began = time.perf_counter()
     scored = sorted(((problem.score(start), number) for number, start in enumerate(starts)), key=lambda one: one)
@@ -307,9 +308,9 @@ def search(
 def _plan(
     problem: PlacementProblem, scored: Sequence[tuple[PlacementScore, SlotOfRank]], seed: int, seconds: float
 ) -> list[_Chain]:
-    """Return the chains: searches from one starting placement each.
+    """Return the chains; each chain is a search from one starting placement.
 
-    The number of chains does not depend on the machine: results are reproducible.
+    The number of chains is the same on all machines, so that results are reproducible.
     """
     plan = [(0, COLD), (0, WARM), (1, COLD), (2, COLD)]
     begins = [(*scored[min(index, len(scored) - 1)], heat) for index, heat in plan]
@@ -333,7 +334,7 @@ class _Watch:
         self.stopped = False
 
     def tell(self, chain: _Chain, share: float, best: float) -> None:
-        """Record the progress of a chain, and report the total progress."""
+        """Record the progress of a chain, and report the progress of all chains."""
         self._shares[chain.seed] = share
         self._best = min(self._best, best)
         self._progress(min(1.0, sum(self._shares.values()) / self._chains), self._best)
@@ -380,11 +381,12 @@ def _run(
 
 
 def _is_reached(goal: Goal, problem: PlacementProblem, score: PlacementScore, bounds: TimeBounds) -> bool:
-    """Return true if this goal's time cannot become smaller, or if another goal minimises the same time."""
+    """Return true if a round for this goal is not needed: its time is at the bound, or another goal minimises it."""
     if score.lost:
         return False
     if goal is Goal.BOTTLENECK:
-        # If hosts are alike, no placement changes the largest time of hosts' links: minimise the time between switches.
+        # If hosts are alike, all placements have the same largest time of a host link: only minimise the time between
+        # switches.
         return problem.hosts_are_alike or score.bottleneck_seconds <= bounds.bottleneck_seconds
     if goal is Goal.SWITCHES:
         is_same = not problem.hosts_are_alike and score.max_seconds >= score.bottleneck_seconds

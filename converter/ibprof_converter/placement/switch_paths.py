@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The link directions on the paths from leaf switches to ports of hosts, and the ports' own link directions."""
+"""Find the link directions on the paths from leaf switches to host ports, and the ports' own link directions."""
 
 from __future__ import annotations
 
@@ -19,40 +19,40 @@ from ibprof_converter.traffic.traffic_data import NO_LID
 UNCOUNTED = kernels_headers().constants["IBP_UNCOUNTED"]
 
 NO_END = -1
-"""Index for a missing link direction: the path has no link between switches, or the port has no link."""
+"""Index in place of a link direction, if the path has no link between switches, or the port has no link."""
 
 NO_LEAF = 0
-"""Index of the leaf of ports that are not on the rail. Paths of this leaf carry no bytes."""
+"""Index of a pseudo-leaf, for ports that are not on the rail; its paths carry no bytes."""
 
 _NO_ROUTE_FACTOR = 1e3
-"""A byte without a route costs as much as this number of bytes on the slowest link."""
+"""A byte without a route counts as this number of bytes on the slowest link."""
 
 
 @dataclass(frozen=True, slots=True)
 class SwitchPaths:
-    """Paths between ports of hosts, as indices into a list of all rails' link directions.
+    """Paths between host ports, as indices into a list of the link directions of all rails.
 
     Here a port means adapters of one host, one adapter on each rail. A leaf is a switch to which ports are cabled. All
-    ports at one leaf take the same path to a given port. A path is computed when needed: all paths of a large fabric
-    need gigabytes.
+    ports at one leaf have the same path to a given port. A path is computed when it is needed: all paths of a large
+    fabric need gigabytes of memory.
 
     Attributes:
-        lid: int32 [rail, port], LID of each port; `NO_LID` if a port is not on a rail.
+        lid: int32 [rail, port], LID of each port; `NO_LID` if the port is not on the rail.
         leaves: largest number of leaves on any rail, including `NO_LEAF`.
         leaf_of_port: uint32 [rail, port], leaf of each port; `NO_LEAF` for a port that is not on the rail.
-        leaf_lid: int32 [rail, leaf], LID of one port at each leaf, `NO_LID` for `NO_LEAF`.
+        leaf_lid: int32 [rail, leaf], LID of any port at each leaf; `NO_LID` for `NO_LEAF`.
         leaf_switch: int32 [rail, leaf], index in `SubnetRoutes.switch_node`; `NONE` for `NO_LEAF`.
         first_direction: uint64 [rail], index of the rail's first link direction in `position`; equal for rails of one
             subnet.
         position: uint32 [link direction of all subnets], its index in the [end] arrays; `UNCOUNTED` for directions that
             are on no path.
         rail, direction: int32 [end], rail of each link direction, and 2 * link + end within the rail. Directions
-            between switches come first, then directions of hosts' links. The last entry stands for missing routes; its
-            rail is -1.
+            between switches come first, then directions of hosts' links. The last entry, with rail -1, counts bytes
+            without a route.
         between_switches: number of link directions between switches.
-        out_of_port, into_port: uint32 [rail, port], indices of the link directions out of the port and into the port;
-            `UNCOUNTED` if the port has no link.
-        seconds_per_byte: float64 [end], time that a byte needs on the link direction.
+        out_of_port, into_port: uint32 [rail, port], index of the link direction from (to) the port; `UNCOUNTED` if the
+            port has no link.
+        seconds_per_byte: float64 [end], time of one byte on the link direction.
         notes: sentences on assumed link speeds.
     """
 
@@ -74,17 +74,17 @@ class SwitchPaths:
 
     @property
     def no_route(self) -> int:
-        """Index of the entry that stands for missing routes."""
+        """Index of the entry that counts bytes without a route."""
         return len(self.rail) - 1
 
     def between(self, rail: int, source: int, destination: int) -> npt.NDArray[np.uint32]:
-        """Return the link directions from port to port, including the directions of both ports: uint32 [hop]."""
+        """Return the link directions from port to port, with the ports' own link directions: uint32 [hop]."""
         leaf = self.leaf_of_port[rail, [source]].astype(np.intp)
         found = self._find(rail, leaf, np.array([destination]))
         if found.reason[0] > Reason.SAME_PORT:
             return np.array([self.no_route], np.uint32)
-        # The path starts at the leaf's representative port. Replace the first and the last link direction by the
-        # directions of `source` and `destination`.
+        # The path is from the leaf's representative port. Replace its first and last link direction by those of
+        # `source` and `destination`.
         own = self.out_of_port[rail, source], self.into_port[rail, destination]
         return np.array([own[0], *self._positions(rail)[found.end[1:-1]], own[1]], np.uint32)
 
@@ -97,13 +97,13 @@ class SwitchPaths:
     def borders(
         self, rail: int, leaf: npt.NDArray[np.integer], port: npt.NDArray[np.integer]
     ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
-        """Return the first and the last link direction between switches on the path of each pair.
+        """Return the first and the last link direction between switches on each path from leaf to port.
 
         Args:
             leaf, port: int [pair], leaf and port of each pair.
 
         Returns:
-            Two arrays int64 [pair]; `NO_END` if the path has no link between switches or there is no route.
+            Two arrays int64 [pair]; `NO_END` if the path has no link between switches, or if there is no path.
         """
         found = self._find(rail, leaf, port)
         passes = np.diff(found.offset) > 2
@@ -117,16 +117,15 @@ class SwitchPaths:
         return self.position[int(self.first_direction[rail]) :]
 
     def _find(self, rail: int, leaf: npt.NDArray[np.integer], port: npt.NDArray[np.integer]) -> PairPaths:
-        """Return routes from a port of each leaf. The first and last link directions belong to hosts."""
+        """Return routes from one port of each leaf; their first and last link directions are host links."""
         return self.routes[rail].find_paths(self.leaf_lid[rail, leaf], self.lid[rail, port])
 
 
 def find_switch_paths(subnets: Sequence[Subnet], lid: npt.NDArray[np.int32]) -> SwitchPaths:
-    """Return the paths between ports of hosts along the forwarding tables.
+    """Return the paths between host ports along the forwarding tables.
 
     Args:
-        subnets: subnet of each column of `lid`. If hosts have several adapters in a subnet, the subnet is listed
-            several times.
+        subnets: subnet of each column of `lid`; a subnet with several adapters per host has several columns.
         lid: int32 [port, rail], LIDs of the ports; `NO_LID` if a port is not on a rail.
     """
     by_rail = np.ascontiguousarray(lid.T)
@@ -209,12 +208,12 @@ def _find_own(subnet: Subnet, lid: npt.NDArray[np.int32], offset: int) -> npt.ND
     port = subnet.fabric.lid_port[lid]
     out = network.end_at[subnet.fabric.port_node[port], subnet.fabric.port_number[port]].astype(np.int64)
     has_link = (port != NONE) & (out != NONE)
-    # The two directions of a link are 2 * link and 2 * link + 1, so `^ 1` swaps them.
+    # The directions of a link have the indices 2 * link and 2 * link + 1: `^ 1` swaps the directions.
     return np.where(has_link, np.stack([out, out ^ 1]) + offset, NO_END)
 
 
 def _find_used(subnet: Subnet, leaf_lid: npt.NDArray[np.int32], lid: npt.NDArray[np.int32]) -> npt.NDArray[np.bool_]:
-    """Return which link directions join two switches, and are on a path from a leaf to a port: bool [direction]."""
+    """Return true for a direction that joins two switches and is on a path from a leaf to a port: bool [direction]."""
     fabric = subnet.fabric
     between = (fabric.node_kind[fabric.link_node] == NodeKind.SWITCH).all(axis=1)
     one = np.broadcast_to(np.uint64(1), (len(leaf_lid), len(lid)))
