@@ -424,7 +424,7 @@ class Definitions:
         """Write all definitions, each after the definitions that it refers to."""
         # Make all records before writing: this collects all texts, which are the first definitions to write.
         tree, ranks, regions = self._system_tree(run), self._ranks(run, locations), self._regions_of(run)
-        sites = list(self._sites(run))  # adds parameters, which `_values` yields
+        sites = list(self._sites(run))  # call before `_values`: `_sites` adds parameters, which `_values` yields
         records = [*tree, *ranks, *regions, *self._values(), *sites]
         call = load_otf2().call
         writer = call("Archive_GetGlobalDefWriter", archive)

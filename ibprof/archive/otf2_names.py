@@ -47,7 +47,7 @@ PEER_PARAMETERS = {
 }
 PAIR_PARAMETER = "port pair"
 SITE_PARAMETER = "call site"
-"""Parameter with the number of a site's call path. Metrics up to the next such parameter belong to the site."""
+"""Parameter with the number of a site's call path. Metrics up to the next `SITE_PARAMETER` belong to the site."""
 OBJECT_PARAMETER = "object"
 CALLER_OBJECT_PARAMETER = "object of caller"
 """Parameter with the program or library of a caller; a site has `OBJECT_PARAMETER` instead."""

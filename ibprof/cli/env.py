@@ -24,7 +24,7 @@ example:
 
 
 def carry_by_environment(environment: Mapping[str, str], library: Path) -> dict[str, str]:
-    """Return variables by which programs find the library, and launchers pass settings to other hosts.
+    """Return variables by which programs find the library, and by which launchers pass settings to other hosts.
 
     Args:
         environment: environment of the user's shell.

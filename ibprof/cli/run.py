@@ -349,7 +349,7 @@ class LoadWatch:
     events: int | None
 
     def was_never_loaded(self) -> bool:
-        """Return whether surely no process of this host opened the file."""
+        """Return true only if it is certain that no process of this host opened the file."""
         if self.events is None:
             return False
         try:

@@ -328,7 +328,7 @@ def _take_export(words: Sequence[str]) -> tuple[list[str], str | None]:
 
 
 def _extend_export(asked: str, variables: Mapping[str, str], present: str) -> tuple[list[str], list[str]]:
-    """Return the user's items of --export, with the library in LD_PRELOAD; and the names of variables to add.
+    """Return two lists: the user's items of --export, with the library in LD_PRELOAD; names of variables to add.
 
     Args:
         asked: the user's value of --export.

@@ -162,7 +162,7 @@ _FUNCTIONS = {
 
 @dataclass(frozen=True, slots=True)
 class Events:
-    """Events of one or more locations, in order.
+    """Events of one or more locations, sorted by location, then by time.
 
     Attributes:
         records: `ibp_event` [event].

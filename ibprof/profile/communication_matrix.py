@@ -145,7 +145,7 @@ def build_matrix(run: Profile, by: str = "rank", selection: Selection = Selectio
 
 
 def _is_of_wire(selection: Selection) -> bool:
-    """Return whether work requests suffice, because the selection is sent user data of all operations and sites."""
+    """Return whether work requests have a selection's data: the sent user data of all operations and sites."""
     return (
         selection.operation is None
         and selection.site is None

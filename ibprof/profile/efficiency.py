@@ -210,7 +210,7 @@ class WaitShares(RowArrays):
 
         `split_error_s` is the standard error of the sums of `wait_s` and `transfer_s`.
         """
-        # Add the correlated errors of ranks at one site: all ranks of a collective sample the same calls.
+        # Add the errors of ranks at one site, which are correlated: all ranks of a collective sample the same calls.
         # Errors of different sites are independent, so add their squares.
         places = np.stack((self.region, self.operation, self.site))[:, rows]
         _, place = np.unique(places, axis=1, return_inverse=True)

@@ -264,7 +264,7 @@ def _is_counted_by_arguments(run: Profile) -> npt.NDArray[np.bool_]:
 def _describe_received(run: Profile) -> Iterator[str]:
     """Yield sentences on sent bytes that no receiver counted.
 
-    Nothing is yielded if counters are incomplete, or if a rank's source does not count all receives.
+    Yield nothing if counters are incomplete, or if a rank's source does not count all receives.
     """
     if describe_uncompared(run) or any(rank.source != Source.OPENMPI for rank in run.ranks):
         return

@@ -18,7 +18,7 @@ from ibprof.profile.profile_data import OUTWARD_OPCODES, Direction, Kind, Port, 
 from ibprof.profile.row_arrays import sum_by_group
 from ibprof.text.quantities import format_bytes
 
-# Names of a port's counters of sent or received data, in order of preference, and the unit of each in bytes.
+# Names of a port's counters of sent or received data, in order of preference, and each counter's unit in bytes.
 _SENT_COUNTERS = (("port_xmit_data", 4), ("tx_bytes", 1))
 _RECEIVED_COUNTERS = (("port_rcv_data", 4), ("rx_bytes", 1))
 
@@ -304,7 +304,7 @@ def check_hosts(run: Profile) -> tuple[HostCheck, ...]:
     amounts, messages = counters.bytes[rows], counters.messages[rows]
     surely = (source < count) & (destination < count) & (source != destination) & (counters.kind[rows] == Kind.USER)
     sent = sum_by_group(source[surely], count, amounts[surely])
-    # The upper bound includes messages to unknown peers, which may be on other hosts.
+    # Count messages to unknown peers as explained bytes, because unknown peers may be on other hosts.
     perhaps = (source != destination) | (source == count)
     carried = sum_by_group(source[perhaps], count + 1, amounts[perhaps])
     packets = messages * _PACKETS_A_MESSAGE + amounts // SMALLEST_MTU + np.uint64(_PACKETS_A_PEER)

@@ -654,7 +654,7 @@ class RegionTimes(RowArrays):
 
 @dataclass(frozen=True, slots=True)
 class MessageSizes(RowArrays):
-    """Messages by size; arrays of equal length, a row per (rank, region, operation, site, direction, kind), in order.
+    """Messages by size; a row for each (rank, region, operation, site, direction, kind), in that order.
 
     Attributes:
         messages: uint64 [row, `SIZE_BINS`].
@@ -750,7 +750,7 @@ class Profile(NotebookView):
 
     @property
     def is_of_nccl(self) -> bool:
-        """True if NCCL's proxies were recorded, without MPI."""
+        """True if NCCL's proxies were recorded, but no MPI."""
         return bool(self.ranks) and all(rank.source == Source.NCCL for rank in self.ranks)
 
     @property

@@ -92,7 +92,7 @@ def find_unaccounted(run: Profile) -> list[Unaccounted]:
 
 
 def describe_uncompared(run: Profile) -> str | None:
-    """Return the reason for not comparing calls with counters; None if calls are compared."""
+    """Return why calls cannot be compared with counters; None if the comparison is possible."""
     ranks = [rank for rank in run.ranks if rank.rank < run.world_size]
     if len(ranks) < run.world_size:
         return "ranks are missing"
@@ -332,7 +332,7 @@ def describe_unaccounted(run: Profile) -> Iterator[str]:
 
 
 def describe_no_comparison(run: Profile) -> Iterator[str]:
-    """Yield the reason for not comparing calls with counters, if any."""
+    """Yield a sentence on why calls were not compared with counters; none if they were compared."""
     if len(run.demands.calls) and (why := describe_uncompared(run)):
         yield f"the bytes that calls asked for were not compared with the recorded bytes: {why}"
 

@@ -25,7 +25,7 @@ Indices = npt.NDArray[np.intp]
 
 
 def read_counters(file: RecordingFile) -> tuple[Records, Owners]:
-    """Read the counters of a file; complete moves of bytes that a kill interrupted, by the processes' redo logs.
+    """Read the counters of a file. By redo logs, finish moves of bytes that a kill interrupted.
 
     Returns:
         `ibp_counter` with region, operation and site, process by process; and the index of each counter's process.
@@ -39,7 +39,7 @@ def read_counters(file: RecordingFile) -> tuple[Records, Owners]:
 
 
 def read_demands(file: RecordingFile) -> tuple[Records, Owners]:
-    """Read the demands of a file; complete moves of bytes that a kill interrupted, by the processes' redo logs.
+    """Read the demands of a file. By redo logs, finish moves of bytes that a kill interrupted.
 
     Returns:
         `ibp_demand` with region, operation and site, process by process; and the index of each demand's process.
@@ -53,7 +53,7 @@ def read_demands(file: RecordingFile) -> tuple[Records, Owners]:
 
 
 def _redo(file: RecordingFile, what: str, number: str, records: Records, owner: Owners) -> None:
-    """Complete interrupted moves of `bytes` and `number` from one record to another, by the processes' redo logs."""
+    """Finish interrupted moves of `bytes` and `number` from one record to another, by the processes' redo logs."""
     constants = recording_layout().constants
     logged = np.where(file.processes["redo_kind"] == 0, constants["IBP_SEGMENT_COUNTERS"], file.processes["redo_kind"])
     is_of_kind = logged == constants[f"IBP_SEGMENT_{what.upper()}"]

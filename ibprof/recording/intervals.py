@@ -29,8 +29,8 @@ def read_intervals(
 ) -> list[Columns]:
     """Read the intervals of a file's processes with snapshots.
 
-    In a process's last interval, traffic is the counters minus the last snapshot. So intervals sum to the counters,
-    even if the process was killed.
+    In a process's last interval, traffic is the counters minus the last snapshot. So all intervals of a process sum to
+    the process's counters, even if the process was killed.
 
     Args:
         world_rank: rank of each process.
@@ -137,8 +137,9 @@ def read_interval_times(
 ) -> list[Columns]:
     """Read the time inside calls in each interval, for processes with snapshots and times.
 
-    In a process's last interval, time is the recorded times minus the last snapshot. So intervals sum to the times.
-    Parts of calls that never returned (after a kill or a non-local exit) are in no interval.
+    In a process's last interval, time is the recorded times minus the last snapshot. So all intervals of a process sum
+    to the process's recorded times. Parts of calls that never returned (after a kill or a non-local exit) are in no
+    interval.
 
     Args:
         world_rank: rank of each process.

@@ -142,7 +142,7 @@ def _find_busy_ticks(
 ) -> npt.NDArray[np.float64]:
     """Return the ticks of proxies' work on each task; in rings, from the GPU's first data on.
 
-    All channels of a task wait for the GPU at the same time, so only the longest wait is subtracted.
+    All channels of a task wait for the GPU at the same time: subtract only the longest wait from the task's ticks.
     """
     before = np.zeros(len(tasks), np.uint64)
     np.maximum.at(before, task, np.where((flows["is_send"] != 0) & is_ring[task], flows["arrival_ticks"], 0))

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Quantities, names and tables as text for people and programs."""
+"""Format quantities, names and tables as text for people and programs."""

@@ -56,7 +56,7 @@ def _read_nodelist(text: str) -> list[str]:
 
 
 def read_hostfile(text: str) -> list[str]:
-    """Return the hosts of a file with a line per host or slot: the first word, without `user@` and `:slots`."""
+    """Return the hosts of a file: the first word of each line, without `user@` and `:slots`."""
     words = (line.partition("#")[0].split() for line in text.splitlines())
     return _unique(_name(line[0]) for line in words if line)
 

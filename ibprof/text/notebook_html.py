@@ -15,7 +15,7 @@ from ibprof.text.quantities import printable
 
 @singledispatch
 def render_html(shown: object) -> str:
-    """Return an object as HTML. Modules register the renderers of their types here.
+    """Return an object as HTML. Modules register renderers of their types by `render_html.register`.
 
     The module that a type names in `renderer_module` is imported at the first use.
     """

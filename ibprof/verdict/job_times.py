@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Figures of a recorded run for the verdict: time in MPI (also by region), waiting, messages, bytes between hosts."""
+"""Compute a run's figures for the verdict: time in MPI (also by region), waiting, messages, bytes between hosts."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ OF_FILES = "FILE_"
 
 
 _FOR_EACH_OTHER = frozenset({"ALLTOALL", "ALLGATHER", "ALLGATHERV", "REDUCE_SCATTER", "REDUCE_SCATTER_BLOCK"})
-"""Collectives whose bytes in `Profile.demands` pass between a rank and every other rank."""
+"""Collectives in which each rank exchanges its bytes in `Profile.demands` with every other rank."""
 
 _ROUND_TRIP = frozenset({"ALLREDUCE", "SCAN", "EXSCAN"})
 """Collectives in which each rank both sends and receives its bytes in `Profile.demands`."""
@@ -73,7 +73,7 @@ _SLOW = 4
 """Transfer is slow if it takes more than this multiple of the expected time."""
 
 _SLOW_WITH_CAUSE = 2
-"""Used instead of `_SLOW` if hosts show a cause of slow transfer: a link at half of its rate only doubles the time."""
+"""Replaces `_SLOW` if hosts show a cause of slow transfer: a link at half of its rate only doubles the time."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +82,7 @@ class TransferTimes:
 
     Attributes:
         wait_s: waiting for other ranks, without waiting in MPI_Finalize.
-        transfer_s: split time without waiting.
+        transfer_s: split time minus `wait_s`.
         unsplit_s: time without samples or comparable clocks, and time in calls of MPI-IO.
         error_s: standard error of `wait_s` and `transfer_s`.
         expected_s: time of the job's bytes at line rate plus latency of messages; None if unknown.
@@ -114,8 +114,8 @@ class RankTimes:
         late_s: waiting of all other ranks for this rank.
         files_s: time in calls of MPI-IO.
         no_core_s: time in which the rank was ready but had no core; 0 if unknown.
-        idle_s: lower bound of the time outside MPI in which the rank needed no core: it slept, or waited for a file or
-            a device; 0 if unknown.
+        idle_s: lower bound of the time outside MPI in which the rank needed no core: the rank slept, or waited for a
+            file or a device; 0 if unknown.
     """
 
     host: str
@@ -360,7 +360,7 @@ class _Sent:
 
 
 def _sum_sent(run: Profile, on_host_share: float | None) -> _Sent:
-    """Return bytes and messages within and between hosts; `on_host_share` replaces the recorded share of bytes."""
+    """Return bytes and messages within and between hosts; `on_host_share` replaces the recorded share within hosts."""
     counters = run.counters
     rows = (counters.direction != Direction.RECEIVED) & (counters.kind == Kind.USER) & (counters.source != Source.VERBS)
     host_of = {rank.rank: rank.host for rank in run.ranks}
@@ -485,7 +485,7 @@ class Place:
 def find_place_of_waiting(run: Profile, ranks: list[Rank], latest: int, waiting_s: float) -> Place | None:
     """Return the operation, site and region with most waiting for the latest rank.
 
-    Return None without times, or if this waiting is at most the share `MOST` of all waiting.
+    Return None if no times were recorded, or if this waiting is at most the share `MOST` of all waiting.
 
     Args:
         latest: the rank with most time outside MPI.
@@ -520,7 +520,7 @@ def share_by_region(
     the mean time of ranks outside MPI.
 
     Args:
-        collectives: waiting by site.
+        collectives: waiting in collectives, by site.
         line_rates: seconds of each region's most loaded link direction at line rate; None without a fabric.
         measured: measured waiting, which replaces the estimate; None without sampled calls.
     """

@@ -153,7 +153,7 @@ class LateRanks:
     def _works_longer(self, late: LateRank) -> bool:
         """Return whether a late rank's additional time outside MPI explains the waiting; true if unknown.
 
-        Time in calls of MPI-IO also counts as work. Time without a core, and idle time, do not.
+        Time in calls of MPI-IO also counts as work; time without a core and idle time do not.
         """
         if late.outside_s is None or late.others_outside_s is None:
             return True

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Causes of slow transfer: transport in use, adapters, errors, other traffic, congestion, copies within hosts.
+"""Find causes of slow transfer: transport in use, adapters, errors, other traffic, congestion, copies within hosts.
 
-Any user of the hosts can read all evidence (docs/causes.md).
+The evidence comes from data that any user of the hosts can read (docs/causes.md).
 """
 
 from __future__ import annotations
@@ -145,7 +145,7 @@ class _HostTraffic:
 
 
 def name_carriers(run: Profile, pairs: Sequence[HostPair]) -> tuple[HostPair, ...]:
-    """Return the pairs with `via`, the carrier of messages: a TCP interface, the sender's ports, or memory."""
+    """Return the pairs, with `via` set to the carrier of messages: a TCP interface, the sender's ports, or memory."""
     carriers: dict[tuple[str, bool], str] = {}
     for each in _sum_hosts(run) if pairs else ():
         interface = each.find_interface()

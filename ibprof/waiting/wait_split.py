@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Split time in MPI calls into waiting, transfer and an unsplit rest, by a profile's samples; find late ranks.
 
-A rank that is late because of waiting passes on another rank's delay. Waiting is traced back, through sampled calls, to
+A rank that is late because it waited passes on another rank's delay. Waiting is traced back, through sampled calls, to
 the rank that was late without waiting itself. The samples also show, for each pair of hosts, the rate of large messages
 and the latency of small messages.
 """
@@ -64,7 +64,7 @@ LITTLE_OF_A_CALL = 0.1
 
 
 def is_local(operation: str) -> bool:
-    """Return whether calls of an operation never wait for another rank, as MPI_Isend, or MPI_Mrecv after a match."""
+    """Return whether calls of an operation, such as MPI_Isend or MPI_Mrecv, never wait for another rank."""
     starts = operation.startswith("I") and operation not in _UNTIMED and not operation.startswith("INTERCOMM_")
     return starts or operation.endswith("_INIT") or operation in _LOCAL
 
