@@ -27,7 +27,7 @@ _WHERE_READ = """\
 if [[ $zsh_eval_context[-1] == (eval|file) ]]; then
   (( $+functions[compdef] )) || { autoload -Uz compinit && compinit }
 """
-"""Replaces `_WHERE_EVALUATED` in shtab's zsh scripts, so that `.` can read the scripts too; loads compinit."""
+"""Replaces `_WHERE_EVALUATED` in shtab's zsh scripts, so that `.` can read the scripts too, and loads compinit."""
 
 NO_SHTAB = "completion needs shtab: pip install 'ibprof[completion]'"
 

@@ -46,10 +46,10 @@ _HostPort = tuple[int, Port]
 """A host's number, and one of its ports."""
 
 _PACKETS_A_MESSAGE = 4
-"""Upper bound of the number of a message's packets without data: request to send or to receive, end of transfer."""
+"""Maximum number of packets without data for a message: request to send or to receive, end of transfer."""
 
 _PACKETS_A_PEER = 32
-"""Upper bound of the number of packets that open a connection to a peer."""
+"""Maximum number of packets that open a connection to a peer."""
 
 _WORTH_SAYING = 1 << 20
 """Minimum number of unexplained bytes to report. Subnet managers and other daemons send a few bytes on each port."""

@@ -209,7 +209,7 @@ class RowChoice:
     def restrict(self, run: Profile) -> Profile:
         """Return a profile of the chosen rows.
 
-        Bytes over time are left out, since their calls are unknown. Work requests are left out too, unless
+        Traffic over time is left out, because its calls are unknown. Work requests are left out too, unless
         only a region is chosen.
 
         Raises:

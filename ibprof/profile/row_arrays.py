@@ -14,7 +14,7 @@ from ibprof.native.libraries import sum_exactly
 Rows = TypeVar("Rows", bound="RowArrays")
 
 Columns = dict[str, npt.NDArray[Any]]
-"""Arrays of equal length, by attribute name."""
+"""Attribute name -> array; all arrays have equal length."""
 
 _NO_SITES: npt.NDArray[np.int32] = np.zeros(0, np.int32)
 

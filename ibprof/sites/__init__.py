@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Source lines and names of call sites, from addresses in programs and libraries."""
+"""Find source lines and names of call sites, from addresses in programs and libraries."""

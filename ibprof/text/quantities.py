@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Quantities, and names of MPI calls, MPI libraries and call sites, as text for people."""
+"""Format quantities, and names of MPI calls, MPI libraries and call sites, as text for people."""
 
 from __future__ import annotations
 

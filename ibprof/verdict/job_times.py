@@ -309,7 +309,7 @@ def _list_ranks(run: Profile, measured: MeasuredWaiting) -> dict[int, RankTimes]
 
 def _find_idle_s(rank: Rank, mpi_s: float) -> float:
     """Return `RankTimes.idle_s`: time outside MPI minus the run's CPU time and the run's time without a core."""
-    if not rank.cpu_ns or not rank.no_core_ns:  # a kernel that counts no time without a core
+    if not rank.cpu_ns or not rank.no_core_ns:  # the kernel counts no time without a core
         return 0.0
     return max(elapsed_s(rank) - mpi_s - (rank.cpu_ns + rank.no_core_ns) * 1e-9, 0.0)
 

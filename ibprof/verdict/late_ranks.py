@@ -48,7 +48,7 @@ class LateRanks:
     """Finds the cause of the measured waiting of a run.
 
     Args:
-        times: of the run.
+        times: figures of the run.
         late: late ranks, sorted by waiting, descending.
         has_sites: true if the text names lines of the program.
         outside: words for the time outside MPI, such as `outside of MPI`.

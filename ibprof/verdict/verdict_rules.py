@@ -279,7 +279,7 @@ class _Judge:
     def _may_wait(self) -> bool:
         """Return whether waiting, unsplit time and error together may be most of the time in MPI.
 
-        The time in which ranks lacked a core is subtracted from unsplit time: such calls wait for a core, not for ranks.
+        The time in which ranks lacked a core is subtracted from unsplit time, because such calls wait for a core.
         """
         parts, whole = self._times.parts if self._times else None, self._mpi_s or 0.0
         shared = self._times.shared_cores if self._times else None

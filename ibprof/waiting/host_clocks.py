@@ -237,7 +237,7 @@ def _cut(polygon: list[tuple[float, float]], side: int, place: float, level: flo
 
 
 def _follow_paths(clocks: int, references: Integers, lines: Sequence[_PairLine]) -> HostClocks:
-    """Return each clock relative to the first reference that has a path to the clock: the path with the least error.
+    """Return each clock relative to the first reference with a path to the clock, over the path with the least error.
 
     The search is Dijkstra's.
     """

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Matched samples: calls of all members of a collective, and both ends of a message."""
+"""Match samples: the calls of all members of a collective, and both ends of a message."""
 
 from __future__ import annotations
 

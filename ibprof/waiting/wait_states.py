@@ -225,7 +225,8 @@ def _are_long(matched: MatchedSamples) -> tuple[npt.NDArray[np.bool_], npt.NDArr
     """Return two masks of rows: rows that are long for all ranks; rows that are neither long nor chosen by the hash.
 
     A collective or message is long if its score exceeds the limit of each of its ranks. Then all its ranks sampled it,
-    and it represents only itself. Other rows represent unsampled collectives and messages only if the hash chose them.
+    and the sample represents only itself. Other rows represent unsampled collectives and messages only if the hash
+    chose them.
     """
     rows, messages, notices = matched.collectives, matched.messages, matched.notices
     begins, counts = find_runs(matched.instance)
