@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Traffic from LID to LID: read from profiles, tables and patterns."""
+"""Read traffic from profiles, tables and patterns, and map it to LIDs and links."""

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Model the adapters of ranks and the rails of messages that were not measured.
+"""Model adapters of ranks, and rails of messages, if neither was measured.
 
-A rail policy distributes bytes over rails without changing their sum.
+A rail policy distributes bytes over rails; the sum of the bytes stays the same.
 
 Source: section 4.4.2 of "Resource Contention due to Data Movement on HPC Systems" (dissertation): Open MPI 1.6 splits
 each message over both rails. Open MPI 1.8 sends messages over the two rails in turn.
@@ -37,7 +37,7 @@ _MEANINGS = {
 
 
 def describe_nic(nic: str) -> str:
-    """Return each label in `nic`, followed by its meaning in brackets. `; ` separates the labels of several jobs."""
+    """Return each label in `nic`, and its meaning in brackets. `; ` separates the labels of different jobs."""
     return "; ".join(f"{label} ({_MEANINGS[label]})" for label in nic.split("; "))
 
 
@@ -70,10 +70,10 @@ class ChosenPorts:
     """Ports used by ranks.
 
     Attributes:
-        lid: int32 [rank, rail], LID of the port that each rank uses on each rail. With policy `SPREAD`, this is the
-            first of the rank's ports.
+        lid: int32 [rank, rail], LID of the port that each rank uses on each rail. With policy `SPREAD`, the rank's
+            first port.
         spread: int32 [rank, rail, adapter], LIDs of the ports for `SPREAD`; None for other policies.
-        nic: label of how the ports were chosen (`Traffic.nic`).
+        nic: label of the method that chose the ports (`Traffic.nic`).
     """
 
     lid: npt.NDArray[np.int32]
@@ -85,8 +85,8 @@ def choose_adapters(placement: RankPlacement, nic: str | None) -> ChosenPorts:
     """Return the ports that the ranks of a placement use.
 
     Args:
-        nic: one of `NIC_POLICIES`. None means the recorded adapters if the recording shows one adapter per rank and
-            rail, else `NEAR` if the recording shows the adapters near each rank, else `RANK`.
+        nic: one of `NIC_POLICIES`. If None: the recorded adapters if the recording shows one adapter per rank and rail,
+            else `NEAR` if the recording shows which adapters are near each rank, else `RANK`.
 
     Raises:
         UsageError: the policy is unknown, or the recording lacks the data that the policy needs.
@@ -114,20 +114,20 @@ def choose_adapters(placement: RankPlacement, nic: str | None) -> ChosenPorts:
 
 
 def _take_turns(ports: npt.NDArray[np.int32], group: npt.NDArray[np.integer]) -> npt.NDArray[np.int32]:
-    """Return the LID of the port that each rank uses, int32 [rank, rail]. Ranks of a group use their ports in turn."""
+    """Return the LID of each rank's port: int32 [rank, rail]. Ranks of a group use the group's ports in turn."""
     turn = number_on_host(group)[:, np.newaxis] % np.maximum(count_ports(ports), 1)
     return np.take_along_axis(ports, turn[:, :, np.newaxis], axis=2)[:, :, 0]
 
 
 def _group_alike(host: npt.NDArray[np.int32], ports: npt.NDArray[np.int32]) -> npt.NDArray[np.int64]:
-    """Return the group of each rank, int64 [rank]. Ranks of a host with the same ports form a group."""
+    """Return the group of each rank: int64 [rank]. Ranks with the same host and the same ports form a group."""
     rows = np.column_stack([host, ports.reshape(len(host), -1)])
     return np.asarray(np.unique(rows, axis=0, return_inverse=True)[1].reshape(-1), np.int64)
 
 
 @dataclass(frozen=True, slots=True)
 class AdapterShares:
-    """Flows cut into shares, one for each pair of adapters; arrays of equal length. Shares of 0 bytes are left out.
+    """Shares of flows, one for each flow and pair of adapters; arrays of equal length. Shares of 0 bytes are left out.
 
     Attributes:
         flow: intp, index of the flow to which each share belongs.
@@ -144,13 +144,14 @@ class AdapterShares:
 def spread_flows(
     source: npt.NDArray[np.int32], destination: npt.NDArray[np.int32], bytes: npt.NDArray[np.uint64]
 ) -> AdapterShares:
-    """Cut each flow into n equal parts; n is the larger number of adapters of the flow's two hosts.
+    """Cut each flow into n equal parts; n is the number of adapters of the flow's host with more adapters.
 
     At a host with m adapters, part i uses adapter i mod m. If the bytes do not divide evenly, each of the first parts
     gets one more byte.
 
     Args:
-        source, destination: int32 [flow, adapter], LIDs on one rail; `NO_LID` fills the end of each row.
+        source, destination: int32 [flow, adapter], LIDs of each end's adapters on one rail; `NO_LID` fills the rest of
+            a row.
         bytes: uint64 [flow], bytes of each flow.
     """
     of_source, of_destination = count_ports(source), count_ports(destination)
@@ -186,7 +187,7 @@ MEASURED_RAILS = "measured (bytes posted to queue pairs)"
 
 @dataclass(frozen=True, slots=True)
 class RailShares:
-    """Flows cut into shares, one for each rail; arrays of equal length. Shares of 0 bytes are left out.
+    """Shares of flows, one for each flow and rail; arrays of equal length. Shares of 0 bytes are left out.
 
     Attributes:
         flow: index of the flow to which each share belongs.
@@ -209,23 +210,23 @@ def share_out(
 ) -> RailShares:
     """Distribute each flow over the rails on which sender and receiver have ports.
 
-    * `split` cuts every flow into equal parts. If the bytes do not divide evenly, the first rails get 1 byte more each.
-    * `round-robin` sends the messages of a rank pair over the rails in turn, starting with the first rail. With two
-    rails and m messages, the first rail takes ceil(m / 2). All messages of a flow are assumed to have one size. If the
-    bytes do not divide evenly, each of the first messages gets one more byte. The next flow of a pair (of another
-    region or operation) continues with the next rail, as in Open MPI.
-    * `first` and `second` send everything over the first or the second rail.
+    * `split` cuts every flow into equal parts. If the bytes do not divide evenly, each of the first rails gets one more
+    byte. * `round-robin` sends the messages of a rank pair over the rails in turn, starting with the first rail. With
+    two rails and m messages, the first rail takes ceil(m / 2). All messages of a flow are assumed to have one size. If
+    the bytes do not divide evenly, each of the first messages gets one more byte. The next flow of a pair (of another
+    region or operation) continues with the next rail, as in Open MPI. * `first` and `second` send all bytes over the
+    first (second) rail.
 
-    If an end of a flow has no port on the selected rail, the flow takes the first rail with ports of both ends.
+    If sender or receiver has no port on the selected rail, the flow uses the first rail on which both have ports.
 
     Args:
         policy: one of `RAIL_POLICIES`.
-        usable: bool [flow, rail], true if both ends have a port on the rail; at least one rail for every flow.
+        usable: bool [flow, rail], true if both ends have a port on the rail; each flow has at least one such rail.
         source, destination: int32 [flow], the ranks.
         bytes, messages: uint64 [flow], totals of each flow.
 
     Raises:
-        UsageError: the policy is unknown, or selects a rail that was not given.
+        UsageError: the policy is unknown, or selects a rail without a fabric.
     """
     if policy not in RAIL_POLICIES:
         raise UsageError(f"--rails {policy}: expected one of {', '.join(RAIL_POLICIES)}")
@@ -263,7 +264,7 @@ def _collect(by_rail: list[npt.NDArray[np.uint64]]) -> RailShares:
 def _part(
     total: npt.NDArray[np.uint64], parts: npt.NDArray[np.uint64], index: npt.NDArray[np.uint64]
 ) -> npt.NDArray[np.uint64]:
-    """Cut totals into `parts` parts; the first parts may be larger by 1. Return the size of part `index` (0: first)."""
+    """Cut each total into `parts` parts; the first parts may be larger by 1. Return part `index` of each total."""
     quotient, remainder = np.divmod(total, parts)
     return quotient + (index < remainder)
 
@@ -275,17 +276,17 @@ def _messages_part(
     rails: npt.NDArray[np.uint64],
     turn: npt.NDArray[np.uint64],
 ) -> npt.NDArray[np.uint64]:
-    """Return each flow's bytes over one usable rail, if messages take the rails in turn.
+    """Return each flow's bytes on one usable rail, if successive messages use the rails in turn.
 
     Args:
         bytes, messages: totals of each flow.
         begun: number of messages that the same rank pair sent in earlier flows.
         rails: number of usable rails of each flow.
-        turn: position of the rail among the flow's usable rails, from 1.
+        turn: position of the rail in the list of the flow's usable rails, from 1.
     """
     messages = np.maximum(messages, np.uint64(1))  # a flow without a message count has one message.
     # Message i = 0, 1, ... of a flow goes over the usable rail at position 1 + (begun + i) mod rails. So the rail at
-    # position `turn` carries the messages with i mod rails == offset.
+    # position `turn` carries messages with i mod rails == offset.
     offset = (turn + rails - np.uint64(1) - begun % rails) % rails
     size, longer = np.divmod(bytes, messages)
 
@@ -298,7 +299,7 @@ def _messages_part(
 def _messages_before(
     source: npt.NDArray[np.int32], destination: npt.NDArray[np.int32], messages: npt.NDArray[np.uint64]
 ) -> npt.NDArray[np.uint64]:
-    """Return for each flow the number of messages in earlier flows of the same rank pair."""
+    """Return the number of messages in earlier flows of the same rank pair, for each flow."""
     order = np.lexsort((destination, source))
     counted = np.maximum(messages, np.uint64(1))[order]
     before = np.cumsum(counted) - counted

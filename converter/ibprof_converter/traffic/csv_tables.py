@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Read traffic from CSV files with LID pairs, port counters or a rank matrix, as the header line shows."""
+"""Read traffic from CSV files; the header line shows if they contain LID pairs, port counters or a rank matrix."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ from ibprof_converter.fabric.fabric_graph import LIDS
 from ibprof_converter.traffic.traffic_data import RANK_LIMIT, SINGLE_RAIL, PortCounters, RankTraffic, Traffic
 
 _LINE_LIMIT = 1 << 16
-"""Largest number of characters in a line. Longer lines show a damaged file, and might not fit in memory."""
+"""Largest number of characters in a line. A longer line shows a damaged file, and might not fit in memory."""
 
 _BLOCK = 1 << 22
 """Number of bytes that `_read_plain` reads at once."""
 
 _PLAIN_DIGITS = 19
-"""Largest number of digits that always fit into 64 bits."""
+"""Each number of at most this number of digits fits into 64 bits."""
 
 _TOTAL_LIMIT = 1 << 64
-"""The bytes of a file must sum to less than this limit, so that sums fit into 64 bits."""
+"""The sum of a file's bytes must be below this limit, so that sums fit into 64 bits."""
 
 _FORMS = {
     ("src_lid", "dst_lid", "bytes"),
@@ -40,7 +40,7 @@ def read_traffic_table(path: Path, rails: int) -> Traffic | PortCounters | RankT
     """Read a CSV file of traffic.
 
     Args:
-        rails: number of fabrics. A column `rail` must have indices below this number.
+        rails: number of fabrics; indices in a column `rail` must be below this number.
 
     Raises:
         InputError: the header is unknown, or a row does not match the header.
@@ -62,7 +62,7 @@ def read_rows(path: Path) -> Iterator[tuple[int, list[str]]]:
     """Yield (line, fields) of each row of a CSV file; blank rows are left out.
 
     Raises:
-        InputError: the text is not CSV, not UTF-8, or has an excessively long line.
+        InputError: the text is not CSV or not UTF-8, or a line has more than `_LINE_LIMIT` characters.
     """
     with path.open(encoding="utf-8-sig", errors="surrogateescape", newline="") as file:
         reader = csv.reader(_checked_lines(path, file), strict=True)
@@ -113,7 +113,7 @@ def _read_columns(
     """Read rows of numbers into one list or array per column.
 
     Args:
-        columns: for each column, the noun in error messages, and an upper limit (exclusive).
+        columns: for each column, its noun in error messages, and an upper limit (exclusive).
     """
     plain = _read_plain(path, [limit for _, limit in columns]) if path.is_file() else None
     if plain is not None:
@@ -131,12 +131,12 @@ def _read_plain(path: Path, limits: Sequence[int]) -> npt.NDArray[np.uint64] | N
     """Read a file whose rows have only decimal numbers of at most 19 digits. Return uint64 [column, row].
 
     Returns:
-        None for any other file, which `_read_columns` reads row by row.
+        None for all other files, which `_read_columns` reads row by row.
     """
     blocks = []
     with path.open("rb") as file:
         if b"\r" in file.readline(_LINE_LIMIT).removesuffix(b"\n").removesuffix(b"\r"):
-            return None  # an old Mac file: a carriage return alone ends the header
+            return None  # a carriage return alone ends the header, as in old Mac files
         while lines := file.read(_BLOCK):
             if not lines.endswith(b"\n"):
                 lines += file.readline(_LINE_LIMIT)

@@ -9,9 +9,9 @@ rank,host                       placement.csv: a host for each rank
 
 Other files with a list of hosts:
 
-Slurm's topology.conf and topology.yaml, also written by topograph: hosts in the order of the file.
+Slurm's topology.conf and topology.yaml, which topograph also writes: hosts in the order of the file.
 JSON of topograph's graph engine: instances, sorted by switch.
-Script of `ibprof-place --torchrun`: hosts with `--nproc-per-node` ranks each.
+Scripts that `ibprof-place --torchrun` writes: hosts with `--nproc-per-node` ranks each.
 Tables of Slurm's sinfo and squeue: the column NODELIST. Output of `scontrol show job`: the value of NodeList.
 """
 
@@ -45,7 +45,7 @@ _RELATIVE = re.compile(r"\+n[0-9]+", re.IGNORECASE)
 
 
 def looks_like_host_list(text: str) -> bool:
-    """Return true if the first line with content belongs to a host list, not to a CSV file."""
+    """Return true if the first line with content is from a host list, not from a CSV file."""
     line = next(_lines_with_content(text), (0, ""))[1]
     if _TORCHRUN.search(text) or _TOPOLOGY.fullmatch(line) or _INSTANCES.match(text):
         return True
@@ -56,12 +56,12 @@ def looks_like_host_list(text: str) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class ListedHost:
-    """A host in a line of a list. Several lines may name the same host.
+    """A host that a line of a list names. Several lines may name the same host.
 
     Attributes:
         line: line number in the file, from 1.
         name: the host's name as written.
-        slots: number of slots in the line; None if not stated.
+        slots: number of slots in the line; None if the line states no number.
     """
 
     line: int
@@ -70,10 +70,10 @@ class ListedHost:
 
 
 def read_listed_hosts(path: Path) -> list[ListedHost]:
-    """Return the hosts of a list of any form, in the list's order. Each line of a rank file has one slot.
+    """Return the hosts of a list of any form, in the list's order. Each line of a rank file counts as one slot.
 
     Raises:
-        InputError: a line does not belong in a host list, or there are too many hosts.
+        InputError: a line is not a line of a host list, or there are too many hosts.
     """
     lines = _read_lines(path)
     if lines and _RANK_LINE.fullmatch(lines[0][1]):
@@ -90,7 +90,7 @@ def read_host_list(path: Path, ranks: int) -> list[str]:
     """Return the host of each rank.
 
     Raises:
-        InputError: a line does not belong in a host list, or there are fewer slots than ranks.
+        InputError: a line is not a line of a host list, or there are fewer slots than ranks.
     """
     lines = _read_lines(path)
     if lines and _RANK_LINE.fullmatch(lines[0][1]):
@@ -194,7 +194,7 @@ def _read_lines(path: Path) -> list[tuple[int, str]]:
 
 
 def _read_placement(path: Path, lines: Sequence[tuple[int, str]]) -> Iterator[tuple[int, str]]:
-    """Yield the lines of a placement.csv in the form of a rank file, sorted by rank."""
+    """Convert a placement.csv to lines of a rank file, sorted by rank."""
     rows: list[tuple[int, int, str]] = []
     for number, line in lines:
         match = _PLACEMENT_LINE.fullmatch(line)
@@ -208,7 +208,7 @@ def _read_placement(path: Path, lines: Sequence[tuple[int, str]]) -> Iterator[tu
 def _read_topology(path: Path, data: bytes) -> list[tuple[int, str]]:
     """Return the line number and the name of each host in a Slurm topology, in the order of the file.
 
-    Each name ends with a comma, so that the caller parses a Slurm host list, not a line of a hostfile.
+    A comma ends each name, so that the caller parses the name as a Slurm host list, not as a line of a hostfile.
     """
     from ibprof_converter.fabric.fabric_graph import NodeKind  # noqa: PLC0415  (few host lists are topologies)
     from ibprof_converter.fabric.slurm_listing import looks_like_slurm, parse_slurm, parse_slurm_yaml  # noqa: PLC0415
@@ -221,10 +221,10 @@ def _read_topology(path: Path, data: bytes) -> list[tuple[int, str]]:
 
 
 def _read_instances(path: Path, data: bytes) -> list[tuple[int, str]]:
-    """Return line number and host of each instance in JSON of topograph's graph engine, grouped by switch."""
+    """Return line number and host of each instance in JSON of topograph's graph engine, sorted by switch."""
     from ibprof_converter.fabric.topograph import read_instances  # noqa: PLC0415  (few host lists are graphs)
 
-    # Switches are sorted by the position of their first instance in the file.
+    # Sort switches by the position of their first instance in the file.
     place: dict[tuple[int, str], int] = {}
     found: list[tuple[list[int], int, str]] = []
     for each in read_instances(path, data):
@@ -252,7 +252,7 @@ def _read_torchrun(path: Path, lines: list[tuple[int, str]]) -> Iterator[tuple[i
 
 
 def _take_column(path: Path, lines: list[tuple[int, str]], column: int, is_last: bool) -> Iterator[tuple[int, str]]:
-    """Yield the words of a column. The reason in parentheses that squeue prints for a waiting job is left out."""
+    """Yield the words of a column. squeue prints a reason in parentheses for waiting jobs: leave this reason out."""
     for number, line in lines:
         words = line.split()
         if len(words) <= column:
@@ -263,7 +263,7 @@ def _take_column(path: Path, lines: list[tuple[int, str]], column: int, is_last:
 
 
 def _lines_with_content(text: str) -> Iterator[tuple[int, str]]:
-    """Yield number and text of each line that is neither empty nor a comment."""
+    """Yield number and text of each line that has content, not only a comment."""
     for number, line in enumerate(text.splitlines(), 1):
         content = line.split("#", 1)[0].strip()
         if content:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The hosts of a fabric. A host is a machine with one or several ports, on one or several subnets."""
+"""Find the hosts of fabrics. A host is a machine with ports on one or several subnets."""
 
 from __future__ import annotations
 
@@ -30,13 +30,13 @@ from ibprof_converter.traffic.traffic_data import NO_LID
 NO_HOST = -1
 
 _MOST_KINDS = 64
-"""Each host's list of adapter names is compared only with the most frequent lists, at most this number.
+"""Each host's list of adapter names is compared with at most this number of other lists, the most frequent ones.
 
-With serial numbers in names, all lists differ, and comparing all lists would be slow.
+If names contain serial numbers, all lists differ, and comparisons with all lists would be slow.
 """
 
 _MISSPELT = 0.75
-"""Least similarity, from 0 to 1, of an unknown name and the host name that the message suggests."""
+"""Messages suggest a host name if its similarity to the unknown name, from 0 to 1, is at least this number."""
 
 _MODEL_FIRST = re.compile(
     r"\s*(?:MT\d{3,5}(?![a-z0-9])"
@@ -44,12 +44,12 @@ _MODEL_FIRST = re.compile(
     re.IGNORECASE,
 )
 _MODEL_ANYWHERE = re.compile(r"\bMellanox Technologies\b|\bInfiniHost\b|\bConnectX-?\d*\b\s*$", re.IGNORECASE)
-"""Node descriptions with the adapter's model, which drivers set before they know the host's name."""
+"""Matches a node description that contains the adapter's model: drivers set it until they know the host's name."""
 
 _DEFAULT_NAME = re.compile(r"\s*(?:localhost(?:\.\S*)?|\((?:none|null)\))(?=\s|$)", re.IGNORECASE)
-"""Node descriptions of machines without a host name.
+"""Matches the node description of a machine without a host name.
 
-If only one adapter has the description, the description is used as a host name.
+If only one adapter has this description, it is used as a host name.
 """
 
 _ADAPTER_ENDING = re.compile(r"[-_.](?:hca|mlx\d)[-_]?\d*$", re.IGNORECASE)
@@ -62,16 +62,17 @@ class Hosts:
 
     Attributes:
         name: [host], the hosts' names.
-        ports: int32 [host, rail, adapter], LIDs of the host's ports on each rail, in the natural order of adapter names
-            (`mlx5_2` before `mlx5_10`); `NO_LID` fills the rest.
-        leaf: int32 [host], index of the leaf switch of the host's first port. Leaf switches are in the order of the
-            hosts.
-        of_node: for each rail int32 [node], index of the adapter's host; `NO_HOST` for all other nodes.
-        shared: host names that identify no host, because several adapters of a rail have the same description.
+        ports: int32 [host, rail, adapter], LIDs of the host's ports, in the natural order of adapter names (`mlx5_2`
+            before `mlx5_10`); `NO_LID` fills the rest of a row.
+        leaf: int32 [host], index of the leaf switch of the host's first port. Leaf switches are numbered in the order
+            of the hosts.
+        of_node: for each rail int32 [node], host of each adapter; `NO_HOST` for all other nodes.
+        shared: host names that do not identify a host, because several adapters of a rail have the same description.
         left_out: for each rail bool [node], true for adapters whose ports are left out (`Fabric.is_left_out`).
         in_turn: int32 [host, rail, turn], result of `turns`; None if no host is known to lack an adapter.
-        lacking: host -> names of missing adapters, which similar hosts have.
-        uncertain: hosts with fewer adapters than most hosts, if adapter names do not show which adapters are missing.
+        lacking: host -> names of adapters that similar hosts have, but not this host.
+        uncertain: hosts with fewer adapters than most hosts, whose adapter names do not show which adapters are
+            missing.
     """
 
     name: tuple[str, ...]
@@ -86,9 +87,9 @@ class Hosts:
 
     @property
     def turns(self) -> npt.NDArray[np.int32]:
-        """LIDs of the ports that the ranks of a host take in turn: int32 [host, rail, turn]; `NO_LID` fills the rest.
+        """LIDs of the ports that the ranks of a host use in turn: int32 [host, rail, turn], `NO_LID` fills the rest.
 
-        In the turn of a missing adapter, ranks take a present adapter. All other turns are unchanged.
+        In the turn of a missing adapter, ranks use a present adapter. All other turns stay the same.
         """
         return self.ports if self.in_turn is None else self.in_turn
 
@@ -99,7 +100,7 @@ class Hosts:
 
     @property
     def lid(self) -> npt.NDArray[np.int32]:
-        """LID of each host's first port on each rail: int32 [host, rail], `NO_LID` if there is no such port."""
+        """LID of each host's first port on each rail: int32 [host, rail], `NO_LID` if the rail has none."""
         return self.ports[:, :, 0]
 
     def port(
@@ -120,19 +121,19 @@ class Hosts:
         return bool(self.ports.shape[2] > 1)
 
     def count_by_adapters(self, rail: int) -> dict[int, int]:
-        """Return number of adapters on a rail -> number of hosts with this number; most adapters first."""
+        """Return number of adapters on a rail -> number of hosts with this number of adapters; most adapters first."""
         of_node = self.of_node[rail]
         if self.left_out:
             of_node = of_node[~self.left_out[rail]]
         return _count_hosts(np.bincount(of_node[of_node != NO_HOST], minlength=len(self.name)))
 
     def count_by_ports(self, rail: int) -> dict[int, int]:
-        """Return number of ports on a rail -> number of hosts with this number; most ports first."""
+        """Return number of ports on a rail -> number of hosts with this number of ports; most ports first."""
         return _count_hosts(self.adapters[:, rail])
 
     @property
     def end_noun(self) -> str:
-        """Noun for `ends` in messages, either "adapters", or "ports" if an adapter has several ports on a rail."""
+        """Noun for `ends` in messages: "ports" if any adapter has several ports on a rail, else "adapters"."""
         by_adapter = (self.count_by_adapters(rail) for rail in range(self.rails))
         by_port = (self.count_by_ports(rail) for rail in range(self.rails))
         return "adapters" if all(map(dict.__eq__, by_adapter, by_port)) else "ports"
@@ -141,7 +142,7 @@ class Hosts:
     def ends(self) -> npt.NDArray[np.int32]:
         """LIDs of all hosts' ports, grouped by host: int32 [end, rail].
 
-        A host's end i consists of the host's port i on each rail; `NO_LID` on a rail with fewer ports.
+        End i of a host is the host's port i on each rail; `NO_LID` on rails with fewer ports.
         """
         by_end = self.ports.transpose(0, 2, 1).reshape(-1, self.rails)
         ends: npt.NDArray[np.int32] = by_end[(by_end != NO_LID).any(axis=1)]
@@ -149,7 +150,7 @@ class Hosts:
 
 
 def _count_hosts(having: npt.NDArray[np.integer]) -> dict[int, int]:
-    """Return value -> number of hosts with this value, sorted by value, descending; the value 0 is left out."""
+    """Return value -> number of hosts with this value, the largest value first; hosts with the value 0 are left out."""
     numbers, hosts = np.unique(having, return_counts=True)
     return {number: host for number, host in zip(numbers.tolist()[::-1], hosts.tolist()[::-1], strict=True) if number}
 
@@ -160,9 +161,9 @@ def count_ports(ports: npt.NDArray[np.int32]) -> npt.NDArray[np.int64]:
 
 
 class HostIndex:
-    """Find hosts by a name that a recording, a file or another rail uses.
+    """Finds a host by its name in a recording, a file or another rail.
 
-    A name is matched exactly first, then without regard to case. Names with and without a domain match if they are
+    An exact match comes first, then a match that ignores case. Names with and without a domain match if they are
     equal up to the first dot. For example, `host17` matches `host17.cluster.example`. But `host17` never matches
     `host1`, and `host17.a.example` never matches `host17.b.example`.
 
@@ -187,7 +188,7 @@ class HostIndex:
         return found[0] if len(found) == 1 else None
 
     def describe_unknown(self, name: str) -> str:
-        """Return the end of a message on an unknown name: the cause or the most similar host name. It may be empty."""
+        """Return the end of a message on an unknown name: the reason, or the most similar name. It may be empty."""
         if self.is_shared(name):
             return ", a name that several adapters share"
         likely = get_close_matches(name, self._exact, 1, _MISSPELT)
@@ -213,10 +214,10 @@ def _without_domain(name: str) -> str:
 
 
 def find_hosts(fabrics: Sequence[Fabric], rule: re.Pattern[str] | None = None) -> Hosts:
-    """Return the hosts of one system, whose rails are `fabrics`. `HostIndex` finds a host's name on other rails.
+    """Return the hosts of one system, whose rails are `fabrics`. `HostIndex` matches host names between rails.
 
-    Hosts are returned without the ports of left-out adapters (`Fabric.is_left_out`). A host that has only left-out
-    adapters is not returned.
+    Left-out adapters (`Fabric.is_left_out`) have no ports in the result. A host that has only left-out adapters is not
+    returned.
 
     Args:
         rule: pattern that finds the host's name in a node description: its first group, or the whole match. Without a
@@ -225,7 +226,7 @@ def find_hosts(fabrics: Sequence[Fabric], rule: re.Pattern[str] | None = None) -
     return _find_hosts(tuple(fabrics), rule)
 
 
-# Cached: a report needs the hosts several times, and finding them takes half a second with 65,536 adapters.
+# Cache the hosts: a report needs them several times, and 65,536 adapters take half a second.
 @lru_cache(maxsize=1)
 def _find_hosts(fabrics: tuple[Fabric, ...], rule: re.Pattern[str] | None) -> Hosts:
     adapters: dict[str, list[tuple[int, int]]] = {}
@@ -240,7 +241,7 @@ def _find_hosts(fabrics: tuple[Fabric, ...], rule: re.Pattern[str] | None) -> Ho
         port, leaf = _find_host_ports(fabric)
         nodes = fabric.port_node[port].tolist()
         names = [_name_of(fabric, node, repeated, rule) for node in nodes]
-        # All planes have the same hosts, so names of hosts need no matching.
+        # All planes have the same hosts, so their host names need no matching.
         known_as = {} if not leaves or leaves.keys() >= set(names) else _match_names(list(leaves), set(names))
         # If the first rail has gpu1, and a later rail has gpu1.a and gpu1.b, then gpu1.a and gpu1.b are two hosts.
         known_as = {
@@ -329,7 +330,7 @@ def _number_equal(names: tuple[str, ...]) -> list[tuple[str, int]]:
 
 
 def describe_lacking(hosts: Hosts, used: Collection[int]) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Describe the hosts in `used` that lack adapters. Call this only if ranks take a host's adapters in turn.
+    """Describe the hosts in `used` that lack adapters. Call this only if ranks use a host's adapters in turn.
 
     The first tuple has a note on hosts whose missing adapters are known. The second tuple has a sentence on hosts whose
     missing adapters are unknown. A tuple without hosts is empty.
@@ -345,7 +346,7 @@ def describe_lacking(hosts: Hosts, used: Collection[int]) -> tuple[tuple[str, ..
 
 
 def stack_ports(lids: Sequence[Sequence[Sequence[int]]], rails: int) -> npt.NDArray[np.int32]:
-    """Return LIDs as one array, int32 [machine, rail, adapter]; `NO_LID` fills the rest.
+    """Return LIDs as one array: int32 [machine, rail, adapter], `NO_LID` fills the rest.
 
     Args:
         lids: for each machine and rail, the LIDs of the machine's ports.
@@ -359,7 +360,7 @@ def stack_ports(lids: Sequence[Sequence[Sequence[int]]], rails: int) -> npt.NDAr
 
 
 def _find_host_ports(fabric: Fabric) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.int32]]:
-    """Return the cabled ports of hosts, in natural order of adapter names, and the node that each port is cabled to."""
+    """Return the hosts' cabled ports, in natural order of adapter names, and the node to which each port is cabled."""
     end = fabric.link_node.ravel() * PORTS + fabric.link_port.ravel()
     order = np.argsort(end)
     port = np.lexsort((fabric.port_number, rank_names(fabric.node_name)[fabric.port_node]))
@@ -371,7 +372,7 @@ def _find_host_ports(fabric: Fabric) -> tuple[npt.NDArray[np.intp], npt.NDArray[
 
 
 def _match_names(known: list[str], names: set[str]) -> dict[str, str]:
-    """Map each name in `names` to the name of the same host in `known`. No two names map to the same host."""
+    """Map each name in `names` to the name of the same host in `known`; each host is used for one name only."""
     index = HostIndex(known)
     found = {name: host for name in names if (host := index.find(name)) is not None}
     claims = Counter(found.values())
@@ -404,7 +405,7 @@ def word_of(description: str, rule: re.Pattern[str] | None) -> str:
 
 
 def _repeated_descriptions(fabric: Fabric) -> set[str]:
-    """Return node descriptions that several adapters have; if several default descriptions occur, return them too."""
+    """Return node descriptions that several adapters have, and all default descriptions if there are several."""
     adapters = [fabric.node_name[node] for node in np.flatnonzero(fabric.node_kind == NodeKind.CA).tolist()]
     unnamed = {name for name in adapters if _DEFAULT_NAME.match(name)}
     shared = {name for name, count in Counter(adapters).items() if count > 1}
@@ -412,7 +413,7 @@ def _repeated_descriptions(fabric: Fabric) -> set[str]:
 
 
 def _order_by_leaf(leaves: dict[str, tuple[int, int]]) -> tuple[list[str], npt.NDArray[np.int32]]:
-    """Return the hosts sorted by name within each leaf switch, and the index of each host's leaf switch."""
+    """Return the hosts, sorted by leaf switch and name, and the index of each host's leaf switch."""
     numbers: dict[tuple[int, int], int] = {}
     by_name = sorted(leaves, key=lambda name: (natural_key(name), name))
     for name in by_name:
@@ -422,10 +423,10 @@ def _order_by_leaf(leaves: dict[str, tuple[int, int]]) -> tuple[list[str], npt.N
 
 
 def account_for_fabrics(fabrics: Sequence[Fabric], hosts: Hosts | None) -> Iterator[StageAccount]:
-    """Yield the numbers of links, adapters and hosts that were kept and left out when the fabrics were read.
+    """Yield how many links, adapters and hosts the readers of the fabrics kept and left out.
 
-    Adapters are counted only if some are left out, by `--interfaces` or by default. Hosts are counted unless `hosts` is
-    None.
+    Adapters are counted only if any adapter is left out, by `--interfaces` or by default. Hosts are counted unless
+    `hosts` is None.
     """
     for fabric in fabrics:
         kept, inactive = fabric.links, len(fabric.inactive)
@@ -439,7 +440,7 @@ def account_for_fabrics(fabrics: Sequence[Fabric], hosts: Hosts | None) -> Itera
 
 
 def find_lost_hosts(fabrics: Sequence[Fabric], hosts: Hosts) -> dict[str, str]:
-    """Return the hosts whose adapters were all left out when the fabrics were read: name -> reason."""
+    """Return hosts whose adapters the readers of the fabrics all left out: name -> reason."""
     known = HostIndex(hosts.name, hosts.shared)
     lost: dict[str, str] = {}
     for fabric in fabrics:

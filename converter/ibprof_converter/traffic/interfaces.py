@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Divide the adapters of hosts with several networks into compute adapters and storage adapters.
+"""Divide adapters into compute adapters and storage adapters, if hosts are on several networks.
 
-DGX and HGX machines have, for example, eight adapters for GPUs and two for storage. A slot is a pair of a network and
-an adapter's name, such as `mlx5_4`. All machines of one model have the same slots. ibprof compares a slot's adapters
-over all machines of a model. So an adapter with a slow link is not classified as a storage adapter.
+DGX and HGX machines have, for example, eight adapters for GPUs and two for storage. Here, a slot is a pair of a network
+and an adapter's name, such as `mlx5_4`. All machines of one model have the same slots. ibprof compares a slot's
+adapters over all machines of a model. So a single adapter with a slow link is not classified as a storage adapter.
 """
 
 from __future__ import annotations
@@ -29,13 +29,13 @@ _FEWEST_SLOTS = 3
 """Hosts with fewer adapters than this are not searched for storage adapters."""
 
 _FEWEST_SERVERS = 2
-"""Smallest number of storage servers whose networks show which adapters are for storage.
+"""Storage servers are found only if at least this number of machines are named like storage servers.
 
 A single server can be cabled to a leaf switch of compute adapters.
 """
 
 _MANY_TIMES = 3
-"""If a host has at least this many slow adapters for each fast adapter, the slow adapters are for computing."""
+"""If slow adapters / fast adapters of a host is at least this number, the slow adapters are for computing."""
 
 _STORAGE_WORD = re.compile(r"(?<![a-z])(?:storage|stor|stg|lustre|gpfs|nfs|weka|vast)(?![a-z])", re.IGNORECASE)
 _COMPUTE_WORD = re.compile(r"(?<![a-z])(?:compute|gpu|nccl)(?![a-z])", re.IGNORECASE)
@@ -63,9 +63,9 @@ class _Adapter:
     Attributes:
         rail, node: index of the rail, and index of the adapter's node in the rail's fabric.
         slot: the network, and the adapter's name without the host's name.
-        gbps: data rate of the adapter's fastest link, Gbit/s; nan if unknown.
-        leaves: switches that the adapter is cabled to, as (rail, node).
-        pkeys: partitions of the adapter's ports, except the default partition, as (network, P_Key).
+        gbps: data rate of the adapter's fastest link, in Gbit/s; nan if unknown.
+        leaves: switches to which the adapter is cabled, as (rail, node).
+        pkeys: partitions of the adapter's ports, as (network, P_Key), without the default partition.
         is_limited: true if the adapter's ports are limited members of all their partitions. Two limited members cannot
             send to each other.
         partition_names: names of the adapter's partitions.
@@ -87,11 +87,11 @@ class _Machines:
     """Machines with the same slots (pairs of a network and an adapter's name).
 
     Attributes:
-        slots: slot -> adapters, sorted by network and natural order of names.
+        slots: slot -> adapters of all machines; slots are sorted by network, then by the natural order of names.
         servers: switches to which storage servers are cabled, as (rail, node).
         pkeys_of_servers: partitions of storage servers.
-        networks_of_servers: first rails of networks with storage servers.
-        switch_name: function that returns the description of a switch, given as (rail, node).
+        networks_of_servers: networks with storage servers, each by its first rail.
+        switch_name: function that returns the description of the switch (rail, node).
     """
 
     slots: Mapping[Slot, list[_Adapter]]
@@ -104,16 +104,16 @@ class _Machines:
 def choose_interfaces(
     fabrics: Sequence[Fabric], choice: str | None = None, rule: re.Pattern[str] | None = None
 ) -> tuple[Fabric, ...]:
-    """Mark the adapters that jobs do not use, so that `find_hosts` leaves out these adapters' ports.
+    """Mark the adapters that jobs do not use, so that `find_hosts` leaves out the ports of these adapters.
 
     Args:
         choice: one of `COMPUTE`, `STORAGE` and `ALL_INTERFACES`; or `pkey:` with a P_Key or the name of a partition; or
-            names of adapters separated by commas, also with the prefixes of NCCL_IB_HCA. None means `COMPUTE` if the
+            names of adapters separated by commas, also with the prefixes of NCCL_IB_HCA. If None: `COMPUTE` if the
             fabrics have storage adapters, else `ALL_INTERFACES`.
         rule: pattern for hosts' names, as in `find_hosts`.
 
     Returns:
-        The fabrics, with `is_left_out` if any adapter is left out.
+        The fabrics; if any adapter is left out, their `is_left_out` is set.
 
     Raises:
         UsageError: no adapter is chosen.
@@ -138,8 +138,8 @@ def choose_interfaces(
     elif choice.casefold().startswith(_PARTITION):
         by, left_out = "partition", _leave_out_of_partition(fabrics, adapters, choice)
     else:
-        # As in NCCL_IB_HCA: ^ leaves the named adapters out. Without =, the names are prefixes if no adapter has any of
-        # these names.
+        # As in NCCL_IB_HCA, ^ leaves the named adapters out. Without =, names are prefixes if no adapter has one of the
+        # names.
         is_left_out, by = choice.startswith("^"), "name"
         given = choice.removeprefix("^")
         names = _expand_names(given.removeprefix("="))
@@ -176,14 +176,14 @@ def choose_interfaces(
 
 
 def describe_interfaces(fabrics: Sequence[Fabric]) -> Iterator[str]:
-    """Yield a note with the number of adapters that are left out; nothing if all adapters are used."""
+    """Yield a note with the number of adapters that are left out, if any."""
     made = next((fabric.interfaces for fabric in fabrics), None)
     if made is not None:
         yield f"interfaces: {made.text} (--interfaces {ALL_INTERFACES} uses all)"
 
 
 def _leave_out_of_partition(fabrics: Sequence[Fabric], adapters: Sequence[_Adapter], choice: str) -> list[_Adapter]:
-    """Return the adapters that are not in the partition that `choice` names by name or P_Key.
+    """Return the adapters outside the partition `choice`, which is a name or P_Key.
 
     Raises:
         UsageError: no dump states partitions, or no adapter is in the named partition.
@@ -253,7 +253,7 @@ def _name_slots(adapters: Sequence[_Adapter]) -> str:
 
 
 def _expand_names(text: str) -> frozenset[str]:
-    """Return the names of a list such as `mlx5_[0-3],HCA-9,mlx5_7:1`, in lower case, without ports."""
+    """Return the names in a list such as `mlx5_[0-3],HCA-9,mlx5_7:1`, in lower case, without ports."""
     names = set()
     for name in filter(None, (_PORT.sub("", each.strip().casefold()) for each in text.split(","))):
         if match := _EXPANDED.fullmatch(name):
@@ -269,7 +269,7 @@ def _expand_names(text: str) -> frozenset[str]:
 def _find_roles(
     fabrics: Sequence[Fabric], adapters: Sequence[_Adapter], names: Sequence[str]
 ) -> tuple[dict[tuple[int, int], str], str]:
-    """Return (rail, node) -> `COMPUTE` or `STORAGE`, and the evidence in words; an empty dict and text if unknown."""
+    """Return (rail, node) -> `COMPUTE` or `STORAGE`, and the evidence in words; {} and an empty text if unknown."""
     of_host: dict[int, list[_Adapter]] = defaultdict(list)
     for each in adapters:
         of_host[each.host].append(each)
@@ -312,9 +312,9 @@ def _role(is_storage: bool) -> str:
 
 
 def _group_machines(of_host: Mapping[int, Sequence[_Adapter]]) -> dict[frozenset[Slot], list[int]]:
-    """Return each set of adapter slots, and the hosts with these slots.
+    """Return each set of adapter slots, and the hosts that have these slots.
 
-    A host that has only some slots of a more frequent set counts for this set. Hosts with fewer than `_FEWEST_SLOTS`
+    A host with only some slots of a more frequent set belongs to this set. Hosts with fewer than `_FEWEST_SLOTS`
     slots, and sets of a single host, are left out.
     """
     shapes = {host: frozenset(each.slot for each in own) for host, own in of_host.items()}
@@ -329,16 +329,16 @@ def _group_machines(of_host: Mapping[int, Sequence[_Adapter]]) -> dict[frozenset
 
 
 def _divide_by_name(machines: _Machines) -> set[Slot]:
-    """Return the adapter slots with a word for storage, such as `lustre`, in the name of an adapter or switch.
+    """Return the adapter slots with a storage word, such as `lustre`, in the name of an adapter or of its switch.
 
-    A slot with a word for computing in a name, such as `gpu`, is never returned. If no slot has a word for storage, but
-    some slots have a word for computing, return all other slots.
+    A slot with a computing word, such as `gpu`, in a name is never returned. If no slot has a storage word, but some
+    slots have a computing word, return all slots without a computing word.
     """
     return _divide_by_words(machines, lambda each: " ".join((each.slot[1], *map(machines.switch_name, each.leaves))))
 
 
 def _divide_by_words(machines: _Machines, describe: Callable[[_Adapter], str]) -> set[Slot]:
-    # Many adapters have equal descriptions, so each distinct description is searched only once.
+    # Search each distinct description only once: many adapters have equal descriptions.
     texts = {slot: Counter(map(describe, members)) for slot, members in machines.slots.items()}
     storage, compute = (
         {
@@ -356,7 +356,7 @@ def _divide_by_partition(machines: _Machines) -> set[Slot]:
 
     These criteria are tried in order, until a criterion holds for some slots, but not for all slots:
 
-    * Names of the slot's partitions contain a word for storage.
+    * The names of the slot's partitions contain a storage word.
     * On most machines, the slot's adapter is a limited member of all its partitions.
     * On most machines, the slot shares a partition with storage servers.
     * If every slot has a partition other than the default: the slot is outside the largest group of slots with common
@@ -373,7 +373,7 @@ def _divide_by_partition(machines: _Machines) -> set[Slot]:
         if found and found < slots:
             return found
     keys = {slot: {each.host: each.pkeys for each in members} for slot, members in machines.slots.items()}
-    if most(lambda each: bool(each.pkeys)) != slots:  # undecided: partitions of only some slots may be for IPoIB
+    if most(lambda each: bool(each.pkeys)) != slots:  # undecided: the partitions may be for IPoIB
         return set()
     groups = _group_slots(keys, lambda one, other: not one.isdisjoint(other))
     outside = slots - max(groups, key=len)
@@ -381,10 +381,10 @@ def _divide_by_partition(machines: _Machines) -> set[Slot]:
 
 
 def _divide_by_speed(machines: _Machines) -> set[Slot]:
-    """Return the slots below the highest speed, as storage slots, if they are at most half of all slots.
+    """Return the slots below the highest speed as storage slots, if these are at most half of all slots.
 
-    Otherwise, return the fastest slots if all slower slots have one speed, and the slower slots number at least
-    `_MANY_TIMES` times the fastest slots. Return an empty set in all other cases, and if a speed is unknown.
+    Otherwise, return the fastest slots, if all slower slots have one speed and slower slots / fastest slots is at least
+    `_MANY_TIMES`. Return an empty set in all other cases, and if a speed is unknown.
     """
     speed = {slot: float(np.nanmax([0.0, *_usual(members)])) for slot, members in machines.slots.items()}
     fastest = max(speed.values())
@@ -398,9 +398,9 @@ def _divide_by_speed(machines: _Machines) -> set[Slot]:
 
 
 def _hosts_of_one_speed(by_slot: Mapping[Slot, Sequence[_Adapter]], storage: set[Slot]) -> frozenset[int]:
-    """Return hosts whose storage and compute adapters are equally fast, and hosts without compute adapters.
+    """Return hosts with equally fast storage and compute adapters, and hosts without compute adapters.
 
-    On these hosts, of another hardware generation, speeds do not show storage adapters.
+    These hosts are of another hardware generation: speeds do not show their storage adapters.
     """
     speeds: dict[int, tuple[set[float], set[float]]] = defaultdict(lambda: (set(), set()))
     for slot, members in by_slot.items():
@@ -410,17 +410,18 @@ def _hosts_of_one_speed(by_slot: Mapping[Slot, Sequence[_Adapter]], storage: set
 
 
 def _usual(members: Sequence[_Adapter]) -> list[float]:
-    """Return a list with the most frequent speed; of equally frequent speeds, the highest; empty if none is known."""
+    """Return the most frequent speed in a list; of equally frequent speeds, the highest; empty if no speed is known."""
     count = Counter(each.gbps for each in members if each.gbps > 0)
     return [max(count, key=lambda gbps: (count[gbps], gbps))] if count else []
 
 
 def _divide_by_wiring(machines: _Machines) -> set[Slot]:
-    """Return the adapter slots that are cabled to networks or leaf switches of storage servers.
+    """Return the adapter slots on the networks or leaf switches of storage servers.
 
-    These slots must be fewer than half of all slots. Leaf switches count only if each slot is at a storage server's
-    leaf switch on most hosts, or on no host. Otherwise, return the slots that share a leaf switch on most hosts, if
-    they are fewer than half of all slots. The wiring of most machines decides, since single cables may be swapped.
+    These slots must be fewer than half of all slots. Leaf switches decide only if each slot is cabled to leaf switches
+    of storage servers on most hosts or on no host. Otherwise, return the slots that share a leaf switch on most hosts,
+    if these are fewer than half of all slots. The wiring of most machines decides, because single cables may be
+    swapped.
     """
     slots = set(machines.slots)
     outside = {slot for slot in slots if slot[0] in machines.networks_of_servers}
@@ -432,7 +433,7 @@ def _divide_by_wiring(machines: _Machines) -> set[Slot]:
         (near if 2 * count > len(members) else apart if not count else set[Slot]()).add(slot)
     if near | apart == slots and _is_minority(near, slots):
         return near
-    # Slots that share leaf switches are for storage: compute slots in a rail-optimised network have separate leaves.
+    # Slots that share a leaf switch are storage slots: in a rail-optimised network, each compute slot has its own leaf.
     leaves = {slot: {each.host: each.leaves for each in members} for slot, members in machines.slots.items()}
     return _find_sharing(_group_slots(leaves, eq), slots)
 
@@ -440,7 +441,7 @@ def _divide_by_wiring(machines: _Machines) -> set[Slot]:
 def _group_slots(
     values: Mapping[Slot, Mapping[int, frozenset[tuple[int, int]]]], is_shared: Callable[[Any, Any], bool]
 ) -> list[set[Slot]]:
-    """Return groups of adapter slots. On most hosts, all slots of a group agree with the group's first slot.
+    """Return groups of adapter slots. On most hosts, the values of a group's slots agree with those of its first slot.
 
     Args:
         values: slot -> host -> P_Keys or leaf switches.
@@ -471,10 +472,10 @@ def _is_minority(some: set[Slot], slots: set[Slot]) -> bool:
 def _find_storage_servers(
     adapters: Sequence[_Adapter], named: Sequence[_Adapter], role: Mapping[tuple[int, int], str]
 ) -> Iterator[tuple[int, int]]:
-    """Yield the adapters, as (rail, node), of storage servers cabled only to storage switches or networks.
+    """Yield the adapters, as (rail, node), of storage servers: machines that are only on storage switches or networks.
 
-    A storage switch or network has storage adapters and no compute adapters. The machine must be named like a storage
-    server, since login and CPU nodes may be cabled to storage switches too.
+    A switch or network is for storage if storage adapters, but no compute adapters, are cabled to it. The machine's
+    name must be a storage server's: login and CPU nodes may be on storage switches too.
     """
     leaves: dict[str, set[tuple[int, int]]] = {COMPUTE: set(), STORAGE: set()}
     networks: dict[str, set[int]] = {COMPUTE: set(), STORAGE: set()}

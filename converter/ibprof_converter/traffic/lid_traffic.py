@@ -60,13 +60,13 @@ def map_to_lids(
     policy: str | None,
     nic: str | None = None,
 ) -> Traffic:
-    """Return the traffic between ports: for each rank pair, the ports at which bytes leave and enter hosts.
+    """Place ranks on ports; return the traffic from LID to LID.
 
     Args:
-        rule: value of `--placement`; None: the recorded placement.
-        policy: value of `--rails`; None: measured rails if work requests were recorded and ranks keep their recorded
-            hosts, else `split`.
-        nic: value of `--nic`; None: measured adapters if known, else the ranks' recorded choice, else near adapters,
+        rule: value of `--placement`. If None: the recorded placement.
+        policy: value of `--rails`. If None: measured rails if work requests were recorded and ranks stay on their
+            recorded hosts, else `split`.
+        nic: value of `--nic`. If None: measured adapters if known, else the ranks' recorded choice, else near adapters,
             else `rank`.
 
     Raises:
@@ -78,7 +78,7 @@ def map_to_lids(
     run = whole.profile
     unmeasured = None
     if run and len(run.transfers.bytes):
-        # Imported here because few runs recorded the bytes posted to queue pairs.
+        # Imported here: few runs recorded the bytes posted to queue pairs.
         from ibprof_converter.traffic.measured_rails import map_measured_to_lids, why_not_measured  # noqa: PLC0415
 
         unmeasured = why_not_measured(run, fabrics)
@@ -135,14 +135,14 @@ def map_to_lids(
 
 @dataclass(frozen=True, slots=True)
 class _TakenPorts:
-    """Flows cut into shares, with the two ports of each share; the first five arrays have equal length.
+    """Shares of flows, with the two ports of each share; the first five arrays have equal length.
 
     Attributes:
         flow: row of the demand to which each share belongs.
         rail, source_lid, destination_lid: int32, rail and ports of each share.
         bytes: uint64, bytes of each share.
         rank_lid: int32 [rank, rail], ports of the ranks, as in `Traffic`.
-        nic: label of how the adapters were chosen (`Traffic.nic`).
+        nic: label of the method that chose the adapters (`Traffic.nic`).
     """
 
     flow: Rows
@@ -170,14 +170,14 @@ def _take_adapters(
 
 
 def describe_rails(policy: str, count: int, hosts: Hosts) -> str:
-    """Return the source of each byte's rail, in words (`Traffic.rail_source`); `count` is the number of rails."""
+    """Return text on how the rail of each byte is known (`Traffic.rail_source`); `count` is the number of rails."""
     if count > 1:
         return f"modelled ({policy})"
     return ONE_SUBNET if hosts.has_several else SINGLE_RAIL
 
 
 def note_incomplete(flows: int) -> tuple[str, ...]:
-    """Return a note on `flows` flows whose ports are not on all rails; empty if `flows` is 0."""
+    """Return a note on `flows` flows with ports on some rails only; empty if `flows` is 0."""
     if not flows:
         return ()
     return (f"{flows} flow(s) have an end that is not on all rails; these flows take the rails that join both ends",)
@@ -204,13 +204,13 @@ def _find_placement(
 
 
 def _place_pattern(demand: RankTraffic, hosts: Hosts, nic: str | None) -> RankPlacement:
-    """Place the ranks of a pattern on hosts, or on adapters if there are as many ranks as adapters."""
+    """Place the ranks of a pattern: on adapters if there are as many ranks as adapters, else on hosts."""
     every = np.arange(demand.ranks, dtype=np.int32)
     if demand.ranks == len(hosts.name):
         return RankPlacement(host=every, ports=hosts.ports, notes=())
     ends = hosts.ends
     if nic is None and demand.ranks == len(ends):
-        # Bytes between two adapters of a host load links, out of the first adapter and into the second.
+        # Bytes between two adapters of a host load links: from the first adapter, and to the second.
         return RankPlacement(every, ends[:, :, np.newaxis], (note_ends(hosts),), label_of_policy(adapter_policies.RANK))
     several = len(ends) > len(hosts.name)
     read_for = f"{demand.ranks} {f'hosts or {hosts.end_noun}' if several else 'hosts'}"
@@ -222,7 +222,7 @@ def _place_pattern(demand: RankTraffic, hosts: Hosts, nic: str | None) -> RankPl
 
 
 def note_ends(hosts: Hosts) -> str:
-    """Return a note that a pattern's senders are adapters, not hosts."""
+    """Return the note that the senders of a pattern are adapters, not hosts."""
     return (
         f"the pattern's senders and receivers are the {len(hosts.ends)} {hosts.end_noun} of {len(hosts.name)} hosts; "
         "with --nic, hosts send and receive instead"
@@ -232,11 +232,11 @@ def note_ends(hosts: Hosts) -> str:
 def _classify_flows(
     demand: RankTraffic, placement: RankPlacement
 ) -> tuple[npt.NDArray[np.bool_], dict[str, npt.NDArray[np.bool_]], npt.NDArray[np.bool_]]:
-    """Find flows within a host, flows that cannot be routed, and the usable rails of all other flows.
+    """Divide flows: within a host, without a route, and all others, with their usable rails.
 
     Returns:
-        Three values. bool [flow]: true if the flow is within a host. Reason -> bool [flow]: true if the flow cannot be
-        routed for this reason. bool [flow, rail]: true if the flow can use the rail.
+        Three values. bool [flow]: true if the flow is within a host. Reason -> bool [flow]: true if the flow has no
+        route for this reason. bool [flow, rail]: true if the flow can use the rail.
     """
     source, destination = demand.source, demand.destination
     source_host, destination_host = placement.host[source], placement.host[destination]
@@ -268,14 +268,15 @@ def load_all_to_all(
     Args:
         text: the pattern as given by the user.
         size: bytes per pair.
-        policy: value of `--rails`, by default `split`.
-        nic: value of `--nic`, not `spread`. None: all adapters send and receive; else only each host's first adapter.
+        policy: value of `--rails`; None means `split`.
+        nic: value of `--nic`, not `spread`. If None: all adapters send and receive; else only each host's first
+            adapter.
 
     Returns:
         The traffic, whose flows `Traffic.in_parts` yields, and the link loads.
 
     Raises:
-        UsageError: the policy names a rail that was not given.
+        UsageError: the policy names a rail without a fabric.
     """
     policy = policy or SPLIT
     by_rail = [np.zeros((subnet.fabric.links, 2, 1), np.uint64) for subnet in subnets]
@@ -325,11 +326,11 @@ def _make_parts(
 
 
 def _pair_up(lid: npt.NDArray[np.int32]) -> Iterator[tuple[_Rows, _Rows, npt.NDArray[np.bool_]]]:
-    """Group the pairs of adapters by the rails that both adapters are on.
+    """Group the pairs of adapters by their common rails.
 
     Yields:
-        For each group, rows in `lid` of the source adapters, rows of the destination adapters, and bool [rail], true
-        for their common rails. Each source is paired with each destination.
+        For each group: rows in `lid` of the source adapters, rows in `lid` of the destination adapters, and bool
+            [rail], true for common rails. Each source is paired with each destination.
     """
     present, kind = np.unique(lid != NO_LID, axis=0, return_inverse=True)
     rows = [np.flatnonzero(kind.ravel() == number) for number in range(len(present))]
@@ -338,7 +339,7 @@ def _pair_up(lid: npt.NDArray[np.int32]) -> Iterator[tuple[_Rows, _Rows, npt.NDA
 
 
 def _share_out(policy: str, usable: npt.NDArray[np.bool_], size: int) -> Iterator[tuple[int, int]]:
-    """Yield each rail that carries bytes of a pair, with the number of bytes."""
+    """Yield (rail, bytes) for each rail that carries bytes of a pair."""
     if usable.any():
         rank, one = np.zeros(1, np.int32), np.ones(1, np.uint64)
         shares = share_out(policy, usable[None], rank, rank + 1, np.array([size], np.uint64), one)

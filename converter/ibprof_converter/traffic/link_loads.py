@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Compute the loads of link directions on every rail, sort link directions, and bound loads with adaptive routing.
+"""Compute and sort the loads of link directions on all rails, and bound the loads of adaptive routing.
 
 The verdict, lists, pictures and files show link directions in the same order.
 """
@@ -28,11 +28,11 @@ if TYPE_CHECKING:
 UNKNOWN_PORT = "port is not in the fabric"
 
 Group = tuple[str, str]
-"""Names of region and operation. `ALL` replaces a name if loads are not split by regions or by operations."""
+"""(region, operation). `ALL` replaces the name if loads are not split by region (operation)."""
 
 
 STATIC, ESTIMATE = "static", "estimate"
-"""Kinds of loads for sorting links and finding causes: by the forwarding tables, or estimated for adaptive routing."""
+"""Kinds of loads: along the forwarding tables, or estimated for adaptive routing."""
 
 LABEL = (
     "with adaptive routing a link has no single load. `shared` assumes that switches spread traffic evenly over the "
@@ -58,15 +58,15 @@ class Loads:
     bytes_total is always the sum of bytes_routed, bytes_on_host and all values of bytes_unrouted.
 
     Attributes:
-        by_rail: for each rail uint64 [link, end, group], bytes that the node at this end sends on the link.
+        by_rail: for each rail uint64 [link, end, group], bytes that the node at `end` sends on the link.
         groups: region and operation of each group of flows; a single `(ALL, ALL)` if loads are not split.
-        bytes_routed: bytes that arrive over links. For port counters: bytes counted on links of the fabric.
+        bytes_routed: bytes that arrive over links; for port counters, bytes that were counted on links of the fabric.
         bytes_on_host: bytes between ranks of one host, which load no link.
         bytes_unrouted: reason -> bytes without a route.
         jobs: job of each group; empty if there is only one job.
         sites: call site of each group; empty if call sites are not distinguished.
-        reasons: for each rail uint8 [flow of this rail], the `Reason` with which the flow's route ended; empty if the
-            traffic was a matrix, and for port counters.
+        reasons: for each rail uint8 [flow of the rail], the `Reason` why each flow's route ended; empty for a matrix
+            and for port counters.
     """
 
     by_rail: tuple[npt.NDArray[np.uint64], ...]
@@ -87,7 +87,7 @@ def load_links(
     by_operation: bool = False,
     by_site: bool = False,
 ) -> Loads:
-    """Send each flow along the forwarding tables of its rail. Loads of several jobs are always separate.
+    """Send each flow along the forwarding tables of its rail. Loads are always split by job.
 
     Args:
         by_region, by_operation, by_site: true to split loads by region, operation or call site.
@@ -128,7 +128,7 @@ def load_links(
 
 @dataclass(frozen=True, slots=True)
 class _Grouping:
-    """Groups of flows, as in `Loads` (where `names` is called `groups`), and the index of each flow's group, [flow]."""
+    """Groups of flows: `names` as `Loads.groups`; the index of each flow's group: [flow]."""
 
     names: tuple[Group, ...]
     jobs: tuple[str, ...]
@@ -137,7 +137,7 @@ class _Grouping:
 
 
 def _group(traffic: Traffic, by_region: bool, by_operation: bool, by_site: bool) -> _Grouping:
-    """Return a group for each combination of job, region, operation and site that occurs, sorted in this order."""
+    """Return a group for each combination of job, region, operation and site in the traffic, sorted in this order."""
     several = len(traffic.jobs) > 1
     if not (by_region or by_operation or by_site or several) or not len(traffic.bytes):
         nothing = np.broadcast_to(np.int32(0), len(traffic.bytes))
@@ -163,9 +163,9 @@ def _group(traffic: Traffic, by_region: bool, by_operation: bool, by_site: bool)
 
 
 def _name_groups(keys: npt.NDArray[np.int64], names: Sequence[tuple[str, ...]]) -> list[tuple[str, ...]]:
-    """Return, for each column of `names`, the name that each key stands for.
+    """Return the name that each key encodes, for each column of `names`.
 
-    A key is a number with one digit for each column: the index of the name in the column.
+    A key is a number with one digit per column: the index of a name in the column.
     """
     found: list[tuple[str, ...]] = []
     for column in reversed(names):
@@ -203,7 +203,7 @@ def match_counters(
 
 
 def _port_guids(fabric: Fabric) -> list[int]:
-    """Return the PORT GUID at each end of each link; at a switch, the GUID of port 0."""
+    """Return the PORT GUID at each end of each link; for a switch, the GUID of its port 0."""
     guid = dict(
         zip(
             zip(fabric.port_node.tolist(), fabric.port_number.tolist(), strict=True),
@@ -232,12 +232,12 @@ def load_counted(counters: PortCounters, fabrics: Sequence[Fabric]) -> Loads:
 
 @dataclass(frozen=True, slots=True)
 class Bounds:
-    """Bounds and estimate of the link loads that adaptive or unknown routes can cause.
+    """Bounds and estimates of link loads with adaptive or unknown routes.
 
     Attributes:
-        reason: the reason why bounds are computed, in words.
-        label: meaning of the bounds, in words.
-        is_adaptive: true if packets choose among paths; false if paths are fixed but unknown.
+        reason: text on why bounds are computed.
+        label: text on the meaning of the bounds.
+        is_adaptive: true if switches choose a path for each packet; false if paths are fixed but unknown.
     """
 
     by_rail: tuple[AdaptiveBounds, ...]
@@ -252,13 +252,13 @@ class Bounds:
 
 
 def bound_loads(traffic: Traffic, subnets: Sequence[Subnet], asked: bool) -> Bounds | None:
-    """Return bounds on the link loads that the traffic can cause.
+    """Return bounds on the traffic's link loads with adaptive or unknown routes.
 
     Args:
-        asked: true if the user asks for bounds.
+        asked: true if the user asked for bounds.
 
     Returns:
-        None if the user does not ask for bounds, no dump shows adaptive routing, and no routes are modelled.
+        None if the user did not ask for bounds, no dump shows adaptive routing, and no routes are modelled.
     """
     adaptive = [subnet.adaptive for subnet in subnets if subnet.adaptive]
     is_model = are_modelled(subnets)
@@ -313,7 +313,7 @@ def describe_bounds(bounds: Bounds, loads: Loads, fabrics: Sequence[Fabric]) -> 
 
 
 def _find_ends(bounds: Bounds, loads: Loads, fabrics: Sequence[Fabric]) -> list[dict[str, Any]]:
-    """Return the link directions between switches that may carry bytes."""
+    """Return those link directions between switches that may carry bytes, as JSON objects."""
     ends = []
     for rail, (fabric, bound, loaded) in enumerate(zip(fabrics, bounds.by_rail, loads.by_rail, strict=True)):
         static = loaded.sum(axis=2, dtype=np.uint64)
@@ -342,7 +342,7 @@ def _rank(end: dict[str, Any]) -> tuple[int, int]:
 BY_TIME, BY_BYTES = RANKINGS
 
 ALIKE = 0.99
-"""Each load in a group of link directions is at least this fraction of the group's largest load."""
+"""In a group of link directions, smallest load / largest load is at least this number."""
 
 
 def measure_line_rate_s(
@@ -350,7 +350,7 @@ def measure_line_rate_s(
 ) -> npt.NDArray[np.float64]:
     """Return the seconds that the bytes in `amounts` need at line rate; 0 where the speed is unknown.
 
-    Bytes are divided by the speed before any rounding, so equal times at different speeds compare as equal.
+    The division by the speed comes before any rounding, so that equal times at different speeds compare as equal.
     """
     seconds: npt.NDArray[np.float64] = amounts / np.nan_to_num(gbps, nan=np.inf) * 8e-9
     return seconds
@@ -361,11 +361,11 @@ def rank_directions(
 ) -> npt.NDArray[np.intp]:
     """Return the link directions that carry bytes, sorted by load, descending.
 
-    The load is the time at line rate, or bytes if no speed is known. Of equal loads, hosts' links come first: other
-    routes cannot relieve these links. Further sort keys: bytes, sender's GUID, port.
+    The load is the time at line rate, or bytes if no speed is known. Of equal loads, host links come first: other
+    routes cannot relieve host links. Further sort keys: bytes, sender's GUID, port.
 
     Args:
-        amounts: uint64 [link, end] for each rail, bytes that the node at this end sends.
+        amounts: uint64 [link, end] for each rail, bytes that the node at `end` sends.
         by_bytes: true to sort by bytes first, then by time.
 
     Returns:
@@ -392,15 +392,15 @@ def joins_switches(fabric: Fabric) -> npt.NDArray[np.bool_]:
 def group_alike(
     amounts: npt.NDArray[np.float64], kind: npt.NDArray[np.integer], groups: int
 ) -> list[npt.NDArray[np.intp]]:
-    """Return groups of link directions with nearly equal load, sorted by load, descending.
+    """Return groups of link directions with nearly equal load; the most loaded group comes first.
 
     Args:
         amounts: float64 [direction], time at line rate or bytes, sorted in descending order.
-        kind: int [direction]; only directions of the same kind are grouped.
+        kind: int [direction]; each group has directions of one kind.
         groups: largest number of groups.
 
     Returns:
-        Indices of each group, ascending. The first index is the group's most loaded direction.
+        Ascending indices of the directions of each group; the first index is the group's most loaded direction.
     """
     left = np.ones(len(amounts), np.bool_)
     found: list[npt.NDArray[np.intp]] = []
