@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """ibprof: which network links an MPI job loads, which ranks load these links, and how to relieve the links.
 
-Programs import this package for their regions: import other modules only when a profile is read.
+Programs import this package to name regions. Other modules are imported only when a profile is read.
 """
 
 from __future__ import annotations

@@ -22,7 +22,7 @@ THRESHOLD_CROSSED = 1
 UNEXPECTED = 70
 
 _LAB = ("matplotlib", "netCDF4", "networkx", "numexpr", "scipy", "sklearn", "threadpoolctl")
-"""Modules that pip installs with the extra `lab`; they are imported at use."""
+"""Modules that pip installs with the extra `lab`, and that ibprof imports only at use."""
 
 _INSTALL_LAB = "{} is not installed: pip install 'ibprof[lab]'"
 

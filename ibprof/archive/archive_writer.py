@@ -145,7 +145,7 @@ class _RowsByRank:
         return self._marks.get(rank, [])
 
     def intervals_of(self, rank: int) -> list[_Interval]:
-        """Return a rank's intervals of traffic, and of time in calls, sorted by their ends."""
+        """Return a rank's intervals of traffic, and of time in calls, sorted by end."""
         return sorted([*_sent_over_time(self.intervals, rank), *_times_over_time(self.interval_times, rank)], key=_end)
 
 
@@ -279,7 +279,7 @@ def _write_sizes(location: Location, sizes: _RankColumns, rows: slice) -> None:
 
 
 class Location:
-    """Collect the events of one rank; `close` writes them.
+    """Collect the events of one rank; `close` writes the events.
 
     Attributes:
         begin_ns, time_ns: times of the first event and of the last event so far.
@@ -421,7 +421,7 @@ class Definitions:
         return len(self._callers) + site - 1
 
     def write(self, archive: Any, run: Profile, locations: Sequence[Written]) -> None:
-        """Write all definitions, each after the definitions that it refers to."""
+        """Write all definitions. A definition follows the definitions to which it refers."""
         # Make all records before writing: this collects all texts, which are the first definitions to write.
         tree, ranks, regions = self._system_tree(run), self._ranks(run, locations), self._regions_of(run)
         sites = list(self._sites(run))  # call before `_values`: `_sites` adds parameters, which `_values` yields

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The names of a profile's parts in its OTF2 archive; docs/formats/profile.md explains them.
+"""The names of a profile's parts in its OTF2 archive; docs/formats/profile.md explains the names.
 
 The name of a property is `ibprof::` plus the name of an attribute in `profile_data`. The index of a tuple's element, or
 the name of an inner attribute, follows after `.`. Attributes with the value None are not stored.
@@ -18,7 +18,7 @@ from typing import Any, TypeVar, Union, get_args, get_origin, get_type_hints
 from ibprof.profile.profile_data import Direction, Kind, Opcode, Source
 
 VERSION = 1
-"""Version of the archive's contents. Increase it if older readers would misread new contents."""
+"""Version of the archive's contents. Increase the version if older readers would misread new contents."""
 
 VERSION_PROPERTY = "ibprof::version"
 
@@ -149,7 +149,7 @@ def size_member(direction: Direction, kind: Kind) -> str:
 
 
 def parse_size_member(name: str) -> tuple[Direction, Kind]:
-    """Return the direction and the kind of messages, from the name of a metric of messages by size.
+    """Return the direction and the kind of messages, from a name such as `messages by size sent user`.
 
     Raises:
         LookupError, ValueError: the name is invalid.

@@ -138,7 +138,7 @@ def print_document(
 
 
 def print_warnings(name: str, sentences: Iterable[str]) -> None:
-    """Print sentences about the limits of a result on stderr, because the output on stdout has no place for them."""
+    """Print sentences about the limits of a result on stderr, because stdout contains only the result."""
     for sentence in sentences:
         print(f"{name}: {printable(sentence)}", file=sys.stderr)
 
@@ -420,7 +420,7 @@ def make_parser(
 
 
 def rename_option(parser: argparse.ArgumentParser, former: str, name: str) -> None:
-    """Accept the former spelling of an option too, and warn about its use."""
+    """Accept the former spelling of an option too, with a warning."""
     assert isinstance(parser, CommandParser)
     parser.former[former] = name
 

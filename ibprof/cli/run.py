@@ -329,7 +329,7 @@ def run_in_foreground(launch: Launch) -> int:
         child = subprocess.Popen(launch.command, env=launch.environment, preexec_fn=unblock)  # noqa: PLW1509
         while child.poll() is None:
             received = signal.sigwaitinfo(watched)
-            # The command also gets Ctrl-C and other terminal signals from the kernel: do not send them again.
+            # The command also gets Ctrl-C and other terminal signals from the kernel: do not send such signals again.
             sent_by_process = received.si_code <= 0
             if received.si_signo != signal.SIGCHLD and sent_by_process:
                 child.send_signal(received.si_signo)

@@ -280,7 +280,7 @@ def try_library(mpi: Path, library: Path, environment: Mapping[str, str]) -> Tri
 
 
 def try_mpi4py(python: Path, library: Path, environment: Mapping[str, str]) -> Trial:
-    """Record a Python process with the MPI library that its mpi4py loads."""
+    """Record a Python process that imports mpi4py, with the MPI library that mpi4py loads."""
     return _try([str(python), "-c", _BY_MPI4PY + _AND_REPORT], [], library, environment)
 
 

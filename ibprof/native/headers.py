@@ -85,7 +85,7 @@ class Headers:
 
 @dataclass(frozen=True, slots=True)
 class HeaderNumbers:
-    """The `_generate_next_value_` of a Python Enum: each `auto()` becomes the value of the C enumerator of that name.
+    """The `_generate_next_value_` of a Python Enum: each `auto()` becomes the value of the C enumerator with its name.
 
     The class statement raises `KeyError` for a name that the header lacks.
     """
@@ -128,7 +128,7 @@ def parse_headers(text: str) -> Headers:
     enums = {name: _parse_enum(body) for kind, name, body in _BLOCK.findall(text) if kind == "enum"}
     for enumerators in enums.values():
         constants |= enumerators
-    # Leave out structs with pointers: they are arguments of calls, and need no numpy type.
+    # Leave out structs with pointers: such structs are arguments of calls, and need no numpy type.
     structs = ((name, body) for kind, name, body in _BLOCK.findall(text) if kind == "struct" and "*" not in body)
     return Headers(constants, enums, {name: _parse_struct(body, constants) for name, body in structs})
 

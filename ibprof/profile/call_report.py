@@ -128,7 +128,7 @@ def report_calls(
 
 
 def describe_unseen_calls(run: Profile, with_sites: bool) -> Iterable[str]:
-    """Yield sentences on unknown data of calls: times, call sites, lines of sites, and data of incomplete ranks."""
+    """Yield sentences on unknown times, call sites and lines of calls, and on incomplete ranks."""
     if not any(rank.has_times for rank in run.ranks):
         yield NO_TIMES
     elif missing := [rank.rank for rank in run.ranks if not rank.has_times]:
@@ -253,7 +253,7 @@ class _Times:
 
 
 class _KeyNames:
-    """Makes the keys of rows, with names in place of the numbers of regions, operations and sites."""
+    """Makes the keys of rows. Names of regions, operations and sites replace their numbers."""
 
     def __init__(self, run: Profile) -> None:
         self._run = run

@@ -139,7 +139,7 @@ def build_matrix(run: Profile, by: str = "rank", selection: Selection = Selectio
         notes.append(f"{lost} bytes are left out: the {by} at the other end is unknown")
     found, amounts, messages = sum_by_key(*(np.concatenate(column) for column in zip(*parts, strict=True)))
     source, destination = np.divmod(found, len(names))
-    # Leave out traffic within a host: it uses no port.
+    # Leave out traffic within a host, which uses no port.
     kept = (amounts > 0) | (messages > 0) if by != "port" else source != destination
     return Matrix(names, source[kept], destination[kept], amounts[kept], messages[kept], notes, _label(run, by, names))
 
@@ -179,7 +179,7 @@ def _build_measured(run: Profile, selection: Selection) -> Matrix:
     key = source * len(names) + destination
     found, amounts, messages = sum_by_key(key, transfers.bytes[rows], transfers.messages[rows])
     source, destination = np.divmod(found, max(len(names), 1))
-    # Leave out traffic from a port to itself: it uses no network.
+    # Leave out traffic from a port to itself, which uses no network.
     kept = source != destination
     label = tuple(labels.get(name, "") for name in names)
     return Matrix(names, source[kept], destination[kept], amounts[kept], messages[kept], notes, label)
@@ -241,7 +241,7 @@ def _note_left_out(run: Profile, selection: Selection) -> list[str]:
     left_out = sum(mark.sent_bytes for mark in closed.values()) - sum_exactly(counters.bytes[chosen])
     if left_out <= 0:
         return []
-    # The number of recorded marks is limited, so the last visit may lack its mark.
+    # The number of recorded marks is limited, so the last visit may have no mark.
     rows = np.flatnonzero(times.region == region)
     is_least = any(
         rank in closed and closed[rank].time_ns < last_ns

@@ -145,7 +145,7 @@ def _say(amount: int, noun: str, named: bool = True) -> str:
 
 
 _BY_ARGUMENTS = ("PSEND_INIT", "PUT", "GET", "ACCUMULATE", "GET_ACCUMULATE", "FETCH_AND_OP", "COMPARE_AND_SWAP")
-"""Operations whose bytes come from the calls' arguments. RPUT and other variants are listed without their `R`."""
+"""Operations whose bytes come from the calls' arguments. RPUT and other variants are listed without the `R`."""
 
 _REPEATED_CALLS = 256
 """Maximum number of short calls that a killed process loses at each line in each thread, if times were recorded."""
@@ -172,7 +172,7 @@ def describe_gaps(run: Profile, *, with_operations: bool = True) -> Iterator[str
         nowhere = f"{amount} of rank {format_ranks(lost)} are known only in total, without peers and marks"
         yield f"{nowhere}: the recording could not grow"
     yield from filter(None, (_describe_off(run),))
-    # Leave out received bytes: their messages are already counted at the sender.
+    # Leave out received bytes: the sender already counted these messages.
     sent_control = (run.counters.kind == Kind.CONTROL) & (run.counters.direction != Direction.RECEIVED)
     if control := sum_exactly(run.counters.bytes[sent_control]):
         carried = ", including data of calls that are counted from their arguments," if _counts_arguments(run) else ""

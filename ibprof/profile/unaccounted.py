@@ -338,7 +338,7 @@ def describe_no_comparison(run: Profile) -> Iterator[str]:
 
 
 def summarize_unaccounted(run: Profile) -> Iterator[str]:
-    """Yield a line on all operations with less recorded traffic than calls asked for; no line without them."""
+    """Yield a line on all operations with less recorded traffic than calls asked for; no line if there are none."""
     sums = _sum_by_operation(find_unaccounted(run))
     if not sums:
         return

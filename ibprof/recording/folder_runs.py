@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Find the runs in a recording's folder. A run has one file for each host.
 
-Killed processes leave files on their nodes' own storage; `copy_from_node` copies them into the recording.
+Killed processes leave files on their nodes' own storage; `copy_from_node` moves these files into the recording.
 """
 
 from __future__ import annotations

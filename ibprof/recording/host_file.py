@@ -96,7 +96,7 @@ class RecordingFile:
     def has_zero_page(self) -> bool:
         """Return whether a page has only zeros in used records: the page was not copied, or not written to disk.
 
-        A single record of zeros is valid. Segments without their first page were not found, so they are not checked.
+        A single record of zeros is valid. A segment without its first page was not found, so it is not checked.
         """
         layout = recording_layout()
         head, page = layout.types["segment"].itemsize, layout.constants["IBP_PAGE_BYTES"]

@@ -220,7 +220,7 @@ def read_ring_samples(
     """Return rows of `CollectiveSamples`. In a ring, a collective starts with the GPU's first data to send.
 
     In other algorithms, ranks pass on received data, so the times when GPUs were ready are unknown. Samples of other
-    algorithms get the operation `unknown`: their time is not split into waiting and transfer.
+    algorithms get the operation `unknown`, so that their time is not split into waiting and transfer.
 
     Args:
         rings: result of `find_rings`.

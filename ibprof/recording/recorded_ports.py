@@ -207,7 +207,7 @@ def _add_up(
 def _number_pairs(
     file: RecordingFile, host: int, pairs: dict[PortPair, int], transfers: Records, owner: Indices
 ) -> Indices:
-    """Return the profile's number of the pair of ports in each record of `transfers`."""
+    """Return, for each record of `transfers`, the profile's number of its pair of ports."""
     records, pair_owner = file.records("IBP_SEGMENT_PAIRS")
     # Read each distinct record once: processes of a host mostly have the same peer ports.
     raw, which = np.unique(records.view(f"V{records.dtype.itemsize}"), return_inverse=True)

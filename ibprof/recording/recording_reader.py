@@ -2,7 +2,7 @@
 """Merge the files of a recorded run into a Profile.
 
 Each process has its own numbers of regions, and each file its own numbers of operations. This module gives each name
-one number in the profile, in the order of the lowest rank with the name.
+one number in the profile. Names of lower ranks get lower numbers.
 """
 
 from __future__ import annotations
@@ -310,7 +310,7 @@ def _read_file(
     regions = _Regions(file, world_rank, names)
     sites = CallSites(file, world_rank, names.sites)
     counters, owner = read_counters(file)
-    # Leave out empty counters: at a mark, their bytes were moved to another region.
+    # Leave out empty counters: at a mark, the bytes of a counter move to another region.
     used = (counters["bytes"] | counters["messages"]) != 0
     if not used.all():
         counters, owner = counters[used], owner[used]

@@ -243,8 +243,8 @@ def measure_job(run: Profile, links: BusiestLink | None = None) -> JobTimes:
         expected = 2 * within_each / SLOWEST_COPY + line_rate + each * LATENCY_S
         total = measured.total()
         causes = find_transfer_causes(run, total.transfer_s / ranks, total.time_s / ranks)
-        # The sums count the time of each thread. Scale them to a rank's mean time, which counts simultaneous calls
-        # once.
+        # The sums count the time of each thread. Scale the sums to a rank's mean time, which counts simultaneous
+        # calls once.
         per_rank = (mpi.busy_s / mpi.mean_s if mpi and mpi.mean_s else 1.0) / ranks
         parts = TransferTimes(
             wait_s=total.wait_s * per_rank,

@@ -80,7 +80,7 @@ class LateRanks:
         return cause == NOISE or (cause == LATE_RANK and latest is not None and self.is_delayed(latest.rank))
 
     def is_delayed(self, rank: int) -> bool:
-        """Return whether a rank of the evidence is late for another reason than its work."""
+        """Return whether a rank of the evidence is late, but not because it works longer than others."""
         late = next((each for each in self._late if each.rank == rank), None)
         return late is not None and self._latest_at_end is None and not self._works_longer(late)
 

@@ -143,7 +143,7 @@ def measure_waiting(run: Profile) -> MeasuredWaiting | None:
 
     ranks = max(max((rank.rank for rank in run.ranks), default=0) + 1, run.world_size)
     host_of = np.full(ranks, -1, np.int64)
-    # Containers of a machine have different names, but share a clock and `boot`: give them one host index.
+    # Containers of a machine have different names, but share a clock and `boot`: give the machine one host index.
     boots: dict[int, int] = {}
     for rank in run.ranks:
         host_of[rank.rank] = boots.setdefault(rank.boot, rank.host) if rank.boot else rank.host
