@@ -3,7 +3,7 @@
 
 The verbs source recorded the bytes posted from port to port. Work requests show neither ranks nor operations. So the
 bytes between two hosts are attributed to the hosts' recorded messages in the same region, in proportion to the
-messages' bytes. Only this attribution is modelled; the bytes are measured.
+messages' bytes. Only the attribution is modelled; the bytes are measured.
 """
 
 from __future__ import annotations
@@ -37,12 +37,13 @@ _NO_HOST = -1
 
 @dataclass(frozen=True, slots=True)
 class _PairEnds:
-    """The two ends of each pair of ports; arrays of equal length. Index 0 is the local end, index 1 the remote end.
+    """Both ends of each pair of ports, as arrays of equal length. Index 0 is the local end, index 1 the remote end.
 
     Attributes:
-        rail: int32 [pair], `_NO_RAIL` if an end is not in the fabrics or the ends are on different rails.
+        rail: int32 [pair], the common rail; `_NO_RAIL` if an end is in no fabric, or if the ends are on different
+            rails.
         lid: int32 [2, pair], LID of each end in the fabric.
-        host: int64 [2, pair], index into the profile's hosts, or `_NO_HOST`.
+        host: int64 [2, pair], host of each end in the profile, or `_NO_HOST`.
     """
 
     rail: npt.NDArray[np.int32]
@@ -51,7 +52,7 @@ class _PairEnds:
 
 
 def why_not_measured(run: Profile, fabrics: Sequence[Fabric]) -> str | None:
-    """Return the reason why the rails of a run with work requests are modelled; None if rails are measured."""
+    """Return the reason why a run's rails are modelled despite its work requests; None if rails are measured."""
     if why := describe_unmeasured(run):
         return why
     if any(fabric.plane_of for fabric in fabrics):
@@ -65,7 +66,7 @@ def why_not_measured(run: Profile, fabrics: Sequence[Fabric]) -> str | None:
 def map_measured_to_lids(
     demand: RankTraffic, run: Profile, placement: RankPlacement, fabrics: Sequence[Fabric]
 ) -> Traffic:
-    """Return the traffic of the work requests of a run, from LID to LID.
+    """Return the bytes of a run's work requests as traffic from LID to LID.
 
     Args:
         demand: bytes between the ranks of the run.
@@ -124,7 +125,7 @@ def map_measured_to_lids(
 def _describe_reduction(
     fabrics: Sequence[Fabric], rail: npt.NDArray[np.int32], lid: npt.NDArray[np.int32], bytes: npt.NDArray[np.uint64]
 ) -> Iterator[str]:
-    """Yield a note on the bytes sent to aggregation nodes (SHARP); nothing if there are none."""
+    """Yield a note on bytes that were sent to aggregation nodes (SHARP), if any."""
     total = 0
     for number, fabric in enumerate(fabrics):
         nodes = [node for node, name in enumerate(fabric.node_name) if is_aggregation_node(name)]
@@ -149,7 +150,7 @@ def _find_ends(run: Profile, fabrics: Sequence[Fabric]) -> _PairEnds:
         rail, lid = _find_rail_and_lid(own, pair.lid, ports)
         other_rail, other_lid = _find_rail_and_lid(remote, pair.remote_lid, ports)
         if remote.port is None and rail != _NO_RAIL:
-            # The remote host has no recording, but its port must be on the same rail.
+            # The remote host has no recording, but its port must be on the local port's rail.
             other_rail, other_lid = rail, _known_lid(pair, fabrics[rail])
         both = rail == other_rail and NO_LID not in (lid, other_lid)
         rails.append(rail if both else _NO_RAIL)
@@ -163,7 +164,7 @@ def _find_ends(run: Profile, fabrics: Sequence[Fabric]) -> _PairEnds:
 
 
 def _find_rail_and_lid(end: PortEnd, lid: int | None, ports: dict[int, tuple[int, int]]) -> tuple[int, int]:
-    """Return a port's rail and LID: the base LID in the fabric, plus the path bits of the recorded LID."""
+    """Return a port's rail and LID; the LID is its base LID in the fabric + the path bits of the recorded LID."""
     if end.port is None:
         return _NO_RAIL, NO_LID
     rail, base = ports.get(guid_number(end.port.port_guid), (_NO_RAIL, NO_LID))
@@ -181,11 +182,11 @@ def _known_lid(pair: PortPair, fabric: Fabric) -> int:
 
 @dataclass(frozen=True, slots=True)
 class _Share:
-    """Parts of work requests' bytes, each caused by a flow between ranks; arrays with an element per part.
+    """Parts of work requests' bytes, each attributed to one flow between ranks; arrays with an element per part.
 
     Attributes:
         row: intp, row of the work requests to which the part belongs.
-        flow: intp, row of the demand; -1 if no flow can have caused the bytes.
+        flow: intp, row of the demand; -1 if no flow has the region and hosts of the row.
         bytes: uint64, bytes of the part.
     """
 
@@ -221,7 +222,7 @@ class _FlowsByHosts:
         destination_host: npt.NDArray[np.int64],
         bytes: npt.NDArray[np.uint64],
     ) -> _Share:
-        """Distribute each row's bytes over flows of the row's region and hosts, in proportion to the flows' bytes."""
+        """Distribute each row's bytes over the flows with its region and hosts, in proportion to the flows' bytes."""
         key = self._key(region, source_host, destination_host)
         begin, end = np.searchsorted(self._keys, key), np.searchsorted(self._keys, key, side="right")
         known = (source_host != _NO_HOST) & (destination_host != _NO_HOST) & (end > begin)
@@ -250,7 +251,7 @@ def _parts(total: int, weights: Sequence[int]) -> Iterator[int]:
     whole, before, assigned = sum(weights), 0, 0
     for weight in weights:
         before += weight
-        # Rounding the cumulative share makes the parts sum to `total` exactly.
+        # Round the cumulative share, so that the parts sum to `total` exactly.
         upto = total * before // whole
         yield upto - assigned
         assigned = upto

@@ -2,12 +2,12 @@
 """Model traffic from the files of NCCL Inspector: collectives become rings and trees.
 
 A line is a JSON object: a collective, send or receive, with size, communicator, rank and host. In formats v4.3 and
-v4.4, only a dump's first line states communicator, rank and host.
+v4.4, only the first line of a dump states communicator, rank and host.
 
-No file states which ranks exchange the data of a collective. A collective becomes NCCL's double binary trees if the
-line (from v4.2) states a tree, else NCCL's rings. Hosts are sorted by their lowest ranks. With k ranks on each host
-there are k rings, each with 1/k of the bytes. Ring i enters each host at the host's rank i, and leaves at rank i - 1
-(ring 0: at the last rank). NCCL makes these rings if each GPU has a near adapter.
+No file states which ranks exchange the data of a collective. If the line states a tree (from v4.2), the collective is
+modelled as NCCL's double binary trees, else as NCCL's rings. Rings pass the hosts in the order of their lowest ranks.
+With k ranks on each host, there are k rings, each with 1/k of the bytes. Ring i enters each host at the host's rank i,
+and leaves at rank i - 1 (ring 0: at the last rank). NCCL builds these rings if each GPU has a near adapter.
 
 Sources:
     NVIDIA, NCCL, plugins/profiler/inspector: README.md, inspector_json.cc, comm-patterns/README.md (formats).
@@ -55,7 +55,7 @@ _SIZE_LIMIT = 1 << 62
 
 
 def is_inspector_file(path: Path) -> bool:
-    """Return true if a file begins like a file of NCCL Inspector."""
+    """Return true if the beginning of a file is in NCCL Inspector's format."""
     start = peek_dump(path).lstrip()
     return start.startswith(b'{"header"') and b'"id"' in start
 
@@ -67,14 +67,16 @@ def list_inspector_files(folder: Path) -> list[Path]:
 
 @dataclass(slots=True)
 class _Communicator:
-    """A communicator, as stated in the files.
+    """A communicator, as the files describe it.
 
     Attributes:
         members: rank -> (host, process id).
         ranks: number of ranks, including ranks without a file.
-        collectives: (function, sequence number) -> (bytes, algorithm); bytes are the largest number any rank states.
+        collectives: (function, sequence number) -> (bytes, algorithm), with the largest number of bytes that a rank
+            states.
         sends: (sending rank, receiving rank) -> bytes.
-        dropped: (rank, process id, kind of operation) -> number of records dropped until the last dump.
+        dropped: (rank, process id, kind of operation) -> number of records that NCCL Inspector dropped until the last
+            dump.
     """
 
     members: dict[int, tuple[str, int]] = field(default_factory=dict)
@@ -86,14 +88,14 @@ class _Communicator:
 
 @dataclass(slots=True)
 class _Account:
-    """Content of the files that is missing from the traffic, or modelled roughly.
+    """Counts of operations that are missing from the traffic, or modelled roughly.
 
     Attributes:
-        forms: versions of the format that the lines state.
-        cut: number of announced operations that a cut file lacks.
-        unread: kind -> number of records that ibprof does not read, such as `proxy_trace`.
+        forms: format versions that the lines state.
+        cut: number of operations that a dump's first line announces, but that a truncated file lacks.
+        unread: kind of a record that ibprof does not read, such as `proxy_trace` -> number of records.
         unmodelled: reason -> bytes that are not modelled.
-        as_rings: algorithm -> number of its collectives that are modelled as rings.
+        as_rings: algorithm -> number of collectives with this algorithm that are modelled as rings.
     """
 
     forms: set[str] = field(default_factory=set)
@@ -104,13 +106,13 @@ class _Account:
 
 
 def read_inspector(paths: Sequence[Path], name: str) -> RankTraffic:
-    """Read files of NCCL Inspector and return modelled traffic between processes.
+    """Read files of NCCL Inspector; return the modelled traffic between processes.
 
     Args:
         paths: the files of one job.
 
     Raises:
-        InputError: a file cannot be read, or a line does not have NCCL Inspector's form.
+        InputError: a file cannot be read, or a line is not in NCCL Inspector's format.
     """
     communicators: dict[str, _Communicator] = defaultdict(_Communicator)
     spellings = HostSpellings()
@@ -192,12 +194,12 @@ def _read_file(path: Path, into: dict[str, _Communicator], spellings: HostSpelli
 
 
 def _find_form(path: Path, line: int, record: dict[str, Any]) -> str:
-    """Return the version of the format that a line states; empty if the line states no version."""
+    """Return the format version of a line; empty if the line states no version."""
     return str(_part(path, line, record, "metadata").get("inspector_output_format_version", ""))[:_FORM_LENGTH]
 
 
 def _add_dump(path: Path, line: int, record: dict[str, Any], into: dict[str, _Communicator]) -> int:
-    """Store the numbers of dropped records from a dump's first line; return the number of following records."""
+    """Store the numbers of dropped records in a dump's first line; return the number of records that follow."""
     header = _part(path, line, record, "header")
     pid = _number(path, line, _part(path, line, record, "metadata"), "pid", 1 << 32)
     stats = _part(path, line, record, "dump_stats")
@@ -213,7 +215,7 @@ def _add_dump(path: Path, line: int, record: dict[str, Any], into: dict[str, _Co
 
 
 def _read_lines(path: Path) -> Iterator[tuple[int, dict[str, Any] | None]]:
-    """Yield number and record of each line; the record is None if a killed job left the last line unfinished."""
+    """Yield number and record of each line; the record of an unfinished last line is None: the job was killed."""
     try:
         with path.open("rb") as raw, unpack_dump(raw) as file:
             number = 0
@@ -283,7 +285,7 @@ def _add_line(
 
 
 def _order_processes(communicators: dict[str, _Communicator]) -> dict[tuple[str, int], int]:
-    """Number the processes by rank, the largest communicator first: (host, process id) -> number."""
+    """Number processes by their ranks, first in the largest communicator: (host, process id) -> number."""
     numbers: dict[tuple[str, int], int] = {}
     for _, each in sorted(communicators.items(), key=lambda item: (-len(item[1].members), item[0])):
         for rank in sorted(each.members):

@@ -11,7 +11,7 @@
             <net name="mlx5_0" dev="0" .. />      </channel>
 
 Numbers with 0x (new releases) are hexadecimal, all others decimal. In an NVLink domain of several hosts, the upper 8
-bits of a device's number are the number of the host.
+bits of a device's number are the host's number.
 
 A log (NCCL_DEBUG=INFO) has a line with the network devices, and a line for each channel's connection to another host:
 
@@ -67,8 +67,8 @@ class NcclChannel:
 
     Attributes:
         number: number of the channel in its graph.
-        nets: two network devices: data enters the host by the first and leaves by the second; empty without a network.
-        gpus: the GPUs, in the order in which the channel passes them.
+        nets: two network devices, by which data enters and leaves the host; empty if the channel uses no network.
+        gpus: the channel's GPUs, in the order of the channel.
     """
 
     number: int
@@ -120,16 +120,16 @@ def _count_shared(one: Sequence[int], other: Sequence[int]) -> int:
 
 @dataclass(frozen=True, slots=True)
 class RingNets:
-    """The network devices by which each channel's ring enters and leaves hosts.
+    """Network devices by which the ring of each channel enters and leaves hosts.
 
     Attributes:
-        of_host: host -> for each channel the device by which the ring enters, and the device by which the ring leaves;
-            the host `""` stands for all hosts.
+        of_host: host -> for each channel, the device by which the ring enters the host, and the device by which it
+            leaves; the host `""` means all hosts.
         alternates: true if every second host swaps the devices of channels 0 and 1, of channels 2 and 3, and so on.
-        labels: host -> number of a device -> name; the host `""` stands for all hosts.
+        labels: host -> number of a device -> name of the device; the host `""` means all hosts.
         hosts: hosts in the order of ranks; empty if unknown.
-        gpus: names of the network devices nearest to each GPU.
-        notes: sentences on assumptions, and on connections that are left out.
+        gpus: for each GPU, the names of the nearest network devices.
+        notes: sentences on assumptions, and on connections that were left out.
     """
 
     channels: tuple[int, ...]
@@ -147,7 +147,8 @@ class _Reader:
 
     Args:
         root: name of the outermost element.
-        start: function called for each element, with name, attributes, line, and numbers of the outer elements.
+        start: function that is called for each element with its name, attributes and line, and the numbers of the outer
+            elements.
     """
 
     def __init__(self, path: Path, root: str, start: Callable[[str, Attributes, int, tuple[int, ...]], None]) -> None:
@@ -252,7 +253,7 @@ def read_nccl_topology(path: Path) -> NcclTopology:
         elif name == "gpu":
             place = next((bus[each] for each in reversed(inside) if each in bus), "")
             gpus.append(NcclDevice(_number(path, line, name, attributes, "dev"), place, inside))
-        elif name == "net" and "dev" in attributes:  # the parts of a merged device have no attribute dev
+        elif name == "net" and "dev" in attributes:  # parts of a merged device have no attribute dev
             own = attributes.get("name", "")
             nets.append(NcclDevice(_local(_number(path, line, name, attributes, "dev")), own, inside))
 
@@ -264,10 +265,10 @@ def read_nccl_topology(path: Path) -> NcclTopology:
 
 
 def find_ring_nets(graphs: Sequence[NcclGraph], topology: NcclTopology | None) -> RingNets:
-    """Return the network devices of the rings in a host's graphs. All hosts are assumed to use the same devices.
+    """Return the network devices of the rings in one host's graphs; all hosts are assumed to use the same devices.
 
     Raises:
-        InconsistentError: there is no ring over a network.
+        InconsistentError: no ring uses a network.
     """
     graph = next((each for each in graphs if each.pattern == RING and any(c.nets for c in each.channels)), None)
     if graph is None:
@@ -292,7 +293,7 @@ def find_ring_nets(graphs: Sequence[NcclGraph], topology: NcclTopology | None) -
 
 
 def _read_devices(text: str, labels: dict[int, str], merged: set[str]) -> None:
-    """Add the names of network devices in a line of a log to `labels`, and names of merged devices to `merged`."""
+    """Add the network devices that a line of a log names to `labels`, and merged devices to `merged`."""
     if made := _MERGED.match(text):
         labels.setdefault(int(made[1]), made[2])
         merged.add(f"{made[2]}+{made[3]}")
@@ -302,10 +303,10 @@ def _read_devices(text: str, labels: dict[int, str], merged: set[str]) -> None:
 
 
 def read_nccl_log(paths: Sequence[Path]) -> RingNets:
-    """Read the connections of rings from logs of NCCL (NCCL_DEBUG=INFO) of all hosts of a job.
+    """Read the connections of rings from NCCL's logs (NCCL_DEBUG=INFO) of all hosts of a job.
 
-    A process connects its rings, then its trees; only connections of rings are used. If a job has several
-    communicators, the first connection of each channel on a host is used.
+    A process connects its rings, then its trees; only connections of rings are used. With several communicators, the
+    first connection of each channel on a host is used.
 
     Raises:
         InputError: no ring is connected over a network, or a host lacks a connection of a channel.
@@ -326,7 +327,7 @@ def read_nccl_log(paths: Sequence[Path]) -> RingNets:
             known = devices[process[0], channel]
             if direction in known:
                 repeated += 1
-            else:  # later communicators number the ranks differently, so their connections are not used
+            else:  # ignore later communicators, which number the ranks differently
                 known[direction] = device
                 ranks[process[0]].add(rank)
         return repeated

@@ -2,8 +2,8 @@
 """Build common communication patterns over all hosts from `pattern:NAME[:NUMBER][:BYTES]`.
 
 Source of the patterns: table 2.1 of "Resource Contention due to Data Movement on HPC Systems" (dissertation), after
-Yuan et al., 2013, "A new routing scheme for jellyfish and its performance with HPC workloads". This module chooses the
-details that the table leaves open.
+Yuan et al., 2013, "A new routing scheme for jellyfish and its performance with HPC workloads". Details that the table
+leaves open are chosen here.
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ _SEEDS = 1 << 32
 _INTEGER = re.compile(r"[-+]?[0-9]{1,100}")
 
 Pairs = tuple[npt.NDArray[np.intp], npt.NDArray[np.intp]]
-"""Sending hosts and receiving hosts; hosts are numbered from 0."""
+"""Sending host and receiving host of each pair; hosts are numbered from 0."""
 
 
 def build_pattern(text: str, hosts: int) -> RankTraffic:
-    """Return the traffic of the pattern `text`, between one rank per host or the ranks of a training job.
+    """Return the traffic of a pattern, with one rank per host, or with the ranks of a training job.
 
     Args:
         text: the pattern as given by the user (`pattern:...`).
@@ -62,7 +62,7 @@ def build_pattern(text: str, hosts: int) -> RankTraffic:
 
 
 def read_all_to_all(text: str, hosts: int) -> int | None:
-    """Return the bytes per pair of the all-to-all pattern; None for other text, too few hosts, and too many bytes."""
+    """Return the bytes per pair of an all-to-all; None for other text, too few hosts or too many bytes."""
     name, *numbers = text.removeprefix(PATTERN_PREFIX).split(":")
     if not text.startswith(PATTERN_PREFIX) or name.lower() != "all-to-all" or len(numbers) > 1 or hosts < 2:
         return None
@@ -91,14 +91,14 @@ def _read_integer(text: str, number: str, what: str) -> int:
 
 
 def _generator(seed: int) -> np.random.RandomState:
-    # numpy never changes its legacy generator (NEP 19): a seed gives the same pattern in each version.
+    # numpy never changes its legacy generator (NEP 19): in each version, a seed leads to the same pattern.
     if not 0 <= seed < _SEEDS:
         raise UsageError(f"expected a seed from 0 to {_SEEDS - 1}, found {seed}")
     return np.random.RandomState(seed)
 
 
 def shuffle(count: int, seed: int) -> npt.NDArray[np.intp]:
-    """Return the numbers below `count` in a random order. A seed gives the same order with every version of numpy.
+    """Return the numbers below `count` in a random order. With every version of numpy, a seed leads to the same order.
 
     Raises:
         UsageError: the seed is negative or has more than 32 bits.
@@ -121,14 +121,14 @@ def _shift(hosts: int, distance: int) -> Pairs:
 
 
 def _permutation(hosts: int, seed: int) -> Pairs:
-    """Return pairs (host, its image) of a random permutation. A host that is its own image does not send."""
+    """Return the pairs (host, image) of a random permutation. A host that is its own image does not send."""
     destination = shuffle(hosts, seed)
     source = np.flatnonzero(destination != np.arange(hosts))
     return source, destination[source]
 
 
 def _bisect(hosts: int, seed: int) -> Pairs:
-    """Return pairs from a random half of the hosts to the other half. Of an odd number of hosts, one is left out."""
+    """Pair each host of a random half with a host of the other half; of an odd number of hosts, one is left out."""
     order = shuffle(hosts, seed)
     half = hosts // 2
     return order[:half], order[half : 2 * half]
@@ -142,7 +142,7 @@ def _grid(dimensions: int, diagonals: bool) -> Callable[[int, int], Pairs]:
 
 
 def _draw_grid(hosts: int, dimensions: int, seed: int) -> list[int]:
-    """Return the lengths of a random grid's sides. The last side is as long as the number of hosts allows."""
+    """Return the side lengths of a random grid. The last side is as long as the number of hosts allows."""
     generator = _generator(seed)
     sides: list[int] = []
     left = hosts
@@ -166,7 +166,7 @@ def _send_on_grid(sides: list[int], diagonals: bool) -> Pairs:
             neighbour = (position + np.array(step)[:, None]) % np.array(sides)[:, None]
             sources.append(nodes)
             destinations.append(np.ravel_multi_index(tuple(neighbour), sides))
-    # On a side of two hosts, the left and the right neighbour are the same host: list each pair once.
+    # List each pair once: on a side of two hosts, the left and the right neighbour are the same host.
     pairs = np.unique(np.concatenate(sources) * len(nodes) + np.concatenate(destinations))
     source, destination = np.divmod(pairs, len(nodes))
     other = source != destination
@@ -182,7 +182,7 @@ def _random_pairs(hosts: int, seed: int) -> Pairs:
 
 
 def _random_destinations(hosts: int, seed: int) -> Pairs:
-    """Return pairs in which each host sends to k different random hosts; k is random, 1 to 50, for all hosts."""
+    """Return pairs in which each host sends to k random hosts; k, from 1 to 50, is random, but equal for all hosts."""
     generator = _generator(seed)
     count = min(int(generator.randint(1, 51)), hosts - 1)
     step = np.stack([1 + generator.permutation(hosts - 1)[:count] for _ in range(hosts)])
@@ -191,7 +191,7 @@ def _random_destinations(hosts: int, seed: int) -> Pairs:
 
 
 class _Pattern:
-    """A pattern: its written form, the meaning of its NUMBER (may be empty), and the function that makes pairs."""
+    """A pattern: its form, the meaning of its NUMBER (empty without NUMBER), and the function that makes its pairs."""
 
     def __init__(self, name: str, number: str, make: Callable[[int, int], Pairs]) -> None:
         self.number = number

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Read port counters of perfquery, ibqueryerrors and ibdiagnet 2 (db_csv, .pm), and compare them with predicted loads.
 
-A counter is the number of 4-byte words sent since the last reset, including headers and other jobs' traffic.
+A counter is the number of 4-byte words that a port sent since the last reset, with headers and other jobs' traffic.
 
     # Port extended counters: Lid 2 port 1 (CapMask: 0x1300 CapMask2: 0x0000000)     perfquery -x -l -a 2
     PortXmitData:....................5000015048
@@ -13,7 +13,7 @@ A counter is the number of 4-byte words sent since the last reset, including hea
     port_xmit_data_extended=0x00000000000000ff
 
 perfquery and .pm identify a port by LID. `ibqueryerrors --counters` identifies a port by NODE GUID, and `ibqueryerrors
---data` identifies an adapter's port by PORT GUID. Sums over all ports (port 255, `port ALL`) are left out.
+--data` identifies an adapter's port by PORT GUID. Rows with the sum of all ports (port 255, `port ALL`) are left out.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ from ibprof_converter.traffic.traffic_data import PortCounters
 
 _WORD = 4
 _STUCK = (1 << 32) - 1
-"""Largest value of a 32-bit counter. The counter stops at this value."""
+"""Largest value of a 32-bit counter, at which the counter stops."""
 
 _PERFQUERY = re.compile(rb"^# Port (extended )?counters: Lid ([0-9]{1,5}) port ([0-9]{1,3})\b", re.MULTILINE)
 _SENT = re.compile(rb"^PortXmitData:\.+([0-9]{1,20})\s*$", re.MULTILINE)
@@ -59,7 +59,7 @@ Sent = dict[tuple[int, int], int]
 
 
 _EVIDENT = 0.05
-"""A surplus above this share of the prediction is listed; headers and acknowledgements explain a smaller surplus."""
+"""A surplus is listed if surplus / predicted bytes is above this number; headers and acknowledgements explain less."""
 
 _REMARK = (
     "counters include headers, acknowledgements and other traffic: even if the prediction is right, they are some "
@@ -68,7 +68,7 @@ _REMARK = (
 
 
 def looks_like_counters(path: Path) -> bool:
-    """Return true if a file begins like a dump of port counters."""
+    """Return true if the beginning of a file is a dump of port counters."""
     head = peek_dump(path)
     if _PM.search(head) and _PM_SENT.search(head):
         return True
@@ -82,7 +82,7 @@ def read_counters(path: Path, fabrics: Sequence[Fabric]) -> PortCounters:
         fabrics: the rails. LIDs in the file belong to the first rail.
 
     Raises:
-        InputError: the file is unreadable, or has no counter of sent data.
+        InputError: the file cannot be read, or has no counter of sent data.
     """
     data = read_dump(path)
     notes = []
@@ -172,7 +172,7 @@ def _read_section(path: Path, data: bytes) -> Sent:
 
 
 def subtract_counters(after: PortCounters, before: PortCounters) -> PortCounters:
-    """Return the bytes sent between two readings. A counter that decreased was reset; its later value is used."""
+    """Return the bytes sent between two readings. If a counter decreased, it was reset: use its second value."""
     earlier = dict(
         zip(zip(before.node_guid.tolist(), before.port.tolist(), strict=True), before.bytes.tolist(), strict=True)
     )
@@ -217,21 +217,21 @@ class Difference:
 
 @dataclass(frozen=True, slots=True)
 class Agreement:
-    """Comparison of counters with the prediction, over the link directions that have a counter.
+    """Comparison of counted and predicted bytes, for link directions with a counter.
 
     Attributes:
         counted: for each rail uint64 [link, end], counted bytes.
-        known: for each rail bool [link, end], true if there is a counter.
+        known: for each rail bool [link, end], true if the link direction has a counter.
         ends_counted: number of link directions with a counter.
         ends_uncounted: number of link directions with predicted bytes but without a counter.
         bytes_counted, bytes_predicted: sums of counted and of predicted bytes.
         bytes_explained: sum over link directions of min(counted, predicted).
-        bytes_elsewhere: bytes counted in excess of the prediction: other jobs, storage, headers.
-        bytes_missing: bytes predicted in excess of the counters: other routes or rails, or reset counters.
+        bytes_elsewhere: sum of counted - predicted bytes, where positive: other jobs, storage, headers.
+        bytes_missing: sum of predicted - counted bytes, where positive: other routes or rails, or reset counters.
         correlation: correlation of counters and prediction over the link directions, -1 to 1; None below two counters,
             and for constant counters or predictions.
-        surplus: link directions with the most bytes in excess of the prediction and its headers.
-        deficit: link directions with the most bytes missing.
+        surplus: link directions with the largest counted - predicted bytes, without differences that headers explain.
+        deficit: link directions with the largest predicted - counted bytes.
     """
 
     origin: str
@@ -255,7 +255,7 @@ def compare_counters(loads: Loads, counters: PortCounters, fabrics: Sequence[Fab
 
     Args:
         counters: the counters; counters of ports without a link are left out.
-        top: number of link directions to list, for surplus and for deficit.
+        top: largest number of link directions in `surplus`, and in `deficit`.
     """
     counted, known, _ = match_counters(counters, fabrics)
     predicted = tuple(each.sum(axis=2, dtype=np.uint64) for each in loads.by_rail)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Place ranks as recorded, by a rule, or from a file. Write a note if a run used rails whose fabrics were not given."""
+"""Place ranks as recorded, by a rule, or from a file. Write a note if a run used rails without a given fabric."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ _BY_LID = "host(s) found by LID alone (is this the fabric that the job ran on?)"
 _NOWHERE = "host(s) of the run are not in the fabric (--placement puts their ranks on hosts of the fabric)"
 
 _WHOLE = 0.99
-"""If a rail has at least this share of the bytes, ibprof writes no note on other rails."""
+"""If a rail carries at least this share of the bytes, ibprof writes no note on other rails."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,15 +47,13 @@ class RankPlacement:
     """Machine and ports of each rank.
 
     Attributes:
-        host: int32 [rank], equal for ranks of one machine, `NO_HOST` if unknown.
-        ports: int32 [rank, rail, adapter], LIDs of the ports of the rank's machine on each rail, in the natural order
-            of the ports' names; `NO_LID` fills the rest. If the placement names a rank's port, the rank has only this
-            port.
+        host: int32 [rank], machine of each rank, `NO_HOST` if unknown.
+        ports: int32 [rank, rail, adapter], LIDs of the ports of the rank's machine, in the natural order of the ports'
+            names; `NO_LID` fills the rest. If the placement names a rank's port, the rank has only this port.
         notes: sentences on the source of the ranks' ports.
-        nic: label of how the ports were chosen (`Traffic.nic`), if ranks are placed on adapters; else None.
-        adapters: adapters that the ranks chose in a recorded run, and adapters near the ranks; None for other
-            placements.
-        in_turn: int32 [rank, rail, turn], ports that the ranks of a machine take in turn, as in `Hosts`; None if no
+        nic: label of the method that chose the ports (`Traffic.nic`), if ranks are placed on adapters; else None.
+        adapters: adapters that the ranks chose, and adapters near the ranks; None unless ranks are placed as recorded.
+        in_turn: int32 [rank, rail, turn], ports that the ranks of a machine use in turn, as in `Hosts`; None if no
             machine lacks an adapter.
     """
 
@@ -68,7 +66,7 @@ class RankPlacement:
 
     @property
     def lid(self) -> npt.NDArray[np.int32]:
-        """First port of each rank's machine on each rail: int32 [rank, rail], `NO_LID` if there is no port."""
+        """LID of the first port of each rank's machine on each rail: int32 [rank, rail], `NO_LID` without a port."""
         return self.ports[:, :, 0]
 
 
@@ -78,8 +76,8 @@ def place_ranks_by_rule(
     """Return the placement for `--placement`.
 
     Args:
-        rule: `packed` fills one leaf switch after the other, `spread` takes a host of each leaf switch in turn,
-            `random:SEED` takes random hosts. `slurm:` with a host list assigns ranks in blocks. Any other text is the
+        rule: `packed` fills one leaf switch after the other, `spread` uses a host of each leaf switch in turn,
+            `random:SEED` uses random hosts. `slurm:` with a host list assigns ranks in blocks. Any other text is the
             path of a file.
         slots: consecutive ranks per host, for `packed`, `spread` and `random`.
 
@@ -125,7 +123,7 @@ def _order_of_rule(rule: str, hosts: Hosts) -> npt.NDArray[np.intp] | None:
     if rule == "packed":
         return np.arange(count)
     if rule == "spread":
-        # Take the first host of each leaf switch, then the second host of each leaf switch, and so on.
+        # Use the first host of each leaf switch, then the second host of each leaf switch, and so on.
         first = np.searchsorted(hosts.leaf, hosts.leaf)
         return np.lexsort((hosts.leaf, np.arange(count) - first))
     if rule.startswith(_RANDOM):
@@ -189,7 +187,7 @@ def _place_ranks_on(
     Args:
         named: host name of each rank.
         source: the rule or file, for the notes.
-        refuse: function that returns the error for an unknown name and a reason.
+        refuse: function that returns an error for an unknown name and the reason.
     """
     index = HostIndex(hosts.name, hosts.shared)
     found = {name: index.find(name) for name in dict.fromkeys(named)}
@@ -201,7 +199,7 @@ def _place_ranks_on(
 
 
 def _host_of_lid(path: Path, line: int, text: str, hosts: Hosts, fabric: Fabric) -> tuple[int, npt.NDArray[np.int32]]:
-    """Return the host with the LID `text` on rail 0, and the host's LIDs, [rail, adapter]; on rail 0, only `text`."""
+    """Return the host with LID `text` on rail 0, and its LIDs: [rail, adapter], with only `text` on rail 0."""
     value = read_number(path, line, text, "a LID", LIDS)
     node = int(fabric.lid_node[value])
     host = NO_HOST if node == NO_NODE else int(hosts.of_node[0][node])
@@ -216,9 +214,10 @@ def _host_of_lid(path: Path, line: int, text: str, hosts: Hosts, fabric: Fabric)
 def place_ranks_as_recorded(run: Profile, hosts: Hosts, fabrics: Sequence[Fabric], ranks: int) -> RankPlacement:
     """Place each rank on the machine where it ran.
 
-    A rank gets the machine's active ports in the fabrics, in the natural order of their names. The machine is found by
-    GUIDs of active InfiniBand ports, else by name, else by the ports' LIDs. A note reports machines found by LID,
-    because LIDs repeat in other fabrics. A note also reports machines found by name despite recorded GUIDs.
+    A rank gets all active ports of its machine that are in the fabrics, in the natural order of the ports' names. The
+    machine is found by GUIDs of active InfiniBand ports, else by name, else by the ports' LIDs. Notes report machines
+    that are found by LID, because other fabrics have the same LIDs, and machines with recorded GUIDs that are found by
+    name.
     """
     ports = lids_by_port_guid(fabrics)
     index = HostIndex(hosts.name, hosts.shared)
@@ -241,7 +240,7 @@ def place_ranks_as_recorded(run: Profile, hosts: Hosts, fabrics: Sequence[Fabric
             else:
                 lids = _known_lids(_active_ports(host), fabrics)
                 how = _BY_LID if any(lids) else _NOWHERE
-            # A host without recorded ports can be found only by name, which needs no note.
+            # A host without recorded ports can be found only by name: write no note.
             if how != _BY_NAME or _active_ports(host):
                 found[how].append(host.name)
         lids_of_host.append(lids)
@@ -269,7 +268,7 @@ def place_ranks_as_recorded(run: Profile, hosts: Hosts, fabrics: Sequence[Fabric
 def _find_turns(
     lids_of_machine: Sequence[Sequence[Sequence[int]]], hosts: Hosts, fabrics: Sequence[Fabric]
 ) -> npt.NDArray[np.int32] | None:
-    """Return the ports that the ranks of each machine take in turn, as in `Hosts`: int32 [machine, rail, turn].
+    """Return the ports that the ranks of each machine use in turn, as in `Hosts`: int32 [machine, rail, turn].
 
     An adapter is missing if the fabric lacks it, or if it was inactive in the recorded run. The result is None if no
     machine has a missing adapter.
@@ -306,7 +305,7 @@ def lids_by_port_guid(fabrics: Sequence[Fabric]) -> dict[int, tuple[int, int]]:
 def _ports_of_guids(
     active: list[Port], ports: dict[int, tuple[int, int]], rails: int
 ) -> tuple[list[list[tuple[Port, int]]], int]:
-    """Return for each rail a machine's ports with LIDs; and the number of ports that had another LID in the run."""
+    """Return a machine's ports with LIDs, for each rail; and the number of ports that had another LID in the run."""
     found: list[list[tuple[Port, int]]] = [[] for _ in range(rails)]
     moved = 0
     for port in active:
@@ -318,7 +317,7 @@ def _ports_of_guids(
 
 
 def _drop_left_out(found: PortLids, fabrics: Sequence[Fabric]) -> PortLids:
-    """Return a machine's ports of adapters that are not left out; all ports if no port would remain."""
+    """Remove the ports of left-out adapters; return all ports if no port would remain."""
     kept = [
         [(port, lid) for port, lid in some if not fabric.is_left_out[fabric.lid_node[lid]]]
         for some, fabric in zip(found, fabrics, strict=True)
@@ -327,7 +326,7 @@ def _drop_left_out(found: PortLids, fabrics: Sequence[Fabric]) -> PortLids:
 
 
 def _add_planes(found: Sequence[list[tuple[Port, int]]], fabrics: Sequence[Fabric]) -> None:
-    """Add each adapter's ports on other planes to `found`. A host reports one port for all planes of an adapter."""
+    """Add each adapter's ports on other planes to `found`: a host reports one port for all planes of an adapter."""
     for rail, fabric in enumerate(fabrics):
         others = [each for each, other in enumerate(fabrics) if other.plane_of and other.plane_of == fabric.plane_of]
         for port, lid in list(found[rail]):
@@ -335,7 +334,7 @@ def _add_planes(found: Sequence[list[tuple[Port, int]]], fabrics: Sequence[Fabri
             for each in others:
                 other = fabrics[each]
                 alike = other.node_guid[other.port_node] == fabric.node_guid[node]
-                if not alike.any():  # compare names, since some dumps have one NODE GUID per plane
+                if not alike.any():  # compare names: some dumps have one NODE GUID per plane
                     alike = np.array([other.node_name[own] == fabric.node_name[node] for own in other.port_node])
                 for other_lid in other.port_lid[alike].tolist():
                     if all(other_lid != known for _, known in found[each]):
@@ -345,8 +344,7 @@ def _add_planes(found: Sequence[list[tuple[Port, int]]], fabrics: Sequence[Fabri
 def _known_lids(active: list[Port], fabrics: Sequence[Fabric]) -> list[list[int]]:
     """Return, for each rail, the recorded LIDs that belong to hosts in this rail's fabric.
 
-    The first port is looked up on the first rail, the second port on the second rail, and so on. A single rail is
-    searched for all ports.
+    With several rails, port i is searched only on rail i. On a single rail, all ports are searched.
     """
     lids: list[list[int]] = [[] for _ in fabrics]
     rails = [0] * len(active) if len(fabrics) == 1 else range(len(fabrics))
@@ -372,7 +370,7 @@ def _some(names: list[str], limit: int = 5) -> str:
 
 
 def describe_other_rails(run: Profile, fabric: Fabric) -> str | None:
-    """Return a note if bytes of a run took, or may have taken, other rails than `fabric`; else None."""
+    """Return a note if bytes of a run used, or may have used, other rails than `fabric`; else None."""
     here = lids_by_port_guid([fabric])
     if describe_unmeasured(run) is None:
         index = PortIndex(run)

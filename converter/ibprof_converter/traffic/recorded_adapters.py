@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Find the adapters that ranks of a recorded run chose by environment variables, and adapters near the ranks' cores."""
+"""Find adapters that the ranks of a recorded run chose by environment variables, and adapters near the ranks' cores."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from ibprof.text.quantities import printable
 from ibprof_converter.traffic.hosts import stack_ports
 
 _ANY = frozenset({"", "all", "any", "-1"})
-"""If an environment variable has one of these values, the MPI library chooses the adapter."""
+"""Values of environment variables with which the MPI library chooses the adapter."""
 
 _MOST_NOTES = 4
 
 CORES = "cores"
-"""Name of the entry in `Rank.choices` that lists the cores of the process, as in `ibprof_recording.h`."""
+"""Name of the entry in `Rank.choices` that lists the process's cores, as in `ibprof_recording.h`."""
 
 _CORE_LIMIT = 1 << 16
 
@@ -31,7 +31,7 @@ _RANGE = re.compile(r"([^\[\]]*)\[([0-9]{1,6})-([0-9]{1,6})\]([^\[\]]*)")
 _MOST_OF_A_RANGE = 1 << 10
 
 PortLids = Sequence[Sequence[tuple[Port, int]]]
-"""For each rail, a machine's ports with their LIDs."""
+"""A machine's ports with their LIDs, for each rail."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,10 +39,10 @@ class RankAdapters:
     """LIDs of each rank's adapters: int32 [rank, rail, adapter].
 
     Attributes:
-        selected: adapters that the rank's environment names; without names, all of its host's adapters that the run may
-            use. None if no rank names an adapter.
-        near: adapters near the largest number of the rank's cores; all selected adapters if the rank's distances are
-            unknown. None if all distances are unknown.
+        selected: adapters that the rank's environment names; if it names none, all adapters of the host that the run
+            may use. None if no rank's environment names an adapter.
+        near: selected adapters near the largest number of the rank's cores; all selected adapters if no core is near an
+            adapter. None if this holds for all ranks.
         notes: sentences on environment variables that ibprof does not evaluate.
     """
 
@@ -58,7 +58,8 @@ def find_rank_adapters(
 
     Args:
         ports_of_host: ports of each host of the run, in the natural order of their names.
-        chosen_of_host: ports of ranks whose environment names no adapter; left-out adapters have no port here.
+        chosen_of_host: ports of each host for ranks whose environment names no adapter, without ports of left-out
+            adapters.
     """
     rows: list[list[list[list[int]]]] = [[[[] for _ in range(rails)] for _ in range(ranks)] for _ in range(2)]
     known = [False, False]
@@ -98,7 +99,7 @@ def _note_unmatched(unmatched: Counter[tuple[str, str]]) -> Iterator[str]:
 def _select(rank: Rank, ports: Sequence[Port]) -> list[Port] | None:
     """Return the ports that the rank's environment allows; None if no port in `ports` is allowed.
 
-    The first environment variable that allows any of the ports is used.
+    The first environment variable that allows any of the ports decides.
     """
     for choice in rank.choices:
         if read := _VARIABLES.get(choice.name):
@@ -113,7 +114,7 @@ def _names(text: str, separator: str = ",") -> Iterator[str]:
 
 
 def _is_named(text: str, port: Port) -> bool:
-    """Return true if a list such as `mlx5_0:1,mlx5_1` allows a port. A list after `^` names the excluded ports."""
+    """Return true if a list such as `mlx5_0:1,mlx5_1` allows a port. A list after `^` names excluded ports."""
     names = {each for name in _names(text.removeprefix("^")) for each in _expand(name)}
     found = not names.isdisjoint({port.device, f"{port.device}:{port.port}"})
     return found != text.startswith("^")
@@ -153,7 +154,7 @@ _NOT_FOLLOWED = "FI_VERBS_IFACE"
 
 
 def _find_near(rank: Rank, ports: Sequence[Port]) -> list[Port] | None:
-    """Return the ports near the largest number of the rank's cores; None if no core is near any port."""
+    """Return the ports that are near the largest number of the rank's cores; None if no core is near a port."""
     cores = next((read_cores(choice.text) for choice in rank.choices if choice.name == CORES), frozenset())
     shared = [len(cores & read_cores(port.near_cores)) for port in ports]
     if not max(shared, default=0):

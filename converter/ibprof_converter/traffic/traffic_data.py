@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tables of traffic: bytes from rank to rank, and bytes from LID to LID. Merge several jobs on one network."""
+"""Tables of traffic: bytes from rank to rank, and bytes from LID to LID. Traffic of several jobs can be merged."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from ibprof.text.notebook_html import NotebookView
 from ibprof.text.quantities import format_bytes, printable
 
 ALL = "*"
-"""The only name of regions, operations or call sites if traffic does not distinguish them."""
+"""The only name in a list of regions, operations or call sites, if the traffic does not distinguish them."""
 
 NO_RANK = -1
 
@@ -33,7 +33,7 @@ NO_LID = 0
 
 
 Rows = slice | npt.NDArray[np.intp]
-"""Rows of a table. A slice selects all rows without copying long columns."""
+"""Rows of a table. Selected rows; a slice selects all rows without copying long columns."""
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -42,19 +42,19 @@ class RankTraffic(NotebookView):
 
     Attributes:
         source, destination: int32, ranks below `ranks`.
-        bytes, messages: uint64; messages are 0 if the origin does not count them.
+        bytes, messages: uint64; `messages` is 0 if the origin does not count messages.
         region, operation: int32, indices into `regions` and `operations`.
         regions, operations: names; a single `ALL` if they are not distinguished.
-        ranks: number of ranks, including those without traffic.
+        ranks: number of ranks, including ranks without traffic.
         unmapped: reason -> bytes whose sending or receiving rank is unknown.
         origin: source of the numbers, as text that every output shows.
-        profile: the recorded run; None if there is none.
+        profile: the recorded run; None for traffic that was not recorded.
         site: int32, index into `sites`; empty if `sites` has one name.
         sites: names of call sites; a single `ALL` if they are not distinguished.
-        part_of: the whole traffic, if the user chose a part of it by operation, region or site; else None. The
+        part_of: the whole traffic, if this is the part that the user chose by operation, region or site; else None. The
             `profile` of a part has only the chosen rows.
-        layer: the software layer where bytes were counted, in words (`Source.layer`); empty for modelled bytes.
-        doubts: sentences on unknown forms of files and on missing operations, for the first lines of a report.
+        layer: text on the software layer that counted the bytes (`Source.layer`); empty for modelled bytes.
+        doubts: sentences on unknown file formats and missing operations, for the first lines of a report.
     """
 
     source: npt.NDArray[np.int32]
@@ -90,9 +90,10 @@ class RankTraffic(NotebookView):
         Args:
             source, destination, amount: [flow]; `amount` is in bytes.
             ranks, origin: see the attributes.
-            messages: [flow], number of messages; None: one message for each flow.
+            messages: [flow], number of messages. If None: one message per flow.
         """
-        # Broadcast columns of equal values to save memory: an all-to-all over 10,000 hosts has 100 million rows.
+        # Broadcast columns of equal values: this saves memory, since an all-to-all of 10,000 hosts has 100 million
+        # rows.
         one, nothing = np.broadcast_to(np.uint64(1), len(source)), np.broadcast_to(np.int32(0), len(source))
         messages = one if messages is None else messages
         return cls(source, destination, amount, messages, nothing, nothing, (ALL,), (ALL,), ranks, {}, origin)
@@ -103,7 +104,7 @@ class RankTraffic(NotebookView):
 
     @property
     def whole(self) -> RankTraffic:
-        """The traffic of all calls, before a part was chosen."""
+        """The traffic of all calls, even if the user chose a part."""
         return self.part_of or self
 
 
@@ -113,7 +114,7 @@ class LidFlows:
 
     Attributes:
         rail: int32, index of the subnet; a LID is unique only within its rail.
-        source_lid, destination_lid: int32, the LIDs of both ends.
+        source_lid, destination_lid: int32, LIDs of sender and receiver.
         bytes: uint64.
         region, operation: int32, indices into `Traffic.regions` and `Traffic.operations`.
         source_rank, destination_rank: int32, `NO_RANK` if unknown.
@@ -139,23 +140,24 @@ class Traffic(LidFlows, NotebookView):
     Attributes:
         regions, operations: names; a single `ALL` if they are not distinguished.
         on_host_bytes: bytes between ranks of one host, which load no link.
-        unmapped: reason -> bytes whose sender or receiver has no LID; for example, its host is not in the fabric.
+        unmapped: reason -> bytes whose sender or receiver has no LID, for example because its host is not in the
+            fabric.
         rail_source: one of "measured (...)", "modelled (POLICY)", "assumed (first fabric)", `SINGLE_RAIL` and
             `ONE_SUBNET`.
         origin: source of the numbers, as text that every output shows.
-        rank_lid: int32 [rank, rail], the first port of each rank on each rail, `NO_LID` if the rank has no port there;
-            no rows if the traffic has no ranks.
+        rank_lid: int32 [rank, rail], LID of each rank's first port on each rail, `NO_LID` without a port; no rows if
+            the traffic has no ranks.
         notes: sentences on the source of the ranks' ports.
-        moved: true if `--placement` moves the ranks of a run to other hosts.
+        moved: true if `--placement` moved the ranks of a run to other hosts.
         job: int32, index into `jobs`; empty if there is only one job.
         jobs: job names; a single `ALL` if there is only one job.
-        first_rank: for each job, the number of its rank 0. Ranks of all jobs are numbered consecutively.
+        first_rank: for each job, the number of its rank 0; ranks of all jobs are numbered consecutively.
         nic: source of the adapters, one of "measured", "recorded" and "modelled:POLICY"; None if no rank has several
             adapters in a subnet.
         site: int32, index into `sites`; empty if `sites` has one name.
         sites: names of call sites; a single `ALL` if they are not distinguished.
-        in_parts: function that yields the flows in parts if all flows do not fit in memory; then the columns are empty.
-        layer: the software layer where bytes were counted, as in `RankTraffic`.
+        in_parts: function that yields the flows in parts, if not all flows fit in memory; then the columns are empty.
+        layer: as in `RankTraffic`.
     """
 
     regions: tuple[str, ...]
@@ -194,7 +196,7 @@ class Traffic(LidFlows, NotebookView):
         Args:
             source, destination, amount: [flow], LIDs and bytes.
             rank_lid, origin, rail_source, unmapped, others: see the attributes; `unmapped` None means no bytes.
-            rail: int32 [flow], rail of each flow; None for the first rail.
+            rail: int32 [flow], rail of each flow. If None: the first rail for all flows.
         """
         nothing = np.zeros(len(source), np.int32)
         return cls(
@@ -221,11 +223,11 @@ class Traffic(LidFlows, NotebookView):
         return printable(f"<Traffic {self.origin}: {'flows in parts' if self.in_parts else said}>")
 
     def parts(self) -> Iterator[Traffic]:
-        """Yield all flows, in parts that fit in memory. Each pair of LIDs is in one part only."""
+        """Yield all flows, in parts that fit in memory. All flows of a pair of LIDs are in one part."""
         yield from self.in_parts() if self.in_parts else (self,)
 
     def take(self, rows: npt.NDArray[np.intp]) -> Traffic:
-        """Return the traffic with the given rows only."""
+        """Return the traffic of the given rows."""
         columns: dict[str, Any] = {name: getattr(self, name)[rows] for name in _COLUMNS}
         several = {"job": self.jobs, "site": self.sites}
         columns |= {name: getattr(self, name)[rows] for name, names in several.items() if len(names) > 1}
@@ -254,14 +256,14 @@ def join_parts(parts: Sequence[Traffic]) -> Traffic:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class PortCounters(NotebookView):
-    """Bytes that ports sent, from the ports' counters; arrays of equal length.
+    """Bytes that ports sent, by the ports' counters; arrays of equal length.
 
     Attributes:
         node_guid: uint64, the port's NODE GUID.
         port: int32, port number from 1.
         bytes: uint64, sent bytes.
         origin: source of the numbers, as text that every output shows.
-        notes: sentences on anomalies of the rows.
+        notes: sentences on anomalies in the rows.
     """
 
     node_guid: npt.NDArray[np.uint64]
@@ -276,7 +278,7 @@ class PortCounters(NotebookView):
 
 
 def describe_origin(traffic: RankTraffic | Traffic | PortCounters) -> str:
-    """Return the source of the numbers, and the layer where bytes were counted."""
+    """Return text on the source of the numbers, and on the layer that counted the bytes."""
     layer = "" if isinstance(traffic, PortCounters) else traffic.layer
     return f"{traffic.origin}, measured in {layer}" if layer else traffic.origin
 
@@ -292,10 +294,10 @@ def choose_rows(chosen: npt.NDArray[np.bool_]) -> Rows:
 
 
 def merge_jobs(names: Sequence[str], traffics: Sequence[Traffic]) -> Traffic:
-    """Merge the traffic of several jobs; flows and ranks keep their job.
+    """Merge the traffic of several jobs; each flow and rank still has its job.
 
     Args:
-        names: the jobs' names; `#` and the job's number are added to equal names.
+        names: the jobs' names; equal names become `NAME#NUMBER`.
         traffics: the traffic of each job, on the same rails.
     """
     if len(traffics) == 1:
@@ -346,14 +348,14 @@ def merge_jobs(names: Sequence[str], traffics: Sequence[Traffic]) -> Traffic:
 
 
 def _distinct_names(names: Sequence[str]) -> tuple[str, ...]:
-    """Return a distinct name for each job; equal names get `#` and the job's number."""
+    """Return a distinct name for each job; equal names become `NAME#NUMBER`."""
     return tuple(name if names.count(name) == 1 else f"{name}#{number}" for number, name in enumerate(names))
 
 
 def _merge_names(
     parts: Sequence[tuple[tuple[str, ...], npt.NDArray[np.int32]]],
 ) -> tuple[tuple[str, ...], npt.NDArray[np.int32]]:
-    """Return all distinct names, and for each flow the index of its name."""
+    """Return all distinct names, and the index of each flow's name."""
     merged = tuple(dict.fromkeys(name for names, _ in parts for name in names))
     number = {name: index for index, name in enumerate(merged)}
     columns = [np.array([number[name] for name in names], np.int32)[index] for names, index in parts]

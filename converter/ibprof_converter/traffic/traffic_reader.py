@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Read the argument TRAFFIC of any kind, and choose the traffic of calls that the user names."""
+"""Read any kind of TRAFFIC argument, and choose the traffic of calls that the user names."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def is_traffic(name: str) -> bool:
     path = Path(name)
     if name.startswith(PATTERN_PREFIX) or path.suffix.lower() in _SUFFIXES:
         return True
-    if path.is_dir():  # true for the output folder of a run
+    if path.is_dir():  # also true for a run's output folder
         return any(each.suffix in _SUFFIXES[:2] for each in path.iterdir()) or bool(list_inspector_files(path))
     return peek_dump(path).startswith(_OTF2_MAGIC) or is_inspector_file(path)
 
@@ -67,10 +67,10 @@ def read_traffic(
     Args:
         text: a path, or `pattern:...`.
         hosts: the fabrics' hosts; None without a fabric.
-        over_hosts: true for patterns between hosts, false for patterns between adapters.
+        over_hosts: true if patterns are between hosts, false if they are between adapters.
 
     Raises:
-        UsageError: the pattern is unknown, or a pattern is given without a fabric.
+        UsageError: the pattern is unknown, or needs a fabric.
         InputError: the file is missing or invalid.
     """
     if text.startswith(PATTERN_PREFIX):
@@ -98,7 +98,7 @@ def _is_table(path: Path) -> bool:
         if path.suffix.lower() == ".csv":
             raise InputError(path, None, "a file", "none" if not path.exists() else "something else")
         return False
-    # A pipe can be read only once, so every pipe is read as a table.
+    # Every pipe is read as a table, because a pipe can be read only once.
     if path.suffix.lower() == ".csv" or not path.is_file():
         return True
     with path.open("rb") as file:
@@ -107,7 +107,7 @@ def _is_table(path: Path) -> bool:
 
 
 def refuse_many_ranks(run: Profile) -> None:
-    """Check the number of a run's ranks.
+    """Check the number of ranks that a run claims.
 
     Raises:
         InputError: the run claims more ranks than `RANK_LIMIT`.
@@ -117,7 +117,7 @@ def refuse_many_ranks(run: Profile) -> None:
 
 
 def profile_traffic(run: Profile, name: str | None = None) -> RankTraffic:
-    """Return the rank matrix of a run, from the counters that `choose_sent` chooses.
+    """Return a run's traffic between ranks, from the counters that `choose_sent` chooses.
 
     Args:
         name: the run's name in messages; None for `run.name`.
@@ -174,7 +174,7 @@ def choose_demand(
         name: the traffic's name in messages.
 
     Raises:
-        UsageError: the traffic is not a recorded run, or the run has no such operation, region or site.
+        UsageError: the traffic is not a recorded run, or the run has no call with the chosen names.
     """
     if not choice:
         return demand
@@ -188,10 +188,10 @@ def choose_demand(
 
 
 def choose_flows(measured: Traffic, chosen: RankTraffic) -> Traffic:
-    """Return the measured flows that are attributed to chosen calls.
+    """Return those measured flows that are attributed to the chosen calls.
 
-    `measured` has the bytes attributed to all calls of the run: if only the chosen calls were known, these calls would
-    get all bytes.
+    `measured` is attributed to all calls of the run: an attribution to the chosen calls alone would give them all
+    bytes.
 
     Args:
         measured: flows of the whole run (`map_measured_to_lids`).

@@ -31,19 +31,19 @@ from ibprof_converter.choices import PATTERN_PREFIX
 from ibprof_converter.traffic.traffic_data import RANK_LIMIT, RankTraffic
 
 TRAINING = ("nccl-ring", "nccl-tree", "moe-alltoall", "pipeline")
-"""Names of the kinds of traffic; `+` joins several names."""
+"""Names of the kinds of traffic; in a pattern, `+` joins several names."""
 
 _NEEDED = dict(zip(TRAINING, ("tp, dp or ep", "tp, dp or ep", "ep", "pp"), strict=True))
-"""Kind of traffic -> names of group sizes. Ranks send only if at least one of the named sizes exceeds 1."""
+"""Kind of traffic -> names of group sizes. Ranks send only if at least one of these sizes exceeds 1."""
 
 _SIZES = ("tp", "pp", "dp", "ep", "etp")
 _ORDER = "tp-ep-dp-pp"
 _BYTES = {"fp8": 1, "bf16": 2, "fp16": 2, "fp32": 4}
 _LIMIT = 1 << 40
-"""Largest value of a key of the pattern. With any real model, the bytes of a step stay below 2**63."""
+"""Largest value of a key in a pattern. With any real model, a step has less than 2**63 bytes."""
 
 _MOST_PAIRS = 1 << 26
-"""Largest number of pairs of ranks. More pairs do not fit in memory, and no machine needs more pairs."""
+"""Largest number of pairs of ranks: more pairs do not fit in memory, and no machine needs more."""
 
 Groups = npt.NDArray[np.int64]
 """Ranks of each group, such as each tensor group: int64 [group, member]."""
@@ -51,20 +51,21 @@ Groups = npt.NDArray[np.int64]
 
 @dataclass(frozen=True, slots=True)
 class TrainingJob:
-    """Sizes of a training job. The defaults are the model of GPT-3.
+    """Sizes of a training job. The defaults of the model are GPT-3's.
 
     Attributes:
-        tp, pp, dp, ep, etp: sizes of tensor, pipeline, data and expert groups, and of the tensor groups of experts (0:
-            as `tp`).
+        tp, pp, dp, ep: sizes of tensor, pipeline, data and expert groups.
+        etp: size of experts' tensor groups (0: as `tp`).
         gpus: number of ranks on each host.
         hidden, layers, seq, vocab: the model's hidden size, layers, sequence length and vocabulary.
-        micro, batches: number of sequences in a micro-batch; number of micro-batches in a step (0: four per stage).
+        micro: number of sequences in a micro-batch.
+        batches: number of micro-batches in a step (0: four per stage).
         experts: number of experts in a layer (0: as `ep`, or no experts if `ep` is 1).
         topk: number of experts to which each token is sent.
-        chunks: number of separate parts of the model that a stage holds (interleaved schedule).
+        chunks: number of separate parts of the model in each stage (interleaved schedule).
         sp: 1 if activations are split within tensor groups (sequence parallelism), else 0.
-        dtype, grad: number type of activations, and of gradients.
-        order: names of the group sizes, joined by `-`. The groups of the first name consist of consecutive ranks.
+        dtype, grad: number format of activations, and of gradients.
+        order: names of the group sizes, joined by `-`; groups of the first name consist of consecutive ranks.
     """
 
     tp: int = 1
@@ -94,7 +95,7 @@ class TrainingJob:
 
     @property
     def expert_tp(self) -> int:
-        """Number of ranks that share an expert: the size of the expert's tensor group."""
+        """Number of ranks that share an expert."""
         return self.etp or self.tp
 
     @property
@@ -117,11 +118,11 @@ class TrainingJob:
         return self.layers // self.pp + (stage < self.layers % self.pp)
 
     def groups(self, kind: str, of_experts: bool = False) -> Groups:
-        """Return the groups of one kind. Ranks of a group differ only in this kind's coordinate.
+        """Return the groups of one kind. The ranks of a group differ only in their coordinate of this kind.
 
         Args:
             kind: name of the size, as in `order`.
-            of_experts: true to use the grid of experts, with sizes `etp`, `ep`, tp*dp / (etp*ep) for data, and `pp`.
+            of_experts: true for the grid of experts: sizes `etp`, `ep`, tp*dp / (etp*ep) for data, and `pp`.
 
         Source: Megatron-LM, `RankGenerator`.
         """
@@ -130,7 +131,7 @@ class TrainingJob:
             shape["dp"] = self.tp * self.dp // (self.expert_tp * self.ep)
         else:
             shape = {"tp": self.tp, "ep": 1, "dp": self.dp, "pp": self.pp}
-        names = self.order.split("-")[::-1]  # first the axis whose index varies slowest
+        names = self.order.split("-")[::-1]  # the slowest axis comes first
         numbers = np.arange(self.ranks).reshape([shape[name] for name in names])
         return np.moveaxis(numbers, names.index(kind), -1).reshape(-1, shape[kind])
 
@@ -143,13 +144,13 @@ class TrainingJob:
 
 
 def is_training(text: str) -> bool:
-    """Return true if a text names traffic of a training job."""
+    """Return true if a text is a pattern of a training job."""
     name = text.removeprefix(PATTERN_PREFIX).partition(":")[0].lower()
     return text.startswith(PATTERN_PREFIX) and any(each in TRAINING for each in name.split("+"))
 
 
 def ranks_a_host(text: str) -> int | None:
-    """Return the number of ranks on each host of a training job; None for other traffic.
+    """Return a training job's number of ranks per host; None for other traffic.
 
     Raises:
         UsageError: the text is no valid training job.
@@ -158,7 +159,7 @@ def ranks_a_host(text: str) -> int | None:
 
 
 def note_training(text: str) -> tuple[str, ...]:
-    """Return a note on modelled bytes, with the training job's sizes; empty for other traffic."""
+    """Return a note that a training job's bytes are modelled, with its sizes; empty for other traffic."""
     if not is_training(text):
         return ()
     job = read_job(text)
@@ -169,7 +170,7 @@ def note_training(text: str) -> tuple[str, ...]:
 
 
 def tensor_group_size(text: str) -> int:
-    """Return the size of tensor groups if each group's ranks are consecutive; 1 for other orders and other traffic.
+    """Return the size of tensor groups of consecutive ranks; 1 for other orders of ranks and for other traffic.
 
     Raises:
         UsageError: the text is no valid training job.
@@ -179,7 +180,7 @@ def tensor_group_size(text: str) -> int:
 
 
 def note_divided(text: str, hosts: Sequence[str]) -> tuple[str, ...]:
-    """Return a note if tensor groups are divided over hosts, although each group fits on a host; else empty.
+    """Return a note if tensor groups span several hosts, although each group fits on one host; else empty.
 
     Args:
         text: name of the traffic.
@@ -201,7 +202,7 @@ def read_job(text: str) -> TrainingJob:
     """Return the job that a pattern states.
 
     Raises:
-        UsageError: a key or value is invalid, or the sizes do not fit together.
+        UsageError: a key or value is invalid, or the sizes contradict each other.
     """
     _, _, sizes = text.removeprefix(PATTERN_PREFIX).partition(":")
     known = {each.name: type(each.default) for each in fields(TrainingJob)}
@@ -213,7 +214,7 @@ def read_job(text: str) -> TrainingJob:
         if name in values:
             raise UsageError(f"{text}: expected {name} once, found it again")
         if name == "order":
-            value = value.replace("cp-", "").removesuffix("-cp")  # ignore context groups: their size is always 1
+            value = value.replace("cp-", "").removesuffix("-cp")  # ignore context groups, whose size is always 1
         values[name] = value if known[name] is str else _read_size(text, name, value)
     job = TrainingJob(**values)  # type: ignore[arg-type]
     _check(text, job)
@@ -265,7 +266,8 @@ def build_training(text: str) -> RankTraffic:
         text: `pattern:NAME[+NAME..]:KEY=VALUE,..` as given by the user.
 
     Raises:
-        UsageError: a name is unknown, the text is no valid training job, no rank sends, or the bytes are too many.
+        UsageError: a name is unknown, the text is no valid training job, no rank sends, or the sum of bytes is too
+            large.
     """
     names = text.removeprefix(PATTERN_PREFIX).partition(":")[0].lower().split("+")
     if unknown := [each for each in names if each not in _PARTS]:
@@ -321,15 +323,15 @@ class _Flow:
 
 
 Edges = tuple[list[int], list[int], int]
-"""Sources, destinations, and the bytes of each pair."""
+"""Source of each pair, destination of each pair, and bytes per pair."""
 
 
 def ring_bytes(function: str, amount: int, ranks: int) -> int:
-    """Return the mean number of bytes that a rank sends in a ring; 0 if the function is not modelled.
+    """Return the bytes that a rank sends in a ring, as a mean over all ranks; 0 if the function is not modelled.
 
     Args:
         function: name of the collective in NCCL, without `nccl`.
-        amount: bytes of the message, as in NCCL's call: for AllGather and ReduceScatter, one rank's part.
+        amount: bytes of the call; for AllGather and ReduceScatter, bytes of one rank's part.
     """
     if function == "AllReduce":
         return 2 * amount * (ranks - 1) // ranks
@@ -342,7 +344,7 @@ def ring_bytes(function: str, amount: int, ranks: int) -> int:
 def ring_edges(hosts: Sequence[Sequence[int]], amount: int) -> Iterator[Edges]:
     """Yield the rings of a communicator. With k ranks on each host there are k rings, each with 1/k of the bytes.
 
-    Ring i enters each host at the host's rank i, and leaves at rank i - 1 (ring 0: at the last rank). NCCL makes these
+    Ring i enters each host at the host's rank i, and leaves at rank i - 1 (ring 0: at the last rank). NCCL builds these
     rings if each GPU has a near adapter.
 
     Args:
@@ -352,7 +354,7 @@ def ring_edges(hosts: Sequence[Sequence[int]], amount: int) -> Iterator[Edges]:
     rings = min(map(len, hosts), default=0) if len(hosts) > 1 else 1
     for ring in range(rings):
         order = [rank for own in hosts for rank in (*own[ring:], *own[:ring])]
-        # Rounding the cumulative sum makes the shares of all rings sum to `amount`.
+        # Round the cumulative sum, so that the shares of all rings sum to `amount`.
         yield order, [*order[1:], order[0]], amount * (ring + 1) // rings - amount * ring // rings
 
 
@@ -360,11 +362,11 @@ def tree_edges(hosts: Sequence[Sequence[int]], amount: int) -> Iterator[Edges]:
     """Yield the double binary trees of an all-reduce. Each tree carries half of the bytes, up and then down.
 
     The nodes of the trees are hosts. With k ranks on each host there are k channels, each with 1/k of the bytes. In
-    channel i, rank i of each host begins a chain of the host's ranks, and sends to other hosts.
+    channel i, rank i of each host is the first rank in a chain of the host's ranks, and sends to other hosts.
 
     Args:
         hosts: the ranks of each host.
-        amount: the message's bytes.
+        amount: bytes of the all-reduce.
 
     Source: NCCL, src/graph/trees.cc; Sanders, Speck, Traeff, "Two-tree algorithms for full bandwidth broadcast,
     reduction and scan", Parallel Computing 35(12), 2009.
@@ -401,7 +403,7 @@ def _parents(count: int, tree: int) -> list[int]:
 def _collectives(job: TrainingJob, trees: bool) -> Iterator[_Flow]:
     """Yield the collectives of activations in tensor groups, and of gradients in data groups.
 
-    If `trees`, all-reduces use trees.
+    If `trees` is true, all-reduces use trees.
     """
     stage = job.stage_of()
     part = job.activation // job.tp
@@ -420,7 +422,7 @@ def _collectives(job: TrainingJob, trees: bool) -> Iterator[_Flow]:
 
 
 def _gradients(job: TrainingJob, stage: int) -> int:
-    """Return the bytes of a rank's gradients, without gradients of experts. Stage 0 includes the embeddings.
+    """Return the bytes of a rank's gradients without experts; the gradients of stage 0 include the embeddings.
 
     Source: Narayanan et al., equation 2: a layer has 12 h^2 + 13 h parameters. In a layer with experts, the experts
     replace 8 h^2 of these parameters.
@@ -451,10 +453,10 @@ def _collective(
 
 
 def _pipeline(job: TrainingJob) -> Iterator[_Flow]:
-    """Yield activations sent to the next stage, and their gradients sent back.
+    """Yield the flows of activations to the next stage, and of their gradients back.
 
-    With several chunks, the last stage sends to the first stage. With sequence parallelism, each rank sends 1/tp of an
-    activation. Source: Narayanan et al., sections 2.2 and 4.1.
+    With several chunks, the last stage also sends to the first stage. With sequence parallelism, each rank sends 1/tp
+    of an activation. Source: Narayanan et al., sections 2.2 and 4.1.
     """
     stages = job.groups("pp").T
     amount = job.activation // (job.tp if job.sp else 1) * job.micro_batches
@@ -466,10 +468,10 @@ def _pipeline(job: TrainingJob) -> Iterator[_Flow]:
 
 
 def _expert_exchange(job: TrainingJob) -> Iterator[_Flow]:
-    """Yield the four all-to-alls of each layer with experts: to experts and back, in the forward and backward pass.
+    """Yield the four all-to-alls of each layer with experts: to experts and back, in each of forward and backward pass.
 
-    All experts get the same number of tokens. A rank has 1/tp of the tokens of its micro-batch. If several ranks share
-    an expert (`etp` above 1), the bytes for the expert's output are left out.
+    All experts get equally many tokens. A rank has 1/tp of the tokens of its micro-batch. If several ranks share an
+    expert (`etp` above 1), the bytes that sum the expert's output are left out.
     """
     groups = job.groups("ep", of_experts=True)
     stage = job.stage_of()[groups[:, 0]]

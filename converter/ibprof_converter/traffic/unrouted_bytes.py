@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Report bytes without a route: share of all bytes, reasons, and the affected leaf switches or parts of the fabric."""
+"""Report the bytes without a route: share, reasons, and affected leaf switches or parts of the fabric."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ if TYPE_CHECKING:
     from ibprof_converter.fabric.fabric_parts import FabricPart
 
 MOST_UNROUTED = 0.01
-"""`ibprof-report` exits with status 5 if a larger share of the bytes has no route."""
+"""If a larger share of the bytes has no route, `ibprof-report` exits with status 5."""
 
 _PAIRS = 100
-"""Largest number of pairs of leaf switches that are listed: the pairs with the most bytes."""
+"""Largest number of listed pairs of leaf switches; pairs with the most bytes are listed."""
 
 _NAMED = 3
 """Largest number of pairs, and of parts of the fabric, in `UnroutedBytes.text`."""
@@ -54,10 +54,10 @@ class UnroutedBytes:
     """All bytes without a route.
 
     Attributes:
-        bytes, share: bytes without a route, and their share of all bytes.
+        bytes, share: bytes without a route; these bytes / all bytes.
         reasons: reason -> bytes without a route.
-        parts: for each rail, descriptions of its parts. No cable joins two parts, so a connected rail has one part.
-        pairs: pairs of leaf switches, sorted by bytes, descending; empty if these bytes have no LIDs.
+        parts: for each rail, descriptions of its parts; a part is a connected component.
+        pairs: pairs of leaf switches, sorted by bytes, descending; empty if the bytes without a route have no LIDs.
         text: a sentence with the bytes, the reasons, and the parts or pairs.
     """
 
@@ -125,10 +125,10 @@ def _describe_reasons(
 def _find_pairs(
     traffic: Traffic, subnets: Sequence[Subnet], reasons: Sequence[npt.NDArray[np.uint8]]
 ) -> tuple[UnroutedPair, ...]:
-    """Return the pairs of leaf switches between which flows do not arrive.
+    """Return the pairs of leaf switches whose flows do not arrive.
 
     Args:
-        reasons: value of `Loads.reasons`; if empty, this function follows each flow.
+        reasons: value of `Loads.reasons`; if empty, each flow is followed here.
     """
     found: dict[tuple[int, int, int, int], int] = {}
     ends = [_switches_of_lids(subnet.fabric) for subnet in subnets]
@@ -164,7 +164,7 @@ def _find_pairs(
 
 
 def _switches_of_lids(fabric: Fabric) -> npt.NDArray[np.int64]:
-    """Return the switch that each LID's port is cabled to: int64 [LID], -1 where unknown."""
+    """Return the switch to which each LID's port is cabled: int64 [LID], -1 if unknown."""
     from ibprof_converter.fabric.fabric_parts import find_ends  # noqa: PLC0415  (few fabrics are in parts)
 
     near = find_ends(fabric)
