@@ -104,9 +104,9 @@ class BusiestLink:
         is_host_link: true if no link between switches needs longer than the most loaded link of a host.
         loaded_by: description of the ranks, call, line and region that load the link most; empty if unknown.
         operation, site, region: names in `loaded_by`.
-        cause: name of the surest cause, as in docs/causes.md; None without a cause.
-        advice: description of the remedy; empty without a cause.
-        first_gain_s: seconds that the remedy saves on the most loaded link; None without a cause.
+        cause: name of the first cause to remedy, as in docs/causes.md; None without a cause.
+        advice: description of this cause's remedy; empty without a cause.
+        first_gain_s: seconds that this remedy saves on the most loaded link; None without a cause.
         gain_s: seconds that all remedies together save on the most loaded link; None without a cause.
         routes: a sentence on the source of routes; empty if all routes come from forwarding tables in files.
         by_region: region -> `line_rate_s` of the region's most loaded link direction; None if unknown.
@@ -148,11 +148,11 @@ class Verdict(NotebookView):
         mpi_s: time inside MPI calls, with MPI_Finalize, mean over ranks, in seconds; None if unknown.
         wait_s: waiting part of `mpi_s`, in seconds; an estimate if `transfer_s` is None.
         line_rate_s: time of the most loaded link direction at line rate, in seconds; None if unknown.
-        gain_s: seconds that the best tested remedy saves on the most loaded link direction; None if unknown.
+        gain_s: seconds that all remedies together save on the most loaded link direction; None if unknown.
         evidence: places where the job loses time, sorted by time, descending; places of a late rank or host first.
         missing: data that would make the verdict surer.
         regions: times of each region, sorted by time in MPI, descending; empty if times were not recorded.
-        is_worth_it: true if the remedy saves at least `WORTH_HAVING` of the run; None if the run's time is unknown.
+        is_worth_it: true if `gain_s` is at least `WORTH_HAVING` of the run; None if one of the times is unknown.
         unrouted_share: share of all bytes without a route on the fabric, 0 to 1; None without a fabric.
         transfer_s, unsplit_s: transfer and unsplit parts of `mpi_s`, in seconds; None without sampled calls.
         split_error_s: standard error of `wait_s` and `transfer_s`, in seconds; None without sampled calls.
