@@ -66,7 +66,7 @@ _ONE_HOST = (
 _PREFIX = "OPAL_PREFIX"
 
 _LAYER = "translates handles"
-"""Part of the recorder's note on a library between the program and the MPI library."""
+"""Part of the recorder's note on a library that translates the program's handles for the MPI library."""
 
 _OF_THE_TRIAL = "a lone rank"
 """Beginning of notes that are true only because the trial has one process."""

@@ -262,7 +262,7 @@ class Waiting:
 def estimate_waiting(run: Profile) -> tuple[Waiting, ...]:
     """Split the time of the collectives in `MUTUAL` into waiting and transfer; sort by waiting, descending.
 
-    A site counts only if several ranks call the collective there, all equally often; otherwise calls cannot be matched.
+    A site is left out if only one rank calls the collective, or if ranks call the collective unequally often.
     Rooted collectives and messages are left out: the quickest rank can leave before others enter.
     """
     times, sites = run.times, name_sites(run)

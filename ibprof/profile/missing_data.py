@@ -24,7 +24,7 @@ from ibprof.text.host_lists import same_host
 from ibprof.text.quantities import count_of, format_bytes, format_seconds, name_call
 
 MUCH = 0.01
-"""Share of lost ranks, hosts or bytes above which every report has a sentence on the loss."""
+"""If a larger share of the ranks, hosts or bytes is lost, every report states the loss."""
 
 COLLECT = "collect"
 """Stage that leaves out bytes counted twice, and bytes of MPI's control messages. These bytes are not lost."""

@@ -78,7 +78,7 @@ class Direction(IntEnum):
 
 
 class Opcode(IntEnum):
-    """The operation of a work request. SEND and WRITE move bytes to the remote port; READ and ATOMIC, from there."""
+    """The operation of a work request. SEND and WRITE move bytes to the remote port, READ and ATOMIC from that port."""
 
     _generate_next_value_ = _HEADER.numbers_of("ibp_opcode", "IBP_OPCODE_")
     SEND = auto()
@@ -195,7 +195,7 @@ class Port:
 
 @dataclass(frozen=True, slots=True)
 class PortPair:
-    """A port of a host and a remote port, with work requests between them.
+    """A port of a host, and the remote port of its work requests.
 
     Attributes:
         host: index into `Profile.hosts`.

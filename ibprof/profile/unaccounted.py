@@ -53,7 +53,7 @@ class Unaccounted:
     Attributes:
         calls: number of calls of all ranks.
         least_bytes: bytes that any algorithm must send between units, as the module describes.
-        seen_bytes: bytes that the source saw.
+        seen_bytes: bytes between units that the source saw.
         on_host: true if the source saw all necessary bytes between hosts: the missing bytes stayed on hosts.
     """
 

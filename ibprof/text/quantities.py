@@ -101,7 +101,7 @@ def name_mpi(text: str) -> str:
 
 
 def shorten_site(name: str) -> str:
-    """Return a name that fits into a table. If the name is too long, the callers next to the site are left out.
+    """Return a name that fits into a table. If the name is too long, innermost callers are left out.
 
     The site and the outermost caller always remain.
     """

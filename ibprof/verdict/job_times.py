@@ -49,7 +49,7 @@ _MANY_TIMES = 4
 _NEXT_TO_OTHERS = 16
 """With a fabric, transfer can take up to this multiple of the most loaded link's time at line rate.
 
-Other traffic may slow messages: next to a checkpoint, messages take 8 to 11 times as long (benchmarks/codes/README.md).
+Other traffic may slow messages: during a checkpoint, messages take 8 to 11 times as long (benchmarks/codes/README.md).
 """
 
 OF_FILES = "FILE_"

@@ -60,7 +60,7 @@ LONG_OF_A_ROW = 8
 """An outlier takes more than this multiple of the mean time of the row's calls."""
 
 LITTLE_OF_A_CALL = 0.1
-"""If at most this share of a call is uncertain, the uncertain time is an error of waiting. Otherwise it is unsplit."""
+"""Uncertain time up to this share of a call counts as an error of waiting, not as unsplit time. See `split_each`."""
 
 
 def is_local(operation: str) -> bool:
@@ -314,7 +314,7 @@ _MOST_ROWS = 4_000_000
 
 @dataclass(frozen=True, slots=True)
 class LateRank:
-    """A rank that other ranks wait for, in an operation at a site in a region.
+    """A late rank: other ranks wait for this rank in one operation, at one site, in one region.
 
     Attributes:
         rank: the late rank.
