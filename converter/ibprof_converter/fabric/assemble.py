@@ -25,12 +25,12 @@ from ibprof_converter.fabric.listing import (
 from ibprof_converter.fabric.node_names import show_some
 
 NOT_ACTIVE = "link not active"
-"""Reason for leaving out an adapter that has a LID but no active link."""
+"""Why an adapter with a LID is left out: it has no active link."""
 
 _OLD_TOP_SPEED = "10"
 
 _PORTS_ASSUMED = 254
-"""From this number of ports on, the stated number may be a maximum of the format: the true number is unknown."""
+"""If a file states at least this number of ports, it may be the format's maximum: the true number is unknown."""
 
 
 class DuplicateLidError(InconsistentError):
@@ -38,10 +38,10 @@ class DuplicateLidError(InconsistentError):
 
 
 def assemble(listing: Listing) -> Fabric:
-    """Return the Fabric with every node, port and link once, sorted by GUID.
+    """Return the Fabric, with each node, port and link once, in the order of GUIDs.
 
-    Inactive links, and nodes without active links, are left out with a warning. If no port has a LID, as in a plan, all
-    ports get synthetic LIDs and all links count as active. All links also count as active if no link is active.
+    Inactive links, and nodes without an active link, are left out with a warning. If no port has a LID, as in a plan,
+    all ports get synthetic LIDs. In this case, or if no link is active, all links count as active.
 
     Raises:
         InputError: no link is valid.
@@ -58,7 +58,7 @@ def assemble(listing: Listing) -> Fabric:
         listing = kept
         links = _Links.match(listing)
     links.ports.take_equal(listing, np.stack([links.of_row, links.of_row], axis=1), "the link of a port")
-    if not links.active.any():  # each link is inactive at one or both ends
+    if not links.active.any():  # no link is active at both ends
         listing = _make_active(listing, "no link is active at both ends: all links are assumed to become active")
         links = _Links.match(listing)
     active, nodes = listing, links.nodes
@@ -111,7 +111,7 @@ def _explain_assumed_speeds(listing: Listing, links: _Links) -> str:
 
 
 def _count_ports(listing: Listing, nodes: Groups) -> npt.NDArray[np.uint8]:
-    """Return the number of ports of each node: uint8 [node], 0 if no line states the number."""
+    """Return the number of ports of each node: uint8 [node], 0 if no line states a number."""
     given = np.where(listing.ports < _PORTS_ASSUMED, listing.ports, 0)
     ports = np.zeros(len(nodes.key), np.uint8)
     np.maximum.at(ports, nodes.of_end, given)
@@ -123,7 +123,7 @@ def _make_active(listing: Listing, remark: str) -> Listing:
 
 
 def _give_lids(listing: Listing) -> Listing:
-    """Return the listing with synthetic LIDs, which ascend in the order of GUIDs and port numbers."""
+    """Return the listing with synthetic LIDs, in the order of GUIDs and port numbers."""
     is_switch = listing.kind == NodeKind.SWITCH
     ports = Groups.by(Groups.by(listing.node_guid).of_end * PORTS + np.where(is_switch, 0, listing.port))
     if len(ports.key) > LAST_UNICAST_LID:
@@ -149,7 +149,7 @@ def _find_left_out(listing: Listing, kept_guid: npt.NDArray[np.uint64]) -> Itera
 
 
 def _drop_unconfigured_lids(listing: Listing) -> Listing:
-    """Return the listing without LIDs of unconfigured ports, and with these ports' links inactive."""
+    """Return the listing without the LIDs of unconfigured ports; the links of these ports become inactive."""
     unconfigured = listing.lid == NOT_CONFIGURED_LID
     if not unconfigured.any():
         return listing
@@ -159,7 +159,7 @@ def _drop_unconfigured_lids(listing: Listing) -> Listing:
 
 @dataclass(frozen=True, slots=True)
 class _Links:
-    """Links, each once, sorted by (node, port) of the first end, then of the second. Nodes are in the order of GUIDs.
+    """Each link once, sorted by (node, port) of the first end, then of the second end. Nodes are in the order of GUIDs.
 
     Attributes:
         nodes: ends of links, grouped by node.
@@ -167,7 +167,7 @@ class _Links:
         ends: int64 [link, 2], keys of the link's two ports.
         row: int64 [link], the first row that lists the link.
         of_row: int64 [row], the row's link.
-        listed: int64 [link], 1 if the link is listed from one end, 2 if from both.
+        listed: int64 [link], number of ends (1 or 2) from which the link is listed.
         both_ends: true for a format that lists every link from both ends.
         active: bool [link], true if all rows of the link are active.
         gbps: float64 [link], data rate of the link's slowest row.
@@ -189,7 +189,7 @@ class _Links:
 
     @classmethod
     def match(cls, listing: Listing) -> _Links:
-        """Return the links. Rows that list a link from its two ends become one link."""
+        """Return the links. Two rows that list one link, from its two ends, become one link."""
         nodes = Groups.by(listing.node_guid)
         end = nodes.of_end * PORTS + listing.port
         ends = np.sort(end, axis=1)
@@ -215,14 +215,14 @@ class _Links:
     def half(self) -> npt.NDArray[np.bool_]:
         """True for links listed from one end only: bool [link].
 
-        All values are false if the format allows links in a single row, and the file has a single row for every link.
+        All values are false if the format allows one row per link, and the file has one row for each link.
         """
         once = self.listed == 1
         return once if self.both_ends or not once.all() else np.zeros(len(once), np.bool_)
 
 
 def _drop_contradicting_links(listing: Listing, links: _Links) -> Listing | None:
-    """Return the listing without the rows of ports that have several links: any of these rows may be wrong.
+    """Return the listing without rows of ports with several links, any of which may be wrong.
 
     The removed rows are noted as damage. Return None if no port has several links, or if no row would remain.
     """
@@ -255,7 +255,7 @@ def _describe_unequal(listing: Listing, links: _Links, link: int) -> str:
 def _collect_ports(
     listing: Listing, node: npt.NDArray[np.intp]
 ) -> tuple[npt.NDArray[np.integer], npt.NDArray[np.uint64], npt.NDArray[np.integer], npt.NDArray[np.integer]]:
-    """Return key (node * PORTS + number), GUID, base LID and LMC of each adapter port and of port 0 of each switch."""
+    """Return key (node * PORTS + number), GUID, base LID and LMC of each adapter port, and of each switch's port 0."""
     ports = Groups.by(node * PORTS + np.where(listing.kind == NodeKind.SWITCH, 0, listing.port))
     guid = ports.take_equal(listing, listing.port_guid, "the PortGUID of a port")
     lid = ports.take_equal(listing, listing.lid, "the LID of a port")

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Collect the lines of a dump that are not used, and describe which links or routes are lost.
+"""Collect unusable lines of a dump, and describe the lost links or routes.
 
-Dumps may be copied from terminals, cut, or mixed with messages of tools. The readers use the valid lines, and note all
-other lines as damage. Every output mentions the damage, and `--check` reports it as findings.
+Dumps may be copied from terminals, cut, or mixed with messages of tools. Readers use the valid lines, and note all
+other lines as damage. Each output mentions the damage, and `--check` lists it as findings.
 """
 
 from __future__ import annotations
@@ -22,14 +22,14 @@ _PROGRESS = re.compile(rb"DR path .* -> (?:new|known|processing) ")
 
 
 class DamageKind(Enum):
-    """Kinds of unused or missing lines, by the loss: links or routes, perhaps a node, or nothing."""
+    """Kinds of unused or missing lines, by what is lost."""
 
     STRAY = "stray"
-    """Lines with text of a terminal or of another program: nothing is lost."""
+    """The lines are from a terminal or another program: nothing is lost."""
     NO_ANSWER = "no answer"
-    """Messages of the dumping tool on nodes that did not answer: a node, or a part of its table, may be missing."""
+    """The dumping tool reports nodes that did not answer: a node, or a part of its table, may be missing."""
     LOST = "lost"
-    """Lines of links or routes are damaged or missing: the links or routes are lost."""
+    """Lines of links or routes are damaged or missing: these links or routes are lost."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +41,7 @@ class Damage:
         what: description of the loss, with numbers.
         lines: line numbers, from 1; empty for missing lines.
         node_guid: NODE GUID of the described switch or adapter; None if unknown.
-        file: name of the damaged file, if several files describe one fabric; otherwise empty.
+        file: name of the damaged file, if several files describe one fabric; else empty.
     """
 
     kind: DamageKind
@@ -52,23 +52,23 @@ class Damage:
 
     @property
     def place(self) -> str:
-        """Line numbers and file of the damage, as text; empty if both are unknown."""
+        """Text with line numbers and file of the damage; empty if both are unknown."""
         return " of ".join(filter(None, (show_lines(self.lines) if self.lines else "", self.file)))
 
     @property
     def text(self) -> str:
-        """The damage with its lines, file and GUID, as text."""
+        """Text with the damage, its lines, file and GUID."""
         return self.describe(0)
 
     def describe(self, more: int) -> str:
-        """Return text on the damage: lines, file, GUID, and `more`: the number of other places with equal damage."""
+        """Return text with damage, lines, file and GUID; `more` is the number of other places with equal damage."""
         of = f"{self.node_guid:#018x}: " if self.node_guid is not None else ""
         places = ", ".join(filter(None, (self.place, f"and {more} more alike" if more else "")))
         return f"{of}{self.what}{f' ({places})' if places else ''}"
 
 
 def describe_damages(damages: Sequence[Damage]) -> Iterator[str]:
-    """Yield a sentence on all places with equal damage: the first place, and the number of other places."""
+    """Yield a sentence for each group of equal damage: the first place, and the number of other places."""
     alike: dict[tuple[DamageKind, str], list[Damage]] = {}
     for damage in damages:
         alike.setdefault((damage.kind, damage.what), []).append(damage)
@@ -78,7 +78,7 @@ def describe_damages(damages: Sequence[Damage]) -> Iterator[str]:
 
 @dataclass(slots=True)
 class DamageLog:
-    """Collect the unused lines of one file while it is parsed."""
+    """Collects the unused lines of one file while the file is parsed."""
 
     path: str | PathLike[str]
     _stray: list[int] = field(default_factory=list)
@@ -98,7 +98,7 @@ class DamageLog:
         self._keep_first(line, expected, text)
 
     def join(self, line: int) -> None:
-        """Note a line that was joined to the line before, because a terminal or a mail had broken the line."""
+        """Note that a line is the rest of the line before, which a terminal or a mail had broken."""
         self._wrapped.append(line)
 
     def lose(self, line: int, error: InputError, node_guid: int | None = None) -> None:
@@ -108,7 +108,7 @@ class DamageLog:
         self._first = self._first or error
 
     def end_within(self, line: int, text: bytes, node_guid: int | None = None) -> None:
-        """Note that the file ends within a line: the rest of the line and all later lines are missing."""
+        """Note that the file ends within a line: the rest of this line, and all later lines, are missing."""
         what = f"the dump ends within a line, so this line and all later lines are missing: {quote_found(text)}"
         self.miss(what, node_guid, [line])
         self._keep_first(line, "the rest of the line", text)
@@ -122,11 +122,11 @@ class DamageLog:
 
     @property
     def first_error(self) -> InputError | None:
-        """Error of the first unused line, raised by parsers if a file has no valid line; None without unused lines."""
+        """Error of the first unused line, for files without a valid line; None without unused lines."""
         return self._first
 
     def report(self) -> tuple[Damage, ...]:
-        """Return the damage of the file: lost lines, missing data, then skipped lines."""
+        """Return the damage of the file: first lost lines, then missing data, then skipped lines."""
         return (*self._report_lost(), *self._missing, *self._report_skipped())
 
     def _report_lost(self) -> Iterator[Damage]:
@@ -152,7 +152,7 @@ class DamageLog:
 
 
 def show_lines(lines: Sequence[int]) -> str:
-    """Return line numbers as text; consecutive numbers become a range: `lines 1 to 7, 9`."""
+    """Return line numbers as text, with consecutive numbers as a range: `lines 1 to 7, 9`."""
     ranges: list[list[int]] = []
     for line in sorted(set(lines)):
         if ranges and line == ranges[-1][1] + 1:

@@ -6,7 +6,8 @@
     "leaf 1",36,2,1,1,0x0002c90200f00010,0x0002c90200f00010,0x0002c90200f00010,48438,...
     END_NODES
 
-Newer versions add columns, so columns are identified by name. The sections NODES, PORTS and LINKS describe the fabric.
+Newer versions of ibdiagnet add columns, so columns are found by name. The sections NODES, PORTS and LINKS describe the
+fabric.
 
 Source: public excerpts and parsers of such files. No dump of a real fabric was available for testing.
 """
@@ -36,7 +37,7 @@ _KINDS = {1: NodeKind.CA, 2: NodeKind.SWITCH, 3: NodeKind.ROUTER}
 
 
 def looks_like_db_csv(head: bytes) -> bool:
-    """Return true if the beginning of a file has sections as in a `.db_csv`."""
+    """Return true if the beginning of a file has a section of a `.db_csv`."""
     return _SIGN.search(head) is not None
 
 
@@ -53,10 +54,10 @@ class Record:
     fields: Mapping[str, str]
 
     def number(self, column: str, limit: int) -> int:
-        """Return the number in a column, decimal or hexadecimal after `0x`.
+        """Return the number in a column, which is decimal, or hexadecimal after `0x`.
 
         Raises:
-            InputError: the column is missing, or is no number below `limit`.
+            InputError: the column is missing, or its text is no number below `limit`.
         """
         text = self.fields.get(column.lower())
         if text is None:
@@ -67,7 +68,7 @@ class Record:
         return value
 
     def has(self, column: str) -> bool:
-        """Return true if the column exists and is a number; `N/A` is no number."""
+        """Return true if the row has a number in the column; `N/A` is no number."""
         return _parse_number(self.fields.get(column.lower(), "")) is not None
 
 
@@ -75,7 +76,7 @@ def read_section(path: str | PathLike[str], data: bytes, name: str, log: DamageL
     """Yield the rows of a section; none if the section is missing.
 
     Args:
-        log: the log for unusable rows; None: the first unusable row is an error.
+        log: the log for unusable rows. If None: the first unusable row is an error.
 
     Raises:
         InputError: without `log`, a row has more or fewer fields than the header, or the section has no end.
@@ -109,7 +110,7 @@ def _lose(log: DamageLog | None, line: int, error: InputError) -> None:
 
 
 def parse_db_csv(path: str | PathLike[str], data: bytes) -> Listing:
-    """Return the links of a `.db_csv`, each link from both ends.
+    """Return the links of a `.db_csv`; each link is listed from both ends.
 
     Raises:
         InputError: the file has no usable link.
@@ -149,7 +150,7 @@ def has_links_section(data: bytes) -> bool:
 
 @contextmanager
 def _losing(log: DamageLog, record: Record) -> Iterator[None]:
-    """Catch the error that an unusable row raises, and note the row as lost in the log."""
+    """Catch the error of an unusable row, and note the row as lost."""
     try:
         yield
     except InputError as error:
@@ -159,7 +160,7 @@ def _losing(log: DamageLog, record: Record) -> Iterator[None]:
 def _read_link(
     record: Record, nodes: Mapping[int, Record], ports: Mapping[tuple[int, int], Record]
 ) -> tuple[LinkRow, LinkRow]:
-    """Return a row for each end of a link, because width and speed of the ends can differ."""
+    """Return a row for each end of a link: width and speed of the two ends can differ."""
     ends = []
     for number in "12":
         key = record.number(f"NodeGuid{number}", 1 << 64), record.number(f"PortNum{number}", 256)
@@ -204,7 +205,7 @@ def _describe(node: Record, ports: Mapping[tuple[int, int], Record], key: tuple[
 
 
 def _split_fields(text: bytes, header: list[str]) -> list[str] | None:
-    """Return the fields of a row; None if their number is wrong. All surplus commas belong to the description."""
+    """Return the fields of a row; None if there are too few or too many. Surplus commas belong to the description."""
     parts = text.split(b",")
     spare = len(parts) - len(header)
     if spare and _DESCRIPTION in header and spare > 0:

@@ -21,13 +21,13 @@ from typing import BinaryIO, Generic, TypeVar
 from ibprof.errors import InputError, quote_found
 
 SUFFIXES = ("", ".gz", ".xz")
-"""Suffixes of plain and compressed dumps. The content of a file, not its suffix, shows its compression."""
+"""Suffixes of plain and compressed dumps. ibprof detects compression by the content of a file, not by its suffix."""
 
 LIMIT = 1 << 31
-"""Largest size of an uncompressed dump in bytes: nearly four times the size of the tables of 11,664 hosts."""
+"""Largest size of an uncompressed dump, in bytes: nearly four times the size of tables for 11,664 hosts."""
 
 EXPANDED_LIMIT = 700_000_000
-"""Largest size of a decompressed dump in bytes. Tables of 11,664 hosts have 576 MB; reading needs 1 GB of memory."""
+"""Largest size of a decompressed dump, in bytes. Tables for 11,664 hosts have 576 MB, and need 1 GB of memory."""
 
 EXPANSION = 400
 """Largest ratio of decompressed to compressed size, above `_SMALL` decompressed bytes. Regular tables have 130."""
@@ -36,16 +36,16 @@ _SMALL = 1 << 26
 
 _CHUNK = 1 << 20
 _HEAD = 1 << 20
-"""Number of bytes at the start of a file in which the file's format is searched.
+"""A file's format is searched in this number of bytes at its beginning.
 
-Messages of `ibnetdiscover -s` before the list can be hundreds of kilobytes long.
+`ibnetdiscover -s` can print hundreds of kilobytes of messages before the list.
 """
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 _UTF16 = re.compile(rb"\xff\xfe(?:[\t\n\r -~]\0){1,16}|\xfe\xff(?:\0[\t\n\r -~]){1,16}")
-"""Beginning of a text in UTF-16. PowerShell on Windows writes UTF-16 when it redirects output to a file."""
+"""Matches the beginning of a text in UTF-16, in which PowerShell on Windows redirects output to a file."""
 _QUOTE = re.compile(rb"^> ?", re.MULTILINE)
 _QUOTED = 0.8
-"""If more than this share of the lines begins with `>`, the file is a mail that quotes a dump."""
+"""A file is a mail that quotes a dump if more than this share of its lines begins with `>`."""
 
 _GZIP_MAGIC = b"\x1f\x8b"
 _XZ_MAGIC = b"\xfd7zXZ\0"
@@ -79,13 +79,13 @@ _VIRTUAL = frozenset(
         "tracefs",
     ]
 )
-"""Types of file systems whose files the kernel generates. Reading such files may block, or change the system."""
+"""Types of file systems whose files the kernel generates: reading such a file may block, or change the system."""
 
 
 def read_dump(path: str | PathLike[str]) -> bytes:
-    r"""Read a text file (plain, gzip or xz; also UTF-16) as bytes with `\n` as line end.
+    r"""Read a text file (plain, gzip or xz; also UTF-16) as bytes, with `\n` as line end.
 
-    The result is bytes, since node descriptions can be invalid UTF-8.
+    The result is bytes, not text: node descriptions can be invalid UTF-8.
 
     Raises:
         InputError: the file cannot be read, is damaged, binary or empty, or exceeds `LIMIT`, `EXPANDED_LIMIT` or
@@ -102,10 +102,10 @@ def read_dump(path: str | PathLike[str]) -> bytes:
 
 
 def peek_dump(path: str | PathLike[str]) -> bytes:
-    """Return the first `_HEAD` bytes of a file, plain, gzip or xz; empty for an unreadable or missing file."""
+    """Return the first `_HEAD` bytes of a file (plain, gzip or xz); empty if the file is missing or cannot be read."""
     try:
         found = _find_packed(path)
-        if not found.is_file():  # a pipe can be read only once
+        if not found.is_file():  # do not peek into a pipe: it can be read only once
             return b""
         with found.open("rb") as raw, unpack_dump(raw) as text:
             return _plain_lines(text.read(_HEAD))
@@ -127,7 +127,7 @@ def _plain_lines(data: bytes) -> bytes:
     if _UTF16.match(data):
         data = data.decode("utf-16", "replace").encode("utf-8", "replace")
     data = data.removeprefix(_BYTE_ORDER_MARK)
-    # Search for one byte first: this is ten times as fast as a search for two bytes.
+    # Search for one byte first, which is ten times as fast as a search for two bytes.
     while b"\r" in data and b"\r\n" in data:
         data = data.replace(b"\r\n", b"\n")
     if b"\r" in data and b"\n" not in data[:_HEAD]:
@@ -140,7 +140,7 @@ def _plain_lines(data: bytes) -> bytes:
 def _is_quoted(head: bytes) -> bool:
     """Return true if more than `_QUOTED` of the lines begin with `>`, as in a mail that quotes a dump.
 
-    The first lines may be the mail's own text.
+    The first lines may be other text of the mail.
     """
     if b"\n>" not in head and not head.startswith(b">"):
         return False
@@ -149,7 +149,7 @@ def _is_quoted(head: bytes) -> bool:
 
 
 def is_archive(head: bytes) -> bool:
-    """Return true if a file is an archive, or was compressed by another tool than gzip and xz."""
+    """Return true if a file is an archive, or compressed otherwise than by gzip or xz."""
     return any(head.startswith(sign, place) for place, sign in _ARCHIVES)
 
 
@@ -159,7 +159,7 @@ def head_of(data: bytes) -> bytes:
 
 
 def find_sibling(path: str | PathLike[str], name: str) -> Path | None:
-    """Return the file `name` in the folder of `path`, plain or compressed; None if there is none."""
+    """Return the file `name`, plain or compressed, in the folder of `path`; None if the folder has no such file."""
     candidates = (Path(path).parent / (name + suffix) for suffix in SUFFIXES)
     return next((candidate for candidate in candidates if candidate.is_file()), None)
 
@@ -176,8 +176,8 @@ def decode_name(raw: bytes) -> str:
 
 
 def _read_text(path: str | PathLike[str], raw: BinaryIO, text: BinaryIO) -> bytes:
-    # Data of unknown length is read in chunks: a single read would allocate memory for the largest allowed size. A
-    # plain file has a known length, and is read in one call.
+    # Read data of unknown length in chunks: a single read would allocate memory for the largest allowed size. Read a
+    # plain file, whose length is known, in one call.
     plain = _size_of(text)
     limit = LIMIT if isinstance(text, io.BufferedReader) else EXPANDED_LIMIT
     chunk = text.read(max(_CHUNK, min(plain, LIMIT) + 1))
@@ -224,7 +224,7 @@ def _size_of(text: BinaryIO) -> int:
 
 
 def unpack_dump(raw: BinaryIO) -> BinaryIO:
-    """Return a stream of the file's text: decompressed for gzip and xz, else the file itself."""
+    """Return a stream of the file's text; gzip and xz are decompressed."""
     magic = raw.peek(len(_XZ_MAGIC)) if hasattr(raw, "peek") else b""
     if magic.startswith(_GZIP_MAGIC):
         return gzip.GzipFile(fileobj=raw)  # type: ignore[return-value]  # it reads like one
@@ -241,7 +241,7 @@ def _describe(error: Exception) -> str:
 
 @dataclass(frozen=True, slots=True)
 class DumpFormat(Generic[Parsed]):
-    """A format of dumps: name in messages, test of a file's first bytes, and parser."""
+    """A format of dumps: its name in messages, a test of a file's first bytes, and its parser."""
 
     name: str
     recognise: Callable[[bytes], bool]
@@ -249,7 +249,7 @@ class DumpFormat(Generic[Parsed]):
 
 
 def find_format(formats: Sequence[DumpFormat[Parsed]], data: bytes) -> DumpFormat[Parsed] | None:
-    """Return the first format that recognises a file; None if none does. `data` is the file, or its first bytes."""
+    """Return the first format that recognises a file, or None. `data` is the file, or its first bytes."""
     head = head_of(data)
     return next((each for each in formats if each.recognise(head)), None)
 
@@ -257,7 +257,7 @@ def find_format(formats: Sequence[DumpFormat[Parsed]], data: bytes) -> DumpForma
 def unknown_format(
     path: str | PathLike[str], data: bytes, what: str, formats: Sequence[DumpFormat[Parsed]]
 ) -> InputError:
-    """Return the error for a file that is in none of the formats.
+    """Return the error for a file in an unknown format.
 
     Args:
         what: the expected content, for the message.
@@ -280,7 +280,7 @@ def _virtual_devices() -> frozenset[str]:
 
 
 def list_files(folder: Path) -> Iterator[tuple[Path, int]]:
-    """Yield the regular files of a folder, sorted by name, with sizes; nothing for an unreadable folder."""
+    """Yield the regular files of a folder, sorted by name, with sizes; none if the folder cannot be read."""
     for path in list_entries(folder):
         with suppress(OSError):
             status = path.stat()
@@ -300,7 +300,7 @@ def list_folders(folder: Path) -> list[Path]:
 
 
 def list_entries(folder: Path) -> list[Path]:
-    """Return the entries of a folder, sorted by name; none for an unreadable folder."""
+    """Return the entries of a folder, sorted by name; none if the folder cannot be read."""
     with suppress(OSError):
         return sorted(folder.iterdir())
     return []

@@ -14,7 +14,7 @@ from ibprof.native.headers import kernels_headers
 from ibprof_converter.fabric.damage import Damage
 
 LIDS = kernels_headers().constants["IBP_LIDS"]
-"""Number of values of a LID, which has 16 bits. The last unicast LID is 0xBFFF."""
+"""Number of possible LIDs, which have 16 bits. The last unicast LID is 0xBFFF."""
 
 NO_NODE = -1
 
@@ -29,14 +29,14 @@ class NodeKind(IntEnum):
 
 
 class Origin(Enum):
-    """Kind of a fabric's list of links. The kind decides if switches have forwarding tables."""
+    """Source of a fabric's list of links, which decides if switches have forwarding tables."""
 
     SUBNET = "a subnet"
-    """InfiniBand: switches have forwarding tables."""
+    """An InfiniBand subnet: switches have forwarding tables."""
     ETHERNET = "an Ethernet network"
-    """Neighbours in an Ethernet network, from LLDP: switches have no forwarding tables."""
+    """LLDP neighbours in an Ethernet network: switches have no forwarding tables."""
     NAMES = "a scheduler's topology"
-    """Names of switches and hosts: forwarding tables are absent, cables and rates are assumed."""
+    """Names of switches and hosts: without forwarding tables; cables and rates are assumed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,9 +46,9 @@ class InterfaceChoice:
     Attributes:
         choice: `compute`, `storage`, or names that the user typed.
         is_default: true if the user did not choose.
-        by: the evidence: `name`, `partition`, `speed`, `wiring`, or several joined by `and`.
+        by: the evidence: `name`, `partition`, `speed`, `wiring`, or several of these joined by `and`.
         adapters, left_out: numbers of chosen and of left-out adapters.
-        left_out_names: text with the names of left-out adapters (without host names), and the number of hosts without
+        left_out_names: text with the left-out adapters' names (without host names), and the number of hosts without
             chosen adapters.
     """
 
@@ -74,7 +74,7 @@ class Partitions:
     Attributes:
         names: P_Key without the bit that marks full members -> name of the partition. If the P_Key is unknown, the key
             is a negative number.
-        of_node: node -> P_Key -> true if a port of the node is a full member, false if its members are all limited.
+        of_node: node -> P_Key -> true if any port of the node is a full member, false if all are limited members.
     """
 
     names: Mapping[int, str]
@@ -101,10 +101,11 @@ class Fabric:
         port_lmc: int32 [p], LMC. The port has the LIDs lid .. lid + 2**lmc - 1.
         warnings: sentences on anomalies of the file.
         link_lanes: uint8 [link], width, 0 where unknown.
-        link_half: bool [link], true if only one end lists this link, in a format that lists links from both ends.
-        inactive: descriptions of links that are left out because they are not active.
-        link_unequal: bool [link], true if the two ends have different widths or speeds; the lower rate is used.
-        unequal: descriptions of the links with unequal ends, with both rates.
+        link_half: bool [link], true if the file lists this link from one end only, although its format lists links from
+            both ends.
+        inactive: descriptions of inactive links, which are left out.
+        link_unequal: bool [link], true if the two ends have different widths or speeds; `link_gbps` is the lower rate.
+        unequal: descriptions of these links, with both rates.
         damage: unused lines of the file, with the loss that they cause.
         origin: the kind of the fabric's list of links.
         left_out: description and reason of each adapter that is left out.

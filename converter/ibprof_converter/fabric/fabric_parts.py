@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Find the separate parts of a fabric: no cable joins two parts."""
+"""Find the separate parts of a fabric, which no cable joins."""
 
 from __future__ import annotations
 
@@ -20,10 +20,11 @@ _NAMED = 2
 
 @dataclass(frozen=True, slots=True)
 class FabricPart:
-    """Part of a fabric that no cable joins to other parts.
+    """A part of a fabric; no cable joins it to another part.
 
     Attributes:
-        switches, adapters: the part's nodes, ascending. An adapter with cables to several parts is in all these parts.
+        switches, adapters: the part's nodes, ascending; an adapter with cables to several parts is in each of these
+            parts.
         text: names of the switches, and number of adapters.
     """
 
@@ -35,7 +36,7 @@ class FabricPart:
 def number_parts(fabric: Fabric) -> npt.NDArray[np.int64]:
     """Return the index of each node's part: int64 [node].
 
-    An adapter or router with cables to two parts does not join the parts, since only switches forward packets.
+    An adapter or router with cables to two parts does not join the parts: only switches forward packets.
     """
     is_switch = fabric.node_kind == NodeKind.SWITCH
     joins = is_switch[fabric.link_node].all(axis=1)
@@ -45,7 +46,7 @@ def number_parts(fabric: Fabric) -> npt.NDArray[np.int64]:
 def list_parts(fabric: Fabric) -> tuple[FabricPart, ...]:
     """Return the parts, sorted by size, descending.
 
-    A switch without cables is left out, since its purpose is unknown.
+    A switch without cables is left out.
     """
     is_switch = fabric.node_kind == NodeKind.SWITCH
     part = number_parts(fabric)
@@ -61,7 +62,7 @@ def list_parts(fabric: Fabric) -> tuple[FabricPart, ...]:
 
 
 def count_parts(fabric: Fabric, parts: Sequence[FabricPart]) -> str:
-    """Return a text with the number of parts, and the routers that join them, if any."""
+    """Return a text with the number of parts, and with any routers that join the parts."""
     near = [set(_joined_to(fabric, part.switches).tolist()) for part in parts]
     routers = [
         fabric.node_name[node]

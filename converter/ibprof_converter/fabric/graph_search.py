@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Find connected components and distances in graphs that are given by their edges."""
+"""Find connected components and distances in graphs, from lists of edges."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import numpy as np
 import numpy.typing as npt
 
 _AT_ONCE = 512
-"""Number of path ends whose distances are counted at the same time. The memory needed grows with this number."""
+"""Largest number of goals whose distances are counted at the same time; more goals need more memory."""
 
 
 def find_parts(nodes: int, pairs: npt.NDArray[np.integer]) -> npt.NDArray[np.int64]:
@@ -18,13 +18,13 @@ def find_parts(nodes: int, pairs: npt.NDArray[np.integer]) -> npt.NDArray[np.int
         pairs: int [edge, 2], nodes of each edge.
 
     Returns:
-        int64 [node], the lowest node of each node's component.
+        int64 [node], lowest node of the component of each node.
     """
     part = np.arange(nodes)
     a, b = pairs[:, 0], pairs[:, 1]
     while True:
-        # The root of a component is its lowest node. Where an edge joins two components, the higher root is linked to
-        # the lower root. Then each node follows these links to the lowest root.
+        # The root of a component is its lowest node. If an edge joins two components, the higher root is linked to the
+        # lower root. Then each node follows these links to the lowest root.
         joined = part.copy()
         lower = np.minimum(part[a], part[b])
         np.minimum.at(joined, part[a], lower)
@@ -55,7 +55,7 @@ def count_hops(nodes: int, edges: npt.NDArray[np.integer], goals: npt.NDArray[np
     for start in range(0, len(goals), _AT_ONCE):
         near = hops[:, start : start + _AT_ONCE]
         near[goals[start : start + _AT_ONCE], np.arange(near.shape[1])] = 0
-        reached = np.packbits(near == 0, axis=1)  # one bit per goal: true if reached
+        reached = np.packbits(near == 0, axis=1)  # one bit per goal: true if the goal is reached
         for step in range(1, nodes):
             grown = reached.copy()
             if len(at):

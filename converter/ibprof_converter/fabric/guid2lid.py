@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Read OpenSM's `guid2lid`: first and last LID of each port, and so the LMC. A `.lst` lacks the LMC.
+"""Read OpenSM's `guid2lid`: the first and last LID of each port, which show the LMC that a `.lst` lacks.
 
 A line per port, separated by blank lines: `0x0002c90300fa0091 0x001c 0x001d`.
 """
@@ -67,7 +67,7 @@ def read_lid_ranges(path: str | PathLike[str]) -> LidRanges:
 
 
 def apply_lid_ranges(fabric: Fabric, ranges: LidRanges) -> Fabric:
-    """Return the fabric with each port's LMC; if the file has another LID for some port, only add a warning."""
+    """Set the LMC of each port; if any LID differs between file and fabric, only add a warning."""
     guids = [int(guid) for guid in fabric.port_guid]
     base = [ranges.base.get(guid) for guid in guids]
     known = [lid == expected for lid, expected in zip(fabric.port_lid.tolist(), base, strict=True)]

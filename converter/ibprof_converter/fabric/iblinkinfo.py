@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-r"""Parse the output of `iblinkinfo -l`: one line for each port, so two for each link. GUIDs are hexadecimal numbers.
+r"""Parse the output of `iblinkinfo -l`: a line per port, so two lines per link. GUIDs are hexadecimal numbers.
 
     0x0002c90200404ad8 "leaf 1"  4  3[  ] ==( 4X 25.78125 Gbps Active/  LinkUp)==>  0x0002c903000e0b72 15 1[ ] "h" ( )
 
-The GUIDs are PORT GUIDs. A GUID with several ports is the PORT GUID and NODE GUID of a switch. The NODE GUID of an
-adapter is assumed to be PORT GUID minus port number. The format lacks number of ports, SystemGUID and LMC.
+The GUIDs are PORT GUIDs. A GUID with several ports is a switch's: both its PORT GUID and its NODE GUID. The NODE GUID
+of an adapter is assumed to be PORT GUID minus port number. The format lacks number of ports, SystemGUID and LMC.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _FORM = (
 
 _SPEEDS = {2.5: "2.5", 5: "5", 10: "10", 10.3125: "FDR10", 14.0625: "14", 20.625: "EDR20", 25.78125: "25", 53.125: "50"}
 _SPEEDS |= {106.25: "100", 212.5: "200"}
-"""Signalling rate of a lane in Gb/s -> lane speed in the form of `data_rate_gbps`."""
+"""Signalling rate of a lane, in Gb/s -> lane speed, as the argument of `data_rate_gbps`."""
 
 
 def looks_like_link_info(head: bytes) -> bool:
@@ -52,7 +52,7 @@ def parse_link_info(path: str | PathLike[str], data: bytes) -> Listing:
     matches = []
     ports: dict[int, set[int]] = {}
     for number, line in enumerate(data.split(b"\n"), 1):
-        arrows = line.count(b")==>")  # two arrows: a lost line break has joined two lines
+        arrows = line.count(b")==>")  # two arrows: a line break was lost between two lines
         if arrows == 1 and (match := _LINE.fullmatch(line)):
             matches.append((number, match))
             ports.setdefault(int(match[1], 16), set()).add(int(match[4]))
@@ -82,7 +82,7 @@ def parse_link_info(path: str | PathLike[str], data: bytes) -> Listing:
 
 
 def _find_speed(text: bytes | None) -> str:
-    """Return the lane speed of a printed signalling rate, which may be rounded; empty for an unknown rate."""
+    """Return the lane speed for a printed signalling rate, which may be rounded; empty for an unknown rate."""
     try:
         rate = float(text or b"")
     except ValueError:

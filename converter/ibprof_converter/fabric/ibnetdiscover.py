@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-r"""Parse the output of `ibnetdiscover`: a stanza for each node, so each link is in two stanzas. GUIDs are hexadecimal.
+r"""Parse the output of `ibnetdiscover`: a stanza per node, so each link is in two stanzas. GUIDs are hexadecimal.
 
     sysimgguid=0x2c90200f00010
     switchguid=0x2c90200f00010(2c90200f00010)
@@ -11,7 +11,7 @@ r"""Parse the output of `ibnetdiscover`: a stanza for each node, so each link is
     [1](2c90300fa0001) 	"S-0002c90200f00010"[1]		# lid 1 lmc 0 "leaf 1" lid 4 4xQDR
 
 A description may contain unescaped quotes; the fixed words after the description show its end. The format lacks the
-state of a link. A link carries no data until both ends have LIDs.
+links' states. A link carries no data until both its ends have LIDs.
 """
 
 from __future__ import annotations
@@ -33,15 +33,15 @@ from ibprof_converter.fabric.rates import data_rate_gbps, speed_of_name
 _KINDS = {b"S": NodeKind.SWITCH, b"H": NodeKind.CA, b"R": NodeKind.ROUTER}
 _TEXT = rb'"(.{0,256})"'
 _RATE = rb"([0-9]{1,2})x([A-Z?]{3}[0-9]{0,2})(?![A-Za-z0-9])"
-# Copies from a terminal lose tabs, and editors replace a tab by any number of blanks.
+# A copy from a terminal has no tabs, and editors replace a tab by any number of blanks.
 _GAP = rb"[ \t]{0,99}"
-# A port that is not configured yet may have no LID.
+# The LID may be missing: the port is not configured yet.
 _LID = rb"lid(?: {1,9}([0-9]{1,5}))? {1,9}"
 
 _HEAD = re.compile(
     _GAP + rb"(?:Switch|Ca|Rt)" + _GAP + rb'([0-9]{1,3})' + _GAP + rb'"([SHR])-([0-9a-f]{1,16})"' + _GAP + rb"#" + _GAP
     + _TEXT
-    # Only the line of a switch has this part. It describes port 0.
+    # Only a switch's line has this part. It describes port 0.
     + rb"(?: (?:base|enhanced) port 0 " + _LID + rb"lmc ([0-7]))?\s*"
 )  # fmt: skip
 _PORT = re.compile(
@@ -64,7 +64,8 @@ _IS_HEAD = re.compile(_GAP + rb'(?:Switch|Ca|Rt)[^"\n]{0,200}"[SHR]-')
 _IS_LINE = re.compile(
     _GAP + rb"(?:\[|#|\s*$|(?:Switch|Ca|Rt)" + _GAP + rb"[0-9]|[a-z]{1,10}(?:id|guid)=|(?:Non-)?Chassis)"
 )
-# The other end of a port. A line with two other ends lost its line break: the first description has the second line.
+# The other end of a port. A line with two other ends is two lines whose line break is lost: the first description
+# contains the second line.
 _PEER = re.compile(rb'"[SHR]-[0-9a-f]{1,16}"\[')
 _PART = re.compile(rb'"[SHR]-[0-9a-f]{1,16}"|\blid [0-9]{1,5} [0-9]{1,2}x[A-Z]{3}')
 _MOST_BREAKS = 2
@@ -121,7 +122,7 @@ class _Port:
 
 @dataclass(slots=True)
 class _Node:
-    """A node, read from one or more stanzas. If the node is a switch, `lid` and `lmc` belong to port 0."""
+    """A node, read from one or more stanzas. For a switch, `lid` and `lmc` are port 0's."""
 
     kind: NodeKind
     ports: int
@@ -139,13 +140,13 @@ class _Node:
 
 @dataclass(slots=True)
 class _Reader:
-    """Read stanzas line by line.
+    """Reads stanzas line by line.
 
     Attributes:
         nodes: NODE GUID -> stanza.
-        node: the current stanza; None before the line that begins with Switch, Ca or Rt.
-        system_guid, guid, port_guid, slot: values from the lines before the line with Switch, Ca or Rt.
-        chassis: number of the chassis that contains the next nodes; empty if there is no chassis.
+        node: the current stanza; None before a line that begins with Switch, Ca or Rt.
+        system_guid, guid, port_guid, slot: values from the lines before such a line.
+        chassis: number of the chassis of the next nodes; empty without a chassis.
     """
 
     log: DamageLog
@@ -205,7 +206,7 @@ class _Reader:
             lmc=int(lmc) if lmc else NOT_GIVEN,
             slot=self.slot,
         )
-        # If the file contains two dumps, ports of a node's second stanza are added to the first stanza.
+        # The file may contain two dumps: add the ports in a node's second stanza to its first stanza.
         self.node = self.nodes.setdefault(node.node_guid, node)
         self.node.stanzas += 1
         if self.node.name != node.name:
@@ -223,7 +224,7 @@ class _Reader:
 
 
 def _join_broken(lines: list[bytes], log: DamageLog) -> Iterator[tuple[int, bytes]]:
-    """Yield lines with their numbers. Broken lines of ports and switches are joined.
+    """Yield lines with their numbers; join broken lines of ports and switches.
 
     A terminal breaks lines at its width, even within a word. A mail breaks lines at a blank, and may drop the blank.
     """
@@ -239,7 +240,7 @@ def _join_broken(lines: list[bytes], log: DamageLog) -> Iterator[tuple[int, byte
 
 
 def _make_whole(lines: list[bytes], blanks: Sequence[bytes]) -> tuple[int, bytes]:
-    """Return the number of lines that continue the first line, and the joined line.
+    """Join a broken line; return the number of lines that continue it, and the joined line.
 
     Args:
         lines: the first line and the following lines.
@@ -259,7 +260,7 @@ def _make_whole(lines: list[bytes], blanks: Sequence[bytes]) -> tuple[int, bytes
 
 
 def _find_form(line: bytes, rest: bytes) -> Callable[[bytes], bool] | None:
-    """Return the test for a whole line if `line` may be a port's or switch's line that `rest` continues; else None."""
+    """If `line` may be a port's or switch's line that `rest` continues, return a test for the whole line; else None."""
     if _IS_LINE.match(rest):
         return None
     is_whole = _is_port if _IS_PORT.match(line) else _is_switch if _IS_HEAD.match(line) else None
@@ -276,7 +277,7 @@ def _is_switch(line: bytes) -> bool:
 
 
 def _is_cut(last: bytes) -> bool:
-    """Return true if the last line of a file, without line break, is only the beginning of a line."""
+    """Return true if the last line of a file has no line break, and is only the beginning of a line."""
     text = last.strip()
     if not text or _PORT.fullmatch(last):
         return False
@@ -285,7 +286,7 @@ def _is_cut(last: bytes) -> bool:
 
 
 def _add_slots(nodes: Collection[_Node]) -> None:
-    """Add chassis and slot, from `ibnetdiscover -g`, to the name of each switch if several switches have this name."""
+    """If several switches have one name, add chassis and slot (from `ibnetdiscover -g`) to their names."""
     count = Counter(node.name for node in nodes if node.kind == NodeKind.SWITCH)
     for node in nodes:
         if node.slot and node.kind == NodeKind.SWITCH and count[node.name] > 1:
@@ -293,7 +294,7 @@ def _add_slots(nodes: Collection[_Node]) -> None:
 
 
 def _drop_contradictions(node: _Node, log: DamageLog) -> None:
-    """Drop the ports with two different lines in a node's stanzas: any of the lines may be wrong."""
+    """Drop ports with two different lines in the stanzas of a node: either line may be wrong."""
     for number, lines in node.text.items():
         if len({text for _, text in lines}) > 1:
             del node.links[number]
@@ -302,7 +303,7 @@ def _drop_contradictions(node: _Node, log: DamageLog) -> None:
 
 
 def _compare_stanzas(node: _Node, log: DamageLog) -> None:
-    """Note links that only some of a node's stanzas list, for example because the file has two dumps."""
+    """Note links that are not in all stanzas of a node: the file may contain two dumps, for example."""
     lines = [line for port in node.links for line, _ in node.text[port] if len(node.text[port]) < node.stanzas]
     if lines:
         log.miss(
@@ -357,9 +358,9 @@ def _describe(node: _Node, port: _Port) -> End:
 
 
 def _describe_peer(peer: _Node | None, port: _Port) -> End:
-    """Return the other end of the link in a port's line.
+    """Return the other end of the link on a port's line.
 
-    The data comes from the other port's line, else from the other node's stanza, else from the line of `port`.
+    Its data are from the other port's line, or else from the other node's stanza, or else from `port`.
     """
     if peer is not None and port.peer_port in peer.links:
         return _describe(peer, peer.links[port.peer_port])

@@ -42,7 +42,7 @@ from ibprof_converter.fabric.slurm_listing import looks_like_slurm, looks_like_s
 from ibprof_converter.fabric.topograph import looks_like_topograph, parse_topograph
 
 LLDP = DumpFormat("lldpcli's JSON", looks_like_lldp, parse_lldp)
-"""A file lists the neighbours of one node. A fabric is a folder of files."""
+"""Each file lists the neighbours of one node; a fabric is a folder of such files."""
 
 LINK_FORMATS: tuple[DumpFormat[Listing], ...] = (
     DumpFormat("ibdiagnet 2's .db_csv", looks_like_db_csv, parse_db_csv),
@@ -57,7 +57,7 @@ LINK_FORMATS: tuple[DumpFormat[Listing], ...] = (
     DumpFormat("Slurm's topology.yaml", looks_like_slurm_yaml, parse_slurm_yaml),
     DumpFormat("topograph's graph", looks_like_topograph, parse_topograph),
 )
-"""Formats of links. The formats with most data (state, LMC, true speeds, GUIDs) are at the beginning."""
+"""Formats of links. Formats with more data (state, LMC, true speeds, GUIDs) come first."""
 
 
 _XDR = re.compile(rb"1xXDR|1x XDR|PHY=1x LOG=[A-Z]{3} SPD=200\b|:\s*1x\s*:\s*200\s*:")
@@ -66,10 +66,10 @@ _XDR = re.compile(rb"1xXDR|1x XDR|PHY=1x LOG=[A-Z]{3} SPD=200\b|:\s*1x\s*:\s*200
 _HEAD = 65536
 
 _LOOKED_AT = 200
-"""Largest number of files in a folder that are searched for speeds, if a list lacks speeds."""
+"""If a list lacks speeds, at most this number of files in its folder are searched for speeds."""
 
 _SAME_SUBNET = 0.9
-"""Two lists describe the same subnet if the second list has more than this share of the first list's links."""
+"""Two lists are of the same subnet if the second list contains more than this share of the first list's links."""
 
 
 def read_fabric(
@@ -79,17 +79,17 @@ def read_fabric(
     parts: Sequence[Path] = (),
     plane: int | None = None,
 ) -> Fabric:
-    """Read a fabric. The content of the file shows its format.
+    """Read a fabric. The format is detected by the file's content.
 
     If several switches share a description, digits of their GUIDs are added to their names. If the file lacks LMCs and
-    has the LIDs of OpenSM's `guid2lid`, the LMCs are taken from `guid2lid`.
+    its LIDs are those of OpenSM's `guid2lid`, LMCs are read from `guid2lid`.
 
     Args:
         path: the file, or a folder of `LLDP` files.
-        ranges_path: the path of `guid2lid`; None: the `guid2lid` in the folder of the file, if any.
+        ranges_path: the path of `guid2lid`. If None: the `guid2lid` in the folder of the file, if any.
         names_path: the path of a name map in the form of OFED's tools, or None.
         parts: the `LLDP` files of one fabric, beginning with `path`; empty: the files of the folder `path`, if any.
-        plane: index of the plane to read, from 0 to `count_planes` - 1; None: the links of all planes.
+        plane: index of the plane to read, from 0 to `count_planes` - 1. If None: the links of all planes.
 
     Raises:
         InputError: the format is unknown, or no line of the file is usable.
@@ -122,14 +122,14 @@ def _read_planes(
 ) -> tuple[Listing, npt.NDArray[np.int64] | None]:
     """Return the list of a file, and the plane of each row: int64 [row], None if the list has no planes.
 
-    The result is cached, since callers take one plane after the other from the list.
+    The result is cached: callers read one plane after the other.
     """
     listing = _read_listing(path, read_dump(path), names_path)
     return listing, number_planes(listing)
 
 
 def _read_listing(path: str | PathLike[str], data: bytes, names_path: str | PathLike[str] | None) -> Listing:
-    # If the first bytes show no format, search the whole file: messages before the list can be very long.
+    # If the first bytes show no format, search the whole file: messages before the list can be long.
     link_format = find_link_format(data) or next((each for each in LINK_FORMATS if each.recognise(data)), None)
     if link_format is None:
         raise unknown_format(path, data, "links", LINK_FORMATS)
@@ -137,7 +137,7 @@ def _read_listing(path: str | PathLike[str], data: bytes, names_path: str | Path
 
 
 def _read_speeds(fabric: Fabric, path: Path) -> Fabric:
-    """Take the speeds from another list of links in the folder, or else warn that speeds are assumed."""
+    """Read the speeds from another list of links in the folder; without such a list, warn that speeds are assumed."""
     known = LINK_FORMATS[: LINK_FORMATS.index(LLDP)]
     others = [each for each, size in islice(list_files(path.parent), _LOOKED_AT) if size and each.name != path.name]
     found = [(known.index(kind), each) for each in others if (kind := find_link_format(peek_dump(each))) in known]
@@ -177,7 +177,7 @@ def _count_planes(path: Path, _version: tuple[int, ...]) -> int:
             return 1
         planes = number_planes(_read_listing(path, data, None))
     except (InputError, InconsistentError):
-        return 1  # The error is not reported here, but when the file is read.
+        return 1  # the error is reported when the file is read
     return 1 if planes is None else int(planes.max()) + 1
 
 

@@ -16,12 +16,12 @@ from ibprof_converter.fabric.damage import Damage, DamageLog
 from ibprof_converter.fabric.fabric_graph import NodeKind, Origin
 
 PORTS = 256
-"""Number of values of a port number, which has 8 bits."""
+"""Number of possible port numbers, which have 8 bits."""
 
 LAST_UNICAST_LID = 0xBFFF
 
 NOT_CONFIGURED_LID = 0xFFFF
-"""LID of a port that the subnet manager has not configured yet: the permissive LID."""
+"""The permissive LID: the LID of a port that the subnet manager has not configured yet."""
 
 NOT_GIVEN = -1
 
@@ -93,10 +93,10 @@ class Listing:
         )
 
     def node_names(self, chosen: npt.NDArray[np.bool_]) -> dict[int, str]:
-        """Return NODE GUID -> name. If rows name a node differently, the alphabetically last name is used.
+        """Return NODE GUID -> name. If rows have different names of a node, the alphabetically last name is used.
 
         Args:
-            chosen: bool [row, 2], true for the ends whose nodes are wanted.
+            chosen: bool [row, 2], true for ends whose node names are returned.
         """
         pairs = np.stack([self.node_guid[chosen], self.name[chosen].astype(np.uint64)])
         pairs = pairs[:, np.lexsort(pairs[::-1])]
@@ -108,19 +108,19 @@ class Listing:
         return names
 
     def describe_end(self, row: int, end: int) -> str:
-        """Return the node name and port of an end of a link, for messages."""
+        """Return text with node name and port of an end of a link."""
         return f"{self.names[self.name[row, end]]!r} port {self.port[row, end]}"
 
     def describe_link(self, row: int) -> str:
-        """Return the two ends and the line number of a link, for messages."""
+        """Return text with both ends and the line number of a link."""
         return f"{self.describe_end(row, 0)} to {self.describe_end(row, 1)} (line {self.line[row]})"
 
 
 def drop_invalid_rows(listing: Listing) -> Listing:
-    """Return the listing without rows that no fabric can have. The removed rows are noted as damage.
+    """Remove rows that are impossible in any fabric, and note these rows as damage.
 
     Raises:
-        InputError: no row is left. The error names the first removed row.
+        InputError: no row is valid. The error names the first removed row.
     """
     same = (listing.node_guid[:, 0] == listing.node_guid[:, 1]) & (listing.port[:, 0] == listing.port[:, 1])
     invalid = np.zeros(len(listing.line), np.bool_)
@@ -151,14 +151,14 @@ def drop_invalid_rows(listing: Listing) -> Listing:
 
 
 def _switch_of(listing: Listing, row: int) -> int:
-    """Return the NODE GUID of a row's only switch; for two switches or no switch, of the first end."""
+    """Return the NODE GUID of a row's only switch; with two switches or no switch, of its first end."""
     end = 1 if listing.kind[row, 1] == NodeKind.SWITCH != listing.kind[row, 0] else 0
     return int(listing.node_guid[row, end])
 
 
 @dataclass(frozen=True, slots=True)
 class Groups:
-    """Ends of links, grouped by a key, such as the node or the port.
+    """Ends of links, grouped by a key such as the node or the port.
 
     Attributes:
         key: [group], the key of each group, ascending.
@@ -181,7 +181,7 @@ class Groups:
         return cls(keys, first, group.reshape(key.shape))
 
     def take_equal(self, listing: Listing, values: npt.NDArray[AnyInteger], what: str) -> npt.NDArray[AnyInteger]:
-        """Return the common value of the ends of each group: [group]. `values` is [row, 2].
+        """Return, for each group, the value that its ends have in common: [group]. `values` is [row, 2].
 
         Raises:
             InconsistentError: ends of a group have different values.

@@ -2,10 +2,11 @@
 """Read the links of an Ethernet fabric from LLDP: `lldpcli show neighbors -f json` or `-f json0`, a file for each node.
 
 A file lists the neighbours of one node and is named for the node: `node01.json`. A node without a file is known from
-the files of its neighbours. A node is a switch if a neighbour's file states that the node bridges or routes. If files
-lack this data, a node with a host as neighbour, or with more than `_MOST_OF_A_HOST` links, is a switch.
+the files of its neighbours. A node is a switch if the file of a neighbour states that this node bridges or routes.
+Without this data, a node is a switch if it has a host as neighbour, or more than `_MOST_OF_A_HOST` links.
 
-Ethernet has no LIDs and no forwarding tables. So nodes are numbered in the order of names, and routes are modelled.
+Ethernet has no LIDs and no forwarding tables. So nodes are numbered in the order of their names, and routes are
+modelled.
 """
 
 from __future__ import annotations
@@ -39,7 +40,7 @@ _INTERFACE_NAMES = ("ifname", "local")
 _REMARK = "LLDP lists only links: LIDs are synthetic, in the order of the nodes' names; {speeds}"
 
 Interface = tuple[str, str]
-"""Name of a node, and name of one of its interfaces."""
+"""(name of a node, name of one of its interfaces)."""
 
 
 @dataclass(slots=True)
@@ -47,7 +48,7 @@ class _Neighbours:
     """Content of a fabric's files.
 
     Attributes:
-        links: sorted pair of interfaces -> number of the link's first entry, and speed in Gb/s.
+        links: pair of interfaces, sorted -> number of the link's first entry, and its speed in Gb/s.
         bridges: node -> true if the node bridges or routes. Nodes without this data are absent.
     """
 
@@ -56,7 +57,7 @@ class _Neighbours:
 
 
 def looks_like_lldp(head: bytes) -> bool:
-    """Return true if a file begins like the output of `lldpcli -f json`."""
+    """Return true if the beginning of a file is output of `lldpcli -f json`."""
     return _SIGN.match(head) is not None
 
 
@@ -79,10 +80,10 @@ def parse_lldp_files(name: str | PathLike[str], paths: Sequence[str | PathLike[s
 
     Args:
         name: name of the folder or of the first file, for messages.
-        paths: paths of the files. Damaged files are left out and reported.
+        paths: paths of the files; damaged files are left out and reported.
 
     Raises:
-        InputError: no file lists a neighbour. The error names the first damaged file, if there is one.
+        InputError: no file lists a neighbour. The error names the first damaged file, if any.
     """
     found = _Neighbours()
     log = DamageLog(name if Path(name).is_dir() or len(paths) == 1 else f"{fspath(name)} and {len(paths) - 1} more")
@@ -153,7 +154,7 @@ def _unwrap(part: Any) -> Any:
 
 
 def _list_entries(path: str | PathLike[str], document: Any) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Yield the name and the neighbour of each interface. In the document, a single interface is not in a list."""
+    """Yield the name and the neighbour of each interface. A document with a single interface has no list."""
     found = _part(path, document, "lldp").get("interface", {})
     for part in found if isinstance(found, list) else [found]:
         if not isinstance(part, dict):
@@ -172,14 +173,14 @@ def _part(path: str | PathLike[str], document: Any, key: str) -> dict[str, Any]:
 
 
 def _name_port(path: str | PathLike[str], port: dict[str, Any]) -> str:
-    """Return the name of a neighbour's interface: the id if the id is a name, else the description."""
+    """Return the name of a neighbour's interface: its id if this is a name, else its description."""
     identifier = _part(path, port, "id")
     value = str(identifier.get("value", ""))
     return value if identifier.get("type") in _INTERFACE_NAMES else str(port.get("descr") or value)
 
 
 def _read_speed(port: dict[str, Any]) -> float:
-    """Return the speed that a port's auto-negotiation chose, in Gb/s; nan if unknown."""
+    """Return the auto-negotiated speed of a port, in Gb/s; nan if unknown."""
     negotiated = port.get("auto-negotiation")
     current = str(negotiated.get("current", "")) if isinstance(negotiated, dict) else ""
     if match := _GIGABITS.search(current):

@@ -5,10 +5,10 @@
     { SW Ports:24 .. {sw-a} LID:0002 PN:16 } PHY=4x LOG=ACT SPD=10                        (all on one line)
 
 ibdiagnet lists a link once, OpenSM once from each end. Ports, LID and PN are hexadecimal. The description may contain
-blanks, quotes and brackets. Type `Rt` is a router. `-SM` marks a port with a subnet manager.
+blanks, quotes and brackets. Type `Rt` is a router. `-SM` marks a port on which a subnet manager runs.
 
-Version 1.5.7 of ibdiagnet prints `PHY=` without a width for 2x. Version 2 may begin with `#` lines, and prints some
-speeds as names. ibprof-topology adds `GBPS=` with a measured speed.
+For a 2x link, version 1.5.7 of ibdiagnet prints `PHY=` without a width. Files of version 2 may begin with `#` lines,
+and have some speeds as names. ibprof-topology adds `GBPS=` with a measured speed.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ _END_COLUMNS: dict[str, npt.DTypeLike] = {
     "ports": np.uint8,
     "port": np.uint8,
 }
-# Matches a link in any line, or an opening brace in the first line that is not a comment.
+# Matches a line with a link, or an opening brace in the first line that is not a comment.
 _SIGN = re.compile(rb"^\{ (?:CA|SW|RT|Rt)[^\n]*|\A(?:\s*#[^\n]*\n)*\s*\{ [^\n]*", re.MULTILINE)
 _SWITCH = re.compile(rb"\{ SW(?:-SM)? [^{}]*?NodeGUID:([0-9A-Fa-f]{16}) ")
 
@@ -99,11 +99,11 @@ def parse_lst(path: str | PathLike[str], data: bytes) -> Listing:
 
 
 def _read_columns(log: DamageLog, data: bytes) -> tuple[dict[str, npt.NDArray[Any]], tuple[str, ...]]:
-    """Return the columns of `Listing`, with lane speeds as text, and the names for the indices in column `name`."""
+    """Return the columns of `Listing` (lane speeds as text), and the names to which column `name` refers."""
     kernels = load_kernels()
     text = np.frombuffer(data, np.uint8)
     most = len(text) // _SHORTEST_LINE + 1
-    # These arrays are larger than needed, but memory pages that are not written need no memory.
+    # These arrays are larger than needed, but pages that are never written use no memory.
     column: dict[str, npt.NDArray[Any]] = {name: np.empty(most, dtype) for name, dtype in _LINK_COLUMNS.items()}
     column |= {name: np.empty((most, 2), dtype) for name, dtype in _END_COLUMNS.items()}
     spans, slots = np.empty(2 * most, _SPAN), np.zeros(1 << (2 * most).bit_length(), np.uint32)
@@ -119,7 +119,7 @@ def _read_columns(log: DamageLog, data: bytes) -> tuple[dict[str, npt.NDArray[An
 
 
 def _leave_out(log: DamageLog, number: int, line: bytes, expected: str, found: str) -> None:
-    """Note a line with parts of a link as a lost link, any other line as a stray line."""
+    """Note a line with parts of a link as a lost link, all other lines as stray lines."""
     if re.search(rb"[{}]| (?:PN:|PHY=|LOG=|SPD=)", line):
         switch = _SWITCH.search(line)
         log.lose(number, InputError(log.path, number, expected, found), int(switch[1], 16) if switch else None)

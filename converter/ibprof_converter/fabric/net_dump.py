@@ -6,9 +6,9 @@ r"""Parse `ibdiagnet2.net_dump` of ibdiagnet 2: a stanza for each switch, a line
       1 : 1   : ACT : LINK UP : 5   : 4x  : 50  : NO-FEC   : NO-RTR : 0xc42a10300dbfb92 : 40 : 25 : "MF0;leaf2:.."
       2 : 2   : DOWN : POLLING : ...
 
-`#` and `N#` are the labels printed on the switch, such as `1/1/1`. A label can differ from InfiniBand's port number
-(`IB#`). The neighbour's stanza has the port number of the other end, in the line with label `N#`. Adapters have no
-stanza; their GUIDs are used as NODE GUIDs. The format lacks number of ports, SystemGUID, LMC and routers.
+`#` and `N#` are the port labels that are printed on the switches, such as `1/1/1`. A label can differ from InfiniBand's
+port number (`IB#`). The line with label `N#` in the neighbour's stanza has the port number of the other end. Adapters
+have no stanza; their GUIDs are used as NODE GUIDs. The format lacks number of ports, SystemGUID, LMC and routers.
 
 Source: a public excerpt of a dump by ibdiagnet 2.10, and two public parsers. No complete dump was available.
 """
@@ -44,7 +44,7 @@ _LANES = {"1x": 1, "2x": 2, "4x": 4, "8x": 8, "12x": 12}
 _ADAPTER_PORTS = ("1", "2")
 _PLANE_PORTS = ("1", "2", "3", "4")
 _PLANE_GBPS = 250.0
-"""Largest rate in Gb/s of an XDR link with one lane. An XDR adapter has a link with one lane to each of four planes."""
+"""Largest rate, in Gb/s, of an XDR link with one lane. An XDR adapter has such a link to each of four planes."""
 _IS_UP = "ACT"
 _NEEDED = ("#", "ib#", "sta", "lwa", "lsa", "neighbor guid", "n#", "nlid")
 
@@ -54,7 +54,7 @@ _REMARK = "a .net_dump has no NODE GUIDs of adapters and no LMC; GUIDs of neighb
 
 
 def looks_like_net_dump(head: bytes) -> bool:
-    """Return true if the beginning of a file has the column names of a `.net_dump`."""
+    """Return true if the beginning of a file contains the column names of a `.net_dump`."""
     return _SIGN.search(head) is not None
 
 
@@ -67,7 +67,7 @@ class _Port:
         active: true if the link's logical state is active.
         lanes: width of the link.
         gbps: data rate in Gb/s, nan if unknown.
-        guid, label, lid, name: the neighbour's GUID, printed port label, LID and description.
+        guid, label, lid, name: GUID, printed port label, LID and description of the neighbour.
     """
 
     line: int
@@ -107,7 +107,7 @@ def parse_net_dump(path: str | PathLike[str], data: bytes) -> Listing:
         log.end_within(len(lines), lines.pop())
     for number, line in enumerate(lines, 1):
         if head := _HEAD.fullmatch(line):
-            # If the file contains two dumps, ports of a switch's second stanza are added to the first stanza.
+            # The file may contain two dumps: add the ports in a switch's second stanza to its first stanza.
             switch = switches.setdefault(
                 int(head[2], 16), _Switch(decode_name(head[1]), int(head[2], 16), int(head[3]))
             )
@@ -132,7 +132,7 @@ def parse_net_dump(path: str | PathLike[str], data: bytes) -> Listing:
 
 
 def _read_port(log: DamageLog, number: int, line: bytes, switch: _Switch | None, columns: list[str]) -> None:
-    # A description may contain colons, so all text after the other columns is description.
+    # The rest of the line is the description, which may contain colons.
     parts = [decode_name(part).strip() for part in line.split(b":", max(len(columns) - 1, 1))]
     fields = dict(zip(columns, parts, strict=False))
     expected = _PORT_FORM if switch else f"a stanza's first line, {_HEAD_FORM},"
@@ -155,10 +155,7 @@ def _read_port(log: DamageLog, number: int, line: bytes, switch: _Switch | None,
 
 
 def _miss_ports(switches: Collection[_Switch], log: DamageLog) -> None:
-    """Note ports without a line as missing.
-
-    If most switches lack lines, note no port: the tool did not list all ports.
-    """
+    """Note ports without a line as missing, unless most switches lack lines: then the tool did not list all ports."""
     gaps = {}
     for switch in switches:
         numbers = {*switch.numbers.values()}
@@ -171,7 +168,7 @@ def _miss_ports(switches: Collection[_Switch], log: DamageLog) -> None:
 
 
 def _find_rows(switches: Mapping[int, _Switch], log: DamageLog) -> Iterator[LinkRow]:
-    """Yield two rows of each link. An adapter has no stanza, so the switch's line yields both rows of the link."""
+    """Yield two rows of each link. A switch's line yields both rows of a link to an adapter, which has no stanza."""
     missing = _find_missing(switches)
     for switch in switches.values():
         for port in switch.ports:
@@ -195,10 +192,10 @@ def _find_rows(switches: Mapping[int, _Switch], log: DamageLog) -> Iterator[Link
 
 
 def _find_missing(switches: Mapping[int, _Switch]) -> set[int]:
-    """Return the GUIDs of neighbours that are switches without a stanza, as in a cut file.
+    """Return the GUIDs of switches that are neighbours, but have no stanza: the file may be truncated.
 
-    A neighbour without a stanza is a switch if ports share a LID, or have labels other than 1 and 2. An XDR adapter is
-    no switch, although its four ports may share a LID.
+    A neighbour without a stanza is a switch if its ports share a LID, or have other labels than 1 and 2. An XDR adapter
+    is no switch, although its four ports may share a LID.
     """
     ports: dict[int, list[_Port]] = {}
     for switch in switches.values():
@@ -220,7 +217,7 @@ def _has_planes(some: list[_Port]) -> bool:
 
 
 def _parse_number(label: str) -> int | None:
-    """Return the port number in the label of an adapter's port; None for other text."""
+    """Return the port number in the label of an adapter's port; None if the label has another form."""
     return (
         int(label) if label.isascii() and label.isdigit() and len(label) <= 3 and int(label) < PORTS_NOT_GIVEN else None
     )

@@ -33,7 +33,7 @@ _DIGITS = re.compile(r"([0-9]+)")
 USUAL_NAME = "ib-node-name-map"
 
 USUAL_FOLDERS = (Path("/etc/opensm"), Path("/etc/infiniband-diags"), Path("/etc/rdma"))
-"""Folders in which OFED's tools look for `USUAL_NAME`."""
+"""Folders in which OFED's tools search for `USUAL_NAME`."""
 
 _LINE = re.compile(
     rb"[ \t]{0,99}(?:0x|[SHR]-)([0-9A-Fa-f]{1,16})[ \t]{1,99}(?:\"([^\"\n]{1,256})\"|([^\"\s#]{1,256}))[ \t]*(?:#.*)?"
@@ -45,7 +45,7 @@ _SHORTEST_TAIL = 4
 
 
 def host_name(description: str) -> str:
-    """Return the host's name in an adapter's description: the first word of `host17 HCA-1`; may be empty."""
+    """Return the host's name in an adapter's description, its first word (`host17` of `host17 HCA-1`); may be empty."""
     words = description.split(maxsplit=1)
     return words[0] if words else ""
 
@@ -56,18 +56,18 @@ def adapter_name(description: str, host: str) -> str:
 
 
 def is_adapter_named(name: str, names: Collection[str]) -> bool:
-    """Return true if an adapter's name, or a word of the name, is in `names`. All of `names` are in lower case."""
+    """Return true if an adapter's name, or a word of this name, is in `names`, which are in lower case."""
     own = name.casefold()
     return own in names or any(word in names for word in own.split())
 
 
 def is_aggregation_node(description: str) -> bool:
-    """Return true if a CA is an aggregation node (SHARP), which is a part of a switch, not of a host."""
+    """Return true if a CA is an aggregation node (SHARP): a part of a switch, not of a host."""
     return "aggregation node" in description.lower()
 
 
 def natural_key(name: str) -> str:
-    """Return a sort key that puts host9 before host10."""
+    """Return a sort key by which host9 comes before host10."""
     parts = _DIGITS.split(name)
     for place in range(1, len(parts), 2):
         number = parts[place].lstrip("0")
@@ -87,22 +87,22 @@ def rank_names(names: tuple[str, ...]) -> npt.NDArray[np.int64]:
 
 
 def show_some(items: Sequence[str], most: int = _SHOWN) -> str:
-    """Return the first items, separated by commas; `...` stands for the others."""
+    """Return the first items, separated by commas, and `...` in place of further items."""
     return ", ".join(items[:most]) + (", ..." if len(items) > most else "")
 
 
 def looks_like_name_map(head: bytes) -> bool:
-    """Return true if the first line that is not a comment belongs to a name map."""
+    """Return true if the first line that is not a comment is a line of a name map."""
     for line in head.split(b"\n", 50)[:50]:
         if not _COMMENT.fullmatch(line):
             match = _LINE.fullmatch(line)
-            # A hexadecimal number in the second column belongs to OpenSM's guid2lid.
+            # A file with a hexadecimal number in the second column is OpenSM's guid2lid.
             return match is not None and (match[2] is not None or not match[3].startswith(b"0x"))
     return False
 
 
 def find_name_map(name: str | PathLike[str]) -> Path:
-    """Return the path of a name map: the file `name` in `USUAL_FOLDERS` if only this file exists, else `name`."""
+    """Return the path of a name map: `name` or, if this file does not exist, the file in `USUAL_FOLDERS`."""
     path = Path(name)
     if path.exists() or path.is_absolute():
         return path
@@ -113,7 +113,7 @@ def read_name_map(path: str | PathLike[str]) -> tuple[dict[int, str], tuple[str,
     """Read a name map.
 
     Returns:
-        NODE GUID -> name; sentences on lines that were left out.
+        NODE GUID -> name; and sentences on lines that were left out.
 
     Raises:
         InputError: no line names a node.
@@ -131,7 +131,7 @@ def read_name_map(path: str | PathLike[str]) -> tuple[dict[int, str], tuple[str,
 
 
 def rename_nodes(listing: Listing, names: Mapping[int, str]) -> Listing:
-    """Return the listing with nodes renamed by a map, NODE GUID -> name."""
+    """Rename nodes by a map, NODE GUID -> name."""
     guids, of_end = np.unique(listing.node_guid, return_inverse=True)
     number = np.array([index if guid in names else -1 for index, guid in enumerate(guids.tolist())])
     changed = number[of_end].reshape(listing.name.shape)
@@ -143,7 +143,7 @@ def rename_nodes(listing: Listing, names: Mapping[int, str]) -> Listing:
 
 
 def name_unnamed(listing: Listing) -> Listing:
-    """Return the listing with the NODE GUID as name of each node without a description."""
+    """Name each node without a description by its NODE GUID."""
     if "" not in listing.names:
         return listing
     names = listing.node_names(np.ones(listing.name.shape, np.bool_))
@@ -151,10 +151,10 @@ def name_unnamed(listing: Listing) -> Listing:
 
 
 def distinguish_switches(listing: Listing) -> Listing:
-    """Return the listing with a unique name for each switch.
+    """Rename switches, so that each switch has a unique name.
 
-    All unmanaged switches of one model have the same description. A repeated name becomes `NAME (..66fe)`: the last
-    digits of the NODE GUID distinguish the switches.
+    All unmanaged switches of one model have the same description. A repeated name becomes `NAME (..66fe)`, with the
+    last digits of the switch's NODE GUID.
     """
     name_of = listing.node_names(listing.kind == NodeKind.SWITCH)
     sharing: dict[str, list[int]] = {}

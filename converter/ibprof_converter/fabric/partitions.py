@@ -23,11 +23,11 @@ from ibprof_converter.fabric.fabric_graph import Fabric, NodeKind, Partitions
 PARTITIONS_CONF = "partitions.conf"
 
 DEFAULT_PKEY = 0x7FFF
-"""P_Key of the default partition (all ports), without the bit that marks full members."""
+"""P_Key of the default partition, to which all ports belong, without the bit that marks full members."""
 
 LARGEST_PKEY = 0xFFFF
 _SHOWN = 200
-"""Number of bytes of an invalid definition that a message shows."""
+"""Messages show at most this number of bytes of an invalid definition."""
 
 _GROUP = re.compile(rb"GROUP PKey:[ ]?0x([0-9A-Fa-f]{1,4})\b")
 _GROUP_MEMBER = re.compile(rb"\s+(Full|Part(?:ial)?|Limited|Both)\b.*\bguid=0x([0-9A-Fa-f]{1,16})\b")
@@ -48,12 +48,12 @@ _FULL = (b"full", b"both")
 
 @dataclass(slots=True)
 class _Members:
-    """Content of a file of partitions. For each port, P_Key -> true if the port is a full member.
+    """Content of a file with partitions; a port's partitions are P_Key -> true if the port is a full member.
 
     Attributes:
         names: P_Key -> name of the partition.
         guids, lids: PORT GUID or LID -> partitions of the port.
-        kinds: kind of nodes, or None for all nodes -> partitions of these nodes.
+        kinds: kind of nodes (None: all nodes) -> partitions of these nodes.
     """
 
     names: dict[int, str] = field(default_factory=dict)
@@ -63,7 +63,7 @@ class _Members:
 
 
 def looks_like_partitions(head: bytes) -> bool:
-    """Return true if a file begins like a list of partitions."""
+    """Return true if the beginning of a file is a list of partitions."""
     if _GROUP.match(head.lstrip()):
         return True
     lines = [line for line in head.split(b"\n")[:20] if not _AROUND_TABLE.fullmatch(line)]
@@ -81,7 +81,7 @@ def looks_like_partitions(head: bytes) -> bool:
 
 
 def apply_partitions(fabric: Fabric, paths: Sequence[Path]) -> Fabric:
-    """Return the fabric with the partitions of its ports. A file that names no port of the fabric causes a warning.
+    """Add the partitions of its ports to a fabric. If a file names no port of the fabric, add a warning.
 
     Raises:
         InputError: a line is invalid.
@@ -142,7 +142,7 @@ def _read_groups(path: str | PathLike[str], data: bytes) -> _Members:
 
 
 def _read_port_tables(path: str | PathLike[str], data: bytes) -> _Members:
-    """Read tables of `smpquery pkeys`. A line `lid N` or `guid 0x...` before each table identifies the port."""
+    """Read tables of `smpquery pkeys`. Before each table, a line `lid N` or `guid 0x...` identifies the port."""
     read = _Members()
     keys: dict[int, bool] = {}
     for number, line in enumerate(data.split(b"\n"), 1):
@@ -178,7 +178,7 @@ def _read_definitions(path: str | PathLike[str], data: bytes) -> _Members:
         elif name.lower() == "default":
             key = DEFAULT_PKEY
         else:
-            # Partitions of the same name in two files are one partition. Each partition without a name is a separate
+            # Partitions with equal names in two files are one partition. Each partition without a name is a separate
             # partition.
             key = -1 - zlib.crc32((name or f"{path}:{begin}").encode())
         if name:

@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Find the planes in a list of links. No cable joins two planes, and all planes have the same adapters.
+"""Find the planes in a list of links. No cable joins two planes, and each adapter is on all planes.
 
 An XDR adapter has a port on each of four planes, and spreads packets over the planes. The four ports share a LID, or
-have four LIDs. Each plane becomes a rail, and traffic is spread evenly over these rails.
+have four LIDs. ibprof reads each plane as a rail, and spreads traffic evenly over these rails.
 
-A chassis can have a switch on each plane. Management links inside the chassis join these switches. ibdiagnet labels
-the ports of these links `FNM`. An aggregation node is on one plane.
-Source: public parsers of ibdiagnet's dumps of XDR fabrics. No complete dump was available.
+A chassis can have a switch on each plane. Management links inside the chassis join the switches of a chassis. ibdiagnet
+labels the ports of these links `FNM`. An aggregation node is on one plane. Source: public parsers of ibdiagnet's dumps
+of XDR fabrics. No complete dump was available.
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ from ibprof_converter.fabric.node_names import is_aggregation_node
 
 _MOST_PLANES = 8
 _SHARED = 0.25
-"""A plane has at least this share of all adapters. A plane without some of its leaf switches has fewer adapters."""
+"""A plane has at least this share of all adapters: less than all if some leaf switches are missing."""
 
 _LANE_GBPS = 190.0
-"""Least data rate of an XDR lane in Gb/s. Only XDR adapters have planes."""
+"""Least data rate of an XDR lane, in Gb/s. Only XDR adapters have planes."""
 
 
 _SWITCH_OF_CHASSIS = re.compile(r"/U\d+$")
@@ -35,10 +35,10 @@ _SWITCH_OF_CHASSIS = re.compile(r"/U\d+$")
 
 
 def number_planes(listing: Listing) -> npt.NDArray[np.int64] | None:
-    """Return the plane of each row, int64 [row], -1 for links inside a chassis; None if the list has no planes.
+    """Return the plane of each row: int64 [row], -1 for links inside a chassis. None if the list has no planes.
 
-    Planes are sorted by their lowest switch GUID. Separate parts of a list are planes if they have adapters in common,
-    by NODE GUID or description. In addition, links must be XDR, or ports of an adapter must share a LID.
+    Planes are sorted by their lowest switch GUID. Separate parts of a list are planes if they have common adapters, by
+    NODE GUID or description. They are planes only if links are XDR, or ports of an adapter share a LID.
     """
     is_switch = listing.kind == NodeKind.SWITCH
     nodes = Groups.by(listing.node_guid)
@@ -62,7 +62,7 @@ def number_planes(listing: Listing) -> npt.NDArray[np.int64] | None:
     for key in (guid, name):
         has = [set(key[ends & (plane == number)].tolist()) for number in range(len(parts))]
         every = set().union(*has)
-        # Planes have adapters in common. Pieces of a plane that lacks cables have no adapter in common.
+        # Two planes have common adapters. Two pieces of one plane, which lacks cables, have no common adapter.
         ranked = sorted(range(len(has)), key=lambda number: -len(has[number]))
         whole = sorted(
             number
@@ -83,8 +83,8 @@ def _join_pieces(has: list[set[int]], whole: list[int]) -> npt.NDArray[np.int64]
         whole: the parts that are planes.
 
     Returns:
-        int64 [part], index into `whole`. A piece belongs to the only plane that has none of the piece's adapters. None
-        unless each piece belongs to exactly one plane.
+        int64 [part], index into `whole`. A piece belongs to the plane that has none of its adapters. None if no plane,
+        or several planes, qualify for any piece.
     """
     of_part = np.full(len(has), -1, np.int64)
     of_part[whole] = np.arange(len(whole))
@@ -97,7 +97,7 @@ def _join_pieces(has: list[set[int]], whole: list[int]) -> npt.NDArray[np.int64]
 
 
 def _join_chassis(listing: Listing) -> npt.NDArray[np.bool_]:
-    """Return true for rows that join two switches with the same chassis in description or SystemGUID: bool [row]."""
+    """Return true for rows that join two switches of one chassis, by description or SystemGUID: bool [row]."""
     of_name: npt.NDArray[np.intp] = np.unique(
         [_SWITCH_OF_CHASSIS.sub("", name) for name in listing.names], return_inverse=True
     )[1]

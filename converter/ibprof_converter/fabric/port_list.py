@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-r"""Parse the output of `ibnetdiscover -p`: a line for each port, so two for each link. GUIDs are hexadecimal numbers.
+r"""Parse the output of `ibnetdiscover -p`: a line per port, so two lines per link. GUIDs are hexadecimal numbers.
 
     CA    32  1 0x0002c90300fa00b1 4x QDR - SW    14  3 0x0002c90200f00028 ( 'q12 HCA-1' - 'leaf 4' )
     SW    14  8 0x0002c90200f00028 4x SDR                                    'leaf 4'
 
 The GUIDs are PORT GUIDs. The PORT GUID of a switch is also the NODE GUID. The NODE GUID of an adapter is assumed to be
-PORT GUID minus port number, as for many adapters. A remark reports the assumption. The format lacks link state, number
+PORT GUID minus port number, as for many adapters. A remark reports this assumption. The format lacks link state, number
 of ports, SystemGUID and LMC.
 """
 
@@ -34,7 +34,7 @@ _LINE = re.compile(
     + rb" \( '(.{0,600})' \)|\s+'(.{0,300})')\s*"
 )
 _SIGN = re.compile(rb"^[ \t]{0,9}" + _END + rb" [0-9?]{1,2}x ", re.MULTILINE)
-# Matches twice in a line without its line break: the line's first description would contain the second line.
+# Matches twice if a line break was lost; the first description would contain the second line.
 _RATED = re.compile(rb"0x[0-9a-f]{16} [0-9?]{1,2}x ")
 _PART = re.compile(rb"0x[0-9a-f]{16} (?:[0-9?]{1,2}x |\()|' - '")
 _BEGIN = re.compile(rb"[ \t]{0,9}(?:CA|SW|RT)\b.*\b0x([0-9a-f]{16}) [0-9?]{1,2}x ")
@@ -86,7 +86,7 @@ def parse_port_list(path: str | PathLike[str], data: bytes) -> Listing:
 
 
 def _leave_out(log: DamageLog, number: int, line: bytes) -> None:
-    """Note a line with parts of a port's line as a lost link, any other line as a stray line."""
+    """Note a line with parts of a port's line as a lost link, all other lines as stray lines."""
     if _PART.search(line):
         begin = _BEGIN.match(line) if line.lstrip().startswith(b"SW") else None
         error = InputError(log.path, number, _FORM, quote_found(line))
@@ -96,7 +96,7 @@ def _leave_out(log: DamageLog, number: int, line: bytes) -> None:
 
 
 def _split_names(text: bytes, names: set[bytes]) -> tuple[str, str]:
-    """Split a text at `' - '` into two descriptions, if possible between known descriptions."""
+    """Split a text at a `' - '` into two descriptions; if possible, both are known descriptions."""
     cuts = [at for at in range(len(text)) if text.startswith(_BETWEEN_NAMES, at)]
     pairs = [(text[:at], text[at + len(_BETWEEN_NAMES) :]) for at in cuts] or [(text, b"")]
     best = max(pairs, key=lambda pair: (pair[0] in names) + (pair[1] in names))

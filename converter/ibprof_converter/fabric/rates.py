@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Data rates of InfiniBand links."""
+"""Compute data rates of InfiniBand links."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _LANE_GBPS = {
     "100": 106.25 * _RS_FEC,  # NDR
     "200": 212.5 * _RS_FEC,  # XDR
 }
-"""Printed speed -> data rate of one lane in Gb/s: signalling rate x coding.
+"""Printed speed -> data rate of one lane (signalling rate x coding), in Gb/s.
 
 Source: InfiniBand Architecture Specification, volume 1, PortInfo (LinkSpeedActive, LinkSpeedExtActive); volume 2, the
 chapters on the physical layer for signalling rates and coding.
@@ -46,10 +46,10 @@ _BY_CODE = (
     (16, {1: "FDR10", 2: "EDR20"}),
     (0, {1: "2.5", 2: "5", 4: "10"}),
 )
-"""Bytes of ibdiagnet 2's LinkSpeedActv, fast speeds first: index of the byte's lowest bit, and code -> speed.
+"""The bytes of ibdiagnet 2's LinkSpeedActv, with fast speeds first: index of the byte's lowest bit, and code -> speed.
 
 From the lowest byte: LinkSpeedActive, LinkSpeedExtActive (FDR to XDR), speeds of Mellanox, and the second extension
-(XDR). Several bytes can be set: 2052 is NDR, with QDR in the lowest byte.
+(XDR). Several bytes can be nonzero: 2052 is NDR, although its lowest byte is QDR.
 """
 
 _LANES_BY_CODE = {1: 1, 2: 4, 4: 8, 8: 12, 16: 2}

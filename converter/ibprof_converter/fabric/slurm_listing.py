@@ -19,11 +19,11 @@ r"""Parse Slurm's topology: `topology.conf`, the output of `scontrol show topolo
 
 `scontrol show topoconf` prints all kinds for each topology. Unused kinds are empty (`block: {}`).
 
-Any user of a cluster can read these files, which name only switches and hosts. If a line of `scontrol` has Switches and
-Nodes, Nodes are the hosts of all switches below. A block counts as a switch. An assumed switch joins all blocks.
+All users of a cluster can read these files, which name only switches and hosts. If a line of `scontrol` has Switches
+and Nodes, Nodes are the hosts below all these switches. A block counts as a switch. An assumed switch joins all blocks.
 
-Hosts' links are assumed to run at `HOST_GBPS`. All uplinks of a switch are assumed to have one speed. The uplinks
-together are as fast as the links of all hosts below the switch, so no link is oversubscribed.
+Hosts' links are assumed to run at `HOST_GBPS`. All uplinks of a switch are assumed to have one speed. Together, the
+uplinks are as fast as the links of all hosts below the switch: no link is oversubscribed.
 """
 
 from __future__ import annotations
@@ -63,13 +63,13 @@ _FORM = "SwitchName=NAME Nodes=.. or Switches=.., or BlockName=NAME Nodes=.."
 HOST_GBPS = 100.0
 
 _MOST_PORTS = 254
-"""Largest number of a switch's ports in forwarding tables."""
+"""Largest number of ports of a switch with forwarding tables."""
 
 _FIRST_GUID = 0x5000 << 48
 
 
 def describe_assumptions(found: str) -> str:
-    """Return a sentence on the data that a list of names lacks and ibprof assumes."""
+    """Return a sentence on data that a list of names lacks, and that ibprof assumes."""
     return (
         f"{found} has only levels, switches and hosts; speeds are assumed: {HOST_GBPS:g} Gb/s for a host's link. "
         "A switch's uplinks together are as fast as the links of all hosts below. A listed switch may stand for "
@@ -78,7 +78,7 @@ def describe_assumptions(found: str) -> str:
 
 
 def looks_like_slurm(head: bytes) -> bool:
-    """Return true if a file begins like `topology.conf` or `scontrol show topology`."""
+    """Return true if the beginning of a file is a `topology.conf`, or output of `scontrol show topology`."""
     return _SIGN.search(head) is not None
 
 
@@ -105,7 +105,7 @@ def parse_slurm(path: str | PathLike[str], data: bytes) -> Listing:
                 "blockname",
                 "blockindex",
                 "blocksize",
-            }  # topograph writes blocks without hosts to fill up groups of blocks
+            }  # topograph fills up groups of blocks by blocks without hosts
             if not (_OTHERS.match(line) or is_empty):
                 log.skip(number, line.encode(), _FORM)
             continue
@@ -128,7 +128,7 @@ def parse_slurm(path: str | PathLike[str], data: bytes) -> Listing:
 def _miss_descriptions(
     switches: Sequence[str], described: Sequence[str], links: Sequence[NamedLink], log: DamageLog
 ) -> None:
-    """Note the switches that occur only in lines of other switches: their hosts are missing."""
+    """Note the switches without a line of their own: their hosts are missing."""
     missing = set(switches) - set(described)
     for link in links:
         if link.other in missing:
@@ -137,7 +137,7 @@ def _miss_descriptions(
 
 
 def _expand_names(path: str | PathLike[str], line: int, expression: str) -> list[str]:
-    """Return the names of a list; none for the text that Slurm prints for an empty list.
+    """Return the names in a list; none for Slurm's text for an empty list.
 
     Raises:
         InputError: the text is not a list of names.
@@ -154,7 +154,7 @@ def _expand_names(path: str | PathLike[str], line: int, expression: str) -> list
 
 
 def _join_lines(data: bytes) -> list[tuple[int, str]]:
-    """Return the lines with content, without comments. A line that ends with a backslash continues in the next line."""
+    """Return the lines with content, without comments; join a line that ends with a backslash with the next line."""
     lines: list[tuple[int, str]] = []
     begun = ""
     first = 0
@@ -192,7 +192,7 @@ def list_assumed(
     Args:
         switches: names of all switches; all other names are hosts.
         links: the links; a link between two switches may be listed from both ends.
-        remark: a sentence about the data that the format lacks.
+        remark: a sentence on data that the format lacks.
 
     Raises:
         InputError: a switch has more than `_MOST_PORTS` links, or there are no hosts.
@@ -205,7 +205,7 @@ def list_assumed(
             path, None, "switches with hosts", f"{count_of(len(is_switch), 'switch')}, no hosts"
         )
     lid = {name: number for number, name in enumerate([*hosts, *dict.fromkeys(switches)], 1)}
-    further = len(lid)  # the last LID; each further port of a host at several switches gets a new LID
+    further = len(lid)  # the last LID; further ports of a host at several switches get new LIDs
     if len(lid) > LAST_UNICAST_LID:
         raise InputError(path, None, f"at most {LAST_UNICAST_LID} hosts and switches", str(len(lid)))
     gbps = _assume_speeds(links, is_switch)
@@ -228,7 +228,7 @@ def list_assumed(
 
 
 def _list_once(links: Sequence[NamedLink]) -> list[NamedLink]:
-    """Return each link once, even if it is listed from both ends. Links of a switch to itself are left out."""
+    """Return each link once, also if it is listed from both ends. Leave out links of a switch to itself."""
     seen: set[frozenset[str]] = set()
     kept = []
     for link in links:
@@ -265,14 +265,14 @@ def _assume_speeds(links: Sequence[NamedLink], is_switch: set[str]) -> list[floa
     found = []
     for link in links:
         pair = frozenset((link.switch, link.other))
-        # A link between switches of one level is as fast as the links of all hosts below the switch with more hosts.
+        # A link between two switches of a level is as fast as all host links below the switch with more hosts.
         hosts = 1.0 if link.other not in is_switch else share.get(pair) or max(behind[name] for name in pair) or 1.0
         found.append(HOST_GBPS * hosts)
     return found
 
 
 def looks_like_slurm_yaml(head: bytes) -> bool:
-    """Return true if a file begins like `topology.yaml`."""
+    """Return true if the beginning of a file is a `topology.yaml`."""
     return _YAML_SIGN.search(head) is not None and _YAML_KIND.search(head) is not None
 
 

@@ -3,7 +3,8 @@
 
     {"instances": [{"id": "node01", "network_layers": ["leaf1", "spine1"]}, ...]}
 
-`network_layers` begins with the leaf switch. Missing data, such as speeds, is assumed as for Slurm's topology.
+The first element of `network_layers` is the leaf switch. ibprof assumes missing data, such as speeds, as for Slurm's
+topology.
 
 Source: docs.nvidia.com/topograph, engines/graph.
 """
@@ -29,7 +30,7 @@ _ID = re.compile(r'"id"\s*:')
 
 @dataclass(frozen=True, slots=True)
 class Instance:
-    """A host, and the names of the switches above it. The list begins with the leaf switch."""
+    """A host, and the names of the switches above the host, from the leaf switch upwards."""
 
     line: int | None
     name: str
@@ -37,7 +38,7 @@ class Instance:
 
 
 def looks_like_topograph(head: bytes) -> bool:
-    """Return true if a file begins like the JSON of topograph's graph engine."""
+    """Return true if the beginning of a file is JSON of topograph's graph engine."""
     return _SIGN.match(head) is not None
 
 
@@ -91,6 +92,6 @@ def read_instances(path: str | PathLike[str], data: bytes) -> list[Instance]:
 
 
 def _number_ids(text: str, count: int) -> Sequence[int | None]:
-    """Return the line number of each "id" in the text; `count` times None if the text has another number of ids."""
+    """Return the line number of each "id" in the text; if the text has not `count` ids, `count` times None."""
     lines = [number for number, line in enumerate(text.split("\n"), 1) for _ in _ID.finditer(line)]
     return lines if len(lines) == count else [None] * count
