@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Forwarding tables, routes by these tables, and link loads of traffic on these routes."""
+"""Forwarding tables, routes along these tables, and link loads of traffic on these routes."""

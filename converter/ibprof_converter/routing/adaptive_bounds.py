@@ -1,17 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Compute bounds and an estimate of link loads with adaptive routing.
+"""Compute bounds and estimates of link loads with adaptive routing.
 
-For each packet, an adaptive switch chooses a port of a group by the ports' fill levels. `shared` is the load of a link
-if all ports of the group carry equal shares. `most` is the load if all other ports of the group are always full. The
-estimate assumes that packets avoid ports that are fuller than others.
+For each packet, an adaptive switch chooses a port from a group of ports by their fill levels. `shared` is the load of a
+link if all ports of the group carry equal shares. `most` is the load of the link if all other ports of the group are
+always full. The estimate assumes that packets avoid ports that are fuller than others.
 
-The estimate starts from even shares, and changes the shares in a few rounds. In each round, a port gets a smaller share
+The estimate begins with even shares, and changes the shares in a few rounds. In each round, a port gets a smaller share
 if its link, or the following links, need a long time for their loads. If a buffer at a following link is full, the
 buffers before this link fill too.
 
-The packet simulation lets packets choose among the same ports. benchmarks/adaptive_estimate.py compares the estimate
-with the simulation; docs/formats/fabrics.md lists the errors. Private tables, virtual lanes and service levels are left
-out.
+In the packet simulation, packets choose among the same ports. benchmarks/adaptive_estimate.py compares the estimate
+with the simulation; docs/formats/fabrics.md lists the errors. Private tables, virtual lanes and service levels are not
+modelled.
 """
 
 from __future__ import annotations
@@ -30,16 +30,17 @@ EXPONENT = 0.5
 BACK_PRESSURE = 0.8
 """A link's pressure is at least this factor times the mean pressure of the following links.
 
-Pressure is a link's time, or more if the next links are full. benchmarks/adaptive_estimate.py fitted the value.
+The pressure of a link is the time of its load, or more if the following links are full. benchmarks/adaptive_estimate.py
+fitted the value.
 """
 
 _LEAST_PRESSURE = 0.05
 
 _SETTLED = 1e-3
-"""The rounds end when no load changes by more than this share of the largest load."""
+"""The rounds end when each load changes by at most this share of the largest load."""
 
 _KEPT_CHOICES = 1 << 23
-"""If there are more choices than this, they are not kept in memory, but recomputed in each round."""
+"""If there are more choices than this, each round recomputes them, so that they need no memory."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,8 +48,8 @@ class AdaptiveBounds:
     """Loads of link directions with adaptive routing.
 
     Attributes:
-        shared: float64 [link, end], bytes if switches spread traffic evenly over the ports that they may choose.
-        most: uint64 [link, end], bytes if the link carries all traffic that can use it.
+        shared: float64 [link, end], bytes if switches spread traffic evenly over all ports that they may choose.
+        most: uint64 [link, end], bytes of all traffic that can use the link direction.
         estimate: float64 [link, end], bytes if packets avoid fuller ports.
         unrouted: bytes of flows without a path.
     """
@@ -68,7 +69,7 @@ class _Demand:
     """Sums of flows.
 
     Attributes:
-        access: uint64 [link direction], bytes on the links of hosts; 0 for links between switches.
+        access: uint64 [link direction], bytes on host links; 0 for links between switches.
         between: uint64 [class + 1, switch + 1], bytes that the hosts of a switch send to the destinations of a class
             (`AdaptivePaths.class_of_lid`).
         unrouted: bytes of flows without a path.
@@ -80,10 +81,10 @@ class _Demand:
 
 
 def bound_adaptive(paths: AdaptivePaths, parts: Iterable[LidFlows]) -> AdaptiveBounds:
-    """Return bounds on each link direction's load, and an estimate of the load.
+    """Return bounds and an estimate of the load of each link direction.
 
     Args:
-        paths: the egress ports that the switches of the subnet may choose.
+        paths: the egress ports that each switch of the subnet may choose.
         parts: the flows, divided into parts that fit in memory.
     """
     fabric = paths.network.fabric
@@ -135,12 +136,12 @@ def _sum_flows(paths: AdaptivePaths, parts: Iterable[LidFlows]) -> _Demand:
 
 @dataclass(frozen=True, slots=True)
 class _Spread:
-    """Flows spread over the edges between switches.
+    """Loads after flows were spread over edges (link directions between switches).
 
     Attributes:
         load: float64 [edge], bytes.
-        behind: float64 [edge], mean pressure of the following edges. An edge is a link direction between switches. The
-            pressure of an edge is the time of its load, or more if following edges are full.
+        behind: float64 [edge], mean pressure of the following edges. The pressure of an edge is the time of its load,
+            or more if following edges are full.
         lost: bytes of flows whose first switch has no port to the destination.
     """
 
@@ -150,7 +151,7 @@ class _Spread:
 
 
 class _Batches:
-    """Spread traffic over the ports that its packets may choose, in batches of destinations."""
+    """Spreads traffic over the ports that its packets may choose, in batches of destinations."""
 
     def __init__(self, paths: AdaptivePaths, demand: _Demand) -> None:
         self._paths = paths
@@ -166,7 +167,7 @@ class _Batches:
                 break
 
     def each(self) -> Iterable[Choices]:
-        """Yield the choices of each batch; choices that no flow reaches are left out."""
+        """Yield the choices of each batch, without choices that no flow reaches."""
         if self._kept is not None:
             return self._kept
         return (self._reached(choices) for choices in self._paths.batches(self._classes))
@@ -176,7 +177,7 @@ class _Batches:
 
         Args:
             weight: float64 [edge].
-            pressure: float64 [edge], used to compute `_Spread.behind`; without pressure, `behind` is 0.
+            pressure: float64 [edge], from which `_Spread.behind` is computed. If None: `behind` is 0.
         """
         edges = len(self._paths.edges.end)
         load, behind = np.zeros(edges), np.zeros(edges)
@@ -227,7 +228,7 @@ def _estimate(paths: AdaptivePaths, batches: _Batches, shared: npt.NDArray[np.fl
         before, spread = load, batches.spread(weight, pressure)
         load = spread.load
         pressure = np.maximum(load * seconds_per_byte, BACK_PRESSURE * spread.behind)
-        # Never end after the first round, whose pressures do not yet include the following links.
+        # Never end after the first round: its pressures do not yet include the following links.
         if number and np.abs(load - before).max(initial=0.0) <= _SETTLED * load.max(initial=0.0):
             break
     return load
@@ -239,7 +240,7 @@ def _add_all(
     between: npt.NDArray[np.uint64],
     most: npt.NDArray[np.uint64],
 ) -> None:
-    """Add to `most`, for each link direction, all bytes that have a path over it."""
+    """Add to `most`, for each link direction, the bytes of all flows with a path over the link direction."""
     switches = paths.switches
     bounds = np.searchsorted(np.sort(choices.sender // switches), np.arange(len(choices.classes) + 1))
     by_class = np.argsort(choices.sender // switches, kind="stable")

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Find the link directions that adaptive switches may choose for a destination, as graphs without cycles.
+"""Find the link directions that adaptive switches may choose for each destination, as graphs without cycles.
 
-With a `.far` file, a switch chooses a port of the LID's group. Without a `.far` file, a switch chooses among its ports
-on shortest paths (minimal ports). Destinations form a class if all switches have the same choices for them. Usually a
-class consists of the hosts of one leaf switch.
+With a `.far` file, a switch chooses among the ports of the LID's group, else among its ports on shortest paths (minimal
+ports). A class consists of destinations for which each switch has the same choices; usually the hosts of one leaf
+switch.
 """
 
 from __future__ import annotations
@@ -28,10 +28,10 @@ _BATCH = 1 << 21
 _MOST_HOPS = 64
 
 _GROUPS = 1 << 20
-"""A switch's choice for a LID is written as a code, whose meaning depends on `_STATIC` and `_GROUPS`.
+"""The choice of a switch for a LID is a code.
 
-A code below `_STATIC` is the number of a static port. All other codes are `_STATIC` plus the number of a group: fill
-levels choose a port of this group. If `_GROUPS` is added too, a hash of the flow chooses the port.
+A code below `_STATIC` is the number of a static port. All other codes are `_STATIC` plus the number of a group, from
+which fill levels choose a port. If `_GROUPS` is also added, a hash of the flow chooses the port.
 """
 _STATIC = 256
 
@@ -58,7 +58,7 @@ class SwitchEdges:
 
 @dataclass(frozen=True, slots=True)
 class Choices:
-    """Egress ports that packets to some classes of destinations may choose, in the order of a packet's path.
+    """Egress ports that packets to some classes of destinations may choose, in the order of the packets' paths.
 
     Attributes:
         classes: int64 [c].
@@ -66,7 +66,7 @@ class Choices:
         edge: int64 [choice], index into `SwitchEdges`.
         hashed: bool [choice], true if a hash of the flow chooses the port; false if fill levels do.
         steps: index of each step's first choice, then the number of choices. A step consists of successive choices.
-            All choices that lead to a switch are in earlier steps than the choices that this switch makes.
+            Choices that lead to a switch are in earlier steps than the choices of this switch.
     """
 
     classes: npt.NDArray[np.int64]
@@ -93,10 +93,10 @@ class AdaptivePaths:
     """Choices of the switches of one subnet.
 
     Args:
-        adaptive: groups of ports from a `.far`; None: all switches choose among their minimal egress ports.
+        adaptive: groups of ports from a `.far`. If None: all switches choose among their minimal egress ports.
 
     Attributes:
-        class_of_lid: int32 [LIDS], class of each destination; `NONE` for LIDs that no port has.
+        class_of_lid: int32 [LIDS], class of each LID; `NONE` for LIDs without a port.
         target: int32 [class], the switch to which the class's destinations are cabled.
     """
 
@@ -113,7 +113,7 @@ class AdaptivePaths:
         lids = np.flatnonzero(switch_of_lid != NONE)
         code = self._code_choices(adaptive, lids)
         target = switch_of_lid[lids]
-        code[target, np.arange(len(lids))] = 0  # no choice: the LID's port is at this switch
+        code[target, np.arange(len(lids))] = 0  # no choice: the LID's port is cabled to this switch
         columns, of_lid = np.unique(np.vstack([target[np.newaxis], code]), axis=1, return_inverse=True)
         self.class_of_lid = np.full(LIDS, NONE, np.int32)
         self.class_of_lid[lids] = of_lid.ravel()
@@ -122,7 +122,7 @@ class AdaptivePaths:
 
     @cached_property
     def distance(self) -> npt.NDArray[np.float64]:
-        """Distance between switches, in links: float64 [switch + 1, switch + 1], inf without a path.
+        """Number of links between switches: float64 [switch + 1, switch + 1], inf without a path.
 
         The last row and the last column are for the index `NONE`.
         """
@@ -131,13 +131,13 @@ class AdaptivePaths:
         return np.where(hops < 0, np.inf, hops)
 
     def batches(self, classes: npt.NDArray[np.integer]) -> Iterator[Choices]:
-        """Yield the choices for some classes of destinations, in batches."""
+        """Yield the choices for classes of destinations, in batches of classes."""
         size = max(1, _BATCH // max(len(self.edges.end), 1))
         for start in range(0, len(classes), size):
             yield self._find_choices(np.asarray(classes[start : start + size], np.int64))
 
     def minimal(self, target: npt.NDArray[np.integer]) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
-        """Return pairs: an index into `target`, and an edge that leads one link closer to this target."""
+        """Return pairs of an index into `target` and an edge that leads one link nearer to this target."""
         near = self.distance[target][:, self.edges.target]
         closer = np.isfinite(near) & (near == self.distance[target][:, self.edges.source] - 1)
         of_target, edge = np.nonzero(closer)
@@ -177,7 +177,7 @@ class AdaptivePaths:
         edge: npt.NDArray[np.int64],
         hashed: npt.NDArray[np.bool_],
     ) -> Choices:
-        """Return the choices that reach the target; senders with the longest path come first."""
+        """Return the choices that reach the target; senders with the longest paths come first."""
         switches = self.switches
         sender = of_class * switches + self.edges.source[edge]
         receiver = of_class * switches + self.edges.target[edge]
@@ -214,7 +214,7 @@ class AdaptivePaths:
     def _cyclic(self, choices: Choices, classes: npt.NDArray[np.int64]) -> npt.NDArray[np.bool_]:
         """Return true for each class of destinations with a cycle of choices: bool [class].
 
-        Choices have a cycle if a choice leads to a switch whose first choice is in the same step or in an earlier step.
+        There is a cycle if a choice leads to a switch whose first choice is in the same step or an earlier step.
         """
         step = np.repeat(np.arange(len(choices.steps) - 1), np.diff(choices.steps))
         first = np.full(len(classes) * self.switches, np.iinfo(np.int64).max)
@@ -229,7 +229,7 @@ class AdaptivePaths:
     def _code_choices(self, adaptive: AdaptiveRouting, lids: npt.NDArray[np.intp]) -> npt.NDArray[np.int64]:
         """Return the code of each switch's choice for each LID: int64 [switch, LID].
 
-        If no port of a group leads to another switch, the static port replaces the group.
+        If no port of a group leads to another switch, the code is the static port.
         """
         network = self.network
         code = np.full((self.switches, len(lids)), UNREACHABLE, np.int64)
@@ -265,7 +265,7 @@ class AdaptivePaths:
     def _allowed(
         self, classes: npt.NDArray[np.int64]
     ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64], npt.NDArray[np.bool_]]:
-        """Return for each choice that groups and tables allow: class, edge, and true if a hash chooses."""
+        """Return the choices that groups and tables allow: class, edge, and true if a hash chooses."""
         of_class, edges, hashed = [], [], []
         for number, each in enumerate(classes.tolist()):
             codes = self._code[:, each].tolist()
@@ -288,7 +288,7 @@ def _first_ports(adaptive: AdaptiveRouting, guid: int, group: int) -> tuple[int,
 
 @dataclass(frozen=True, slots=True)
 class FlowPorts:
-    """For each LID its port, the index of the port's switch, and the two link directions between port and switch."""
+    """For each LID: its port, the index of the port's switch, and the two link directions between port and switch."""
 
     port: npt.NDArray[np.int32]
     switch: npt.NDArray[np.int32]

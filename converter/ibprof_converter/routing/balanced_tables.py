@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Compute forwarding tables with shortest routes that use all links evenly, without regard to the traffic.
+"""Compute forwarding tables with shortest routes that use all links evenly, whatever the traffic.
 
-ibprof compares the balanced tables with the present tables, to show the effect of routing alone. On fabrics with cycles
+A comparison of balanced tables with the present tables shows the effect of routing alone. On fabrics with cycles
 (tori, dragonflies), balanced routes can deadlock.
 
 Source: T. Hoefler, T. Schneider, A. Lumsdaine, "Optimized Routing for Large-Scale InfiniBand Networks", HOTI 2009.
-Each destination is routed over the links that earlier routes use least.
+Routes to each destination use the links that earlier routes use least.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _FAR = 1 << 20
 
 @dataclass(frozen=True, slots=True)
 class _SwitchEnds:
-    """Link directions between switches: index 2 * link + end, sending switch, receiving switch, and data rate."""
+    """Link directions between switches: index (2 * link + end), sending switch, receiving switch and data rate."""
 
     number: npt.NDArray[np.int64]
     source: npt.NDArray[np.int64]
@@ -33,10 +33,10 @@ class _SwitchEnds:
 
 
 def balance_tables(fabric: Fabric, tables: ForwardingTables) -> ForwardingTables:
-    """Return tables with balanced shortest routes to all CAs and routers, for all switches that have a table.
+    """Return tables with balanced shortest routes to all CAs and routers, for each switch with a table.
 
     Args:
-        tables: the present tables; their routes to switches are kept.
+        tables: the present tables, whose routes to switches are kept.
     """
     network = IndexedNetwork.index(fabric, tables)
     ends = _find_switch_ends(network)
@@ -46,7 +46,7 @@ def balance_tables(fabric: Fabric, tables: ForwardingTables) -> ForwardingTables
     table = tables.port.copy()
     load = np.zeros(len(ends.number))
     egress = fabric.link_port.ravel()[ends.number]
-    # Route the destinations leaf switch by leaf switch: this loads the links of a tree evenly.
+    # Route all destinations at one leaf switch, then those at the next: this loads the links of a tree evenly.
     for each in np.argsort(leaves, kind="stable"):
         leaf, lid = int(leaves[each]), int(lids[each])
         chosen = _route(ends, distance[:, leaf], leaf, sources, load)
@@ -73,7 +73,7 @@ def _find_switch_ends(network: IndexedNetwork) -> _SwitchEnds:
 def _find_destinations(
     network: IndexedNetwork,
 ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64], npt.NDArray[np.int64]]:
-    """Return leaf switch, LID and egress port for each port of a CA or router with a cable to a switch."""
+    """Return leaf switch, LID and the leaf's egress port for each CA or router port that is cabled to a switch."""
     fabric = network.fabric
     is_host = fabric.node_kind[fabric.port_node] != NodeKind.SWITCH
     end = np.where(is_host, network.end_at[fabric.port_node, fabric.port_number], NONE)
@@ -109,9 +109,9 @@ def _route(
     sources: npt.NDArray[np.float64],
     load: npt.NDArray[np.float64],
 ) -> npt.NDArray[np.int64]:
-    """Choose for each switch the link direction on which the switch sends to a leaf.
+    """Choose the link direction on which each switch sends to a leaf.
 
-    Add to `load` the traffic that all hosts send to the leaf.
+    Add the traffic of all hosts to the leaf to `load`.
 
     Returns:
         Indices into `ends`, one for each switch that reaches the leaf.
@@ -119,7 +119,7 @@ def _route(
     shorter = np.flatnonzero((distance[ends.source] < _FAR) & (distance[ends.source] == distance[ends.target] + 1))
     hops = distance[ends.source[shorter]]
     by_hops = [shorter[hops == each] for each in range(1, int(hops.max(initial=0)) + 1)]
-    # Starting at the leaf, find for each switch the path whose most loaded link has the smallest load.
+    # From the leaf outwards, find the path of each switch whose most loaded link has the smallest load.
     ahead = np.zeros(len(distance))
     chosen = []
     for candidates in by_hops:
@@ -130,7 +130,7 @@ def _route(
         first = np.append(True, source[1:] != source[:-1])
         ahead[source[first]] = worst[order][first]
         chosen.append(candidates[order[first]])
-    # Starting at the farthest switches, add up the number of hosts that send through each switch.
+    # From the farthest switches inwards, sum the number of hosts that send through each switch.
     passing = sources.copy()
     passing[leaf] = 0
     for each in reversed(chosen):

@@ -19,7 +19,7 @@
 
 LIDs are hexadecimal, all other numbers decimal. A comma follows each port of a group, with or without blanks between
 ports. A group may be empty. States are Static, Free and HBF (hash-based forwarding). If a switch has several tables
-(pLFT), only table 0 is used.
+(pLFT), only table 0 is read.
 
 Source: the grammar in a public parser of `.far` files. No file of a real fabric was available for testing.
 """
@@ -45,7 +45,7 @@ from ibprof_converter.routing.tables import NO_GROUP, UNREACHABLE, AdaptiveRouti
 _STATES = {
     b"static": LidState.STATIC,
     b"free": LidState.FREE,
-    b"bounded": LidState.FREE,  # like Free, but packets remain in order
+    b"bounded": LidState.FREE,  # like Free, but packets stay in order
     b"hbf": LidState.HASHED,
 }
 
@@ -68,7 +68,7 @@ _GROUP_FORM = "`<group> <sub-group> <WHBF> <port>, <port>, ..`"
 
 
 def looks_like_far(head: bytes) -> bool:
-    """Return true if a file begins like a `.far`."""
+    """Return true if the beginning of a file is a `.far`."""
     lower = head.lower()
     if b" definition:" not in lower and b"static" not in lower:  # 100 times as fast as a regular expression
         return False
@@ -78,7 +78,7 @@ def looks_like_far(head: bytes) -> bool:
 def is_far_of(path: str | PathLike[str], switches: Collection[int]) -> bool:
     """Return true if a `.far` contains any of the NODE GUIDs in `switches`; false if the file cannot be read.
 
-    The whole file is read only if its beginning contains none of these NODE GUIDs.
+    If its beginning contains none of these NODE GUIDs, the whole file is read.
     """
     if _has_any(peek_dump(path), switches):
         return True
@@ -128,7 +128,7 @@ def parse_far(path: str | PathLike[str], data: bytes) -> AdaptiveRouting:
 
 @dataclass(frozen=True, slots=True)
 class _Part:
-    """Entries of one switch: its NODE GUID, and LID, port, state and group of each entry, int64 [entry]."""
+    """Entries of one switch: its NODE GUID; LID, port, state and group of each entry, int64 [entry] each."""
 
     guid: int
     lid: npt.NDArray[np.int64]
@@ -139,11 +139,11 @@ class _Part:
 
 @dataclass(slots=True)
 class _Reading:
-    """Content of a file, as far as it has been read.
+    """Content of the part of a file that has been read.
 
     Attributes:
         log: unused lines.
-        parts: entries of each switch's section, if it has entries.
+        parts: entries of each section of a switch that has entries.
         groups: (switch, group, sub-group) -> WHBF and ports.
         private: switches with private tables (number 1 and above).
         strange: unknown state -> number of entries with this state.
@@ -168,7 +168,7 @@ class _Reading:
             return
         switch = int(guid[1], 16)
         sections = list(_PART.finditer(self.data, head.end(), end))
-        # The text between a switch's header and its groups has no fixed form.
+        # Ignore the text between a switch's header and its groups, which has no fixed form.
         before = len(self.parts)
         for section, until in zip(sections, [*(each.start() for each in sections), end][1:], strict=True):
             if section[1]:
@@ -187,7 +187,7 @@ class _Reading:
             self.log.miss("no entries of its forwarding table", switch, [self._line_of(head.start())])
 
     def skip_lines(self, begin: int, end: int, switch: int | None, form: str = "`Switch 0x<NODE GUID>`") -> None:
-        """Note the lines from `begin` to `end` as unused, except empty lines, comments and column names."""
+        """Note lines from `begin` to `end` as unused, without empty lines, comments and column names."""
         for line, text in self._lines(begin, end):
             if not _is_known(text):
                 self.log.skip(line, text, form, switch)
@@ -276,7 +276,7 @@ def _is_known(line: bytes) -> bool:
 
 
 def _read_ports(text: bytes) -> tuple[int, ...] | None:
-    """Return the ports of a group; None if a number is not a port."""
+    """Return the ports of a group; None if any number is not a port number."""
     numbers = [int(each) for each in text.replace(b",", b" ").split()]
     return tuple(numbers) if all(0 < number < UNREACHABLE for number in numbers) else None
 
@@ -336,7 +336,7 @@ def _leave_undefined(
     choice: npt.NDArray[np.int32],
     groups: dict[tuple[int, int], tuple[SubGroup, ...]],
 ) -> Sequence[str]:
-    """Make entries static if their group is undefined or has no ports.
+    """Make entries static if their groups are undefined or have no ports.
 
     Return a warning with the number of these entries, or an empty list.
     """

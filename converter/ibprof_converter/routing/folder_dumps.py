@@ -37,10 +37,10 @@ from ibprof_converter.routing.far import is_far_of, looks_like_far
 from ibprof_converter.routing.table_formats import find_table_format
 
 _LOOKED_AT = 1000
-"""Largest number of files that are inspected in a folder. A fabric has fewer dumps, even with one file per switch."""
+"""Largest number of files that are inspected in a folder: a fabric has fewer dumps, even with one file per switch."""
 
 _LOOKED_AT_BELOW = 4000
-"""Largest number of files that are inspected in all folders below a folder."""
+"""Largest number of files that are inspected below a folder, over all its subfolders."""
 
 _DEPTH = 2
 
@@ -65,10 +65,10 @@ class Content(Enum):
 
 @dataclass(slots=True)
 class FolderDumps:
-    """Files of each kind of content, sorted by name.
+    """Files in a folder, by kind of content; each kind is sorted by name.
 
     Attributes:
-        links: lists of links, each with the index of its format in `LINK_FORMATS`; index 0 is the best format.
+        links: lists of links, each with the index of its format in `LINK_FORMATS` (0: the best format).
         notes: sentences on files that have the usual name of a dump, but are unusable.
         archives: files that the user must unpack first.
     """
@@ -94,18 +94,18 @@ class FolderDumps:
 
 
 def identify_content(path: Path) -> Content | None:
-    """Return the kind of a file's content by its first bytes; None if unknown or unreadable."""
+    """Return the kind of a file's content by its first bytes; None if it is unknown, or the file cannot be read."""
     return _identify(peek_dump(path))
 
 
 def is_adaptive(path: Path) -> bool:
-    """Return true if a file's content is `ADAPTIVE`; faster than `identify_content`."""
+    """Return true if a file's content is `ADAPTIVE`; this is faster than `identify_content`."""
     head = peek_dump(path)
     return looks_like_far(head) and _identify(head) is Content.ADAPTIVE
 
 
 def _identify(head: bytes) -> Content | None:
-    if b"\0" in head:  # skip binary files, which can be large
+    if b"\0" in head:  # ignore binary files, which can be large
         return None
     return next((content for content, looks_like in _LOOKS if looks_like(head)), None)
 
@@ -121,7 +121,7 @@ _LOOKS: tuple[tuple[Content, Callable[[bytes], object]], ...] = (
 
 
 def describe_unused(found: FolderDumps) -> str:
-    """Describe the files in a folder without a list of links, as part of an error message."""
+    """Describe, for an error message, the files in a folder that has no list of links."""
     parts = list(found.notes)
     for paths, what in (
         ([*found.tables, *found.adaptive], "forwarding tables without a list of links"),
@@ -178,21 +178,21 @@ _SWITCH = re.compile(
     rb"|^\"?[^\n]{0,256},[0-9]{1,3},2,[0-9]{1,3},[0-9]{1,3},0x[0-9A-Fa-f]{1,16},0x([0-9A-Fa-f]{1,16}),",  # NODES
     re.MULTILINE,
 )
-"""Matches GUIDs of switches in formats with large files. Files of all other formats are parsed."""
+"""Matches GUIDs of switches, in formats with large files; files of other formats are parsed."""
 
 
 def choose_lists(lists: Sequence[tuple[int, Path]]) -> tuple[list[Path], list[str]]:
     """Choose the lists of links to read, one for each rail.
 
-    Lists with a common switch are dumps of one subnet: the list with the best format is chosen. Several subnets with
+    Lists with a common switch are dumps of one subnet: choose the list with the best format. Several subnets with
     the same hosts are several rails.
 
     Args:
-        lists: for each list the index of its format (0 is the best format), and its path.
+        lists: (index of the format, path) of each list; format 0 is the best.
 
     Returns:
-        The chosen lists, in natural order of names; sentences on lists that are unreadable, without links, or of other
-        fabrics.
+        The chosen lists, in natural order of names; and sentences on lists that cannot be read, have no links, or are
+        of other fabrics.
     """
     subnets: list[tuple[set[int], list[tuple[bool, int, Path]]]] = []
     if len(lists) < 2:
@@ -208,7 +208,7 @@ def choose_lists(lists: Sequence[tuple[int, Path]]) -> tuple[list[Path], list[st
             [(not switches or not is_usable, rank, path), *(each for subnet in same for each in subnet[1])],
         )
         subnets = [subnet for subnet in subnets if subnet not in same] + [joined]
-    # A file without a switch comes last: it may be other text.
+    # Sort files without a switch last: they may be other text.
     best = [min(found)[-1] for _, found in subnets]
     if len(best) < 2:
         return best, notes
@@ -244,7 +244,7 @@ def _choose_rails(lists: Sequence[Path]) -> tuple[list[Path], list[str]]:
 
 
 def _look_through(path: Path) -> tuple[set[int], bool]:
-    """Return the GUIDs of a list's switches, and true if the list has links or is unreadable."""
+    """Return the GUIDs of a list's switches; and true if the list has links or cannot be read."""
     try:
         data = read_dump(path)
     except IbprofError:
@@ -266,9 +266,9 @@ def _find_host_names(path: Path) -> set[str]:
 
 
 def find_far(lst_path: Path, candidates: Sequence[Path]) -> Path | None:
-    """Return the `.far` of a list of links; None if there is none.
+    """Return the `.far` of a list of links; None without a `.far`.
 
-    For a list `NAME.SUFFIX`, `NAME.far` is preferred to the other files with the list's switches.
+    For a list `NAME.SUFFIX`, `NAME.far` is preferred to other files that contain the list's switches.
 
     Args:
         candidates: other `.far` files, which may contain the list's switches.

@@ -12,7 +12,7 @@
 
 LIDs are hexadecimal, ports decimal. LIDs without a route are left out. Text after the port is ignored.
 
-`dump_fts` of infiniband-diags 44 also omits a table's last LID if this LID is a multiple of 64, the block size. A
+`dump_fts` of infiniband-diags 44 also omits the last LID of a table, if it is a multiple of 64, the block size. A
 warning reports the missing route.
 """
 
@@ -36,7 +36,7 @@ _RANGE = rb"Unicast lids \[[0-9a-fx]{1,6}-([0-9a-fx]{1,6})\] of switch "
 # The description is in brackets after the GUID. The text before the GUID has no brackets.
 _HEAD = re.compile(rb"[ \t]{0,9}" + _RANGE + rb"[^(]{0,500}?\bguid 0x([0-9A-Fa-f]{1,16}) \(.*\):?\s*")
 _SIGN = re.compile(rb"^[ \t]{0,9}" + _RANGE, re.MULTILINE)
-# The tools print only valid LIDs, but the count of OpenSM includes invalid LIDs.
+# OpenSM counts invalid LIDs too, although both tools print only valid LIDs.
 _COUNT = re.compile(rb"\s*(\d{1,6}) (valid )?lids dumped\s*")
 _OTHER = re.compile(rb"\s*Lid\s+Out\s+Destination\s*|\s*Port\s+Info\s*|#.*|\s*")
 
@@ -83,8 +83,8 @@ def _note_short_tables(
 ) -> None:
     """Note incomplete tables.
 
-    The tools write the number of entries after each table. A table with a different number of entries is incomplete. A
-    table without a stated number is incomplete if entries at its end are missing.
+    The tools write the number of entries after each table: with another number of entries, the table is incomplete.
+    Without this number, a table is incomplete if entries at its end are missing.
     """
     bounds = [*stanzas.entry, len(entries.lid)]
     for table, (begin, end) in enumerate(pairwise(bounds)):
@@ -99,7 +99,7 @@ def _note_short_tables(
 
 
 def _read_top(digits: bytes) -> int:
-    """Return the last LID in a table's header, decimal or hexadecimal after `0x`; 0 if there is no number."""
+    """Return the last LID in a table's header, decimal or hexadecimal after `0x`; 0 without a number."""
     try:
         return int(digits, 16 if digits.startswith(b"0x") else 10)
     except ValueError:
@@ -109,7 +109,7 @@ def _read_top(digits: bytes) -> int:
 def write_lft_text(fabric: Fabric, tables: ForwardingTables) -> Iterator[str]:
     """Yield the lines of tables, switch by switch.
 
-    Each entry names the port's GUID, so that OpenSM finds the port even if the LID has changed.
+    Each entry has the PORT GUID, so that OpenSM finds the port even if its LID has changed.
     """
     lid_of = {
         int(node): int(lid)

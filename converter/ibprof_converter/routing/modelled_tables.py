@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Model the forwarding tables of fabrics whose tables are unknown. All routes are shortest paths.
+"""Model forwarding tables for fabrics with unknown tables. All routes are shortest paths.
 
-`MIN_HOP`: a switch sends to each adapter by the least used port on a shortest path, like OpenSM's default engine.
-`D_MOD_K`, on regular trees: the adapter's number selects the uplinks, as in fat-tree engines.
+`MIN_HOP`: to each adapter, a switch sends by the least used port on a shortest path, as OpenSM's default engine.
+`D_MOD_K`, for regular trees: the adapter's number selects the uplinks, as in fat-tree engines.
 
 Source: OpenSM 3.3.23, osm_ucast_mgr.c and osm_switch.c; E. Zahavi, "D-Mod-K routing providing non-blocking traffic for
 shift permutations on real life fat trees", CCIT report 776, Technion, 2010.
@@ -35,7 +35,8 @@ def model_tables(fabric: Fabric, model: str | None = None) -> tuple[ForwardingTa
     The tables have routes to all CAs and routers that are cabled to a switch.
 
     Args:
-        model: one of `MODELS`, by default `D_MOD_K`. If the fabric is no regular tree, `MIN_HOP` replaces `D_MOD_K`.
+        model: one of `MODELS`, by default `D_MOD_K`. For a fabric that is no regular tree, `MIN_HOP` is used in place
+            of `D_MOD_K`.
     """
     guid = np.sort(fabric.node_guid[fabric.node_kind == NodeKind.SWITCH])
     width = int((fabric.port_lid + (1 << fabric.port_lmc)).max(initial=1))
@@ -68,7 +69,7 @@ def model_tables(fabric: Fabric, model: str | None = None) -> tuple[ForwardingTa
 
 @dataclass(frozen=True, slots=True)
 class _Destinations:
-    """Cabled ports of CAs and routers: leaf switch, the leaf switch's port, LID and node; int64 [destination]."""
+    """Cabled ports of CAs and routers: leaf switch, port of the leaf switch, LID and node; int64 [destination] each."""
 
     leaf: npt.NDArray[np.int64]
     port: npt.NDArray[np.int64]
@@ -77,7 +78,7 @@ class _Destinations:
 
 
 class _Choices:
-    """The ports of each switch on the shortest paths to one leaf switch.
+    """For each switch, the ports on shortest paths to one leaf switch.
 
     Attributes:
         switch: int [row], switches that have a path to the leaf.
@@ -88,7 +89,7 @@ class _Choices:
         is_near = (beyond < _FAR) & (beyond + 1 == distance[:, np.newaxis])
         self.switch = np.flatnonzero(is_near.any(axis=1))
         count = is_near[self.switch].sum(axis=1)
-        # In each row, the ports on shortest paths come before all others, in ascending order.
+        # In each row, ports on shortest paths come first, in ascending order.
         order = np.argsort(~is_near[self.switch], axis=1, kind="stable")[:, : int(count.max(initial=1))]
         self._port = order.astype(np.int32)
         self._leads_to = leads_to
@@ -97,7 +98,7 @@ class _Choices:
         self._row = np.arange(len(self.switch))
 
     def take_least_used(self, used: npt.NDArray[np.int32]) -> npt.NDArray[np.uint8]:
-        """Return for each row the first of the least used ports, uint8 [row]; count the port's use in `used`."""
+        """Return the first of the least used ports of each row: uint8 [row]; add the use of this port to `used`."""
         uses = used[self.switch[:, np.newaxis], self._port]
         uses[self._is_none] = np.iinfo(np.int32).max
         chosen = self._port[self._row, uses.argmin(axis=1)]
@@ -105,16 +106,16 @@ class _Choices:
         return np.asarray(chosen, np.uint8)
 
     def find_lower_level(self, level: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
-        """Return for each row the lower of the levels of the switch and the next switch: int64 [row]."""
+        """Return the lower level of the row's switch and the next switch, for each row: int64 [row]."""
         return np.minimum(level[self.switch], level[self._leads_to[self.switch, self._port[:, 0]]])
 
     def take_by_number(self, number: int, divisor: npt.NDArray[np.int64]) -> npt.NDArray[np.uint8]:
-        """Return port (`number` // `divisor`) mod n of each row, uint8 [row]; n is the row's number of ports."""
+        """Return port (`number` // `divisor`) mod n of each row: uint8 [row]; n is the number of ports of the row."""
         return np.asarray(self._port[self._row, number // divisor % self._count], np.uint8)
 
 
 def _find_peers(network: IndexedNetwork) -> npt.NDArray[np.int32]:
-    """Return the switch to which each port is cabled: int32 [switch, port], `NONE` without a switch."""
+    """Return the switch to which each port is cabled: int32 [switch, port], `NONE` if it is cabled to no switch."""
     end = network.end_at[network.switch_node]
     beyond = network.next_node[end]
     peer = np.where((end == NONE) | (beyond == NONE), NONE, network.switch_of[beyond])
@@ -142,7 +143,7 @@ def _find_leaves(network: IndexedNetwork, ends: _Destinations) -> npt.NDArray[np
 
 
 def _order_leaves(network: IndexedNetwork, ends: _Destinations, tree: RegularTree | None) -> npt.NDArray[np.int64]:
-    """Return the switches with CAs or routers, in the order in which routes to the adapters are computed."""
+    """Return the switches with CAs or routers, in the order in which routes are computed."""
     count = np.bincount(ends.leaf, minlength=len(network.switch_node))
     leaves = np.flatnonzero(count)
     if tree:
@@ -153,7 +154,7 @@ def _order_leaves(network: IndexedNetwork, ends: _Destinations, tree: RegularTre
 
 
 def _measure_distances(leads_to: npt.NDArray[np.int32], leaves: npt.NDArray[np.integer]) -> npt.NDArray[np.int16]:
-    """Return the number of links from each switch to each leaf: int16 [switch, leaf], `_FAR` if there is no path."""
+    """Return the number of links from each switch to each leaf: int16 [switch, leaf], `_FAR` without a path."""
     at, port = np.nonzero(leads_to != NONE)
     distance = count_hops(len(leads_to), np.column_stack([at, leads_to[at, port]]), leaves)
     distance[distance < 0] = _FAR
@@ -166,7 +167,7 @@ class RegularTree:
 
     Attributes:
         level: int [switch], 0 for leaf switches.
-        uplinks: for each level except the highest, the number of a switch's uplinks.
+        uplinks: number of uplinks of a switch, for each level below the highest.
         leaves: int [leaf], leaf switches; the leaf switches of a subtree are consecutive.
     """
 
@@ -179,7 +180,7 @@ def find_regular_tree(leads_to: npt.NDArray[np.int32], is_leaf: npt.NDArray[np.b
     """Return the levels of a regular tree; None for any other fabric.
 
     Args:
-        leads_to: int32 [switch, port], the switch at the other end, `NONE` if there is no switch.
+        leads_to: int32 [switch, port], the switch at the other end, `NONE` if it is no switch.
         is_leaf: bool [switch], true for switches with hosts.
     """
     level = _count_levels(leads_to, is_leaf)
@@ -224,7 +225,7 @@ def _find_subtrees(
 
 
 def add_switch_routes(fabric: Fabric, tables: ForwardingTables) -> ForwardingTables:
-    """Return the tables with new shortest routes to all switches that have a LID. Other routes are kept."""
+    """Add shortest routes to all switches with a LID; return the tables. Other routes are kept."""
     cables: dict[int, list[tuple[int, int]]] = {}
     for (a, b), (p, q) in zip(fabric.link_node.tolist(), fabric.link_port.tolist(), strict=True):
         if fabric.node_kind[a] == fabric.node_kind[b] == NodeKind.SWITCH:
