@@ -34,9 +34,9 @@ class RailFiles:
 
     Attributes:
         links: the list of links, or the first of `parts`.
-        parts: the LLDP files, one for each node, if the fabric is listed by LLDP.
-        tables: forwarding tables of the rail's switches; None if they must be searched among `candidates`.
-        candidates: files that may have this rail's tables: of all switches, or of one switch each.
+        parts: the LLDP files, one for each node, of an Ethernet fabric.
+        tables: file with the forwarding tables of the rail; None if the tables must be searched in `candidates`.
+        candidates: files that may contain this rail's tables, each of all switches or of one switch.
         lid_ranges: a `guid2lid` of OpenSM; None: the `guid2lid` in the folder of the list of links, if any.
         adaptive: ibdiagnet 2's `.far`, if any; it may also be one of `candidates`.
         synthetic: the name of a synthetic fabric; None for files.
@@ -57,7 +57,7 @@ class RailFiles:
     plane: int | None = None
 
     def all(self) -> Iterator[Path]:
-        """Yield every file that may be read."""
+        """Yield all files that may be read."""
         if self.synthetic:
             return
         for path in (
@@ -81,23 +81,23 @@ def find_rails(
 ) -> list[RailFiles]:
     """Assign files and folders to rails by their content. Each list of links is one rail.
 
-    In a folder, the list of links in the best format is a rail, with the files in the folder or below. Lists of other
-    subnets with the same hosts are further rails. A list of other hosts is skipped with a note. If a folder contains
-    only folders of dumps, each of these folders is a rail. Each plane of a list is a rail (`count_planes`).
+    In a folder, the list of links in the best format is a rail; the other files in the folder and below belong to this
+    rail. Lists of other subnets with the same hosts are further rails. A list of other hosts is skipped with a note. If
+    a folder contains only folders of dumps, each of these folders is a rail. Each plane of a list is a rail
+    (`count_planes`).
 
-    If the user names single files, the first file with tables belongs to the first list of links, and so on. If files
-    with tables outnumber the lists, each file belongs to the list that contains the file's switches. If there is no
-    file with tables, tables are searched in the folder of the list and below. A name such as `xgft:..` is a synthetic
-    fabric.
+    If the user names single files, file i with tables belongs to list i of links. With more files with tables than
+    lists, each file belongs to the list that contains its switches. Without files with tables, tables are searched in
+    the folder of the list and below. A name such as `xgft:..` is a synthetic fabric.
 
     Args:
         names: files, folders and synthetic fabrics.
         tables: files with tables, one for each rail; if empty, tables are searched.
-        name_map: name map for all rails; None: the name map in the folder of the list, if any.
+        name_map: name map for all rails. If None: the name map in the folder of each list, if any.
 
     Raises:
-        UsageError: files with tables and rails differ in number, or files are named for a synthetic fabric.
-        InputError: a folder has no list of links, or no file is a list of links.
+        UsageError: files with tables and rails differ in number, or a synthetic fabric has files.
+        InputError: a folder, or the list of files, has no list of links.
     """
     rails: list[RailFiles] = []
     named = FolderDumps(tables=[Path(name) for name in tables])
@@ -108,7 +108,7 @@ def find_rails(
             continue
         if path.is_dir():
             found = sort_folder(path)
-            # A folder that has tables but no links belongs to a list of links that the user named separately.
+            # A folder with tables, but without links, belongs to a list of links that the user named separately.
             if not found.links and (found.tables or found.adaptive) and len(names) > 1:
                 named.tables += found.tables
                 named.adaptive += found.adaptive
@@ -138,7 +138,7 @@ def find_rails(
 
 
 def _split_planes(rail: RailFiles) -> list[RailFiles]:
-    """Return a rail for each plane of a list, or for each subnet of a synthetic fabric."""
+    """Divide a rail: return one rail for each plane of its list, or for each subnet of its synthetic fabric."""
     count = count_subnets(rail.synthetic) if rail.synthetic else 1 if rail.parts else count_planes(rail.links)
     return [rail] if count == 1 else [replace(rail, plane=plane) for plane in range(count)]
 
@@ -150,7 +150,7 @@ def _refuse_tables_alone(rails: Sequence[RailFiles], named: FolderDumps) -> None
 
 
 def _add_part(rails: list[RailFiles], path: Path) -> None:
-    """Add an LLDP file to the rail of all earlier LLDP files."""
+    """Add an LLDP file to the rail of the earlier LLDP files."""
     for number, rail in enumerate(rails):
         if rail.parts:
             rails[number] = replace(rail, parts=(*rail.parts, path))
@@ -159,14 +159,14 @@ def _add_part(rails: list[RailFiles], path: Path) -> None:
 
 
 def has_links(path: Path) -> bool:
-    """Return true if a file is a list of links, or a folder contains such a file."""
+    """Return true if a file is a list of links, or if a folder contains one."""
     return bool(sort_folder(path).links) if path.is_dir() else identify_content(path) is Content.LINKS
 
 
 def _complete(rail: RailFiles, named: FolderDumps, number: int, rails: int) -> RailFiles:
     """Add the files that the user named to a rail.
 
-    Without named tables, use the tables in the folder of the rail's list or below.
+    If the user named no tables, use the tables in the folder of the rail's list or below.
     """
     if rail.synthetic:
         return rail
@@ -180,7 +180,7 @@ def _complete(rail: RailFiles, named: FolderDumps, number: int, rails: int) -> R
         if tables is None and not candidates:
             found = sort_folder(rail.links.parent)
             candidates = tuple(_find_candidates(rail.links.parent, found))
-            # Without candidates, tables are missing: notes on unusable files may explain this.
+            # Notes on unusable files may explain why there are no candidates.
             notes = (*notes, *(note for note in found.notes if not candidates and note not in notes))
     adaptive = named.adaptive[number] if named.adaptive else rail.adaptive
     if adaptive is None:
@@ -200,14 +200,14 @@ def _complete(rail: RailFiles, named: FolderDumps, number: int, rails: int) -> R
 
 
 def _find_partitions(links: Path) -> tuple[Path, ...]:
-    """Return ibdiagnet's `.pkey` file with the name of the list of links, else the folder's `partitions.conf`."""
+    """Return ibdiagnet's `.pkey` file with the list's name, or else `partitions.conf` in the list's folder."""
     stem = strip_compression(links).rpartition(".")[0] or strip_compression(links)
     found = (find_sibling(links, name) for name in (f"{stem}.pkey", PARTITIONS_CONF))
     return tuple(path for path in found if path and looks_like_partitions(peek_dump(path)))[:1]
 
 
 def _find_adaptive(links: Path, tables: Path | None, candidates: Sequence[Path]) -> Path | None:
-    """Return a list's `.far`, from the list's folder or among the files with tables; else None."""
+    """Return a list's `.far`, from the list's folder or from the files with tables; None without a `.far`."""
     named = [tables] if tables is not None else list(candidates)
     return find_far(links, [path for path in named if is_adaptive(path)])
 
@@ -217,7 +217,7 @@ def _without(paths: Sequence[Path], path: Path) -> tuple[Path, ...]:
 
 
 def _find_candidates(folder: Path, found: FolderDumps) -> list[Path]:
-    """Return the files with tables in a folder, or else in the folders below. `.far` files come last."""
+    """Return the files with tables in a folder; if it has none, those in the folders below. `.far` files come last."""
     if found.tables or found.adaptive:
         return [*found.tables, *found.adaptive]
     below = sort_below(folder)
@@ -237,10 +237,10 @@ def _read_folder(folder: Path, found: FolderDumps) -> list[RailFiles]:
 
 
 def _pass_over_unusable(rails: list[RailFiles], notes: list[str]) -> tuple[list[RailFiles], list[str]]:
-    """Return the rails with readable lists; and `notes` plus a note on each unreadable list.
+    """Return the rails with readable lists; and `notes`, with a note on each unreadable list.
 
     The returned notes are also added to the first rail's notes. An unreadable list is no error: it may be other text. A
-    single list is returned without reading it.
+    single list is returned unread.
     """
     if len(rails) < 2:
         return rails, notes
@@ -251,7 +251,7 @@ def _pass_over_unusable(rails: list[RailFiles], notes: list[str]) -> tuple[list[
         except InputError as error:
             notes.append(f"skipped: {error}")
         except InconsistentError:
-            usable.append(rail)  # keep the list, so that `--check` can report the list's contradiction as a finding
+            usable.append(rail)  # keep the list: `--check` reports its contradiction as a finding
         else:
             usable.append(rail)
     if usable:

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Read a rail with routes from its forwarding tables, from OpenSM on this machine, or from a model.
+"""Read a rail; its routes are from its forwarding tables, from OpenSM on this machine, or from a model.
 
-OpenSM computes the tables for links and LIDs that ibsim simulates. Debian's packages are `opensm` and `ibsim-utils`. No
-packet leaves the machine, and no privileges are needed.
+OpenSM computes tables for links and LIDs that ibsim simulates. In Debian, these are the packages `opensm` and
+`ibsim-utils`. No packet leaves the machine, and no privileges are needed.
 """
 
 from __future__ import annotations
@@ -40,15 +40,15 @@ _EXPLAINED = {
 
 
 def read_routed_rail(files: RailFiles, number: int = 0, routes: str | None = None) -> Subnet:
-    """Read the files of one rail, or generate a synthetic rail, with routes from any source.
+    """Read or generate one rail, with routes from any source.
 
     Args:
         number: the rail's index. Synthetic rails with different indices have different GUIDs.
-        routes: source of the routes, as `parse_routes` returns it; None: the rail's tables, or modelled tables if the
-            rail has none.
+        routes: source of the routes, as `parse_routes` returns it. If None: the rail's tables, or modelled tables if
+            the rail has no tables.
 
     Raises:
-        InputError: a file is invalid, or the requested tables do not exist.
+        InputError: a file is invalid, or `routes` names missing tables.
         InconsistentError: the files describe different fabrics, or OpenSM cannot route the fabric.
         MissingToolError: OpenSM or ibsim is not installed.
         UsageError: the synthetic fabric is impossible.
@@ -93,12 +93,12 @@ def read_routed_subnet(path: str | PathLike[str], routes: str | None = None) -> 
 
 
 def name_routes(subnets: Sequence[Subnet]) -> str:
-    """Return the distinct sources of the rails' routes as text, joined by `and`."""
+    """Return the sources of the rails' routes as text; different sources are joined by `and`."""
     return " and ".join(dict.fromkeys(subnet.route_source for subnet in subnets))
 
 
 def describe_routes(subnets: Sequence[Subnet]) -> str | None:
-    """Return a sentence on the source of routes; None if all routes come from tables read from files."""
+    """Return a sentence on the source of routes; None if all routes are from tables in files."""
     sources = [source for source in dict.fromkeys(subnet.route_source for subnet in subnets) if source != TABLES]
     if not sources:
         return None
@@ -119,7 +119,7 @@ _BEGIN_S = 60.0
 _SWEEP_S = 900.0
 _SHOWN_PARTS = 3
 _SHOWN = 300
-"""Number of characters at the end of a log that an error message quotes."""
+"""Error messages quote this number of characters from the end of a log."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,8 +127,8 @@ class RoutedByOpenSM:
     """A rail with the tables of one routing engine.
 
     Attributes:
-        engine: the engine that made the tables. OpenSM uses another engine if the wanted engine rejects the fabric.
-        lanes: number of virtual lanes that the routes need to avoid deadlocks; None if OpenSM's log does not state it.
+        engine: the engine that made the tables: if the wanted engine rejects the fabric, OpenSM uses another engine.
+        lanes: number of virtual lanes with which the routes avoid deadlocks; None if OpenSM's log states no number.
     """
 
     subnet: Subnet
@@ -137,7 +137,7 @@ class RoutedByOpenSM:
 
 
 def check_joined(fabric: Fabric) -> None:
-    """Raise an error if a fabric is in parts, since OpenSM routes only the part with OpenSM's host.
+    """Raise an error if a fabric is in parts: OpenSM routes only the part with its own host.
 
     Raises:
         InconsistentError: at least two parts have adapters.
@@ -157,7 +157,7 @@ def route_by_opensm(fabric: Fabric, engine: str) -> RoutedByOpenSM:
 
     Raises:
         MissingToolError: OpenSM or ibsim is not installed.
-        InconsistentError: OpenSM or ibsim ends early or does not end, or the fabric is in parts that no cable joins.
+        InconsistentError: OpenSM or ibsim ends early or does not end, or no cable joins two parts of the fabric.
     """
     check_joined(fabric)
     path = os.pathsep.join([os.environ.get("PATH", ""), "/usr/sbin", "/sbin"])
@@ -178,7 +178,7 @@ def route_by_opensm(fabric: Fabric, engine: str) -> RoutedByOpenSM:
         ports = 2 * fabric.links + 300 * fabric.nodes
         simulate = [programs["ibsim"], "-s", "-n", "-N", str(fabric.nodes + 8), "-S", str(fabric.nodes + 8)]
         simulate += ["-P", str(ports), "fabric.net"]
-        # -D 0x43 dumps the tables; -d 2 flushes the log after each line, since ibprof polls the log.
+        # -D 0x43 dumps the tables; -d 2 flushes the log after each line, because ibprof polls the log.
         manage = [programs["opensm"], *shlex.split("-f osm.log -e -s 0 -D 0x43 -d 2 -n 32 -t 2000")]
         manage += ["-F", "opensm.conf", "-R", engine, "-l", str(int(fabric.port_lmc.max(initial=0)))]
         manage += ["--dump_files_dir", "."]
@@ -204,7 +204,7 @@ def _choose_host(fabric: Fabric) -> int:
 
 
 def write_net(fabric: Fabric) -> str:
-    """Return a fabric as input of ibsim (`ibnetdiscover`), with node names such as `node0`."""
+    """Return a fabric as input of ibsim (in the format of `ibnetdiscover`), with node names such as `node0`."""
     port_guid = dict(
         zip(
             zip(fabric.port_node.tolist(), fabric.port_number.tolist(), strict=True),
@@ -270,7 +270,7 @@ def _find_simulator() -> str:
 def _running(
     command: list[str], folder: Path, environment: dict[str, str], log: str, ready: str, limit_s: float
 ) -> Iterator[None]:
-    """Run a program while the `with` block runs. The block begins when the program's log contains `ready`."""
+    """Run a program during a `with` block, which begins when the program's log contains `ready`."""
     program = Path(command[0]).name
     printed = folder / f"{program}.log"
     with printed.open("w") as output:

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Add the bytes of traffic to link directions. Trace the path of one packet hop by hop.
+"""Sum the bytes of traffic on link directions, and trace the path of one packet hop by hop.
 
-The routes from all sources to one destination form a tree. Bytes that reach a switch are summed before they are moved
-to the next switch. So the run time depends on the number of switches, not on the number of pairs times hops. A traced
-path is the path that `ibtracert` prints, with the reason why the path ends.
+The routes from all sources to one destination form a tree. All bytes that reach a switch are summed, then moved to the
+next switch. So the run time is proportional to the number of switches, not to the number of pairs times hops. A traced
+path is the path that `ibtracert` prints, and the reason why it ends.
 """
 
 from __future__ import annotations
@@ -34,12 +34,12 @@ class SpreadLoads:
     """Loads of the links of one subnet.
 
     Attributes:
-        bytes: uint64 [link, end, group], bytes that the node at this end sends on the link.
-        reason: uint8 [flow], the `Reason` with which each flow ends; empty for a matrix. A flow that does not arrive
+        bytes: uint64 [link, end, group], bytes that the node at `end` sends on the link.
+        reason: uint8 [flow], the `Reason` why each flow's path ends; empty for a matrix. A flow that does not arrive
             loads no link.
         routed: uint64 [group], bytes that arrive over links.
-        same_port: bytes with the same source and destination port, which load no link.
-        unrouted: reason -> bytes that do not arrive, for reasons that occur.
+        same_port: bytes from a port to itself, which load no link.
+        unrouted: reason -> bytes that do not arrive.
     """
 
     bytes: npt.NDArray[np.uint64]
@@ -64,7 +64,7 @@ def spread(
         source_lid, destination_lid: int [flow].
         bytes: uint64 [flow].
         group: int [flow], from 0 to groups - 1; loads are summed separately for each group.
-        threads: largest number of threads; None: the number of processors.
+        threads: largest number of threads. If None: the number of processors.
 
     Raises:
         InconsistentError: the sum of the bytes exceeds 64 bits.
@@ -102,9 +102,9 @@ def spread_matrix(
     Args:
         source_lid: int [source].
         destination_lid: int [destination].
-        bytes: uint64 [source, destination]. The matrix is not copied if the values of a row are adjacent in memory, or
-            broadcast from one value.
-        threads: largest number of threads; None: the number of processors.
+        bytes: uint64 [source, destination]. The matrix is not copied if the values of each row are adjacent in memory,
+            or one broadcast value.
+        threads: largest number of threads. If None: the number of processors.
 
     Raises:
         InconsistentError: the sum of the bytes exceeds 64 bits.
@@ -136,7 +136,7 @@ def _sum_up(
     ended: npt.NDArray[np.uint64],
     occurring: npt.NDArray[np.bool_],
 ) -> SpreadLoads:
-    """Return the loads; `ended` has the bytes that end for each reason, `occurring` is true for reasons that occur."""
+    """Return the loads. `ended`: bytes that end for each reason; `occurring`: true for reasons that occur."""
     count = {reason: int(ended[reason]) for reason in Reason if occurring[reason]}
     return SpreadLoads(
         bytes=load,
@@ -152,8 +152,8 @@ class Hop:
     """One link on a path.
 
     Attributes:
-        node, egress_port: the sending node, and its port.
-        next_node, ingress_port: the receiving node, and its port.
+        node, egress_port: the sending node and its port.
+        next_node, ingress_port: the receiving node and its port.
         link, end: the link, and the index of its sending end (0 or 1).
     """
 
@@ -219,7 +219,7 @@ def _find_port(fabric: Fabric, lid: int) -> int:
 
 
 def _look_up(network: IndexedNetwork, node: int, lid: int) -> tuple[int, Reason | None]:
-    """Return a switch's egress port for a LID; and the reason if the path ends at this switch, else None."""
+    """Return a switch's egress port for a LID; and the reason why the path ends at this switch, else None."""
     row = network.row[network.switch_of[node]]
     if row == NONE:
         return 0, Reason.MISSING_TABLE
@@ -261,7 +261,7 @@ class Reason(IntEnum):
 
 _LABELS = {
     Reason.DELIVERED: "delivered",
-    Reason.SAME_PORT: "same port",  # The adapter sends the packet to itself: no link is loaded.
+    Reason.SAME_PORT: "same port",  # The adapter sends the packet to itself, and loads no link.
     Reason.UNKNOWN_LID: "unknown LID",  # No port of the fabric has the source LID or the destination LID.
     Reason.UNKNOWN_PORT: "unknown port",  # The egress port has no active link.
     Reason.MISSING_TABLE: "missing table",  # A switch on the path has no forwarding table.

@@ -11,7 +11,7 @@ ibdiagnet (`ibdiagnet.fdbs`) and OpenSM (`opensm.fdbs`) write such stanzas. Port
     0x0003 : 000  : HOPS UNKNOWN
 
 The first word of a header differs between tools. Text after the port is ignored. Tables may differ in length. ibdiagnet
-2 adds `#` lines and `PLFT_NUM: n`. Of a switch's private tables, only table 0 is read.
+2 adds `#` lines and `PLFT_NUM: n`. If a switch has private tables, only table 0 is read.
 """
 
 from __future__ import annotations
@@ -33,8 +33,8 @@ from ibprof_converter.fabric.damage import DamageLog
 from ibprof_converter.fabric.node_names import show_some
 from ibprof_converter.routing.tables import UNREACHABLE, ForwardingTables
 
-# Largest size of the tables: a table has a cell for each LID, and a valid file fills most cells. Without a limit, a
-# high LID in a damaged file could exhaust the memory.
+# Largest size of the tables. A table has a cell for each LID: without a limit, a high LID in a damaged file could
+# exhaust the memory.
 _CELLS_PER_ENTRY = 64
 _CELLS_ALWAYS = 1 << 24
 
@@ -42,11 +42,11 @@ _NOWHERE = -1
 
 _HEADLESS_LINES = 1000
 
-# Matches words of a header, but not the first line of an ibnetdiscover stanza in the same log.
+# Matches a header, but not the first line of an ibnetdiscover stanza in the same log.
 _HEADER_WORDS = re.compile(rb"\bSwitch\b(?!\s*[0-9]{1,3}\s*\"[SHR]-)|Unicast lids|of switch|lids \[")
 
 
-# Matches the end of a complete entry's line.
+# Matches the end of the line of a complete entry.
 _WHOLE = re.compile(rb"(?:yes|!|\)|'|UNKNOWN|UNREACHABLE)\s*\Z")
 
 _OTHER = kernels_headers().types["ibp_other_line"]
@@ -54,10 +54,10 @@ _OTHER = kernels_headers().types["ibp_other_line"]
 
 @dataclass(slots=True)
 class Stanzas:
-    """Tables of a dump: first entry, switch GUID, and true for private tables other than table 0.
+    """Tables of a dump: first entry and switch GUID of each table; true for private tables except table 0.
 
     Attributes:
-        log: lines that are not used.
+        log: unused lines.
         lost: indices of tables with a damaged header, whose switch is unknown.
     """
 
@@ -98,7 +98,7 @@ class Stanzas:
 
 
 def note_cut_end(stanzas: Stanzas, entries: Entries) -> None:
-    """If the dump ends within an entry's line, note that later entries and tables may be missing."""
+    """If the dump ends within the line of an entry, note that further entries and tables may be missing."""
     data = entries.data
     begin = data.rfind(b"\n") + 1
     last = data[begin:]
@@ -114,7 +114,7 @@ def fill_tables(stanzas: Stanzas, entries: Entries) -> ForwardingTables:
     A LID with several ports in a table gets no port: any of the ports may be wrong.
 
     Raises:
-        InputError: there are no tables, or they are nearly empty.
+        InputError: there are no tables, or the tables are nearly empty.
     """
     path, count = stanzas.log.path, len(entries.lid)
     if not stanzas.entry and count:
@@ -144,7 +144,7 @@ def fill_tables(stanzas: Stanzas, entries: Entries) -> ForwardingTables:
 
 
 def _lose_headless(stanzas: Stanzas, entries: Entries) -> None:
-    """Note entries before the first header, since their switch is unknown."""
+    """Note entries before the first header as lost: their switch is unknown."""
     for entry in range(min(stanzas.entry[0], _HEADLESS_LINES)):
         line = entries.line_of(entry)
         stanzas.log.lose(line, InputError(stanzas.log.path, line, "a header that names a switch", "an entry"))
@@ -179,7 +179,7 @@ def _report_contradictions(
 
 
 class EntryForm(IntEnum):
-    """Form of an entry's line: the text after the LID (`0x` and four hexadecimal digits)."""
+    """Form of an entry: the text in its line after the LID (`0x` and four hexadecimal digits)."""
 
     _generate_next_value_ = kernels_headers().numbers_of("ibp_entry_form", "IBP_ENTRY_")
     FDBS = auto()
@@ -187,7 +187,7 @@ class EntryForm(IntEnum):
 
     @property
     def shown(self) -> str:
-        """The form of a line, for errors."""
+        """Text with the form of a line, for error messages."""
         if self is EntryForm.FDBS:
             return "`0x<LID> : <port, 3 digits>` or `0x<LID> : UNREACHABLE`"
         return "`0x<LID> <port, 3 digits>`"
@@ -195,7 +195,7 @@ class EntryForm(IntEnum):
 
 @dataclass(frozen=True, slots=True)
 class OtherLine:
-    """An invalid entry or other line: line number from 1, number of entries before the line, and text."""
+    """A line that is no valid entry: line number from 1, number of entries before the line, and text."""
 
     number: int
     entries: int
@@ -214,7 +214,8 @@ class Entries:
     Attributes:
         lid: uint16 [entry].
         port: uint8 [entry], egress port, or `UNREACHABLE`.
-        others: structured [line], other lines and invalid entries: begin and end in `data`, number of entries before.
+        others: structured [line], lines that are no valid entries: begin and end in `data`, number of entries before
+            the line.
     """
 
     lid: npt.NDArray[np.uint16]
@@ -229,7 +230,7 @@ class Entries:
         kernels = load_kernels()
         text = np.frombuffer(data, np.uint8)
         lines = kernels.lib.ibp_count_line_breaks(kernels.pointer(text), len(text)) + 1
-        # These arrays are larger than needed, but pages that are not written need no memory.
+        # These arrays are larger than needed, but pages that are never written use no memory.
         lid, port, others = np.empty(lines, np.uint16), np.empty(lines, np.uint8), np.empty(lines, _OTHER)
         read = kernels.ffi.new("struct ibp_entries *")
         read.lid, read.port = kernels.pointer(lid), kernels.pointer(port)
@@ -253,8 +254,8 @@ class Entries:
 
         Args:
             stanza_begin: uint64 [stanza + 1], first entry of each stanza, then the number of entries.
-            row: int32 [stanza], the table's row for each stanza; -1 leaves the stanza out.
-            shape: the table's shape, larger than the highest row and LID.
+            row: int32 [stanza], row of each stanza in the table; -1 to leave the stanza out.
+            shape: shape of the table; larger than the highest row and the highest LID.
 
         Returns:
             Two values. Ports: uint8 [row, LID], `UNREACHABLE` for LIDs without an entry or with different entries.
@@ -293,7 +294,7 @@ def parse_fdbs(path: str | PathLike[str], data: bytes) -> ForwardingTables:
 
 
 def _read_stanzas(path: str | PathLike[str], entries: Entries) -> Stanzas:
-    """Return the stanzas of a dump, each with the switch that its header line names."""
+    """Return the stanzas of a dump, with the switch that each stanza's header names."""
     stanzas = Stanzas(DamageLog(path))
     for line in entries.other_lines():
         if head := _HEAD.fullmatch(line.text):

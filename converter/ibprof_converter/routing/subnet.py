@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Read a fabric and its forwarding tables, find the tables among files, and compare fabric and tables."""
+"""Read a fabric and its forwarding tables, search files for the tables, and compare fabric and tables."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from ibprof_converter.routing.tables import NO_GROUP, UNREACHABLE, AdaptiveRouti
 _LARGEST_LMC = 7
 
 NO_FILE = "no file"
-"""Name of empty tables, for a rail without tables."""
+"""Name of the empty tables of a rail without tables."""
 
 
 _WANTED = (
@@ -46,10 +46,9 @@ class Subnet:
 
     Attributes:
         fabric: the fabric, with each port's LMC from `guid2lid` or from the tables.
-        warnings: sentences on anomalies of fabric and tables, and on contradictions between fabric and tables.
-        gaps: warnings on nodes or links to which tables lead, but which the fabric lacks: the list of links is cut or
-            old.
-        adaptive: adaptive routing of the switches; None if no switch is known to route adaptively.
+        warnings: sentences on anomalies of fabric and tables, and on contradictions between them.
+        gaps: warnings on nodes and links that tables use, but the fabric lacks: the list of links is truncated or old.
+        adaptive: adaptive routing of the switches; None if no switch routes adaptively, as far as is known.
         route_source: source of the tables, one of `TABLES`, `modelled:MODEL` and `opensm:ENGINE`.
     """
 
@@ -92,7 +91,7 @@ def read_rail(files: RailFiles, number: int = 0) -> Subnet:
 
 
 def _read_tables(files: RailFiles, fabric: Fabric) -> ForwardingTables:
-    """Return the tables in a rail's file; if the file has several planes, only the tables of this rail's switches."""
+    """Return the tables in a rail's file; if the file has several planes, only those of this rail's switches."""
     assert files.tables is not None
     if files.plane is None:
         return read_tables(files.tables)
@@ -129,7 +128,7 @@ def read_without_tables(files: RailFiles, unused: Sequence[str] = ()) -> Subnet:
     """Read a rail without tables, so that its links can be checked.
 
     Args:
-        unused: sentences on files with tables that cannot be used.
+        unused: sentences on unusable files with tables.
 
     Raises:
         InputError: a file is invalid.
@@ -167,13 +166,13 @@ def join_subnet(
 
 
 def _chooses_here(fabric: Fabric, adaptive: AdaptiveRouting) -> bool:
-    """Return true if a switch of the fabric chooses among ports."""
+    """Return true if any switch of the fabric chooses among ports."""
     chooses = (adaptive.group != NO_GROUP).any(axis=1)
     return bool(np.isin(adaptive.tables.switch_guid[chooses], switch_guids(fabric)).any())
 
 
 def _compare_adaptive(fabric: Fabric, tables: ForwardingTables, adaptive: AdaptiveRouting) -> Iterator[str]:
-    """Yield warnings on parts of a `.far` that are not used, and on static ports that differ from the tables."""
+    """Yield warnings on unused parts of a `.far`, and on its static ports that differ from the tables."""
     yield from (f"{adaptive.name}: {warning}" for warning in adaptive.warnings)
     own = adaptive.tables
     here = np.isin(own.switch_guid, switch_guids(fabric))
@@ -213,11 +212,11 @@ def check_rails(subnets: Sequence[Subnet]) -> None:
 
 
 def infer_lmc(fabric: Fabric, tables: ForwardingTables) -> Fabric:
-    """Return the fabric with the LMC that the tables show; unchanged if the LMC is known or the tables show none.
+    """Return the fabric with the LMC that the tables show; unchanged if the LMC is known, or if the tables show no LMC.
 
     A port with LMC m has 2**m consecutive LIDs, and the first is a multiple of 2**m. A `.lst` states only a port's
     first LID. A subnet manager assigns the same LMC to all CAs and routers; switches have LMC 0. So the LMC is the
-    largest possible m: all first LIDs are multiples of 2**m, and tables have routes to the unlisted LIDs.
+    largest m with which all first LIDs are multiples of 2**m, and tables have routes to the unlisted LIDs.
     """
     is_end = fabric.node_kind[fabric.port_node] != NodeKind.SWITCH
     base = fabric.port_lid[is_end]
@@ -234,14 +233,14 @@ def infer_lmc(fabric: Fabric, tables: ForwardingTables) -> Fabric:
 
 
 def find_unlisted(fabric: Fabric, tables: ForwardingTables) -> npt.NDArray[np.bool_]:
-    """Return true for LIDs to which a table has a route, but which no port of the fabric has: bool [LID]."""
-    # `UNREACHABLE` has all bits set: the AND over all rows is `UNREACHABLE` for LIDs without a route.
+    """Return true for LIDs that have a route in any table, but no port in the fabric: bool [LID]."""
+    # All bits of `UNREACHABLE` are set: for LIDs without a route, the AND over all rows is `UNREACHABLE`.
     reachable = np.bitwise_and.reduce(tables.port, axis=0) != UNREACHABLE
     return np.asarray(reachable & (fabric.lid_port[: len(reachable)] == NONE))
 
 
 def _find_gaps(fabric: Fabric, tables: ForwardingTables) -> Iterator[str]:
-    """Yield warnings on switches, LIDs and links that occur in the tables but not in the fabric."""
+    """Yield warnings on switches, LIDs and links that are in the tables, but not in the fabric."""
     foreign = int((~np.isin(tables.switch_guid, fabric.node_guid)).sum())
     if foreign:
         yield f"{foreign} tables belong to switches that {fabric.name} does not have"
@@ -254,14 +253,14 @@ def _find_gaps(fabric: Fabric, tables: ForwardingTables) -> Iterator[str]:
 
 
 def find_dangling_ports(network: IndexedNetwork) -> list[tuple[int, int]]:
-    """Return the ports that tables use although no link is there, as (node, port); port 0 of switches is left out."""
+    """Return (node, port) of ports that tables use, but that have no link; port 0 of switches is left out."""
     found = []
     has_no_link = network.end_at == NONE
     has_no_link[:, [0, UNREACHABLE]] = False
     for switch in np.flatnonzero(network.row != NONE):
         node = int(network.switch_node[switch])
         ports = network.tables.port[network.row[switch]]
-        # bytes.translate is the fastest way to look up millions of bytes in a table with 256 entries.
+        # bytes.translate is the fastest lookup of millions of bytes in a table with 256 entries.
         if b"\1" in ports.tobytes().translate(has_no_link[node].tobytes()):
             used = np.unique(ports)
             found += [(node, port) for port in used[has_no_link[node][used]].tolist()]
@@ -269,7 +268,7 @@ def find_dangling_ports(network: IndexedNetwork) -> list[tuple[int, int]]:
 
 
 class MissingTablesError(InputError):
-    """No tables were found for a list of links.
+    """No tables of a list of links were found.
 
     Attributes:
         unused: sentences on files with tables of other fabrics.
@@ -281,14 +280,14 @@ class MissingTablesError(InputError):
 
 
 def find_tables(fabric: Fabric, files: RailFiles, adaptive: AdaptiveRouting | None) -> ForwardingTables:
-    """Return the fabric's tables from the candidates: the first file with all tables, else the most complete file.
+    """Return the fabric's tables from the first candidate with all tables, or else from the most complete candidate.
 
-    Files of `ibroute`, which have one switch's table each, are merged. Without candidates, the list of links is
-    searched for tables, since the list may be the log of a terminal session.
+    Files of `ibroute`, each with the table of one switch, are merged. Without candidates, the list of links itself is
+    searched: it may be the log of a terminal session with tables.
 
     Raises:
         MissingTablesError: no candidate has a table of this fabric.
-        InputError: all candidates are unreadable.
+        InputError: no candidate can be read.
     """
     switches = switch_guids(fabric)
     best, covered, single = None, 0, []

@@ -23,7 +23,7 @@ from ibprof_converter.routing.tables import ForwardingTables
 Integers = npt.NDArray[np.integer]
 
 TREES_LIMIT = 1 << 28
-"""Largest size in bytes of the cached trees of routes; 11,664 hosts need 64 MB. Larger trees are recomputed."""
+"""Largest size, in bytes, of cached trees of routes. 11,664 hosts need 64 MB. Larger trees are recomputed."""
 
 _HOP = kernels_headers().types["ibp_hop"]
 
@@ -31,7 +31,7 @@ _HOP = kernels_headers().types["ibp_hop"]
 NONE = kernels_headers().constants["IBP_NONE"]
 
 _FLOWS = 1 << 21
-"""Number of flows in one batch, which limits the memory needed for millions of flows."""
+"""Largest number of flows in a batch: this limits the memory for millions of flows."""
 
 _NOT_WANTED = -1
 
@@ -41,10 +41,9 @@ class PairPaths:
     """The paths of some pairs of LIDs.
 
     Attributes:
-        offset: int64 [pair + 1]. The path of pair i is `end[offset[i]:offset[i + 1]]`; empty for a path that does not
-            arrive.
+        offset: int64 [pair + 1]. The path of pair i is `end[offset[i]:offset[i + 1]]`, and empty if it does not arrive.
         end: int32, link directions (2 * link + end), in the order of the path.
-        reason: uint8 [pair], the `Reason` with which each path ends.
+        reason: uint8 [pair], the `Reason` why each path ends.
     """
 
     offset: npt.NDArray[np.int64]
@@ -59,7 +58,7 @@ class SubnetRoutes:
 
     Attributes:
         network: the fabric and its tables.
-        switch_node: int32 [switch], nodes that are switches; switches with a CA or router come before all others.
+        switch_node: int32 [switch], node of each switch; switches with a CA or router come first.
         leaves: number of switches with a CA or router.
         handle: the kernels' struct ibp_routes.
     """
@@ -72,7 +71,7 @@ class SubnetRoutes:
         self.handle = self._describe()
 
     def find_paths(self, source_lid: Integers, destination_lid: Integers) -> PairPaths:
-        """Return the path of each pair of LIDs. The time needed is proportional to the number of hops.
+        """Return the path of each pair of LIDs. The run time is proportional to the number of hops.
 
         Args:
             source_lid, destination_lid: int [pair].
@@ -89,7 +88,7 @@ class SubnetRoutes:
 
     @cached_property
     def trees(self) -> Any:
-        """The trees of routes to all destinations (the kernels' struct ibp_trees), along which a matrix is spread."""
+        """The trees of routes to all destinations (struct ibp_trees of the kernels), along which a matrix is spread."""
         lib, ffi = self._kernels.lib, self._kernels.ffi
         trees = lib.ibp_trees_new(self.handle, TREES_LIMIT, count_threads())
         return ffi.gc(trees, lib.ibp_trees_free) if trees else trees
@@ -100,7 +99,7 @@ class SubnetRoutes:
         fabric, switches = network.fabric, len(self.switch_node)
         switch_of = np.full(fabric.nodes, NONE, np.int32)
         switch_of[self.switch_node] = np.arange(switches, dtype=np.int32)
-        # The additional last element is `NONE`: the index `NONE` yields `NONE`, as in `IndexedNetwork`.
+        # An additional last element is `NONE`, so that the index `NONE` yields `NONE`, as in `IndexedNetwork`.
         to = switch_of[network.next_node]
         to = np.where((to == NONE) & (network.arrives_at != NONE), network.arrives_at + switches, to)
         hop = np.zeros((switches, PORTS), _HOP)
@@ -156,7 +155,7 @@ def count_threads() -> int:
 
 
 def check_status(status: int) -> None:
-    """Raise the error for a kernel's status.
+    """Raise an error for a kernel's status that is no success.
 
     Raises:
         InconsistentError: the sum of the bytes exceeds 64 bits.
@@ -171,7 +170,7 @@ def check_status(status: int) -> None:
 
 
 def _sort_switches(network: IndexedNetwork) -> tuple[npt.NDArray[np.int32], int]:
-    """Return all switches, switches with a CA or router first; and the number of switches with a CA or router."""
+    """Return all switches, first those with a CA or router; and the number of switches with a CA or router."""
     node = network.fabric.link_node
     is_switch = network.switch_of[node] != NONE
     is_leaf = np.zeros(network.fabric.nodes, np.bool_)
@@ -182,12 +181,12 @@ def _sort_switches(network: IndexedNetwork) -> tuple[npt.NDArray[np.int32], int]
 
 @dataclass(frozen=True, slots=True)
 class IndexedNetwork:
-    """Link directions with their receivers. The node at an end of a link sends on link direction 2 * link + end.
+    """Link directions with their receivers. The node at end `end` of a link sends on link direction 2 * link + end.
 
-    Arrays over link directions have an additional last element, so `NONE` is a valid index.
+    Arrays over link directions have an additional last element, so that `NONE` is a valid index.
 
     Attributes:
-        end_at: int32 [node, port], the link direction that the port sends on, `NONE` without a link.
+        end_at: int32 [node, port], link direction on which the port sends, `NONE` without a link.
         next_node: int32 [link direction], the receiving node.
         arrives_at: int32 [link direction], the receiving port of a CA or router (index into the fabric's ports); `NONE`
             if a switch or a port without a LID receives.
@@ -215,7 +214,7 @@ class IndexedNetwork:
         switch_node = np.flatnonzero(is_switch).astype(np.int32)
         switch_of = np.full(fabric.nodes, NONE, np.int32)
         switch_of[switch_node] = np.arange(len(switch_node))
-        # Only port 0 of a switch has a LID, and no link leads to port 0. So only ports of CAs and routers are found.
+        # Only ports of CAs and routers are found: of a switch, only port 0 has a LID, and no link leads to port 0.
         port_at = np.full((fabric.nodes, PORTS), NONE, np.int32)
         port_at[fabric.port_node, fabric.port_number] = np.arange(len(fabric.port_node))
         nowhere = np.int32(NONE)
@@ -249,14 +248,14 @@ def scan_flows(
         ends: distinct link directions, as 2 * link + end.
 
     Returns:
-        For each link direction, the indices of its flows: intp, ascending.
+        Ascending indices of the flows of each link direction: intp.
     """
     source, destination = as_lids(source_lid), as_lids(destination_lid)
     index = np.full(2 * routes.network.fabric.links, _NOT_WANTED, np.int32)
     index[list(ends)] = np.arange(len(ends))
     found: list[list[npt.NDArray[np.intp]]] = [[] for _ in ends]
     for begin in range(0, len(source), _FLOWS):
-        # Sort the flows by destination, so that each destination's entries remain in the processor's cache.
+        # Sort the flows by destination, so that the entries of a destination stay in the processor's cache.
         flow = begin + np.argsort(destination[begin : begin + _FLOWS].astype(np.uint16), kind="stable")
         paths = routes.find_paths(source[flow], destination[flow])
         wanted = index[paths.end]

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Read forwarding tables of any known format. If a large file was read before, the tables come from the user's cache.
+"""Read forwarding tables of any known format. Tables of large files are cached: they are parsed only once.
 
-In the cache, half a gigabyte of text needs 20 MB. A file is identified by path, size, inode and times, so a file that
-was rewritten is read again. Cached data may be deleted at any time. Damaged cached data is ignored.
+In the cache, half a gigabyte of text needs 20 MB. The cache identifies a file by path, size, inode and times, so that a
+rewritten file is read again. Cached data may be deleted at any time. Damaged cached data is ignored.
 """
 
 from __future__ import annotations
@@ -42,16 +42,16 @@ TABLE_FORMATS: tuple[DumpFormat[ForwardingTables], ...] = (
 
 
 SWITCH = "IBPROF_CACHE"
-"""Environment variable; with the value `off`, every file is read again and no tables are stored."""
+"""Environment variable; its value `off` turns the cache off."""
 
 SMALLEST = 4 << 20
-"""Least size in bytes of a dump whose tables are cached. Smaller dumps are read fast."""
+"""Dumps of at least this number of bytes are cached; smaller dumps are read fast."""
 
 LIMIT = 512 << 20
-"""Largest size of the cache in bytes. If the cache is larger, the least recently used tables are deleted."""
+"""Largest size of the cache, in bytes; if it is larger, the least recently used tables are deleted."""
 
 _SETTLED_S = 2.0
-"""A file is not cached within this time after a change: a second change may have the same time stamp."""
+"""A file is cached only if its last change is at least this old: a second change may have the same time stamp."""
 
 _MAGIC = b"ibprof tables 1\n"
 
@@ -59,7 +59,7 @@ _SUFFIX = ".tables"
 
 
 def read_tables(path: str | PathLike[str], is_kept: bool = True) -> ForwardingTables:
-    """Read forwarding tables. The content of the file shows its format. Tables of large files are cached.
+    """Read forwarding tables. The format is detected by the file's content. Tables of large files are cached.
 
     Args:
         is_kept: false for a temporary file, whose tables are not cached.
@@ -72,7 +72,7 @@ def read_tables(path: str | PathLike[str], is_kept: bool = True) -> ForwardingTa
     if cached is not None:
         return cached
     tables = _read_tables(path)
-    # A file that was rewritten during reading has another identity: do not store the tables. Damaged tables are not
+    # Do not store tables of a file that was rewritten while it was read: its identity differs. Damaged tables are not
     # cached, so that the damage is reported each time.
     if entry is not None and not tables.damage and CacheEntry.of(path) == entry:
         entry.store(tables)
@@ -81,7 +81,7 @@ def read_tables(path: str | PathLike[str], is_kept: bool = True) -> ForwardingTa
 
 def _read_tables(path: str | PathLike[str]) -> ForwardingTables:
     data = read_dump(path)
-    # If the first bytes show no format, search the whole file: in a session's log, tables may come late.
+    # If the first bytes show no format, search the whole file: the log of a session may have tables at its end.
     table_format = find_table_format(data) or _find_anywhere(data)
     if table_format is None:
         raise unknown_format(path, data, "forwarding tables", TABLE_FORMATS)
@@ -89,7 +89,7 @@ def _read_tables(path: str | PathLike[str]) -> ForwardingTables:
 
 
 def has_tables(path: str | PathLike[str]) -> bool:
-    """Return true if any part of a file has the form of forwarding tables; false if the file is unreadable."""
+    """Return true if any part of a file has the form of forwarding tables; false if the file cannot be read."""
     try:
         return _find_anywhere(read_dump(path)) is not None
     except InputError:
@@ -106,9 +106,9 @@ def find_table_format(data: bytes) -> DumpFormat[ForwardingTables] | None:
 
 
 def find_fdbs(lst_path: str | PathLike[str]) -> Path | None:
-    """Return the `.fdbs` (plain, .gz or .xz) next to a list of links and with the list's name, or None.
+    """Return the `.fdbs` (plain, .gz or .xz) with the name and folder of a list of links, or None.
 
-    For OpenSM's `opensm-subnet.lst` this file is `opensm.fdbs`.
+    For OpenSM's `opensm-subnet.lst`, return `opensm.fdbs`.
     """
     stem = strip_compression(lst_path)
     stem = stem.removesuffix(".lst").removesuffix(".db_csv")
@@ -117,7 +117,7 @@ def find_fdbs(lst_path: str | PathLike[str]) -> Path | None:
 
 @dataclass(frozen=True, slots=True)
 class CacheEntry:
-    """The cache file with the tables of one dump. The file is valid as long as the dump does not change."""
+    """The cache file with the tables of one dump; it is valid until the dump changes."""
 
     path: Path
     identity: str
@@ -140,7 +140,7 @@ class CacheEntry:
         return cls(_folder() / name, identity)
 
     def load(self, dump: str | PathLike[str]) -> ForwardingTables | None:
-        """Return the cached tables; None if they are missing, damaged, or another user's."""
+        """Return the cached tables; None if the file is missing, damaged or another user's."""
         try:
             with self.path.open("rb") as file:
                 if os.fstat(file.fileno()).st_uid != os.geteuid() or file.read(len(_MAGIC)) != _MAGIC:
@@ -190,7 +190,7 @@ def _folder() -> Path:
 
 
 def _evict(folder: Path) -> None:
-    """Delete the least recently used entries, and temporary files of processes that were killed."""
+    """Delete the least recently used entries, and temporary files of killed processes."""
     files = []
     for path in folder.iterdir():
         with suppress(OSError):  # another process may have deleted the file

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Forwarding tables: the egress port of each switch for each LID; groups of ports for adaptive routing."""
+"""Forwarding tables (egress port of each switch for each LID), and groups of ports for adaptive routing."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ class ForwardingTables:
     """The linear forwarding tables of one subnet's switches.
 
     Attributes:
-        name: name of the tables' file, for messages.
-        switch_guid: uint64 [switch], ascending NODE GUIDs of the switches that have a table.
-        port: uint8 [switch, LID], egress port; 0 if the LID is the switch itself. `UNREACHABLE` if there is no route,
-            or if the switch's table ends before the LID. The second axis has the length of the longest table.
+        name: name of the file, for messages.
+        switch_guid: uint64 [switch], NODE GUIDs of the switches with a table, ascending.
+        port: uint8 [switch, LID], egress port; 0 if the LID is the switch itself. `UNREACHABLE` without a route, and if
+            the switch's table ends before the LID. The length of the second axis is that of the longest table.
         warnings: sentences on anomalies of the file.
         damage: unused lines of the file, and missing entries.
     """
@@ -43,7 +43,7 @@ class ForwardingTables:
 def merge_tables(parts: Sequence[ForwardingTables]) -> ForwardingTables:
     """Return the tables of several files as one. If several files have the same switch, the first table is used.
 
-    Each entry of `damage` gets the name of the damaged file.
+    Each `Damage` in `damage` gets the name of the damaged file.
     """
     guid = np.concatenate([part.switch_guid for part in parts])
     switch_guid, first = np.unique(guid, return_index=True)
@@ -66,9 +66,9 @@ class LidState(IntEnum):
     STATIC = 0
     """The switch forwards by its forwarding table."""
     FREE = 1
-    """For each packet, the switch chooses a port of a group by the ports' fill levels."""
+    """For each packet, the switch chooses a port from a group of ports by their fill levels."""
     HASHED = 2
-    """The switch chooses among the ports of a group by a hash of the packet's flow (hash-based forwarding)."""
+    """The switch chooses a port from a group of ports by a hash of the packet's flow (hash-based forwarding)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +76,7 @@ class SubGroup:
     """A part of a group of ports.
 
     Attributes:
-        number: the sub-group's number in its group, from 0.
+        number: number of the sub-group in its group, from 0.
         weight: the value in column WHBF.
         ports: port numbers, ascending.
     """
@@ -91,11 +91,11 @@ class AdaptiveRouting:
     """Adaptive routing of switches, from one file.
 
     Attributes:
-        tables: the static port of each LID, from the same file.
-        state: uint8 [switch, LID], `LidState` of each entry; rows and LIDs as in `tables`.
+        tables: the static ports of LIDs, from the same file.
+        state: uint8 [switch, LID], `LidState` of each entry; same axes as `tables.port`.
         group: int32 [switch, LID], group of ports for the LID; `NO_GROUP` if the LID has only a static port.
         groups: (NODE GUID, group) -> sub-groups, sorted by number.
-        warnings: sentences on parts that are not used.
+        warnings: sentences on unused parts of the file.
         damage: unused lines of the file.
     """
 
@@ -109,11 +109,11 @@ class AdaptiveRouting:
 
     @property
     def switches(self) -> int:
-        """Number of switches that choose among ports for at least one LID."""
+        """Number of switches that choose among ports for any LID."""
         return int((self.group != NO_GROUP).any(axis=1).sum())
 
     def group_of(self, switch_guid: int, lid: int) -> int:
-        """Return a switch's group of ports for a LID; `NO_GROUP` if the switch has no choice or is unknown."""
+        """Return a switch's group of ports for a LID; `NO_GROUP` for a static port and for an unknown switch."""
         row = int(np.searchsorted(self.tables.switch_guid, np.uint64(switch_guid)))
         known = row < len(self.tables.switch_guid) and int(self.tables.switch_guid[row]) == switch_guid
         return int(self.group[row, lid]) if known and lid < self.group.shape[1] else NO_GROUP

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Synthetic fabrics of known shape, with their tables, for trials, tests and simulations."""
+"""Generate synthetic fabrics with known shapes, and their tables, for trials, tests and simulations."""

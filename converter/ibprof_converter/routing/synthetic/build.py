@@ -35,16 +35,16 @@ class SyntheticSubnet:
 
 @dataclass(frozen=True, slots=True)
 class SyntheticPlan:
-    """Description of a synthetic subnet, from which `build` makes a fabric and its tables.
+    """Description of a synthetic subnet, which `build` makes into a fabric with tables.
 
     Attributes:
         name: the fabric's name, as the user wrote it.
-        host_switch, host_port: int [host], each host's switch, and the switch port of its cable.
+        host_switch, host_port: int [host], switch of each host, and the switch port to which the host is cabled.
         cable: int [cable, 4], switch, port, switch, port.
         egress: uint8 [switch, host], egress port of a switch for packets to a host.
         adapter_name: description of each adapter; empty for `hostN HCA-R`, where R is the rail's index + 1.
         part: index of the subnet in its fabric.
-        plane, plane_of: index of the plane, and a common name of all planes with the same adapters.
+        plane, plane_of: index of the plane; name that all planes with the same adapters share.
         first_adapter: index of the first adapter among the adapters of the whole fabric.
     """
 
@@ -64,16 +64,16 @@ class SyntheticPlan:
 def build(plan: SyntheticPlan, gbps: float | npt.NDArray[np.float64], rail: int) -> SyntheticSubnet:
     """Return the fabric and the tables of a plan.
 
-    Hosts have the LIDs from 1 on, in order. Switches have the next LIDs, as far as unicast LIDs suffice. A switch's
-    table has routes to hosts and to itself only. Rails have the same hosts, and differ by their GUIDs.
+    Hosts have LIDs 1, 2, ... in order. Switches have the next LIDs, until there are no more unicast LIDs. The table of
+    a switch has routes to hosts and to the switch itself only. All rails have the same hosts, but different GUIDs.
 
     Args:
-        gbps: data rate of all links in Gbit/s; or float64 [cable + host], the rate of each cable, then of each host's
-            link.
+        gbps: data rate of all links, in Gbit/s; or float64 [cable + host], the rates of all cables, then of all host
+            links.
         rail: index of the subnet.
 
     Raises:
-        UsageError: there are more hosts than LIDs, or a switch has more ports than possible.
+        UsageError: there are more hosts than LIDs, or a switch has too many ports.
     """
     switches, hosts = len(plan.switch_name), len(plan.host_switch)
     if hosts > LAST_UNICAST_LID:

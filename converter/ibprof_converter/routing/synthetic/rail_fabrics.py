@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Fabrics of GPU clusters: hosts with an adapter on each rail, one leaf per rail in each unit, spines, and cores.
+"""Generate fabrics of GPU clusters: hosts with one adapter per rail, units with one leaf per rail, spines and cores.
 
-A unit has radix / 2 hosts: a leaf has this number of ports to hosts. The number of spines is the smallest that divides
-the cables of each leaf evenly. Up to `radix` leaves need only two levels. With more leaves, a group of spines joins one
-rail's leaves in up to radix / 2 units. Cores join the spines of equal index in all groups. Routes are d-mod-k.
+A unit has radix / 2 hosts, because each leaf has this number of ports to hosts. The number of spines is the smallest
+number that divides the cables of each leaf evenly. With at most `radix` leaf switches, two levels are enough. With more
+leaves, a group of spines joins one rail's leaves in up to radix / 2 units. Cores join the spines of equal index in all
+groups. Routes are d-mod-k.
 
 Source: NVIDIA DGX SuperPOD Reference Architecture (DGX B200, 64-port switches, and DGX B300 XDR, 144-port switches),
 tables of components by number of scalable units. In `rail-optimised` each rail is a separate network.
@@ -25,13 +26,13 @@ Indices = npt.NDArray[np.int64]
 
 @dataclass(frozen=True, slots=True)
 class RailSizes:
-    """Numbers that describe a fabric of rails.
+    """Sizes of a fabric of rails.
 
     Attributes:
         hosts, rails: number of hosts, and number of adapters of each host.
-        radix: even number of ports of a switch.
+        radix: number of ports of a switch, even.
         planes: number of networks; each adapter has a port on each network.
-        apart: true if no cable joins the rails, so that each rail is a subnet.
+        apart: true if no cable joins the rails: then each rail is a subnet.
     """
 
     hosts: int
@@ -49,14 +50,15 @@ class RailSizes:
 def generate_rails(name: str, sizes: RailSizes, gbps: float, number: int, part: int) -> SyntheticSubnet:
     """Return one subnet of a fabric of rails.
 
-    The adapter of a host on rail r is `gpuH mlx5_r`. In a subnet of all rails, a host's adapters have successive LIDs.
-    An adapter has the same NODE GUID and LID on all planes. On plane p, counted from 0, the adapter uses port p + 1.
+    The adapter of a host on rail r is `gpuH mlx5_r`. If a subnet contains all rails, the adapters of a host have
+    successive LIDs. An adapter has the same NODE GUID and LID on all planes. On plane p (from 0), the adapter uses port
+    p + 1.
 
     Args:
         name: the name that the user wrote.
         sizes: the numbers in the name.
         gbps: data rate of each link in one direction, in Gbit/s.
-        number: index of the fabric's first subnet among all rails.
+        number: index of the fabric's first subnet in the list of all rails.
         part: index of the subnet in the fabric, below `sizes.subnets`: rail * planes + plane.
 
     Raises:
@@ -113,11 +115,11 @@ class _Tree:
     """Switches above the adapters. Leaf u * rails + r joins rail r of unit u; switches of higher levels follow.
 
     Attributes:
-        units, rails: number of units and of rails; there are units * rails leaves.
-        half: number of cables from a leaf to spines, and largest number of adapters at a leaf.
+        units, rails: numbers of units and of rails; the tree has units * rails leaves.
+        half: number of cables from a leaf to spines; also the largest number of adapters at a leaf.
         span: number of leaves below one group of spines.
-        groups, spines: number of groups of spines, and of spines in a group.
-        cores: number of cores that join the spines with the same index in their groups; 0 for a tree of two levels.
+        groups, spines: number of groups of spines; number of spines in a group.
+        cores: number of cores that join the spines with equal indices in their groups; 0 in a tree with two levels.
     """
 
     units: int
@@ -130,7 +132,7 @@ class _Tree:
 
     @classmethod
     def plan(cls, name: str, units: int, rails: int, half: int) -> _Tree:
-        """Return the smallest tree with as many cables up as down at each level."""
+        """Return the smallest tree in which each level has as many cables up as down."""
         leaves = units * rails
         if leaves == 1:
             return cls(units, rails, half, 1, 0, 0, 0)
@@ -198,10 +200,10 @@ class _Tree:
 
 
 def _divide(cables: int, least: int) -> int:
-    """Return the smallest number of parents, from `least` up, that divides a switch's cables evenly."""
+    """Return the smallest number of parents, at least `least`, that divides a switch's cables evenly."""
     return next(each for each in range(least, cables + 1) if cables % each == 0)
 
 
 def _cross(first: int, second: int) -> tuple[Indices, Indices]:
-    """Return all pairs of two ranges, as two columns."""
+    """Return all pairs of a number of one range and a number of another range, as two columns."""
     return np.repeat(np.arange(first), second), np.tile(np.arange(second), first)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Regular networks: fat-trees, routed d-mod-k; dragonflies with minimal routes; tori of any shape.
+"""Generate regular networks: fat-trees with d-mod-k routes, dragonflies with minimal routes, and tori of any shape.
 
 Fat-trees are XGFT(h; m; w), PGFT (with parallel cables) and k-ary n-trees. Hosts are level 0. A node of level l has
 w[l+1] parents, p[l+1] cables to each, and m[l] children. In a dragonfly, global cables join groups of switches.
@@ -36,13 +36,14 @@ def generate_xgft(
 
     Args:
         name: the name that the user wrote.
-        children: m, children of a node, from level 1 up.
-        parents: w, parents of a node, from level 0 (hosts: 1) up.
-        parallel: p, cables between a node and each of its parents; empty: 1 everywhere.
+        children: m, numbers of children of a node, from level 1 up.
+        parents: w, numbers of parents of a node, from
+            level 0 (hosts: 1) up.
+        parallel: p, numbers of cables from a node to each of its parents, from level 0 up; empty: always 1.
         gbps: data rate of each link in one direction, in Gbit/s.
 
     Raises:
-        UsageError: the numbers describe no fat-tree whose hosts have one link.
+        UsageError: the numbers are not those of a fat-tree whose hosts have one link.
     """
     m, w, p = list(children), list(parents), list(parallel or [1] * len(children))
     if not m or not len(m) == len(w) == len(p) or min(*m, *w, *p) < 1 or w[0] * p[0] != 1:
@@ -82,7 +83,7 @@ def generate_xgft(
 
 
 def generate_tree(name: str, arity: int, levels: int, gbps: float = 100.0, rail: int = 0) -> SyntheticSubnet:
-    """Return a k-ary n-tree: k**n hosts, n * k**(n-1) switches of 2k ports.
+    """Return a k-ary n-tree: k**n hosts, and n * k**(n-1) switches with 2k ports each.
 
     Raises:
         UsageError: the numbers describe no k-ary n-tree.
@@ -91,7 +92,7 @@ def generate_tree(name: str, arity: int, levels: int, gbps: float = 100.0, rail:
 
 
 def _down(host: Indices, level: int, m: list[int], w: list[int], p: list[int]) -> Indices:
-    """Return the index of the port that leads down to each host, on a switch above the host at level `level`.
+    """Return the index of the port that leads down to each host, on a switch of level `level` above the host.
 
     The first cables to all children have the lowest indices, then the second cables to all children, and so on.
     """
@@ -171,18 +172,19 @@ def generate_dragonfly(
     gbps: float = 100.0,
     rail: int = 0,
 ) -> SyntheticSubnet:
-    """Return a dragonfly. A route uses at most a local, a global and another local cable.
+    """Return a dragonfly. A route has at most one local cable, one global cable and another local cable.
 
     Global cable k of group i, at switch k // h, leads to group (i + 1 + k mod (g - 1)) mod g; g is the number of
-    groups. Cables are placed in complete rounds: in each round, a group gets a cable to every other group. The position
-    of the destination's switch in its group, modulo the number of rounds, selects the round.
+    groups. Cables are placed in complete rounds: in each round, each group gets one cable to each other group. The
+    position of the destination's switch in its group, modulo the number of rounds, selects the round.
 
     Args:
         name: the name that the user wrote.
         switches_each: a, switches per group.
         hosts_each: p, hosts per switch.
         globals_each: h, global cables per switch.
-        groups: g; None: a * h + 1, the largest number that can be joined directly.
+        groups: g. If None: a * h + 1, the largest number of directly joined
+            groups.
         gbps: data rate of each link in one direction, in Gbit/s.
 
     Raises:
@@ -197,7 +199,7 @@ def generate_dragonfly(
     rounds = a * h // (g - 1)
     switches = a * g
     group, position = np.divmod(np.arange(switches), a)
-    # Cables within a group use the ports after the hosts' ports, in the order of the switches.
+    # Cables within a group use the first ports after those of hosts, in the order of the switches.
     local_port = np.full((a, a), 0)
     for one in range(a):
         others = [other for other in range(a) if other != one]
@@ -244,12 +246,12 @@ def generate_torus(
 ) -> SyntheticSubnet:
     """Return a torus. A ring of two switches has one cable.
 
-    A switch's ports lead to its hosts, then in each dimension to the next and the previous switch. If both directions
-    around a ring are equally long, packets go to the next switch.
+    The ports of a switch lead first to its hosts, then to the next and the previous switch in each dimension. If both
+    directions of a ring are equally long, packets go to the next switch.
 
     Args:
         name: the name that the user wrote.
-        sizes: size of each dimension; the last varies fastest.
+        sizes: size of each dimension; the last dimension varies fastest.
         hosts_each: hosts per switch.
         gbps: data rate of each link in one direction, in Gbit/s.
 

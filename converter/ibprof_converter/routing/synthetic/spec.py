@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Synthetic fabrics, which a user names instead of a file."""
+"""Parse the names of synthetic fabrics, which users type in place of a file."""
 
 from __future__ import annotations
 
@@ -27,16 +27,16 @@ _DEFAULT_GBPS = 100.0
 _MOST_GBPS = 1e6
 _EXPECTED = f"expected one of these forms, with GBPS of each link:\n{FABRIC_FORMS.partition(chr(10))[2].rstrip()}"
 _LARGEST = 1 << 16
-"""Largest number in the name of a synthetic fabric; no subnet has as many nodes."""
+"""Largest number in the name of a synthetic fabric: all subnets have fewer nodes."""
 
 
 def is_synthetic(name: str | PathLike[str]) -> bool:
-    """Return true if a name denotes a synthetic fabric."""
+    """Return true if a name is that of a synthetic fabric."""
     return fspath(name).startswith(tuple(f"{kind}:" for kind in (*_KINDS, *_RAIL_KINDS)))
 
 
 def count_subnets(name: str) -> int:
-    """Return a synthetic fabric's number of subnets: planes, times rails if no cable joins the rails.
+    """Return the number of subnets of a synthetic fabric: planes, or planes * rails if no cable joins the rails.
 
     Raises:
         UsageError: the name describes no possible fabric of rails.
@@ -81,13 +81,13 @@ def generate(name: str, rail: int = 0, part: int = 0) -> SyntheticSubnet:
     """Return the synthetic fabric that a name describes.
 
     Args:
-        rail: index of the subnet among all rails.
+        rail: index of the subnet in the list of all rails.
         part: index of the subnet in the fabric, below `count_subnets`.
 
     Raises:
         UsageError: the name describes no possible fabric.
     """
-    # Imported here, since most commands only ask whether a name is synthetic.
+    # Imported here: most commands only test if a name is synthetic.
     from ibprof_converter.routing.synthetic.regular_networks import (  # noqa: PLC0415  # noqa: PLC0415
         generate_codes_tree,
         generate_dragonfly,
