@@ -15,8 +15,8 @@
  *     MPI_Alltoall(...);
  *     ibprof_region_end();
  *
- * Traffic belongs to the innermost region in which it is sent. If a region is entered several times, its traffic is
- * summed.
+ * Traffic belongs to the innermost region in which it is sent. If a program enters a region several times, ibprof sums
+ * the region's traffic.
  */
 #ifndef IBPROF_H
 #define IBPROF_H
@@ -25,9 +25,9 @@
 extern "C" {
 #endif
 
-/* ibprof_region: assign traffic to region `name`, after the traffic was sent. The call assigns all traffic outside of
- * named regions since the last call of ibprof_region or ibprof_region_at. The first call assigns the traffic since
- * MPI_Init. ibprof_region_at: do the same for region FILE:LINE. */
+/* ibprof_region: assign traffic to region `name`, after the traffic was sent. The call assigns the traffic that belongs
+ * to no named region, sent since the last call of ibprof_region or ibprof_region_at. The first call assigns the traffic
+ * since MPI_Init. ibprof_region_at: assign the same traffic to region FILE:LINE. */
 void ibprof_region(const char *name) __attribute__((weak));
 void ibprof_region_at(const char *file, int line) __attribute__((weak));
 

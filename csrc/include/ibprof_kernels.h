@@ -5,10 +5,10 @@
  * Python passes the headers to cffi in the order of the includes below. Python uses only the text between the two
  * marker lines of each header: simple structs, enums, integer constants and prototypes.
  *
- * Conventions: Functions return 0 or a negative errno, unless stated otherwise. The caller owns all arrays and passes
- * their lengths; no function writes beyond the end of an array. Functions print nothing. Their only state is in their
- * arguments, so several threads may call them at the same time. Comments such as [rails][ports] state the dimensions of
- * arrays.
+ * Conventions: Unless stated otherwise, functions return 0 or a negative errno. The caller owns all arrays and passes
+ * their lengths; no function writes beyond the end of an array. Functions print nothing. Functions use no global
+ * variables, so several threads may call functions at the same time. Comments such as [rails][ports] state the
+ * dimensions of arrays.
  */
 #ifndef IBPROF_KERNELS_H
 #define IBPROF_KERNELS_H

@@ -19,7 +19,7 @@ enum ibp_event_kind {
     IBP_EVENT_LEAVE = 1,
     /* `reference` is a parameter; the event's only value is the parameter's value */
     IBP_EVENT_NUMBER = 2,
-    /* like IBP_EVENT_NUMBER, but the value is a reference of a string */
+    /* like IBP_EVENT_NUMBER, but the value is an OTF2 reference of a string */
     IBP_EVENT_TEXT = 3,
     /* `reference` is a metric; the event has the values of the metric, at most 255 */
     IBP_EVENT_METRIC = 4

@@ -24,11 +24,11 @@
 struct ibp_placement_score {
     /* Number of bytes that do not reach the receiver. */
     int64_t lost;
-    /* Largest time that a link direction needs for its bytes, in seconds. */
+    /* Longest time that any link direction needs for its bytes, in seconds. */
     double most;
-    /* Largest time that a link direction between switches needs for its bytes, in seconds. */
+    /* Longest time that any link direction from a switch to a switch needs for its bytes, in seconds. */
     double most_between;
-    /* Sum of the times that all link directions need for their bytes, in seconds. */
+    /* Sum over all link directions of the time that the direction needs for its bytes, in seconds. */
     double sum;
 };
 
@@ -44,18 +44,18 @@ struct ibp_placement_problem {
     /* Number of rails, up to 8. */
     uint32_t rails;
     uint32_t rows;
-    /* Largest number of leaf switches on one rail. */
+    /* Number of leaf switches on the rail with the most leaf switches. */
     uint32_t leaves;
-    /* Number of counted link directions, including one artificial link direction for all paths that do not reach their
-     * destination. */
+    /* Number of counted link directions. The last link direction is artificial: it represents every path that does not
+     * reach the path's destination. */
     uint32_t ends;
     /* Number of counted link directions between switches; their indices are 0 to `between` - 1. */
     uint32_t between;
     /* 0: each host has one slot. 1: hosts may have several slots. 2: as 1, but ranks move to free slots only together
      * with all ranks of their host. */
     uint32_t has_several;
-    /* Size of a group: successive ranks that remain on successive slots of one host; 1 if ranks move alone. The number
-     * of ranks, and the number of slots of each host, are multiples of this size. */
+    /* Number of ranks in a group of ranks. A group has successive ranks, and stays on successive slots of one host. The
+     * number of ranks, and the number of slots of each host, are multiples of this number. */
     uint32_t together;
     /* [ranks + 1], index of each rank's first neighbour */
     const uint64_t *first;
@@ -74,13 +74,13 @@ struct ibp_placement_problem {
     /* [hosts], 1 if the slots of a host have different ports. Ranks on such a host use its first slots, in the order of
      * ranks. */
     const uint8_t *is_numbered;
-    /* [ports], one bit for each rail of the port */
+    /* [ports], bit i is 1 if the port is on rail i */
     const uint8_t *rails_of_port;
-    /* [set of rails, one bit for each rail], the row of this set in `sent` and `received`; 256 elements */
+    /* [256], the row in `sent` and `received` of a set of rails; bit i of the index is 1 if rail i is in the set */
     const int32_t *row_of_rails;
-    /* [hosts], the group of each host. The hosts of a group are close to each other */
+    /* [hosts], the group of hosts to which a host belongs. A group consists of hosts that are close in the network */
     const uint32_t *group_of_host;
-    /* [groups + 1], the first slot of each group */
+    /* [groups + 1], the first slot of each group of hosts */
     const uint32_t *group_first;
     /* [rails][ports] */
     const uint32_t *leaf_of_port;
@@ -88,8 +88,8 @@ struct ibp_placement_problem {
     const int32_t *leaf_switch;
     /* [rails][ports], the LID of a port; 0 if the port has no LID */
     const int32_t *lid;
-    /* [rails], the routes of each rail. The table of paths needs gigabytes on large fabrics. Without the table, each
-     * path is computed from these routes at each use. */
+    /* [rails], the routes of each rail. If there is no table `paths`, each use of a path computes the path from these
+     * routes. On large fabrics, the table would need gigabytes. */
     const struct ibp_routes *const *routes;
     /* [rails], index in `position` of the first link direction of each rail */
     const uint64_t *position_first;
@@ -107,9 +107,10 @@ struct ibp_placement_problem {
     const double *seconds_per_byte;
 };
 
-/* A search by simulated annealing. A proposal swaps two groups or two hosts, or moves a group to free slots. The energy
- * is the sum over link directions of (bytes * unit) ^ (2 ^ doublings). A proposal is accepted if it lowers the energy.
- * Some proposals that raise the energy are accepted too, fewer as the temperature falls. */
+/* A search by simulated annealing. A proposal exchanges two groups of ranks, exchanges all ranks of two hosts, or moves
+ * a group of ranks to free slots. The energy is the sum over link directions of (bytes * unit) ^ (2 ^ doublings). The
+ * search accepts every proposal that lowers the energy, and at random some proposals that raise the energy. At low
+ * temperatures, the search accepts fewer of these. */
 struct ibp_placement_search {
     /* [switches of the largest rail + 2], memory for one path */
     uint32_t *path;
@@ -126,8 +127,8 @@ struct ibp_placement_search {
     uint8_t *is_counted;
     /* [ends], the factor `unit` of each link direction in the formula of the energy */
     const double *unit;
-    /* [ends], maximum load of each link direction, in bytes. A proposal is refused if it raises a load above this
-     * maximum */
+    /* [ends], maximum load of each link direction, in bytes. The search refuses a proposal that raises a load above
+     * this maximum */
     const int64_t *limit;
     /* [ends], bytes */
     int64_t *load;
@@ -146,7 +147,7 @@ struct ibp_placement_search {
      * below this value. */
     double computed_at;
     uint32_t doublings;
-    /* Temperatures at the beginning and at the end of the search, relative to the energy. */
+    /* Temperature at the beginning of the search, and at the end. Temperatures are relative to the energy. */
     double first_temperature;
     double last_temperature;
     double temperature;
@@ -162,7 +163,7 @@ struct ibp_placement_search {
     uint64_t accepted;
 };
 
-/* A graph with weighted edges, to be divided into parts. Each edge is listed at both of its vertices. */
+/* A graph with weighted edges. Each edge is listed at both of its vertices. */
 struct ibp_graph {
     uint32_t vertices;
     /* [vertices + 1] */
@@ -189,15 +190,17 @@ void ibp_placement_score_load(const struct ibp_placement_problem *problem, const
 void ibp_placement_search(const struct ibp_placement_problem *problem, struct ibp_placement_search *search,
                           uint64_t until);
 
-/* Divide a graph into parts of `size` and `vertices - size` vertices. Keep the total weight of edges between the parts
- * small. Set part[vertex] to the part of the vertex, 0 or 1. The method is multilevel bisection: coarsening by heavy
- * edges, refinement by Fiduccia-Mattheyses moves. Return 0, or a negative errno if memory is exhausted. */
+/* Divide a graph into two parts, with `size` and `vertices - size` vertices. Keep the total weight of the edges that
+ * join the two parts small. Set part[vertex] to the part of the vertex, 0 or 1. The method is multilevel bisection:
+ * coarsening by heavy edges, refinement by Fiduccia-Mattheyses moves. Return 0, or a negative errno if memory is
+ * exhausted. */
 int ibp_bisect(const struct ibp_graph *graph, uint32_t size, uint64_t seed, uint8_t *part);
 
-/* Assign the vertices of a graph to places in a row. Vertices that a heavy edge joins are assigned to places near each
- * other. The array gap[vertices - 1] contains the distance between each place and the next. Each part of the row is
- * divided at its largest gap, until no gap is left. Of equal gaps, the gap nearest to the middle is chosen. Set
- * place[vertices] to the place of each vertex. Return 0, or a negative errno if memory is exhausted. */
+/* Assign the vertices of a graph to places in a row. If a heavy edge joins two vertices, their places are near each
+ * other. The array gap[vertices - 1] contains the distance from each place to the next place. The function divides the
+ * row at its largest gap, and then each part, until every part is one place. Of equal gaps, it chooses the gap nearest
+ * to the middle of the part. Set place[vertices] to the place of each vertex. Return 0, or a negative errno if memory
+ * is exhausted. */
 int ibp_divide(const struct ibp_graph *graph, const double *gap, uint64_t seed, uint32_t *place);
 
 /* -- cffi ends -- */

@@ -53,7 +53,7 @@ struct ibp_routes {
     /* Number of switches; at most 65534, because each has a LID. */
     uint32_t switches;
     uint32_t leaves;
-    /* Number of elements of `hop` for each switch, one for each port. */
+    /* Number of ports that `hop` contains for each switch. */
     uint32_t width;
     /* Number of LIDs in `egress`. No forwarding table contains larger LIDs. */
     uint32_t lids;
@@ -71,9 +71,9 @@ struct ibp_routes {
     const int32_t *port_switch;
     /* [port], the first hop of packets that a CA or router sends from this port */
     const struct ibp_hop *first;
-    /* [switch + 1], index of the switch's first element in `into_end` */
+    /* [switches + 1], index in `into_end` of the first link direction that leads to the switch */
     const uint32_t *into;
-    /* The link directions from other switches to a switch, for each switch in turn. */
+    /* The link directions from other switches to switch 0, then those to switch 1, and so on. */
     const int32_t *into_end;
     /* [end], the transmitting switch, or IBP_NONE */
     const int32_t *end_switch;

@@ -27,7 +27,7 @@ struct ibp_sim_network {
     const uint32_t *end_delay;
     /* [end], idle ticks of the link after each packet */
     const uint32_t *end_gap;
-    /* [end], buffer of each virtual lane in bytes: at least one packet, at most INT32_MAX / (width + 1) */
+    /* [end], buffer size of each virtual lane, in bytes: at least one packet, at most INT32_MAX / (width + 1) */
     const uint32_t *end_capacity;
     /* [host], the link direction on which the host transmits, or IBP_NONE */
     const int32_t *host_end;
@@ -35,8 +35,8 @@ struct ibp_sim_network {
     const int32_t *port_end;
     /* [switch][host], the egress port, or IBP_NO_PORT */
     const uint8_t *egress;
-    /* For adaptive routing: [switch][leaf][(width + 63) / 64], one bit for each port on a shortest route to a leaf.
-     * NULL: static routing */
+    /* For adaptive routing: [switch][leaf][(width + 63) / 64], bit i is 1 if a shortest route from the switch to the
+     * leaf uses port i. NULL: static routing */
     const uint64_t *minimal;
     /* [host], index of the host's leaf switch among the leaf switches */
     const uint32_t *host_leaf;
@@ -47,17 +47,17 @@ struct ibp_sim_network {
     uint32_t lanes;
     /* Size of the largest packet, less than 2^24. */
     uint32_t packet_bytes;
-    /* For adaptive routing. 0: each packet takes the least occupied port. Otherwise, at the first 15 switches with a
-     * choice, all packets of a message take the first packet's port. The choice compares the ports' occupied bytes,
-     * rounded down to multiples of `message_step_bytes`. */
+    /* For adaptive routing. 0: each packet takes the least occupied port. Otherwise: all packets of a message take the
+     * first packet's port, at each of the first 15 switches with several possible ports. The first packet takes the
+     * least occupied port; occupied bytes are rounded down to multiples of `message_step_bytes`. */
     uint32_t message_step_bytes;
 };
 
 /* No client. */
 #define IBP_SIM_NOBODY 0xffffffff
 
-/* A step of a client: a message to a host. The step starts when the client has received the messages of its first
- * `awaits` slots. */
+/* A step of a client: a message to a host. The step starts when the client has received the messages of the first
+ * `awaits` slots of the client. */
 struct ibp_sim_step {
     uint32_t host;
     /* `client`: the receiving client, or IBP_SIM_NOBODY. `slot`: the slot of the message in a round of that client. */
@@ -73,7 +73,8 @@ struct ibp_sim_step {
 
 /* Properties shared by all clients of a job. */
 struct ibp_sim_job {
-    /* The members `pause` and `window` of steps vary uniformly at random, by up to jitter / 65536 of the value. */
+    /* At each use, `pause` and `window` of a step are varied uniformly at random, by at most jitter / 65536 of the
+     * value. */
     uint32_t jitter;
     /* 1: in each round, all clients use the same random variation. */
     uint32_t alike;
@@ -82,7 +83,7 @@ struct ibp_sim_job {
     /* Duration of a round, in ticks: round i is scheduled at tick i * `round`. A late step starts as soon as its
      * `pause` has passed. 0: a round begins when the previous round has ended. */
     uint64_t round;
-    /* 1: samples of this job's steps are written; 0: no samples. */
+    /* 1: the simulation writes samples of this job's steps; 0: no samples. */
     uint32_t sampled;
     /* 0: the sender writes the bytes of a step to the host. Otherwise: the sender sends a request of this size in
      * bytes, and the host answers with the bytes of the step. */
@@ -123,7 +124,7 @@ enum ibp_sim_stop {
     IBP_SIM_HOPS = 5
 };
 
-/* Maximum number of packet hops in one call, so that a call takes about a second at most. */
+/* Maximum number of packet hops in one call of ibp_sim_run, so that the call returns after about a second. */
 #define IBP_SIM_HOPS_AT_A_TIME 33554432
 
 struct ibp_sim_state {
@@ -132,7 +133,7 @@ struct ibp_sim_state {
     uint64_t skipped_hops;
     /* Number of completed steps. */
     uint64_t steps;
-    /* Bytes that hosts sent, and bytes that arrived at hosts. */
+    /* Sums over all hosts: sent bytes, and received bytes. */
     uint64_t bytes_sent, bytes_arrived;
     /* Number of packets in flight; a message that is sent as a whole counts as one packet. */
     uint64_t in_flight;
@@ -152,26 +153,26 @@ struct ibp_sim *ibp_sim_new(const struct ibp_sim_network *network, const struct 
                             uint64_t steps, uint64_t seed);
 void ibp_sim_free(struct ibp_sim *sim);
 
-/* Let packets skip hops at which nothing can delay them, to make the simulation faster. The function must be called
- * before the first run. The skips change neither the starts nor the latencies of messages, but perhaps the order of
- * events within a tick. Skipped hops are not counted by ibp_sim_ends. Return 1 if hops are skipped, -ENOMEM, or 0 if
- * hops cannot be skipped: with adaptive routing, several lanes, reads, long or unknown paths, or too many paths. */
+/* Make the simulation faster: packets skip hops at which nothing can delay the packet. Call this function before the
+ * first run. Skips do not change the start or latency of any message, but may change the order of events within a tick.
+ * ibp_sim_ends does not count skipped hops. Return 1 on success, -ENOMEM if memory is exhausted, and 0 with adaptive
+ * routing, several lanes, reads, long or unknown paths, or too many paths. */
 int ibp_sim_skip_hops(struct ibp_sim *sim);
 
 /* Run until tick `until`. The run ends earlier if all work is done, after IBP_SIM_HOPS_AT_A_TIME hops, in a deadlock,
- * or if a packet has no route. The run also ends if `sample` lacks space for one more sample of each client. If
- * `capacity` is 0, no samples are written. Return the number of written samples, or a negative errno. */
+ * or if a packet has no route. The run also ends if `sample` cannot hold one more sample of each client. If `capacity`
+ * is 0, no samples are written. Return the number of written samples, or a negative errno. */
 int64_t ibp_sim_run(struct ibp_sim *sim, uint64_t until, struct ibp_sim_sample *sample, uint64_t capacity);
 
 void ibp_sim_look(const struct ibp_sim *sim, struct ibp_sim_state *state);
 
 /* Read the state of each link direction. bytes[end][job]: bytes admitted since the beginning. busy[end][job]: ticks to
- * transmit the admitted bytes. queued[end]: bytes now in the queue or waiting for buffer, summed over the lanes.
- * most_queued[end]: largest number of such bytes in one lane so far. */
+ * transmit the admitted bytes. queued[end]: sum over the lanes of the present bytes in the buffer and the bytes that
+ * wait for buffer. most_queued[end]: the largest number of these bytes in any lane so far. */
 void ibp_sim_ends(const struct ibp_sim *sim, uint64_t *bytes, uint64_t *busy, uint64_t *queued, uint64_t *most_queued);
 
-/* Read the state of each client: number and bytes of completed steps, and the tick of the last completion. Element
- * busy[client] is 1 during a step, and while the client waits for messages. */
+/* Read the state of each client: number of completed steps, bytes of these steps, and the tick of the last completion.
+ * Element busy[client] is 1 during a step, and while the client waits for messages. */
 void ibp_sim_clients(const struct ibp_sim *sim, uint64_t *steps, uint64_t *bytes, uint64_t *last, uint8_t *busy);
 
 /* Find waiting packets. Packet i occupies buffer of link direction holds[i] and waits for buffer of link direction

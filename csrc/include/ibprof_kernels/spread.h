@@ -12,12 +12,12 @@
 
 /* -- cffi begins -- */
 
-/* In-trees of destinations. The in-tree of a LID consists of the hops on all routes from leaf switches to the LID,
- * upstream hops first. */
+/* In-trees of destinations. The in-tree of a LID: the hops of all routes from leaf switches to the LID. A hop is listed
+ * after the hops that lead to it. */
 struct ibp_trees;
 
-/* Compute in-trees of destinations until these in-trees need `limit` bytes of memory. The remaining in-trees are
- * computed at each use. Return NULL if memory is exhausted. */
+/* Compute and store in-trees of destinations until the stored in-trees need `limit` bytes. All other in-trees are
+ * computed again at each use. Return NULL if memory is exhausted. */
 struct ibp_trees *ibp_trees_new(const struct ibp_routes *routes, uint64_t limit, unsigned threads);
 uint64_t ibp_trees_bytes(const struct ibp_trees *trees);
 void ibp_trees_free(struct ibp_trees *trees);

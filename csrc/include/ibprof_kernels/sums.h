@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The ibprof developers
  *
- * Sums that do not overflow.
+ * Sums of 64-bit integers that do not overflow.
  */
 #ifndef IBPROF_KERNELS_SUMS_H
 #define IBPROF_KERNELS_SUMS_H

@@ -16,8 +16,8 @@
 #define IBP_CSV_DIGITS 20
 
 /* Write rows `source,destination,bytes,messages`. `source` and `destination` are indices of names. Name i is the text
- * from name_begin[i] to name_begin[i + 1], already quoted if CSV requires it. A row needs at most the bytes of its two
- * names, two numbers of IBP_CSV_DIGITS digits, and 4 separators. Return the number of written bytes. */
+ * from name_begin[i] to name_begin[i + 1], already quoted if CSV requires it. The longest row contains two names, two
+ * numbers of IBP_CSV_DIGITS digits, and 4 separators. Return the number of written bytes. */
 size_t ibp_csv_pairs(const char *names, const uint64_t *name_begin, const int64_t *source, const int64_t *destination,
                      const uint64_t *bytes, const uint64_t *messages, size_t count, char *text);
 
@@ -90,7 +90,7 @@ struct ibp_lst {
     /* [slots], a hash table of names, all 0 at first. `slots` is a power of two, larger than the number of names. */
     uint32_t *slot;
     uint64_t slots;
-    /* Number of bytes and lines read, and number of links and names stored; 0 at first. */
+    /* Numbers of bytes read, lines read, links stored and names stored; 0 at first. */
     uint64_t at, lines, links, name_count;
     /* The last invalid line. `begin`, `end`: the line without its line break. `mismatch`: the first byte of the line's
      * first invalid field. `expected`: the content that this field must have. */

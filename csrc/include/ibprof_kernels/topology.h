@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The ibprof developers
  *
- * Inference of topologies from delays: clustering of hosts in trees, detours, and layouts in space.
+ * Inference of topologies from delays: trees of hosts, detours between hosts, and three-dimensional layouts of graphs.
  *
- * A binary tree has the leaves 0 to leaves - 1. The children of node leaves + k are child[2 * k] and child[2 * k + 1],
- * which have lower numbers. The last node is the root.
+ * A binary tree has the leaves 0 to leaves - 1. The children of node leaves + k are child[2 * k] and child[2 * k + 1].
+ * Children have lower numbers than their parent. The last node is the root.
  */
 #ifndef IBPROF_KERNELS_TOPOLOGY_H
 #define IBPROF_KERNELS_TOPOLOGY_H
@@ -22,30 +22,31 @@
 int ibp_average_linkage(float *distance, uint32_t leaves, int32_t *child, double *height, uint32_t *size);
 
 /* Compute a tree by neighbour joining. distance[leaf][leaf] must be symmetric, finite and 0 on the diagonal, and is
- * overwritten. The position of the root has no meaning, because the root joins the two nodes that are left last. */
+ * overwritten. Ignore the position of the root: the root joins the two last nodes, wherever the true root is. */
 int ibp_join_neighbours(double *distance, uint32_t leaves, int32_t *child);
 
-/* Set detour[a][b] to the minimum of distance[a][k] + distance[k][b] over all k except a and b. The diagonal has no
- * meaning. */
+/* Set detour[a][b] to the minimum of distance[a][k] + distance[k][b] over all k except a and b. Ignore the diagonal of
+ * `detour`. */
 void ibp_find_detours(const float *distance, uint32_t count, float *detour);
 
 struct ibp_binary_tree {
     uint32_t leaves;
     const int32_t *child;
-    /* [node], total weight of the pairs of leaves with this lowest common node. Each pair weighs 1 / variance */
+    /* [node], total weight of the pairs of leaves whose lowest common ancestor is the node. Each pair weighs 1 /
+     * variance */
     const double *weight;
-    /* [node], weighted mean distance of the pairs of leaves with this lowest common node */
+    /* [node], weighted mean distance of the pairs of leaves whose lowest common ancestor is the node */
     const double *height;
 };
 
-/* Merge a node into its parent if the distances do not show different heights of the two nodes. A node is kept if its
- * own height increases the log-likelihood by more than `penalty` + log(n). Here, n is the number of pairs of the
- * parent's children after the merge. The term log(n) is needed because each of these pairs could become a node by
- * chance. A node whose height is not below its parent's height is merged.
+/* Merge a node into its parent if the distances do not show different heights of the two nodes. A node is kept if a
+ * separate height for this node increases the log-likelihood by more than `penalty` + log(n). Here, n is the number of
+ * pairs of the parent's children after the merge. The term log(n) is needed because each of these pairs could become a
+ * node by chance. A node whose height is not below its parent's height is merged.
  *
  * variance: variance of a pair with weight 1. into[node]: the node into which a node was merged; for a kept node, the
  * node itself. weight[node], height[node]: the values of a kept node, including the pairs of all nodes merged into it.
- * lost: increase of the sum of weighted squared residuals by merging.   */
+ * lost: increase of the sum of weighted squared residuals that all merges cause. */
 int ibp_prune_tree(const struct ibp_binary_tree *tree, double variance, double penalty, int32_t *into, double *weight,
                    double *height, double *lost);
 

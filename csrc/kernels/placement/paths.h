@@ -9,8 +9,8 @@
 #include "ibprof_kernels/placement.h"
 
 /* Write the path from a leaf to a port to `path`, which has space for the longest path. Return the length of the path.
- * The last link direction leads to the port. If the path does not arrive, `path` contains only the index `ends` - 1,
- * the artificial link direction of all such paths. */
+ * The last link direction leads to the port. If the path does not reach the port, `path` contains only the artificial
+ * link direction `ends` - 1. */
 uint32_t ibp_placement_follow(const struct ibp_placement_problem *problem, uint32_t rail, uint32_t leaf, uint32_t to,
                               uint32_t *path);
 
@@ -29,7 +29,7 @@ static inline uint32_t ibp_placement_path(const struct ibp_placement_problem *p,
     return ibp_placement_follow(p, rail, leaf, to, space);
 }
 
-/* Return an array [rail] of the bytes between two ports. `of_neighbours` is the member `sent` or `received`. */
+/* Return the array [rail] of the bytes from one port to another. `of_neighbours` is the member `sent` or `received`. */
 static inline const int64_t *ibp_placement_amounts(const struct ibp_placement_problem *p, const int64_t *of_neighbours,
                                                    uint64_t neighbour, uint32_t from, uint32_t to)
 {

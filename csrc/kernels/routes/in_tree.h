@@ -25,8 +25,8 @@ struct ibp_tree {
     int32_t port;
     uint8_t *state;             /* [switch]: 0: not visited; 1: being visited; 2 + reason why its path ends */
     struct ibp_tree_step *by;   /* [switch]: the step from a visited switch, if one exists */
-    /* All visited switches. If packets from a switch arrive at the destination, the next switch on the path is before
-     * this switch in the list. */
+    /* All visited switches. If packets from a switch arrive at the destination, `visited` contains the next switch on
+     * the path before this switch. */
     uint16_t *visited;
     uint32_t visits;
     uint16_t *stack;

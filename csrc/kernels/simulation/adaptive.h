@@ -18,8 +18,8 @@ static inline uint32_t ibp_sim_choice_of(const struct ibp_sim *sim, uint32_t at,
     return sim->choice[(uint64_t)sim->choice_row[at] * sim->leaves + sim->path[client].queue[3]];
 }
 
-/* Choose a packet's queue at a switch with several possible ports. Return the least occupied queue or, if
- * `message_step_bytes` is not 0, the queue that the message's first packet took. */
+/* Choose a packet's queue at a switch with several possible ports. If `message_step_bytes` is 0, return the least
+ * occupied queue. Otherwise, return the queue that the message's first packet took. */
 uint32_t ibp_sim_choose_queue(struct ibp_sim *sim, uint32_t at, uint32_t client);
 
 #endif

@@ -5,16 +5,16 @@
  * packet needs no events at the queues of the clear part.
  *
  * From its start to its completion, a message uses the queues of its path. While no other message uses the remaining
- * queues of the path, nothing can delay the packets of the message. Arrival times follow from the links. No other
- * packet depends on the buffers of these queues. If a later message uses one of these queues, packets have events
- * again, up to the shared queue. Packets that skipped the shared queue would have left it before the later message
- * arrives; the member `earliest` of ibp_sim_use ensures this.
+ * queues of the path, nothing can delay the packets of the message. The speeds and delays of the links then determine
+ * the arrival times. No other packet waits for the buffers of the remaining queues. If a later message uses one of the
+ * remaining queues, packets have events again, up to the shared queue. By the member `earliest` of ibp_sim_use, ibprof
+ * ensures that packets which skipped the shared queue leave it before the later message arrives.
  *
  * So each message has the same start and latency as in a simulation of every hop. Loads do not include skipped hops.
  *
- * If the whole path is clear, a message is sent as a whole, and its completion is its only event. The message is split
- * into packets again when another process uses one of the path's queues. Packets that have not yet reached the first
- * switch get the state that they would have if every hop were simulated.
+ * If the whole path is clear, a message is sent as a whole, and its completion is its only event. When another process
+ * uses one of the path's queues, the message is split into packets again. Packets that have not yet reached the first
+ * switch get the same state as in a simulation of every hop.
  */
 #ifndef IBP_SIMULATION_CLEAR_PATHS_H
 #define IBP_SIMULATION_CLEAR_PATHS_H

@@ -71,8 +71,8 @@ static inline bool ibp_sim_has_buffer(const struct ibp_sim *sim, const struct ib
 }
 
 /* Return whether a packet that arrives must wait for buffer space of a queue. With adaptive routing and equal buffers,
- * read only the array `queued`, because the queue itself may not be in the caches. `queued` includes waiting bytes, so
- * its value exceeds the buffer while packets wait. */
+ * read only the array `queued`, because the queue itself may not be in the caches. While packets wait, `queued` exceeds
+ * the buffer, because `queued` includes waiting bytes. */
 static inline bool ibp_sim_must_wait(const struct ibp_sim *sim, uint32_t number, uint32_t bytes)
 {
     const struct ibp_sim_queue *queue = &sim->queue[number];
@@ -140,8 +140,8 @@ static inline void ibp_sim_wait(struct ibp_sim *sim, uint32_t wanted, struct ibp
     ibp_sim_note_queued(sim, wanted, queue);
 }
 
-/* Remove and return the first waiting packet. A nearly empty ring is replaced by a smaller ring: a ring uses all of its
- * elements in turn, so a large ring evicts more data from the caches. */
+/* Remove and return the first waiting packet. Replace a nearly empty ring by a smaller ring, because accesses to a
+ * large ring evict more data from the caches. */
 static inline struct ibp_sim_waiter ibp_sim_pop_waiter(struct ibp_sim *sim, struct ibp_sim_queue *queue)
 {
     const struct ibp_sim_waiter first = queue->head;

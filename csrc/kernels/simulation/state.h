@@ -102,7 +102,7 @@ union ibp_sim_slot {
 struct ibp_sim_kind {
     uint64_t byte_ticks;
     uint32_t delay;
-    /* Bytes of buffer in each lane. */
+    /* Buffer size of each lane, in bytes. */
     uint32_t capacity;
     /* Idle ticks between packets. */
     uint32_t gap;
@@ -157,7 +157,7 @@ struct ibp_sim_process {
     /* True if the message of the process is in flight. */
     bool under_way;
     bool waits_for_messages;
-    /* True if the process has sent all messages of a round, but has not received all messages of the round. */
+    /* True if the process has sent all messages of a round, and waits for messages of this round. */
     bool between_rounds;
     /* True if the request has arrived, and the answer is in flight. */
     bool answering;
@@ -211,13 +211,12 @@ struct ibp_sim_use {
     /* `client`: the only client that ever uses the queue. `before`: the queue that all packets leave before they enter
      * this queue. `packet`: the size of all packets. A member is MANY (clear_paths.c) if several values occur. */
     uint32_t client, before, packet;
-    /* Minimum ticks from the start of a message to its arrival at this queue. UINT64_MAX if only one client uses the
-     * queue. */
+    /* Minimum over all messages of the ticks from the start to the arrival at this queue. UINT64_MAX if only one client
+     * uses the queue. */
     uint64_t earliest;
 };
 
-/* The processes with messages that a host must still send, in a ring. The processes take turns, with one packet per
- * turn. */
+/* A ring of processes: each has a message that the host must still send. In turn, each process sends one packet. */
 struct ibp_sim_outbox {
     /* The last process of the ring, which links to the first; IBP_SIM_NOTHING if the ring is empty. */
     uint32_t last;
@@ -285,7 +284,8 @@ struct ibp_sim {
     struct ibp_sim_use *use;
     /* Number of messages that were sent as a whole, modulo 2^32. */
     uint32_t wholes;
-    /* For each message that a client receives in a round: number of receipts over all rounds. */
+    /* For each message that a client receives in a round: how often the client has received this message, over all
+     * rounds. */
     uint32_t *received;
     /* Queues that have released buffer space, but have not yet admitted waiting packets. */
     uint32_t *freed;
@@ -293,8 +293,8 @@ struct ibp_sim {
     uint32_t jobs, clients;
     uint64_t random, seed;
     struct ibp_sim_state state;
-    /* `search_hops`: number of packet hops between two searches for a deadlock. `checked_at`: number of packet hops up
-     * to the last search. */
+    /* `search_hops`: number of packet hops between two searches for a deadlock. `checked_at`: number of packet hops at
+     * the last search. */
     uint64_t search_hops;
     uint64_t checked_at;
     struct ibp_sim_sample *sample;

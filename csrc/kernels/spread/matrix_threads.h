@@ -5,8 +5,8 @@
  *
  * The matrix is read only once, row by row (source by source), because sequential reads are fastest. While the matrix
  * is read, the rows of each leaf switch are summed. Then the sums of leaves are added along the in-tree of each
- * destination. So each element is read once, and (leaves + used spines) x destinations sums are added, instead of pairs
- * x hops.
+ * destination. This needs one read of each element and (leaves + used spines) x destinations additions, instead of
+ * pairs x hops additions.
  */
 #ifndef IBP_SPREAD_MATRIX_THREADS_H
 #define IBP_SPREAD_MATRIX_THREADS_H

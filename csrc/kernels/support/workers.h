@@ -5,8 +5,8 @@
 #define IBP_WORKERS_H
 
 /* Call `work` on up to `threads` threads at the same time, including the calling thread. Return when all calls have
- * returned. Fewer threads than requested may start, so `work` must take parts of the work from `context` until no part
- * is left. */
+ * returned. Fewer than `threads` threads may start. So each call of `work` must process parts from `context` until no
+ * part is left. */
 void ibp_run_workers(unsigned threads, void (*work)(void *context), void *context);
 
 #endif
