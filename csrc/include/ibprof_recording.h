@@ -143,11 +143,11 @@ enum ibp_source {
     IBP_SOURCE_NONE = 0,
     /* Open MPI's table of point-to-point functions: payload, by rank. */
     IBP_SOURCE_OPENMPI = 1,
-    /* UCP calls: payload and headers of MPI, by rank. */
+    /* UCP calls: payload and MPI's headers, by rank. */
     IBP_SOURCE_UCX = 2,
-    /* libfabric calls: payload and headers of MPI, by rank. */
+    /* libfabric calls: payload and MPI's headers, by rank. */
     IBP_SOURCE_LIBFABRIC = 3,
-    /* Work requests: bytes on the wire, by port, with all headers of layers above InfiniBand. */
+    /* Work requests: bytes by port, including the headers of all layers above InfiniBand. */
     IBP_SOURCE_VERBS = 4,
     /* NCCL or RCCL: bytes that proxies pass to the network, by rank of an NCCL communicator. MPI does not send these
      * bytes. */
@@ -181,7 +181,7 @@ enum ibp_opcode { IBP_OPCODE_SEND = 0, IBP_OPCODE_WRITE = 1, IBP_OPCODE_READ = 2
 enum ibp_mark_kind {
     /* The start of the recording. */
     IBP_MARK_START = 0,
-    /* A call of IBPROF_REGION(), which assigned to `region` the traffic since the previous such call. */
+    /* A call of IBPROF_REGION(), which assigned the traffic since the previous call of IBPROF_REGION() to `region`. */
     IBP_MARK_CLOSE = 1,
     /* The entry of a named region. */
     IBP_MARK_BEGIN = 2,
@@ -292,9 +292,9 @@ struct ibp_process {
     /* Sent user bytes that no counter of a peer contains, because the recording was full. */
     uint64_t lost_bytes;
     uint64_t lost_messages;
-    /* Number of all marks. If this number is too large, IBP_SEGMENT_MARKS contains only the first marks. */
+    /* Number of marks of this process. If there are too many marks, IBP_SEGMENT_MARKS contains only the first marks. */
     uint64_t marks_seen;
-    /* How many times a region was refused, because there were too many names or nested regions. The traffic of a
+    /* How many times ibprof refused to enter a region, because of too many names or too deep nesting. The traffic of a
      * refused region counts for the enclosing region. */
     uint64_t regions_refused;
     /* Time during which recording was switched off. */
@@ -309,8 +309,8 @@ struct ibp_process {
     /* When the process began its last copy of its segments to `output`. 0 before the first copy, and if `output` is
      * empty. */
     uint64_t copy_begun_ns;
-    /* When the last complete copy began. If copy_begun_ns is later than this time, the process ended while it was
-     * copying. The copy then contains data of two moments. */
+    /* When the last complete copy began. If copy_begun_ns is later than this time, the process ended during a copy.
+     * `output` then contains older and newer data. */
     uint64_t copied_ns;
     /* Redo log for moving a counter to another region. If redo_from is not 0, redo_bytes and redo_messages replace the
      * values of counter number redo_into, and counter number redo_from is empty. Counters are numbered from 1, in the
@@ -336,8 +336,8 @@ struct ibp_process {
      * possible. */
     uint64_t clock_ticks[2];
     uint64_t clock_ns[2];
-    /* Since version 4. With several threads in MPI: ticks during which at least one thread was inside a call, including
-     * calls that never returned. Otherwise 0. */
+    /* Since version 4. With several threads in MPI: ticks during which at least one thread was inside a call. Calls
+     * that never returned are included. Otherwise 0. */
     uint64_t busy_ticks;
     /* Since version 5. Simultaneous readings of the clock of samples (CLOCK_MONOTONIC) and the Unix clock: at the start
      * of the recording, and as late as possible. */
@@ -408,7 +408,7 @@ struct ibp_interface {
     uint32_t is_physical;
 };
 
-/* A kind of transport and a device, which a process still used when MPI ended. */
+/* A transport that the process used when MPI ended: its kind and device. */
 struct ibp_transport {
     /* "tcp"; "verbs", "psm", "cxi", "knem" or "xpmem" for an open device file; "library" for a loaded library. */
     char kind[16];
@@ -416,9 +416,9 @@ struct ibp_transport {
     char device[64];
     /* Number of connections, open files, or loaded libraries. */
     uint32_t handles;
-    /* Shortest round trip time that the kernel measured on these connections; 0 if unknown. */
+    /* Shortest round trip time that the kernel measured on any TCP connection of this record; 0 if unknown. */
     uint32_t min_rtt_us;
-    /* Bytes of the connections, which may include data other than MPI messages. 0 if the kernel does not count them. */
+    /* Bytes of the TCP connections, including data that are no MPI messages. 0 if the kernel does not count bytes. */
     uint64_t sent_bytes;
     uint64_t received_bytes;
     uint64_t segments;
@@ -527,10 +527,10 @@ struct ibp_time {
     uint64_t calls;
     /* Number of calls that were timed from entry to return. */
     uint64_t timed;
-    /* Ticks of timed calls, and of all waits inside other calls. */
+    /* Ticks of calls that were timed from entry to return, plus ticks of the waits in all other calls. */
     uint64_t ticks;
     /* `sampled`: number of randomly chosen calls. `sampled_ticks`: ticks of these calls, without their waits (`ticks`
-     * contains the waits). `sampled_squares`: sum of the squares of the ticks of each of these calls. */
+     * contains the waits). `sampled_squares`: sum over these calls of the squared ticks of the call. */
     uint64_t sampled;
     uint64_t sampled_ticks;
     double sampled_squares;
@@ -581,8 +581,8 @@ struct ibp_mark {
     uint64_t time_ns;
     uint32_t kind; /* enum ibp_mark_kind */
     uint32_t region;
-    /* Totals of user data since the start. Totals are 0 in marks of IBP_MARK_BEGIN and IBP_MARK_END, because totals
-     * would take long to compute. */
+    /* Totals of user data since the start. Totals are 0 in marks of IBP_MARK_BEGIN and IBP_MARK_END, because the
+     * computation would take long. */
     uint64_t sent_bytes;
     uint64_t sent_messages;
     uint64_t received_bytes;
@@ -636,9 +636,9 @@ struct ibp_hardware {
     uint64_t after;
 };
 
-/* A snapshot (IBPROF_INTERVAL): user data that a process had sent and fetched until a moment, by group of peers. The
+/* A snapshot (IBPROF_INTERVAL): for each group of peers, the user data that a process has sent and fetched so far. The
  * difference of two snapshots is the traffic between their moments. A process keeps a limited number of snapshots. When
- * all records are used, every second snapshot is dropped and its record is reused. So records are not sorted by
+ * all records are used, ibprof drops every second snapshot and reuses the records. So records are not sorted by
  * time. */
 struct ibp_snapshot {
     /* 0 if the snapshot was dropped. */
@@ -650,7 +650,7 @@ struct ibp_snapshot {
     uint32_t reserved;
     uint64_t bytes[IBP_SNAPSHOT_GROUPS];
     uint64_t messages[IBP_SNAPSHOT_GROUPS];
-    /* Since version 2. Sums over all ibp_time of the process, including the time so far of a timed call in progress.
+    /* Since version 2. Sums over all ibp_time of the process. Calls in progress are included with their elapsed time.
      * Without recorded times: 0. */
     uint64_t ticks;
     uint64_t sampled_ticks;
@@ -666,8 +666,8 @@ struct ibp_grid {
     int32_t place[IBP_GRID_DIMENSIONS];
 };
 
-/* A text about the start of the job that contains names of the job's hosts. Only the first process of a host records
- * such texts. A long text continues in the next record with the same name. */
+/* A text that contains names of the job's hosts: an environment variable, or the launcher's command line. Only the
+ * first process of a host records these texts. A long text continues in the next record with the same name. */
 struct ibp_launch {
     /* Name of an environment variable, or "command line" for the launcher's arguments. Each argument ends with 0x1f. */
     char name[64];
@@ -701,9 +701,9 @@ struct ibp_collective_sample {
     /* When the completing call was entered, and when it returned. */
     uint64_t enter_ns;
     uint64_t exit_ns;
-    /* Since version 2. For a blocking call, the longer of two times: the duration, and the time between the entries of
-     * the previous collective and this call. So a process that is late and does not wait has a high score too. Other
-     * calls have the score 0. */
+    /* Since version 2. Score of a blocking call: its duration or, if longer, the time from the entry of the previous
+     * collective to the entry of this call. So calls of a late process, which does not wait, have high scores too.
+     * Other calls have the score 0. */
     uint64_t score_ns;
 };
 
@@ -713,9 +713,8 @@ struct ibp_collective_sample {
 struct ibp_message_sample {
     /* A hash that identifies the communicator, equal on all members; 0 if the record is free. */
     uint64_t communicator;
-    /* Sequence number of the message among messages with this sender, receiver, communicator and tag. For
-     * IBP_SIDE_SOURCE: number of records with this side and `communicator` in the process; 0 in recordings before
-     * 0.2.0. */
+    /* Sequence number of the message in its envelope (sender, receiver, communicator, tag). For IBP_SIDE_SOURCE: number
+     * of records with this side and `communicator` in the process; 0 in recordings before 0.2.0. */
     uint64_t number;
     /* `origin`: origin of the call that posted the message. `end_origin`: origin of the call that completed the
      * message. */
@@ -736,10 +735,9 @@ struct ibp_message_sample {
     /* When the completing call was entered, and when it returned. */
     uint64_t enter_ns;
     uint64_t exit_ns;
-    /* Since version 2. The longer of two times: the duration of the completing call, and the longest pause between
-     * posts in the message's round so far. A round ends when the envelope of its first message occurs again, or after
-     * 64 further messages. The score is 0 if any message with this message's envelope (sender, receiver, communicator,
-     * tag) was not timed. */
+    /* Since version 2. The duration of the completing call or, if longer, the longest pause so far between two
+     * successive posts of the message's round. A round ends when the envelope of its first message occurs again, or
+     * after 64 further messages. The score is 0 if any message with this message's envelope was not timed. */
     uint64_t score_ns;
 };
 
@@ -768,7 +766,7 @@ struct ibp_nccl_communicator {
     uint64_t busy_ticks;
 };
 
-/* The collectives, sends or receives with the same communicator, function, algorithm, protocol and region. */
+/* A task: all collectives, sends or receives with the same communicator, function, algorithm, protocol and region. */
 struct ibp_nccl_task {
     /* Index of the NCCL communicator in the process, in the order of segments. */
     uint32_t communicator;
@@ -778,7 +776,7 @@ struct ibp_nccl_task {
     char function[24];
     char algorithm[16];
     char protocol[8];
-    /* The largest number of channels that a call of this task used. */
+    /* Maximum over the task's calls of the number of channels that the call used. */
     uint32_t channels;
     uint32_t reserved;
     uint64_t calls;
@@ -805,13 +803,13 @@ struct ibp_nccl_flow {
     /* Number of network transfers. */
     uint64_t steps;
     uint64_t operations;
-    /* Time that operations waited for the GPU of this process to provide the data (sends) or take the data
-     * (receives). */
+    /* Sends: time that operations waited until the GPU of this process provided the data. Receives: until this GPU took
+     * the data. */
     uint64_t gpu_ticks;
-    /* Time that operations waited for space at the receiver. */
+    /* Time that operations waited until the receiver had free buffers. */
     uint64_t peer_ticks;
-    /* Time that operations waited for the network to transfer the data; in receives, also for the peer to send the
-     * data. */
+    /* Time that operations waited until the network transferred the data. Receives: includes the time until the peer
+     * sent the data. */
     uint64_t network_ticks;
     /* Only for sends: time from the start of an operation to the first data from the GPU. */
     uint64_t arrival_ticks;
@@ -832,7 +830,7 @@ struct ibp_nccl_sample {
     uint64_t number;
     /* When the GPU provided the first data to send; 0 if nothing was sent. */
     uint64_t arrival_ns;
-    /* When the last operation ended; 0 if no operation has ended. */
+    /* When the last of the sampled operations ended; 0 if no operation has ended. */
     uint64_t stop_ns;
 };
 

@@ -4,7 +4,8 @@
  * Some programs open an MPI library or libibverbs with dlopen, and find its functions with dlsym. Examples are ctypes,
  * Julia and NCCL. ibprof hooks dlsym. If dlsym finds a function that ibprof wraps, the hook returns ibprof's wrapper.
  *
- * Call sites of closed libraries are forgotten, because the dynamic linker may map a new library at the same addresses.
+ * When a library is closed, ibprof forgets its call sites, because the dynamic linker may map a new library at the same
+ * addresses.
  */
 #include "platform/system.h"
 #include "calls/large_calls.h"
@@ -82,8 +83,9 @@ static void *prefer_own(const char *name, void *found)
     return found == (is_mpi_call(name) ? ibp_mpi_next(name) : ibp_verbs_real(name)) ? own : found;
 }
 
-/* 1 if ibprof has not yet redirected the MPI calls of a library that the program has opened with RTLD_DEEPBIND. The
- * dynamic linker binds the MPI calls of such a library directly to the MPI library, so these calls bypass ibprof. */
+/* 1 if the program has opened a library with RTLD_DEEPBIND and ibprof has not yet redirected the library's MPI calls.
+ * The dynamic linker binds the MPI calls of such a library directly to the MPI library, so these calls bypass
+ * ibprof. */
 static char opened_deep;
 
 /* Before a lookup: redirect the MPI calls of libraries that were opened with RTLD_DEEPBIND. */
@@ -105,7 +107,7 @@ static void *look_up_version(void *library, const char *name, const char *versio
 }
 
 /* Return whether ibprof must check the result of a lookup. Lookups with RTLD_DEFAULT and RTLD_NEXT find ibprof's
- * wrappers anyway, and their results depend on the caller. */
+ * wrappers without help, and the results depend on the caller. */
 static bool is_answered(void *library, const char *name)
 {
     return library != RTLD_DEFAULT && library != RTLD_NEXT && name && is_watched(name);
@@ -177,7 +179,7 @@ static void *open_nothing(const char *path, int flags)
 }
 
 /* Redirect dlsym in all loaded objects before the program opens an MPI library, libibverbs, or a library with
- * RTLD_DEEPBIND. Any object may look up functions of the library. */
+ * RTLD_DEEPBIND. Any object may look up functions of this new library. */
 __attribute__((used)) static ibp_open_function *choose_open(const char *path, int flags)
 {
     ibp_open_function *open = ibp_loader_open();

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The ibprof developers
  *
- * Wrappers of MPI_Init, MPI_Finalize and MPI_Pcontrol. Before MPI is initialised, ibprof does nothing, because mpirun,
- * shells and all other programs of the user also load libibprof.so.
+ * Wrappers of MPI_Init, MPI_Finalize and MPI_Pcontrol. Before MPI is initialised, ibprof does nothing: mpirun, shells
+ * and all other programs of the user load libibprof.so too.
  */
 #include "platform/system.h"
 #include "calls/lifecycle.h"
@@ -32,7 +32,7 @@ static void leave_world(void)
 }
 
 /* Return whether MPI_Finalize deletes ibprof's attribute. If sessions are open, MPICH deletes attributes only when the
- * last session ends, which may never happen. */
+ * last session ends; the program may never end that session. */
 static bool stops_in_finalize(void)
 {
     return has_last_attribute && __atomic_load_n(&ibp_lifecycle.sessions, __ATOMIC_RELAXED) <= 0;

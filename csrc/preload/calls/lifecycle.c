@@ -68,7 +68,7 @@ void ibp_lifecycle_prepare(void)
     hook_callers();
 }
 
-/* Return whether the memory limit (ulimit -v) is so low that ibprof might use memory that the program needs. */
+/* Return whether the memory limit (ulimit -v) is so low that the memory of ibprof could be too much for the program. */
 static bool is_memory_scarce(void)
 {
     const uint64_t spare = UINT64_C(32) << 20;

@@ -83,7 +83,7 @@ enum { FUNCTION_NAME = 64 };
 /* For each wrapper: 1 if its next function was found. */
 static char is_found[IBP_OPERATIONS * IBP_FORMS];
 
-/* Write the name of the function that a wrapper wraps. */
+/* Write the name of a wrapper's MPI function. */
 static void name_function(unsigned operation, unsigned form, char name[static FUNCTION_NAME])
 {
     static const char *const prefixes[IBP_FORMS] = {"MPI_", "PMPI_", "MPI_", "MPIX_", "PMPIX_"};
@@ -118,7 +118,7 @@ static inline void *next_function(unsigned wrapper, void **next)
 
 /* -- arguments of calls -------------------------------------------------------------------------------------------- */
 
-/* Return the handle at an address; 0 if the address is NULL. MPI will report an error for NULL. */
+/* Return the handle at an address; 0 if the address is NULL. MPI reports an error for NULL. */
 static ibp_handle handle_at(long address)
 {
     if (!address) return 0;
@@ -188,7 +188,7 @@ static bool moves_nothing(const struct call_in_progress *making, const struct ib
     return call->is_large ? !counts : !(int)counts;
 }
 
-/* Passed in place of the peer, so that the byte source does not compare the call's arguments with the message. */
+/* Passed as the peer: the source then does not compare the call's arguments with the message. */
 #define NOT_COMPARED (-1)
 
 /* Let the source compare the arguments of a send with the message that the source sees. Calls with 64-bit counts are
@@ -256,8 +256,9 @@ static struct ibp_called called_as(const struct call_in_progress *making, struct
     };
 }
 
-/* Make an outermost call the current call of this thread, and call the next function. Enter the call in the ledger: if
- * possible before the next function is called (ibp_ledger_add_known), otherwise after its return. */
+/* Make an outermost call the current call of this thread, and call the next function. Enter the call in the ledger:
+ * before the call of the next function if ibp_ledger_add_known permits this, otherwise after the function has
+ * returned. */
 static __attribute__((noinline)) int enter_and_call(const struct call_in_progress *making)
 {
     struct ibp_call *const of_operation = call_of(making);
@@ -299,8 +300,8 @@ static __attribute__((noinline)) int enter_and_call(const struct call_in_progres
 
 /* -- calls that are only passed on --------------------------------------------------------------------------------- */
 
-/* After a call that is neither sampled nor timed, let equal calls of the site take a fast path (counting/repeats.h).
- * Used with several threads in MPI. */
+/* After a call that is neither sampled nor timed, grant repetitions of the call (counting/repeats.h). Used with several
+ * threads in MPI. */
 static void let_repeat(const struct call_in_progress *making, struct ibp_call *call,
                        const struct ibp_sampled_message *message, uint64_t generation)
 {
@@ -341,7 +342,7 @@ static void note_ready(const struct call_in_progress *making)
 /* For each operation: true if another tool wraps the operation too. */
 static bool is_wrapped[IBP_OPERATIONS];
 
-/* Return whether another tool's wrapper makes this call during a call of the program that ibprof times from entry to
+/* Return whether another tool's wrapper makes this call, during a call of the program that ibprof times from entry to
  * return. */
 static bool is_part_of_wrapped(unsigned operation)
 {

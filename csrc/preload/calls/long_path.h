@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The ibprof developers
  *
- * The long path of wrappers of MPI calls. A call takes the long path if it needs more work than the short path does
- * (trampolines.c). Examples: recorded times, several threads in MPI, a call with an internal tag, and the first call at
- * a site. All wrappers share the code of the long path, and pass their arguments as an array. If each of the four
+ * The long path of wrappers of MPI calls. A call takes the long path if the short path (trampolines.c) cannot do the
+ * necessary work. Examples: times are recorded, several threads are in MPI, the call has an internal tag, or the site
+ * is new. All wrappers share the code of the long path, and pass their arguments as an array. If each of the four
  * hundred wrappers had a copy of this code, the copies would fill most of libibprof.so.
  */
 #ifndef IBPROF_CALLS_LONG_PATH_H
@@ -23,11 +23,11 @@ enum ibp_form { IBP_FORM_MPI, IBP_FORM_PMPI, IBP_FORM_LARGE, IBP_FORM_MPIX, IBP_
  * IBP_MISSING_CALL if MPI does not have the function. */
 int ibp_long_path(unsigned wrapper, void *next, const long *arguments, const void *caller);
 
-/* Functions between a wrapper and the next function (of the MPI library or another tool). Wrappers of sends and timed
- * calls call one of these functions, or the next function directly. */
+/* Functions that do a wrapper's work, and call the next function (of the MPI library or another tool). A wrapper of a
+ * send or a timed call calls one of these functions, or the next function directly. */
 struct ibp_choices {
     /* Used while times are recorded. `whole`: for a call that another tool wraps too. The call is timed from entry to
-     * return, so that MPI calls of the tool count as parts of the call. `timed`: for all other calls. */
+     * return, so that the call's time includes MPI calls of the tool. `timed`: for all other calls. */
     void *timed, *whole;
     /* Used while wrappers of sends must set the current call (ibp_labels_sends). NULL for calls that do not send. */
     void *label;

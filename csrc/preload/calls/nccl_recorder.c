@@ -2,7 +2,7 @@
  * Copyright The ibprof developers
  *
  * The functions of ibprof_nccl.h, for the profiler plug-in of NCCL. MPI calls may be recorded at the same time. These
- * functions and MPI calls need no common lock, because NCCL's records are in separate segments.
+ * functions and the wrappers of MPI calls need no common lock, because NCCL's records are in separate segments.
  */
 #include "platform/system.h"
 #include "calls/lifecycle.h"

@@ -53,9 +53,9 @@ static __attribute__((noinline)) bool is_secret_right(void)
     return !setjmp(here) && stack_end_in(here) == ibp_stack_end && !room[0];
 }
 
-/* Return whether a jump leaves a frame. A jump between inner frames, for example in a reduction function, does not
- * leave the frame. The stack of a signal handler may have higher addresses than the frame. A jump from this stack
- * leaves the frame if the target's address is between the frame and this stack. */
+/* Return whether a jump leaves a frame. A jump from one inner frame to another, for example in a reduction function,
+ * does not leave the frame. The separate stack of a signal handler may have higher addresses than the frame. A jump
+ * from this stack leaves the frame if the target's address is higher than the frame's and lower than this stack's. */
 static bool leaves(uintptr_t frame, uintptr_t from, uintptr_t to)
 {
     return to > frame && (from < frame || to < from);
@@ -72,7 +72,7 @@ static void note_jump(const void *buffer)
         ibp_leave();
 }
 
-/* Each hook calls the function that it replaces, because the four functions check different conditions. */
+/* Each hook calls the replaced function, because the four functions check different conditions. */
 #define JUMP(function)                                                                                                 \
     static void (*next_##function)(void *, int);                                                                       \
     static void hook_##function(void *buffer, int value)                                                               \

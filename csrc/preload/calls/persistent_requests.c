@@ -33,7 +33,7 @@ static void enter_start(struct ibp_call *call, ibp_handle communicator)
     if (takes_tag) ibp_source->before_tag();
 }
 
-/* Start the requests of an array that precede the first request known to the table of requests. Return the number of
+/* In an array, start all requests before the first request that is in the table of requests. Return the number of
  * started requests. Used if the source has no function `start`. */
 static size_t start_unknown(ibp_start_function *start_all, size_t count, void **requests, int *result)
 {
@@ -48,9 +48,9 @@ static size_t start_unknown(ibp_start_function *start_all, size_t count, void **
     return unknown;
 }
 
-/* Start one request alone. With Open MPI, ibprof starts partitioned requests and persistent collectives alone. With
- * other MPIs, ibprof starts alone each request that is in the table of requests. The messages count for the call that
- * created the request, so the creating call becomes the current call. */
+/* Start one request by a separate call: with Open MPI, a partitioned request or persistent collective; with other MPIs,
+ * a request in the table of requests. The messages count for the call that created the request, so the creating call
+ * becomes the current call. */
 static int start_alone(ibp_start_function *start_all, void **request)
 {
     void *before = ibp_mpi_request(request, 0);
@@ -83,8 +83,8 @@ static int start_each(ibp_start_function *start_all, size_t count, void **reques
     }
 }
 
-/* Return whether this thread is inside MPI_Start already, for example if another tool's wrapper of MPI_Start calls
- * PMPI_Start. The request is then counted already. */
+/* Return whether this thread is inside an outer MPI_Start, for example if another tool's wrapper of MPI_Start calls
+ * PMPI_Start. The outer call has then counted the request. */
 static inline bool is_within_start(void)
 {
     return ibp_current_call.starts_request && ibp_stack_end < ibp_current_call.frame;
@@ -198,9 +198,9 @@ CANCEL(PMPI_Cancel)
 REQUEST_FREE(MPI_Request_free)
 REQUEST_FREE(PMPI_Request_free)
 
-/* The bytes of all partitions are counted when the send starts, because ibprof does not see which messages contain
- * partitions. A partitioned receive is not entered in the table of requests, because Open MPI posts another request
- * instead, which receives a description of the partitions. */
+/* When a partitioned send starts, ibprof counts the bytes of all partitions, because it does not see which messages
+ * contain partitions. Partitioned receives are not entered in the table of requests: Open MPI posts another request,
+ * which receives a description of the partitions. */
 #define PARTITIONED_INIT(exported, of_operation, buffer_type, is_send)                                                 \
     IBP_DEFINE(exported, buffer_type buffer, int partitions, int64_t count, ibp_handle datatype, int peer, int tag,    \
                ibp_handle communicator, ibp_handle info, void **request)                                               \

@@ -18,8 +18,8 @@
 
 /* -- collectives --------------------------------------------------------------------------------------------------- */
 
-/* Return whether an operation is collective: all members of a communicator, group or window make such calls in the same
- * order. */
+/* Return whether an operation is collective: all members of a communicator, group or window call the operation, in the
+ * same order. */
 static bool is_collective(unsigned operation)
 {
     switch (ibp_wrapped_calls[operation].kind) {
@@ -139,8 +139,8 @@ static bool is_of_neighbours(unsigned operation)
            (operation >= IBP_OPERATION_Neighbor_allgather_init && operation <= IBP_OPERATION_Neighbor_alltoallw_init);
 }
 
-/* Return a hash that identifies a persistent collective on all members. All starts of this collective form one stream
- * (counting/samples.h), which this hash identifies too. */
+/* Return a hash that identifies a persistent collective on all members. The hash also identifies the stream
+ * (counting/samples.h) of all starts of this collective. */
 static uint64_t name_of_persistent(const struct ibp_instance_known *known)
 {
     return ibp_sample_hash(known->name, known->number + 1);
@@ -237,8 +237,8 @@ static void keep_collective(const struct ibp_instance_known *known, uint32_t end
     fill(sample, known, end_origin, enter_ns, exit_ns);
 }
 
-/* Return the score of a blocking collective in ns: its duration or, if longer, the time between the last two starts.
- * After a long time between two starts, this process may have entered the collective late. */
+/* Return the score of a blocking collective in ns: its duration or, if longer, the time from the previous collective's
+ * entry to this entry. A long time between two entries may show that this process is late. */
 static uint64_t score(const struct ibp_sampled_collective *sampled, uint64_t now_ns)
 {
     static uint64_t last_start_ns;
@@ -266,8 +266,8 @@ static void keep_blocking(struct ibp_sampled_collective *sampled, const struct i
     if (sample) fill(sample, known, known->origin, known->start_ns, now_ns);
 }
 
-/* Assign a sequence number to a call that only the members of a group make. The stream of the call is a hash of the
- * operation and the new communicator's name (communicator_names.h). */
+/* Assign a sequence number to a call that only the members of a group make. Its stream is a hash of the operation and
+ * of the new communicator's name (communicator_names.h). */
 static void number_group(struct ibp_sampled_collective *sampled, const struct ibp_called *called, ibp_handle made)
 {
     const struct ibp_named_communicator *of;
@@ -339,7 +339,7 @@ static void open_collective(struct ibp_sampled_collective *sampled, const struct
         ibp_sample_refuse(IBP_INSTANCE_COLLECTIVE, IBP_UNSAMPLED_FULL);
 }
 
-/* Remember a persistent collective. All starts of this collective form a separate stream (counting/samples.h), because
+/* Remember a persistent collective. Each persistent collective has a separate stream (counting/samples.h), because
  * members may start several persistent collectives in different orders. */
 static void open_persistent(const struct ibp_sampled_collective *sampled, const struct ibp_called *called)
 {
@@ -590,8 +590,8 @@ void ibp_sampled_request_cancelled(uintptr_t request)
 
 /* -- starts -------------------------------------------------------------------------------------------------------- */
 
-/* Assign a sequence number to the start of a persistent collective. A sample of the start has the origin of the call
- * that created the request, because this call shows the operation. The lock must be held. */
+/* Assign a sequence number to the start of a persistent collective. A sample of the start contains the origin of the
+ * call that created the request, because this origin shows the operation. The lock must be held. */
 static void start_collective(struct ibp_open_request *entry)
 {
     ibp_sample_count(IBP_INSTANCE_COLLECTIVE, 1);

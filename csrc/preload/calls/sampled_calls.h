@@ -35,7 +35,7 @@ struct ibp_sampled_collective {
     bool is_sampled, is_timed;
 };
 
-/* Return whether an operation is a collective that is complete when the call returns. */
+/* Return whether an operation is a blocking collective. */
 bool ibp_is_blocking_collective(unsigned operation);
 
 /* ibp_collective_begin: before a collective, assign it a sequence number on its communicator. ibp_collective_end: after
@@ -52,7 +52,7 @@ bool ibp_starts_are_unsampled(void *const *requests, int count);
 void ibp_sampled_starts(void *const *requests, int count, struct ibp_call *call);
 
 struct ibp_sampled_completion {
-    /* Time at which the call was entered; 0 if none of its requests is sampled. */
+    /* Time at which the call was entered; 0 if no request of the call is sampled. */
     uint64_t enter_ns;
     /* `requests`: number of requests that the call may complete. `found`: number of these requests that are sampled;
      * they are the first elements of `request`. */
@@ -80,8 +80,8 @@ void ibp_completion_end(struct ibp_sampled_completion *completion, unsigned oper
 void ibp_sampled_request_freed(uintptr_t request);
 void ibp_sampled_request_lost(uintptr_t request);
 
-/* Called when the program cancels a request: stop sampling messages whose numbers could then differ between sender and
- * receiver. */
+/* When the program cancels a request: stop sampling messages to which sender and receiver could assign different
+ * numbers. */
 void ibp_sampled_request_cancelled(uintptr_t request);
 
 #endif

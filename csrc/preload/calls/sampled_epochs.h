@@ -2,8 +2,8 @@
  * Copyright The ibprof developers
  *
  * Samples of MPI_Win_post, MPI_Win_start, MPI_Win_complete and MPI_Win_wait, which begin and end epochs with the
- * processes of a group. Origin and target assign the same number to an epoch. So origin and target sample the same
- * calls. As a receive waits for a send, these calls wait for each other: MPI_Win_start or MPI_Win_complete waits for
+ * processes of a group. Origin and target assign the same number to an epoch, so they sample the same calls. These
+ * calls wait for other processes, as a receive waits for a send: MPI_Win_start or MPI_Win_complete waits for
  * MPI_Win_post of the target, and MPI_Win_wait waits for MPI_Win_complete of the origin.
  */
 #ifndef IBPROF_CALLS_SAMPLED_EPOCHS_H

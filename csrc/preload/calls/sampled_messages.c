@@ -24,7 +24,7 @@ struct ibp_message_places {
 };
 
 /* `look` is for MPI_Probe, `probe` for MPI_Mprobe, and `poll` for MPI_Improbe. MPI_Mprobe and MPI_Improbe match a
- * message, which MPI_Mrecv later receives without waiting for the sender. MPI_Probe matches no message. */
+ * message; a later MPI_Mrecv receives this message without waiting for the sender. MPI_Probe matches no message. */
 static const struct ibp_message_places send = {1, 2, 3, 4, -1, -1, 5, -1, -1, false},
                                        start_send = {1, 2, 3, 4, -1, -1, 5, -1, 6, false},
                                        make_send = {1, 2, 3, 4, -1, -1, 5, -1, 6, true},
@@ -146,8 +146,8 @@ static bool is_wanted(unsigned operation)
     return ibp_counting && ibp_operation_wanted[operation];
 }
 
-/* Return the size class of a message. The class of small messages (counting/times.h) is 0. The class grows with each
- * power of 16 items. The datatype is the argument after the count. */
+/* Return the size class of a message. The class of small messages (counting/times.h) is 0. The class is incremented at
+ * each power of 16 items. In the arguments, the datatype follows the count. */
 static unsigned size_class(int place_of_count, const long *arguments)
 {
     const ibp_handle type = place_of_count < 0 ? 0 : IBP_HANDLE(arguments[place_of_count + 1]);
@@ -375,8 +375,8 @@ void ibp_partitioned_init(unsigned operation, const struct ibp_posted_receive *p
     ibp_lock();
     is_alone = !ibp_open_request_of(role, apart.communicator, apart.source, apart.tag);
     keep_init(operation, is_send, apart, request, bytes, 0);
-    /* MPI matches partitioned requests with equal arguments in the order of their creation. A program may start such
-     * requests in another order, so ibprof stops sampling messages with these arguments. */
+    /* MPI matches partitioned requests with equal arguments in the order of their creation. A program may start
+     * requests with equal arguments in another order, so ibprof stops sampling messages with these arguments. */
     if (!is_alone)
         ibp_envelope_stop(apart.communicator, apart.source, apart.tag, is_send ? IBP_SIDE_SENDER : IBP_SIDE_RECEIVER);
     ibp_unlock();
@@ -440,7 +440,7 @@ static void end_messages(struct ibp_sampled_message *sampled, unsigned operation
     const struct ibp_message_places *const places = sampled->places;
     const uintptr_t request = places->request < 0 ? 0 : request_of(places, arguments);
     const bool is_sending = places->to >= 0 && (int)arguments[places->to] >= 0;
-    /* If the call returns a request, the receive is not complete. */
+    /* If the call returned a request, the receive is not complete. */
     const bool is_receiving =
         places->from >= 0 && places->request < 0 && receive_of(places, arguments).source >= IBP_ANY;
     const struct ibp_completing completing = {
@@ -450,8 +450,8 @@ static void end_messages(struct ibp_sampled_message *sampled, unsigned operation
         .exit_ns = now_ns,
     };
 
-    /* MPI_Isendrecv returns one request for both messages. The end of the send is unknown, so record the send's sample
-     * now. */
+    /* MPI_Isendrecv returns one request for both messages. The completion time of the send is unknown, so record the
+     * send's sample now. */
     if (sampled->is_send_sampled && places->request >= 0 && places->from < 0)
         end_nonblocking_send(sampled, operation, request, now_ns);
     else if (sampled->is_send_sampled)

@@ -29,7 +29,7 @@ struct ibp_sampled_message {
     struct ibp_envelope *envelope;
     /* For a receive that cannot be numbered yet: its identifier in the list of waiting receives; otherwise 0. */
     unsigned order;
-    /* Time at which the call was entered; 0 if the time is not needed. */
+    /* Time at which the call was entered; 0 if no message of the call needs this time. */
     uint64_t enter_ns;
     /* A status that replaces MPI_STATUS_IGNORE. */
     long status[IBP_STATUS_BYTES / sizeof(long)];

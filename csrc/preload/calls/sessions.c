@@ -34,7 +34,7 @@ static void begin(const void *session)
         ibp_mpi.session = read_handle(session);
 }
 
-/* Return whether a group has several processes. The size is from the group, because the new communicator is
+/* Return whether a group has several processes. Read the size of the group, not of the new communicator, which is
  * MPI_COMM_NULL in processes outside of the group. */
 static bool has_several_processes(ibp_handle group)
 {

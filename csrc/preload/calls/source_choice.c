@@ -14,8 +14,8 @@
 #include <stdio.h>
 #include <strings.h>
 
-/* The sources of each MPI, most likely first. Open MPI may send by UCX or libfabric, but ibprof sees the messages at a
- * higher layer. */
+/* The sources of each MPI, most likely first. Open MPI may send by UCX or libfabric, but ibprof counts the messages in
+ * Open MPI's higher layer. */
 static const struct ibp_source_operations *const sources_of_openmpi[] = {&ibp_source_openmpi, NULL};
 static const struct ibp_source_operations *const sources_behind_layer[] = {&ibp_source_openmpi_behind_layer, NULL};
 static const struct ibp_source_operations *const sources_of_mpich[] = {&ibp_source_ucx, &ibp_source_libfabric, NULL};

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The ibprof developers
  *
- * ibprof exports each wrapper as MPI_X and as PMPI_X. C programs call MPI_X. Fortran bindings of Open MPI, tools loaded
- * before ibprof, and programs that define MPI functions themselves call PMPI_X. If wrappers are nested, the outermost
- * wrapper determines the operation for which messages count.
+ * ibprof exports each wrapper as MPI_X and as PMPI_X. C programs call MPI_X. PMPI_X is called by Open MPI's Fortran
+ * bindings, by tools loaded before ibprof, and by programs that define MPI functions. If wrappers are nested, messages
+ * count for the operation of the outermost wrapper.
  *
- * Most calls take the short path, which requires one thread at a time in MPI, no outer MPI call, and no other work.
- * Each wrapper has a copy of the short path; the wrappers share all other code.
+ * Most calls take the short path. It requires that only one thread can be in MPI, that the call is not inside another
+ * MPI call, and that ibprof has no other work. Each wrapper has a copy of the short path; the wrappers share all other
+ * code.
  */
 #include "platform/system.h"
 #include "calls/arguments.h"
@@ -140,8 +141,8 @@ static inline __attribute__((always_inline)) bool is_unsampled(unsigned operatio
     return *envelope;
 }
 
-/* Let equal calls of the site take the fast path (counting/repeats.h), if the site's previous call posted a message
- * with the same envelope, or if neither call posts a message. */
+/* Grant repetitions of a call (counting/repeats.h), if the site's previous call posted a message with the same
+ * envelope, or if neither call posts a message. */
 static __attribute__((noinline)) void repeat(const void *address, struct ibp_call *call, bool is_message, long type,
                                              long peer, long tag, long communicator, struct ibp_envelope *envelope)
 {
@@ -176,8 +177,8 @@ static inline __attribute__((always_inline)) bool repeats(unsigned operation, st
     return IBP_LIKELY(--last->left >= 0);
 }
 
-/* Used while times are recorded. `medium_...`: for all calls except granted repetitions (counting/repeats.h).
- * `chosen_...`: for the randomly chosen calls among these. */
+/* Used while times are recorded. `medium_...`: for calls that are no granted repetitions (counting/repeats.h). If
+ * `medium_...` chooses a call at random, it calls `chosen_...`. */
 #define MEDIUM(function, name, count)                                                                                  \
     static __attribute__((noinline)) int chosen_##function(struct ibp_call *call, PARAMETERS_##count)                  \
     {                                                                                                                  \
@@ -214,7 +215,7 @@ static inline __attribute__((always_inline)) bool repeats(unsigned operation, st
     }
 
 /* Used while times and sites are recorded. For a granted repetition (counting/repeats.h), this function calls the next
- * function. It passes all other calls on to `medium_...`. */
+ * function. For all other calls, it calls `medium_...`. */
 #define TIMED(function, name, count)                                                                                   \
     MEDIUM(function, name, count)                                                                                      \
     static int timed_##function(PARAMETERS_##count)                                                                    \

@@ -2,7 +2,7 @@
  * Copyright The ibprof developers
  *
  * Peers that are known only by their network address. Readers find the rank in the peer's recording, next to the
- * address. Processes do not exchange ranks at run time, because a collective call would hang if a process does not
+ * address. Processes do not exchange ranks at run time: a collective call of ibprof would hang if one process does not
  * preload ibprof.
  */
 #ifndef IBPROF_COUNTING_ADDRESSES_H
@@ -29,7 +29,7 @@ void ibp_addresses_record(void);
 struct ibp_peers {
     struct ibp_peer {
         uint64_t key;
-        /* In a map of the network layer: a value that only the network layer uses. */
+        /* A value of the network layer, such as the identifier of UCX's worker; this file does not use the value. */
         uint64_t address;
         /* The result of ibp_address_of_peer; 0 before ibp_address_of_peer is called. */
         uint32_t number;

@@ -18,11 +18,11 @@
 #define PLACES_FIRST 256
 #define PLACES (4 * IBP_SITES_MAX)
 #define TABLES_MAX 8
-/* Maximum number of used entries. A Python program that compiles the same lines repeatedly creates ever more keys. So a
- * known site gets a further key only while fewer than INSTRUCTIONS_MAX entries are used. */
+/* Maximum number of used entries. A Python program that compiles the same lines repeatedly creates ever more keys. So
+ * ibprof adds further keys of known sites only while fewer than INSTRUCTIONS_MAX entries are used. */
 #define TAKEN_MAX (PLACES / 2)
 #define INSTRUCTIONS_MAX (TAKEN_MAX - IBP_SITES_MAX / 2)
-/* Once this number of sites exists, only the innermost line of a further chain of callers is recorded. */
+/* If this number of sites exists, ibprof records only the innermost line of each new chain of callers. */
 #define SITES_OF_CHAINS (IBP_SITES_MAX - IBP_SITES_MAX / 4)
 
 struct table {
@@ -149,8 +149,8 @@ static struct ibp_call_point *take_same(const void *key, struct ibp_call_point *
 
 /* -- addresses ----------------------------------------------------------------------------------------------------- */
 
-/* True after an object was unloaded. The addresses of an unloaded object may now belong to other sites. If the object
- * is loaded again, its sites may have other addresses. */
+/* True after an object was unloaded. The object's addresses may then belong to other sites, and its sites may get other
+ * addresses. */
 static bool is_any_unloaded;
 
 static bool is_known(const struct ibp_call_point *place)
@@ -276,8 +276,8 @@ static struct ibp_call_point *place_of_part(const struct ibp_caller_chain *chain
     return is_known ? place_of_site(&site, most) : NULL;
 }
 
-/* Record the outermost function first, because the record of each site contains the number of its caller's site. If the
- * chain does not fit, record only its innermost line. */
+/* Record the outermost function first, because the record of each site contains the number of its caller's site. If
+ * there is no space for the whole chain, record only its innermost line. */
 static struct ibp_call_point *learn_chain(const struct ibp_caller_chain *chain)
 {
     struct ibp_call_point *place = place_at(chain->key);

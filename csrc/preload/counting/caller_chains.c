@@ -31,14 +31,15 @@ void ibp_callers_prepare(void)
 /* -- kinds of code ------------------------------------------------------------------------------------------------- */
 
 enum kind {
-    /* Code outside of all loaded objects, for example compiled at run time. */
+    /* Code outside of all loaded objects, such as code that was compiled at run time. */
     IS_UNKNOWN,
     IS_OF_PROGRAM,
     /* Code of MPI or its bindings. */
     IS_OF_MPI,
     /* Code of the Python interpreter, or of a library that calls C functions for Python. */
     IS_OF_PYTHON,
-    /* Code of libc, the dynamic linker or ibprof. This code may call functions that the program passes to it. */
+    /* Code of libc, the dynamic linker or ibprof. Such code may call functions of the program, such as the comparison
+     * function of qsort. */
     IS_OF_SYSTEM
 };
 

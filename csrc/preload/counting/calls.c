@@ -25,10 +25,9 @@
 /* Number of entries of the first hash table, which fills one page. */
 #define PLACES_FIRST 2048
 #define PLACES_MAX (4 * IBP_SITES_MAX)
-/* Maximum number of `ibp_call` elements, one for each (site, operation). Most sites have calls of only one
- * operation. */
+/* Maximum number of `ibp_call` elements. Each pair of site and operation has one element. */
 #define CALLS_MAX (IBP_SITES_MAX + 4 * IBP_OPERATIONS_MAX)
-/* `ibp_call` elements are allocated in parts of this many elements. Few programs need a second part. */
+/* Number of `ibp_call` elements that are allocated at a time. */
 #define CALLS_OF_PART 64
 
 struct ibp_call ibp_calls[IBP_OPERATIONS + 1];

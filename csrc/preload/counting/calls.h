@@ -7,8 +7,8 @@
  * A wrapper finds the `ibp_call` from the wrapper's return address. If sites are not recorded, each operation has only
  * one `ibp_call`.
  *
- * Through a Fortran or Python binding, calls from all lines of a program have the same return address. In such a
- * binding, ibprof finds the `ibp_call` from the binding's caller (counting/call_points.h).
+ * If a program calls MPI through a Fortran or Python binding, all calls have the same return address. ibprof then finds
+ * the `ibp_call` from the binding's caller (counting/call_points.h).
  */
 #ifndef IBPROF_COUNTING_CALLS_H
 #define IBPROF_COUNTING_CALLS_H
@@ -31,8 +31,8 @@ struct ibp_ledger_recent {
     bool is_root;
     /* Pointer to the bytes and the number of calls of the ledger entry. */
     uint64_t *amount;
-    /* `type`: the last predefined datatype. `type_size`: its size in bytes. `type` and `type_size` are 0 if this MPI
-     * library stores the sizes of datatypes at a known offset. */
+    /* `type`: the last predefined datatype. `type_size`: its size in bytes. If ibprof reads the sizes of datatypes from
+     * the objects of Open MPI, `type` and `type_size` are 0. */
     long type;
     uint64_t type_size;
     /* The next element of the list of all elements whose communicator is not 0. */
@@ -46,14 +46,14 @@ struct ibp_call {
     /* `time`: the record of the call's times in the present region; NULL before the first timed call. `time_at_random`:
      * equal to `time` while randomly chosen calls are timed (counting/times.h); otherwise NULL. */
     struct ibp_time *time, *time_at_random;
-    /* In each block of IBP_TIMES_WEIGHT calls, one random call is timed. `until_timed`: number of calls before the next
-     * timed call. `after_timed`: number of calls in the block after the timed call. */
+    /* In each block of IBP_TIMES_WEIGHT calls, one random call is timed. `until_timed`: number of calls before the
+     * timed call of the block. `after_timed`: number of calls of the block after the timed call. */
     int64_t until_timed, after_timed;
     const struct ibp_envelope *last_envelope;
     /* True if every call of the operation at this site is timed from entry to return. */
     bool is_timed;
-    /* After a long call, the next `watched` calls are timed from entry to return, to see whether long calls are
-     * frequent. `watch_span`: initial value of `watched` after the next long call. */
+    /* `watched`: number of next calls that are timed from entry to return after a long call, to detect frequent long
+     * calls. `watch_span`: initial value of `watched` after the next long call. */
     uint32_t watched, watch_span;
     uint64_t long_ticks;
     /* The next element in the list of calls whose `time` is set. */

@@ -87,8 +87,8 @@ void ibp_context_make(struct ibp_communicator *communicator)
     communicator->context = take(communicator->size, communicator->world_rank);
 }
 
-/* Add another context for the same communicator. The new context gets a copy of the world ranks, because each context
- * frees its array at reuse. */
+/* Add another context for the same communicator. The new context gets a copy of the world ranks, because ibprof frees a
+ * context's array before the context is reused. */
 static struct ibp_context *add_another(struct ibp_context *context)
 {
     const size_t bytes = (size_t)context->size * sizeof *context->world_rank;

@@ -109,9 +109,9 @@ static int translate(ibp_handle group, int count, const int *ranks, int *world)
     return failed;
 }
 
-/* Describe a group by all its members (`of_all`), or only by its first member. The first member is enough if all groups
- * that a call creates are disjoint. Return false for an empty group, if MPI reports an error, or if a member does not
- * belong to this job. */
+/* Describe a group by all its members (`of_all`), or only by its first member. If all groups that a call creates are
+ * disjoint, the first member identifies the group. Return false for an empty group, if MPI reports an error, or if a
+ * member does not belong to this job. */
 static bool describe_group(ibp_handle group, bool of_all, struct members *into)
 {
     enum { AT_ONCE = 128 };
@@ -151,7 +151,7 @@ static bool describe_groups(ibp_handle communicator, bool of_all, struct members
 
 /* -- names --------------------------------------------------------------------------------------------------------- */
 
-/* Return whether an operation names the new communicator by a hash of all members. */
+/* Return whether the name of an operation's new communicator is a hash of all members. */
 static bool is_of_group(unsigned operation)
 {
     return operation == IBP_OPERATION_Comm_create_group || operation == IBP_OPERATION_Comm_create_from_group ||
@@ -168,7 +168,7 @@ static bool is_of_other_job(unsigned operation)
 /* Return the name of a communicator created from a group (communicator_names.h). The lock must be held. */
 static uint64_t name_group(const struct ibp_creation *making, const struct members *own, const struct members *remote)
 {
-    /* The sum of hashes is equal in both groups of an intercommunicator. So all processes compute the same name. */
+    /* Processes of both groups of an intercommunicator compute the same sum, and so the same name. */
     const uint64_t like = ibp_sample_hash(ibp_sample_hash(NAME_OF_GROUP, making->tag), own->hash + remote->hash);
     struct ibp_named_communicator *const count = enter((ibp_handle)(like | COUNT_BIT));
 

@@ -7,8 +7,8 @@
  * MPI_Comm_create_group and similar calls are not collective on the parent. These calls name their communicator by a
  * hash of members, tag, and the number of earlier communicators with the same members and tag.
  *
- * The table has a fixed size: when it is full, new communicators have no name. Communicators with processes of another
- * job (MPI_Comm_spawn, MPI_Comm_connect) have no name either.
+ * The table has a fixed size: when it is full, new communicators have no name. Communicators that include processes of
+ * another job (MPI_Comm_spawn, MPI_Comm_connect) have no name.
  */
 #ifndef IBPROF_COUNTING_COMMUNICATOR_NAMES_H
 #define IBPROF_COUNTING_COMMUNICATOR_NAMES_H

@@ -86,7 +86,8 @@ void ibp_recent_begin(struct ibp_recent *recent, unsigned operation)
     recent->operation = (uint16_t)operation;
 }
 
-/* Always classify messages inside MPI_Psend_init and MPI_Precv_init, because these messages set up the request. */
+/* Always classify messages inside MPI_Psend_init and MPI_Precv_init, because the messages are no user data: they set up
+ * the request. */
 void ibp_context_set_open(struct ibp_context *context, int lowest_tag)
 {
     const unsigned send = context->send.operation, receive = context->receive.operation;

@@ -20,7 +20,7 @@
 #include <stdint.h>
 
 /* True after the program created a window or a partitioned request. MPI may send the data of windows and partitioned
- * requests at any later time, so ibprof counts their bytes from the arguments of calls. */
+ * requests at any later time, so ibprof counts these data from the arguments of calls. */
 extern IBP_INTERNAL bool ibp_counts_arguments;
 
 /* Return the origin of the bytes that an operation sends, created if needed. If the current call has this operation,

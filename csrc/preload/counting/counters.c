@@ -116,7 +116,7 @@ static void grow(void)
 }
 
 /* Return the size bins of a counter. Counters with the same origin, kind and direction share their bins. In the key of
- * the bins, the peer field contains the direction. The direction field has a value that counters do not use. */
+ * the bins, the peer field contains the direction, and the direction field is 0. */
 static uint64_t *find_bins(uint64_t key)
 {
     enum { BINS_DIRECTION = -1 };

@@ -78,7 +78,7 @@ static inline enum ibp_kind ibp_key_kind(uint64_t key_of_operation)
 
 /* The key of a slot: peer (32 bits), origin (24), kind (2) and direction field (2). The direction field is the
  * direction + 1 for a counter, and 0 for size bins. So the key of a counter is never 0. Small fields are in the low
- * bits, because the hash's multiplication spreads low bits over all bits that select a slot. */
+ * bits: the hash multiplies the key, so low bits affect all bits that select a slot. */
 #define IBP_SLOT_KEY(origin, kind, direction, peer)                                                                    \
     ((uint64_t)(uint32_t)(peer) << 28 | (uint64_t)(origin) << 4 | (uint64_t)(kind) << 2 | ((uint64_t)(direction) + 1))
 

@@ -13,8 +13,8 @@ unsigned ibp_current_call_number(void)
     return ibp_counting ? ibp_current_call.call->number : IBP_OPERATION_UNWANTED;
 }
 
-/* Source: Itanium C++ ABI: Exception Handling, 1.5.2. Phase 1 of unwinding searches for a handler; phase 2 (cleanup)
- * removes frames. pthread_exit and pthread_cancel run only phase 2. */
+/* Source: Itanium C++ ABI: Exception Handling, 1.5.2. Unwinding has two phases: phase 1 searches for a handler, and
+ * phase 2 (cleanup) removes frames. pthread_exit and pthread_cancel run only phase 2. */
 #define PHASE_OF_CLEANUP 2
 #define CONTINUE_UNWINDING 8
 

@@ -36,7 +36,7 @@ struct ibp_current_call {
     long communicator;
     /* Address of the end of the wrapper's stack frame. */
     uintptr_t frame;
-    /* The `ibp_call` of the current call, or of the last call after it has returned. While one thread is in MPI,
+    /* The `ibp_call` of the current call, or of the last call after it has returned. If only one thread can be in MPI,
      * wrappers that only pass a send on do not set `call`. */
     struct ibp_call *call;
 };

@@ -119,10 +119,10 @@ static uint64_t find_stream(const struct ibp_named_communicator *named, uint32_t
     return ibp_sample_hash(hash, (uint32_t)tag) | 1;
 }
 
-/* Return a hash that decides, with the number of a message, whether the message is sampled. The hash does not depend on
- * the sender, so all messages of one round of an exchange are sampled together. Readers need all these messages to
- * split the time of a call that completes several messages. If the program uses a new tag for each round, every message
- * has the number 0. For number 0, messages of 16 successive tags are sampled together. */
+/* Return a hash that decides, together with a message's number, whether the message is sampled. The hash does not
+ * depend on the sender, so ibprof samples all messages of one round of an exchange, or none. If a call completes
+ * several messages, readers split the call's time by the samples of all these messages. If the program uses a new tag
+ * for each round, every message has the number 0. For number 0, the hash is equal for 16 successive tags. */
 static uint64_t choice_of(const struct ibp_named_communicator *named, int tag, uint64_t number)
 {
     return ibp_sample_hash(named->name, number ? UINT64_MAX : (uint32_t)tag >> 4);
@@ -142,12 +142,12 @@ static uint64_t next_of(const struct ibp_named_communicator *named, int tag, uin
     return ibp_sample_next(choice_of(named, tag, 1), number ? number : 1, level);
 }
 
-/* A budget limits the number of timed messages that the hash does not choose. Each timed message costs TIMED_NS. The
- * budget begins with SAVED_NS, and grows with the elapsed time, up to SAVED_NS. */
+/* A budget limits the number of messages that are timed although the hash does not choose them. Each timed message
+ * reduces the budget by TIMED_NS. The budget is SAVED_NS at first, and grows by the elapsed time, up to SAVED_NS. */
 enum { TIMED_NS = 5000, SAVED_NS = 20000000 };
 static int64_t saved_ns = SAVED_NS;
 
-/* If the budget is sufficient for timing the next message, charge the budget and return true. */
+/* If the budget is sufficient for timing the next message, reduce the budget and return true. */
 static bool times_next(void)
 {
     static uint64_t last_ns;
@@ -161,7 +161,7 @@ static bool times_next(void)
     return true;
 }
 
-/* Charge the budget also for messages that are not timed. So while messages are frequent, only messages that the hash
+/* Reduce the budget for messages that are not timed, too. So while messages are frequent, only messages that the hash
  * chooses are timed. */
 static void pass(uint64_t messages)
 {
@@ -228,7 +228,7 @@ static bool is_shared(struct ibp_envelope *envelope)
 }
 
 /* Assign a sequence number to a message. If `is_counted` is false, the next message gets the same number. `next` is
- * valid for small messages only: large messages are sampled by the level of their size class. */
+ * valid for small messages only. For large messages, the level of the size class decides. */
 static struct ibp_numbered number(ibp_handle communicator, int peer, int tag, enum ibp_side side, unsigned class,
                                   bool is_counted)
 {

@@ -2,13 +2,15 @@
  * Copyright The ibprof developers
  *
  * Envelopes. Messages with the same sender, receiver, communicator and tag have the same envelope. MPI delivers the
- * messages of an envelope in order. So sender and receiver number messages alike, and sample the same messages.
+ * messages of an envelope in order. So sender and receiver assign the same number to a message, and sample the same
+ * messages.
  *
- * The table of envelopes has a fixed size. When the table is full, the stream level rises (counting/samples.h). A hash
- * then chooses half of the streams, alike for sender and receiver; the envelopes of other streams are removed.
+ * The table of envelopes has a fixed size. When the table is full, the stream level rises (counting/samples.h): ibprof
+ * keeps about half of the streams, and removes the envelopes of all other streams. Sender and receiver keep the same
+ * streams, by a hash.
  *
- * While messages of this process are rare (on average at most one in 5 us), timing is cheap and each message is timed.
- * The messages that took longest are then recorded too.
+ * While messages of this process are rare (on average at most one in 5 us), each message is timed, and the messages
+ * that took longest are recorded too.
  */
 #ifndef IBPROF_COUNTING_ENVELOPES_H
 #define IBPROF_COUNTING_ENVELOPES_H
@@ -25,7 +27,7 @@
 struct ibp_envelope {
     /* The key that ibp_envelope_key computes from the arguments of a call; 0 if the entry is free. */
     uint64_t key;
-    /* `next`: number of the next message to be sampled. `messages`: counts the messages before this message. */
+    /* `next`: number of the next message to be sampled. `messages`: counts the messages before message `next`. */
     uint64_t next;
     struct ibp_messages_left messages;
     /* Number of messages of this envelope that ibp_envelopes_end has added to the recording's total. */

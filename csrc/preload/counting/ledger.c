@@ -136,7 +136,8 @@ static bool is_type_kept(const struct ibp_demanding *call)
     return !has_counts(call) && !ibp_datatype_size_offset && ibp_datatype_is_predefined(IBP_HANDLE(call->type));
 }
 
-/* Call MPI before taking ibprof's lock, because a thread that holds a lock of MPI may wait for ibprof's lock. */
+/* Call MPI before taking ibprof's lock, to avoid a deadlock: a thread that holds a lock of MPI may wait for ibprof's
+ * lock. */
 void ibp_ledger_add(const struct ibp_demanding *call)
 {
     struct ibp_demanded demanded;

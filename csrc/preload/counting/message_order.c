@@ -217,7 +217,7 @@ void ibp_receive_try_cancel(unsigned of)
     struct waiting *const waiting = find(of);
 
     if (!waiting) return;
-    waiting->receive.source = IBP_ANY; /* as for a wildcard: the receive gets no number before it completes */
+    waiting->receive.source = IBP_ANY; /* the receive gets no number before it completes, as a receive with wildcards */
     waiting->is_cancelling = true;
 }
 

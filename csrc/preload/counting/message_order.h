@@ -2,9 +2,9 @@
  * Copyright The ibprof developers
  *
  * Receives that cannot be numbered yet. The envelope of a receive with wildcards is unknown until the receive
- * completes. If a later receive could match the same message, the message goes to the earlier receive. Therefore the
- * later receive cannot be numbered before the earlier receive completes. Receives without a number wait in a list of
- * fixed size, in the order of their posts. All functions require the lock.
+ * completes. If a later receive could match the same message, MPI matches the earlier receive. So the later receive
+ * gets no number before the receive with wildcards completes. Receives without a number wait in a list of fixed size,
+ * in the order of their posts. All functions require the lock.
  */
 #ifndef IBPROF_COUNTING_MESSAGE_ORDER_H
 #define IBPROF_COUNTING_MESSAGE_ORDER_H
@@ -29,8 +29,8 @@ struct ibp_posted_receive {
 /* A wildcard source or tag. */
 #define IBP_ANY (-1)
 
-/* Return whether a receive must wait in the list, because of wildcards, or because its message may match a receive in
- * the list. */
+/* Return whether a receive must wait in the list: the receive has wildcards, or its message may match an earlier
+ * receive in the list. */
 bool ibp_receive_waits(const struct ibp_posted_receive *receive);
 
 /* Add a receive to the list. Return its identifier in the list, from 1; 0 if the list is full. */
@@ -58,7 +58,8 @@ void ibp_receive_cancel(unsigned number);
 void ibp_receive_try_cancel(unsigned number);
 bool ibp_receive_is_cancelling(unsigned number);
 
-/* Drop the waiting receives on a communicator (0: on all), and never number receives on the communicator again. */
+/* Drop the waiting receives on a communicator (0: all communicators), and never number receives on the communicator
+ * again. */
 void ibp_receives_disorder(ibp_handle communicator);
 
 /* When a message is posted: set `known->late_ns` to the longest time between successive posts of the present round so

@@ -117,8 +117,8 @@ uint32_t ibp_origin_moved(uint32_t origin, uint32_t region)
 
 uint32_t ibp_origin_record_moved(uint32_t record, uint32_t from, uint32_t into)
 {
-    /* Numbers begin at 1, and origins without a record have numbers too. So an origin's number exceeds the index of its
-     * record. */
+    /* An origin's number exceeds the index of its record: numbers begin at 1, and origins without a record have numbers
+     * too. */
     for (uint32_t i = record + 1; i <= origins.count && i; i++)
         if (origins.made[i].record == record)
             return origins.made[i].region == from ? ibp_origin_record(ibp_origin_moved(i, into)) : record;

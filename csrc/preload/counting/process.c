@@ -56,8 +56,8 @@ static void describe_command(char *command, size_t bytes)
         if (!command[i]) command[i] = ' ';
 }
 
-/* Read the CPU time of the process, and how long its first thread has waited for a core. At the end of the run, record
- * the increase of both times since the start. */
+/* Read the CPU time of the process, and the time for which its first thread has waited for a core. At the end of the
+ * run, record the increase of each time since the start. */
 static void note_use_of_cores(bool is_begin)
 {
     char text[128];
@@ -176,7 +176,7 @@ void ibp_process_hand_over(void)
     error = ibp_recording_copy();
     if (!error)
         ibp_recording_leave();
-    else /* keep the file on the node: readers find it there */
+    else /* leave the file on the storage of the node, where readers find it */
         ibp_say_once_a_job("the recording stays on its nodes", strerror(error));
 }
 

@@ -28,7 +28,8 @@ static struct {
     /* Hash table by name. An entry is the number of a region, plus 1; 0 if the entry is free. */
     uint16_t by_name[BUCKETS];
     uint32_t count;
-    struct { /* stack of entered regions, outermost first; data of deeper regions count for the last element */
+    /* Stack of entered regions, outermost first. If the stack is full, data of inner regions count for the last. */
+    struct {
         uint32_t region;
         uint64_t since_ns;
     } entered[DEPTH_MAX];
@@ -103,8 +104,8 @@ static uint32_t current_region(void)
     return depth ? regions->entered[depth - 1].region : 0;
 }
 
-/* When the region changes, assign all work requests since the last change to the former region, because threads post
- * work requests without a region. */
+/* When the region changes, assign all work requests since the last change to the former region. Threads that post do
+ * not record the region. */
 static void note_transfers(void)
 {
     ibp_transfers_enter(regions->off_since_ns ? IBP_REGION_OFF : current_region());

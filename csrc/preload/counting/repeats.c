@@ -180,7 +180,8 @@ static void grant(struct table *table, struct ibp_repeat *place, const void *add
     int64_t most = IBP_REPEATS_MOST;
 
     if (call->until_timed < most) most = call->until_timed;
-    /* Grant at most half of the envelope's messages, because other entries may have the same envelope. */
+    /* Grant at most half of the messages that the envelope has left, because other entries may have the same
+     * envelope. */
     if (repeat->messages && repeat->messages->left / 2 < most) most = repeat->messages->left / 2;
     if (most <= 0 || !call->time_at_random) return;
     call->until_timed -= most;

@@ -3,11 +3,11 @@
  *
  * Repeated calls. A call repeats the previous call at its call site if it posts no message, or a small message with the
  * same communicator, datatype, peer and tag. A repeated call is neither sampled nor timed, and costs a comparison and a
- * decrement. ibprof grants a call site some repeated calls in advance: at most the calls before the next call that is
- * timed or sampled. Each repeated call uses up one granted call. Later, ibprof counts the granted calls that were made,
- * and takes back the other granted calls.
+ * decrement. Before the calls happen, ibprof decides how many calls a call site may repeat in this way: the granted
+ * calls. The granted calls end before the site's next call that must be timed or sampled. Later, ibprof counts the
+ * granted calls that the program made, and takes back the granted calls that the program did not make.
  *
- * If a process is killed, at most IBP_REPEATS_MOST calls are lost for each entry of each thread's table.
+ * If a process is killed, the recording lacks at most IBP_REPEATS_MOST calls for each entry of each thread's table.
  *
  * If several threads may be in MPI, each thread uses a separate table, without the lock. Any thread can start a new
  * generation. In a new generation, each thread takes back its granted calls before it uses its table again.
@@ -39,14 +39,14 @@ struct ibp_repeat {
     /* The arguments of a call that posts a message. */
     long communicator, type;
     int peer, tag;
-    /* Number of granted calls that were not made so far. */
+    /* Number of granted calls that the program has not made so far. */
     int32_t left;
     /* A message with at least this many items is large. 0 marks a derived datatype. The size of a derived datatype is
      * read at each call, because MPI may reuse its handle for another datatype. */
     uint32_t large;
     /* Counts the envelope's messages before the next sampled message; NULL for a call that posts no message. */
     struct ibp_messages_left *messages;
-    /* The time record in which calls that were made are counted. */
+    /* The time record that counts the granted calls that the program makes. */
     struct ibp_time *time;
     /* Number of calls that were granted: the initial value of `left`. */
     int32_t granted;
@@ -76,7 +76,7 @@ static inline __attribute__((always_inline)) struct ibp_repeat *ibp_repeat_in(st
 {
     const uintptr_t offset = (uintptr_t)address * 8 & (IBP_REPEATS - 1) * sizeof(struct ibp_repeat);
 
-    /* Different operations at close addresses get distant entries. */
+    /* If two operations have close return addresses, their entries are far apart. */
     return (struct ibp_repeat *)((char *)table + offset) + operation * 97 % IBP_REPEATS;
 }
 
@@ -90,7 +90,7 @@ static inline uint64_t ibp_repeats_now(void)
 void ibp_repeats_begin(void);
 void ibp_repeats_end(void);
 
-/* After contexts (counting/contexts.h) were opened or closed: set the table that is used between calls. */
+/* After contexts (counting/contexts.h) were opened or closed: set `ibp_repeats_between`. */
 void ibp_repeats_choose(void);
 
 /* Set the number of open requests or of waiting receives. Calls are granted only while both numbers are 0. */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The ibprof developers
  *
- * Persistent requests, and messages that MPI_Mprobe matched, by address. The arguments of a persistent request are
- * stored at its creation, because MPI_Start lacks them.
+ * Persistent requests, and messages that MPI_Mprobe matched, by address. At the creation of a persistent request,
+ * ibprof stores the arguments, because MPI_Start does not receive the arguments.
  */
 #ifndef IBPROF_COUNTING_REQUESTS_H
 #define IBPROF_COUNTING_REQUESTS_H
@@ -91,8 +91,8 @@ void ibp_requests_forget_communicator(ibp_handle communicator);
 
 void ibp_requests_visit(void (*visit)(const struct ibp_request *request));
 
-/* True if the source sees each start of all requests that the application has created so far. Wrappers of MPI_Start
- * then need not search this table. */
+/* True if the source sees every start of every request that the application has created so far. Wrappers of MPI_Start
+ * then do not search the table of requests. */
 extern IBP_INTERNAL bool ibp_requests_show_starts;
 
 /* Wrappers of MPI calls use the following functions. The lock must be free. */

@@ -52,8 +52,8 @@ uint64_t ibp_long_ns[IBP_INSTANCES];
 
 /* -- levels -------------------------------------------------------------------------------------------------------- */
 
-/* At each level, one number in each block of 2^level numbers is kept. Return which half of a block contains the kept
- * number: 0 for the first half, 1 for the second half. */
+/* A level keeps one number in each block of 2^level numbers. Return the half of a block that contains the kept number:
+ * 0 for the first half, 1 for the second half. */
 static unsigned kept_half(uint64_t stream, uint64_t block, unsigned level)
 {
     return (unsigned)(ibp_sample_hash(stream + level, block) >> 63);
@@ -126,8 +126,8 @@ void *ibp_sample_take_long(enum ibp_instance instance, uint64_t score_ns)
     return record;
 }
 
-/* Keep a sample that the hash no longer chooses, if the score is one of the largest. Return the record that becomes
- * free, which is `record` if the sample is not kept. */
+/* If the hash no longer chooses a sample, keep the sample only if its score is one of the largest. Return the record
+ * that becomes free: `record` if the sample is not kept. */
 static struct ibp_sample *keep_long(enum ibp_instance instance, struct ibp_sample *record)
 {
     struct ibp_sample *const instead = ibp_sample_take_long(instance, record->score_ns);

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The ibprof developers
  *
- * Samples: the times of some collectives and messages. All processes of a collective or message decide alike whether to
- * sample it, without communication. Each collective and each message has a number in a stream; for example, all
- * collectives on a communicator are a stream. All processes know the stream and the number. A hash of stream and number
- * decides whether the collective or message is sampled.
+ * Samples: the times of some collectives and messages. All processes of a collective or message make the same decision
+ * whether to sample the call, without communication. Each collective and each message has a number in a stream; for
+ * example, all collectives on a communicator are a stream. All processes know the stream and the number. A hash of
+ * stream and number decides whether the collective or message is sampled.
  *
- * At level L, only one of 2^L successive numbers of a stream is kept. Numbers that are kept at level L + 1 are also
- * kept at level L. Messages also have a stream level: at stream level S, a hash keeps one of 2^S streams, on average.
- * In addition, ibprof keeps collectives that took long, and collectives that this process started long after the
- * previous collective. So readers can see which process was late. While each message is timed (counting/envelopes.h),
- * ibprof also keeps messages whose completing call took long, and messages that were posted after a long pause.
+ * At level L, only one of 2^L successive numbers of a stream is kept. If level L + 1 keeps a number, level L keeps the
+ * number too. Messages also have a stream level: at stream level S, a hash keeps one of 2^S streams, on average. In
+ * addition, ibprof keeps collectives that took long, and collectives that this process started long after the previous
+ * collective. So the samples show which process was late. While each message is timed (counting/envelopes.h), ibprof
+ * also keeps messages whose completing call took long, and messages that were posted after a long pause.
  *
  * The space for samples is fixed. When the space is full, the level of the stratum with the most samples rises. A
  * stratum contains the collectives of some operations and sizes, or the messages of some communicators, tags and sizes.
@@ -68,7 +68,8 @@ unsigned ibp_sample_level(enum ibp_instance instance, unsigned stratum);
  * sets `communicator` last. */
 void *ibp_sample_take(enum ibp_instance instance, unsigned stratum, unsigned keeps, unsigned stream_keeps);
 
-/* A collective or message with a score (`score_ns`) above this value is kept, even if the hash does not choose it. */
+/* If the score (`score_ns`) of a collective or message exceeds this value, ibprof keeps the sample even if the hash
+ * does not choose the call. */
 extern IBP_INTERNAL uint64_t ibp_long_ns[IBP_INSTANCES];
 
 /* Return a record for a collective or message with a score above ibp_long_ns; NULL if the recording is full. If the

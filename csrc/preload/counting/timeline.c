@@ -15,7 +15,7 @@
 #include <string.h>
 
 #define KEPT_MAX 512
-#define SHORTEST_MS 10 /* the clock that messages read has steps of a few milliseconds */
+#define SHORTEST_MS 10 /* messages read a coarse clock, with steps of a few milliseconds */
 #define LONGEST_MS 1000000000
 #define RANK_GROUPS (IBP_SNAPSHOT_GROUPS - 1)
 
@@ -28,7 +28,7 @@ static struct {
     uint64_t period_ns;
     /* Time at which the next snapshot is due; UINT64_MAX before ibp_timeline_open. */
     uint64_t next_ns;
-    /* Time at which a message last checked the clock, and the time inside MPI calls up to this time. */
+    /* When a message last checked the clock: the time, and the ticks inside MPI calls so far. */
     uint64_t asked_ns;
     struct ibp_times_sum asked_sum;
     /* Unix time of the newest record. */
@@ -82,7 +82,7 @@ static struct ibp_snapshot *next_record(void)
 }
 
 /* Record the totals at a given time. Recorded times always increase, even if the system's time was changed, or a thread
- * waited between two readings. */
+ * waited after it had read the clock. */
 static void take(uint64_t unix_ns, struct ibp_times_sum sum)
 {
     struct ibp_snapshot *record = next_record();

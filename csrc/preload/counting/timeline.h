@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The ibprof developers
  *
- * Snapshots: totals over time, by group of peers (IBPROF_INTERVAL). A snapshot sums the counters, so messages need no
- * further counter. The amounts of all intervals between snapshots therefore add up to the final counters, even if the
- * run is killed.
+ * Snapshots: totals over time, by group of peers (IBPROF_INTERVAL). A snapshot contains sums of the counters, so
+ * messages need no further counter. The differences of successive snapshots therefore add up to the final counters,
+ * even if the run is killed.
  */
 #ifndef IBPROF_COUNTING_TIMELINE_H
 #define IBPROF_COUNTING_TIMELINE_H

@@ -19,8 +19,9 @@
 #include <stddef.h>
 #include <string.h>
 
-/* The first FIRST_CALLS calls of a site are timed from entry to return, to detect sites with long calls, which may copy
- * large messages. A long call among the first SETUP_CALLS calls is ignored, because it may have set up a connection. */
+/* The first FIRST_CALLS calls of a site are timed from entry to return, to detect sites whose calls are long, for
+ * example because they copy large messages. ibprof ignores a long call among the first SETUP_CALLS calls, because this
+ * call may have set up a connection. */
 #define FIRST_CALLS 16
 #define SETUP_CALLS 4
 
@@ -30,9 +31,9 @@
 /* A call was interrupted if it spends this number of ticks (about 0.1 ms) or more outside of the progress loop. */
 #define INTERRUPTED_TICKS (100 * LONG_TICKS)
 
-/* After a long call, this number of the site's next calls is timed from entry to return, to detect frequent long calls.
- * If any of these calls is long, the number is multiplied by 4, up to WATCHED_MOST. If no call is long, the number is
- * divided by 4. */
+/* Number of the site's next calls that are timed from entry to return after a long call, to detect frequent long calls.
+ * If any of these calls is long, ibprof multiplies the number by 4, up to WATCHED_MOST. If none is long, ibprof divides
+ * the number by 4. */
 #define WATCHED_CALLS 64
 #define WATCHED_MOST (1 << 16)
 
@@ -101,8 +102,8 @@ void ibp_times_begin(void)
     struct ibp_process *process = ibp_counters.process;
 
     if (!process || !first_ticks) return;
-    /* If the waits of threads are not hooked, each call must be timed from entry to return. This timing is slow, so it
-     * must be requested by IBPROF_TIME. */
+    /* If the waits of threads are not hooked, ibprof can only time each call from entry to return. These readings of
+     * the clock are slow, so ibprof times calls only if IBPROF_TIME is set. */
     if (ibp_threads_multiple && !ibp_times_see_thread_waits && !*ibp_environment("IBPROF_TIME")) return;
     ibp_times_recorded = true;
     process->times_weight = IBP_TIMES_WEIGHT;
@@ -235,8 +236,8 @@ static void begin_timed(const struct ibp_timing *timing)
     timed_call.before = timing->before;
 }
 
-/* Return a sum that increases during a call by the ticks of the call's waits. With several threads in MPI, return the
- * sum of the thread's waits; otherwise `ticks` of the call's record. */
+/* Return a sum that grows during a call by the ticks of the call's waits: with several threads in MPI, the sum of the
+ * thread's waits; otherwise `ticks` of the call's record. */
 static uint64_t count_waits(const struct ibp_time *time)
 {
     return ibp_threads_multiple ? ibp_thread_waits.ticks : time->ticks;
@@ -279,8 +280,8 @@ struct ibp_times_sum ibp_times_so_far(void)
     struct ibp_times_sum sum = ibp_times_sum;
     uint64_t now, waited;
 
-    /* Add no time for a randomly chosen call. When this call returns, its time becomes an estimate for other calls,
-     * unless the call was long. Long calls are rare. */
+    /* Add no time for a randomly chosen call. When this call returns, ibprof takes its time as an estimate for other
+     * calls, unless the call was long. Long calls are rare. */
     if (!ibp_times_recorded || !timed_call.frame || timed_call.is_sampled) return sum;
     now = ibp_clock_cycles();
     waited = waited_since(timed_call.time, timed_call.before);
@@ -338,8 +339,8 @@ static void add_to_estimate(struct ibp_time *time, uint64_t ticks)
     time->sampled_squares += (double)ticks * (double)ticks;
 }
 
-/* After a long call, time each of the site's next calls from entry to return. `long_ticks`: ticks of the long call, an
- * estimate for other calls if another call of the site is long. */
+/* After a long call, time each of the site's next calls from entry to return. `long_ticks`: ticks of the long call. If
+ * another call of the site is long, `long_ticks` is an estimate for other calls. */
 static void watch(struct ibp_call *call, uint64_t long_ticks)
 {
     if (call->watch_span < WATCHED_CALLS) call->watch_span = WATCHED_CALLS;
@@ -358,8 +359,8 @@ static void end_sampled(const struct ibp_timing *timing, uint64_t ticks)
         add_to_estimate(time, rest);
         return;
     }
-    /* The time is no estimate for other calls: an interrupt or another process may have delayed the call. The next
-     * calls of the site are timed from entry to return, to see whether these calls are long too. */
+    /* The call's time is no estimate for other calls, because an interrupt or another process may have delayed the
+     * call. To see whether calls of the site are often long, time the next calls from entry to return. */
     time->ticks += rest;
     ibp_times_sum.ticks += rest;
     set_random_choice(call, NULL);

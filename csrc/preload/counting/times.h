@@ -3,10 +3,10 @@
  *
  * Time inside MPI calls. Reading the clock twice in each call would cost more than all other work of ibprof. Therefore:
  *
- *   - Calls wait in the progress loop of the MPI library. A hook of the loop measures the time from a call's first pass
- *     to the last pass or the return. A call that does not wait reads no clock.
- *   - One in IBP_TIMES_WEIGHT calls, chosen at random, is timed from entry to return. Its time outside of the progress
- *     loop is an unbiased estimate for the calls that are not chosen.
+ *   - Calls wait in the progress loop of the MPI library. A hook of the loop measures the time from the first pass in a
+ *     call to the last pass, or to the return. A call that does not wait reads no clock.
+ *   - One in IBP_TIMES_WEIGHT calls, chosen at random, is timed from entry to return. The chosen call's time outside of
+ *     the progress loop is an unbiased estimate for the other calls.
  *   - The first calls of a site are timed from entry to return. If a timed call is long, a number of the next calls are
  *     timed too. Each further long call increases this number.
  *   - Sends, receives and one-sided calls of large messages are timed from entry to return. MPI may copy the data
@@ -63,7 +63,8 @@ extern IBP_INTERNAL IBP_THREAD_LOCAL struct ibp_thread_waits {
 uint64_t ibp_times_thread_wait_begin(void);
 void ibp_times_thread_wait_end(struct ibp_time *time, uint64_t begin);
 
-/* True to read the clock also when a waiting call returns, because MPI works on the call after the loop's last pass. */
+/* True if MPI works on a call after the last pass of the progress loop: ibprof then reads the clock also when a waiting
+ * call returns. */
 extern IBP_INTERNAL bool ibp_times_see_exits;
 
 /* True if persistent requests of large messages exist: their starts are then timed from entry to return. */

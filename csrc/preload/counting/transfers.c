@@ -21,8 +21,8 @@ struct group {
     uint64_t total[2];
 };
 
-/* A `struct ibp_transfer` of the recording: the work requests of a `struct group` by one writer (thread), or in one
- * region. */
+/* A `struct ibp_transfer` of the recording: the work requests of a `struct group` that one writer (thread) posted, or
+ * that belong to one region. */
 struct record {
     uint64_t key;
     uint64_t *amount;
@@ -293,8 +293,8 @@ void ibp_transfers_move(uint32_t from, uint32_t into)
         if ((uint32_t)record.key != from || !(moved[0] | moved[1])) continue;
         amount = find_record(GIVEN, (struct group *)transfers.groups.items + record.group, 0, into);
         if (!amount) continue;
-        /* Set the record of region `from` to 0 first. If the process is killed before the addition, readers count the
-         * bytes for the open region. */
+        /* Set the record of region `from` to 0 before the addition. If the process is killed before the addition,
+         * readers count the bytes for the open region. */
         record.amount[0] = record.amount[1] = 0;
         amount[0] += moved[0];
         amount[1] += moved[1];

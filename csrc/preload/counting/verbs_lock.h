@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The ibprof developers
  *
- * The verbs lock: it protects all state that verbs calls change, except the counters of posts. A thread rarely takes
- * the lock, and holds it for a few hundred instructions.
+ * The verbs lock: it protects all state that verbs calls change, except the counters of posts. Threads rarely take this
+ * lock, and hold the lock for a few hundred instructions.
  */
 #ifndef IBPROF_COUNTING_VERBS_LOCK_H
 #define IBPROF_COUNTING_VERBS_LOCK_H

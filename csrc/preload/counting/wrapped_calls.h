@@ -40,7 +40,7 @@ enum ibp_call_needs {
     IBP_SENDS = 16,
     /* The call creates a request for sending. */
     IBP_KEEPS_REQUEST = 32,
-    /* The call sends nothing: the wrapper only passes the call on and times it. */
+    /* The call sends nothing: the wrapper only times the call. */
     IBP_IS_ONLY_TIMED = 64,
     /* The call waits in the progress loop of the MPI library, or returns at once. */
     IBP_WAITS_IN_PROGRESS = 128,
