@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Compare a traffic's loads under OpenSM's routing engines; write forwarding tables computed by a rule."""
+"""Compare the loads of a traffic under OpenSM's routing engines; write forwarding tables that a rule computes."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ from ibprof_converter.traffic.hosts import find_hosts
 PRESENT = "present tables"
 
 _ROUTED = ("route", "report")
-"""Stages of the pipeline whose results depend on the routes."""
+"""Stages of the pipeline with results that depend on the routes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,8 +49,9 @@ class EngineLoads:
     """Loads of a traffic under one routing engine.
 
     Attributes:
-        engine: OpenSM's name for the engine, or `PRESENT`.
-        used: `engine`, or the engine that OpenSM used because `engine` refused the fabric; None if nothing was routed.
+        engine: OpenSM's name of the engine, or `PRESENT`.
+        used: `engine`, or the engine that OpenSM used in place of it, because `engine` refused the fabric; None without
+            tables.
         max_bytes: bytes of the most loaded link direction.
         mean_bytes: mean bytes of the link directions that carry bytes.
         max_switch_bytes: bytes of the most loaded link direction between switches.
@@ -58,9 +59,9 @@ class EngineLoads:
         bytes_unrouted: bytes without a route.
         deadlock: `FREE` if routes between hosts cannot deadlock on one virtual lane. If they can: `BY_LANES` if OpenSM
             spreads the routes over several lanes, otherwise `CYCLE`. None if nothing was routed.
-        lanes: virtual lanes that OpenSM's log states as needed; None if not stated.
-        error: the reason for missing tables; None if there are tables.
-        accounts: numbers of bytes, ranks and hosts that each stage of the pipeline read and left out.
+        lanes: number of virtual lanes that the routes need, by OpenSM's log; None if the log states no number.
+        error: the reason why there are no tables; None with tables.
+        accounts: for each stage of the pipeline, the numbers of bytes, ranks and hosts that it read and left out.
     """
 
     engine: str
@@ -76,14 +77,14 @@ class EngineLoads:
     accounts: tuple[StageAccount, ...] = ()
 
     def as_json(self) -> dict[str, object]:
-        """Return the loads as plain values; `accounts` without the stages before routing."""
+        """Return the loads as plain values; `accounts` has only the stages from routing on."""
         values = {each.name: getattr(self, each.name) for each in fields(self) if each.name != "accounts"}
         routed = (each for each in self.accounts if each.stage in _ROUTED)
         return values | {"coverage": accounts_as_json(routed)}
 
     @property
     def counts(self) -> bool:
-        """Return true if the engine made the tables: OpenSM used no other engine, and no error occurred."""
+        """Return true if this engine, not a replacement, made the tables."""
         return self.error is None and self.used == self.engine
 
 
@@ -93,7 +94,7 @@ class EngineComparison:
 
     Attributes:
         traffic, fabric: names of the traffic and the fabric.
-        rows: loads with the present tables, if any, then loads under each engine.
+        rows: loads with the present tables, if any, then loads with each engine's tables.
         interfaces: the choice of adapters; None if all are used.
     """
 
@@ -106,7 +107,7 @@ class EngineComparison:
     def best(self) -> EngineLoads | None:
         """The deadlock-free engine with the fewest unrouted bytes, then the shortest time; None without such an engine.
 
-        Engines that need several virtual lanes are considered only if no engine is deadlock-free on one lane.
+        Engines that need several virtual lanes count only if no engine is deadlock-free on one lane.
         """
         rows = [row for row in self.rows if row.counts and row.engine != PRESENT and row.deadlock != CYCLE]
         rows = [row for row in rows if row.deadlock == FREE] or rows
@@ -114,7 +115,7 @@ class EngineComparison:
 
     @property
     def accounts(self) -> tuple[StageAccount, ...]:
-        """The values of `EngineLoads.accounts` for the stages before routing, which are equal for all engines."""
+        """Values of `EngineLoads.accounts` for the stages before routing: these are equal for all engines."""
         accounts = next((row.accounts for row in self.rows if row.accounts), ())
         return tuple(each for each in accounts if each.stage not in _ROUTED)
 
@@ -145,7 +146,7 @@ def compare_engines(
     """Route a fabric by each engine, and compute the link loads of a traffic.
 
     Args:
-        fabric: the fabrics. If the fabrics have tables, the first row contains the loads with these tables.
+        fabric: the fabrics. If the fabrics have tables, the first row has the loads with these tables.
         engines: OpenSM's names of the engines.
 
     Raises:
@@ -205,7 +206,7 @@ def _judge(engine: str, used: str, loads: FabricLoads, lanes: int | None) -> Eng
 
 
 def describe_engines(comparison: EngineComparison) -> list[str]:
-    """Return the comparison in lines; the first line names the source of the routes."""
+    """Return the comparison as lines; the first line names the source of the routes."""
     lines = [
         "routes: modelled by OpenSM on ibsim over the links of the fabric (4x QDR each); LIDs are those of the dumps",
         f"{comparison.traffic} on {comparison.fabric}",
@@ -247,14 +248,14 @@ def _describe_deadlock(row: EngineLoads) -> str:
 
 
 def write_rule_tables(links: str, rule: str, output: Path) -> tuple[int, list[str]]:
-    """Write forwarding tables of one rail, computed by a rule, in the form that OpenSM loads.
+    """Compute forwarding tables of one rail by a rule, and write them in the form that OpenSM loads.
 
     Args:
         links: the list of links, or a synthetic fabric.
         rule: one of `WRITTEN_RULES`.
 
     Returns:
-        The number of switches; sentences on hosts, lines and LIDs that were left out of the fabric.
+        The number of switches; and sentences on hosts, lines and LIDs that were left out of the fabric.
 
     Raises:
         InputError: the links cannot be read, or belong to several rails.

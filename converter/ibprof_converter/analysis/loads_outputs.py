@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Write the loads of links as tables, graphs and pictures, all from the same rows."""
+"""Write link loads as tables, graphs and pictures, all from the same rows."""
 
 from __future__ import annotations
 
@@ -34,8 +34,8 @@ class LoadsOutputOptions:
     """The files to write.
 
     Attributes:
-        output: file for links.csv, or Parquet by its suffix; None: stdout.
-        nodes: file for nodes.csv, or Parquet by its suffix.
+        output: file for links.csv (Parquet by its suffix). If None: stdout.
+        nodes: file for nodes.csv (Parquet by its suffix).
         yaml: file for nodes and links as YAML.
         png, figure: files for pictures; a figure is PNG, SVG or PDF by its suffix.
         html: file for the web view.
@@ -46,7 +46,7 @@ class LoadsOutputOptions:
         folded: file for folded stacks of calls, with the bytes of each call on the most loaded link direction.
         panels: `REGION`, `OPERATION`, `SITE` or `JOB`, to draw a panel for each value; None: one panel with the sum.
         only_used: true to leave out links without traffic.
-        full_scale: bytes of the darkest colour in pictures; None: bytes of the most loaded link direction.
+        full_scale: bytes of the darkest colour in pictures. If None: bytes of the most loaded link direction.
     """
 
     output: Path | None = None
@@ -75,7 +75,7 @@ class LoadsOutputOptions:
         """Check the options before any file is read.
 
         Args:
-            by: columns that divide the loads, such as region and job.
+            by: columns by which the loads are split, such as region and job.
 
         Raises:
             UsageError: `panels` is not in `by`, or is `JOB` for a single job.
@@ -91,7 +91,7 @@ class LoadsOutputOptions:
 _NO_FILES = ("panels", "only_used", "full_scale")
 
 OUTPUT_FILES = tuple(field.name for field in fields(LoadsOutputOptions) if field.name not in _NO_FILES)
-"""Options that name a file to write."""
+"""Names of options that are files to write."""
 
 
 def write_outputs(loads: FabricLoads, options: LoadsOutputOptions, spell: Callable[[str], str] = str) -> None:
@@ -206,7 +206,7 @@ def draw_loads(
     only_used: bool = False,
     full_scale: int | None = None,
 ) -> None:
-    """Draw the fabric, each link direction coloured by its load.
+    """Draw the fabric; colours show the load of each link direction.
 
     Args:
         file: a path with suffix .png, .svg or .pdf; or an open file, for a PNG.
@@ -215,7 +215,7 @@ def draw_loads(
     Raises:
         OSError: the file cannot be written; the error names the file.
     """
-    # Suppress matplotlib's warnings about its font cache: they are unrelated to the fabric.
+    # Suppress matplotlib's warnings about its font cache, which do not concern the user.
     logging.getLogger("matplotlib").setLevel(logging.ERROR)
     from ibprof_converter.outputs.fabric_picture import write_picture  # noqa: PLC0415  (matplotlib is slow to import)
 
@@ -225,13 +225,13 @@ def draw_loads(
 
 
 def fold_busiest_link(loads: FabricLoads) -> str:
-    """Return a line `LINK;region;operation;line BYTES` for each call that loads the most loaded link direction.
+    """Return a line `LINK;region;operation;line BYTES` for each call with bytes on the most loaded link direction.
 
     The most loaded link direction has the largest time at line rate along static routes. Regions, operations and lines
     are left out if the traffic does not record them.
 
     Raises:
-        UsageError: bytes were counted at the ports, or no link carries bytes.
+        UsageError: the loads are port counters, or no link carries bytes.
     """
     busiest = find_busiest(loads)
     if loads.traffic is None or not busiest:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The one-file web view of one or several runs, with the user's data on ranks and nodes."""
+"""Render the one-file web view of one or several runs, with the user's data on ranks and nodes."""
 
 from __future__ import annotations
 
@@ -44,8 +44,8 @@ class NamedLoads:
     Attributes:
         loads: loads of the links.
         traffics, placements: names as typed, one per job.
-        judged: the verdict on the run; None: the page shows no verdict.
-        times: activity over time; None: the activity of the recorded runs.
+        judged: the verdict on the run. If None: the page shows no verdict.
+        times: activity over time. If None: the activity of the recorded runs.
     """
 
     loads: FabricLoads
@@ -61,7 +61,7 @@ class NetworkView(NotebookView):
 
     Attributes:
         title: names of the traffic and the fabric.
-        html: the page, which needs no other file.
+        html: the page, which needs no other files.
     """
 
     title: str
@@ -97,7 +97,7 @@ def render_view(
 
     Raises:
         InputError: a file of attributes is invalid.
-        UsageError: attributes need ranks that the traffic lacks, or runs have different fabrics.
+        UsageError: attributes need ranks, but the traffic has none; or runs have different fabrics.
     """
     own = loads if isinstance(loads, NamedLoads) else NamedLoads(loads)
     for each in compared:
@@ -159,7 +159,7 @@ def _run_of(name: str, named: NamedLoads) -> ViewRun:
 
 
 def _split_by_rank(jobs: Sequence[Profile | None], placed: Traffic) -> npt.NDArray[np.float32] | None:
-    """Return the measured parts of each rank's time in MPI calls, as in `ViewRun`; None without samples."""
+    """Return waiting, transfer and unsplit time of each rank, as in `ViewRun`; None without samples."""
     from ibprof.waiting.wait_split import measure_waiting  # noqa: PLC0415  (most views have no samples)
 
     parts = np.full((len(placed.rank_lid), 4), np.nan, np.float32)
@@ -186,7 +186,7 @@ def _run_of_counters(loads: FabricLoads, agreement: Agreement) -> ViewRun:
 
 
 def _name_runs(runs: Sequence[NamedLoads]) -> Sequence[str]:
-    """Return distinct names of runs: traffic, placement or both; equal names get numbers."""
+    """Return distinct names of runs, from traffic, placement or both; equal names get numbers."""
     if len(runs) == 1:
         return [_PREDICTED if runs[0].loads.agreement else ""]
     traffics = [" + ".join(map(_shorten, run.traffics)) for run in runs]
@@ -203,5 +203,5 @@ def _name_runs(runs: Sequence[NamedLoads]) -> Sequence[str]:
 
 
 def _shorten(name: str) -> str:
-    """Return a file's name without its folders; a placement rule or pattern stays unchanged."""
+    """Return a file's name without its folders, or a placement rule or pattern unchanged."""
     return Path(name).name if Path(name).exists() else name

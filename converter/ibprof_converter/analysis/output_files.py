@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Refuse to overwrite an input or another output; open outputs; remove folders from the file paths in texts."""
+"""Check and open output files, and remove folders from file paths in texts."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ _FOLDERS = re.compile(r"(?:^|(?<=[\s=:,;'\"]))[^\s=:,;'\"<>]*/(?=[^\s/=:,;'\"])"
 
 
 def check_files(inputs: Iterable[Path], outputs: Mapping[str, Path | None]) -> None:
-    """Refuse to overwrite an input, or to write two outputs into one file.
+    """Raise an error if an output would overwrite an input or another output.
 
     Args:
         inputs: files that are read.
-        outputs: option -> its file; None for no file.
+        outputs: option -> file; None without a file.
 
     Raises:
-        UsageError: two names denote one file.
+        UsageError: two names are names of one file.
     """
     taken = {_identify(path): "an input" for path in inputs}
     for option, path in outputs.items():
@@ -41,7 +41,7 @@ def check_files(inputs: Iterable[Path], outputs: Mapping[str, Path | None]) -> N
 
 
 def _identify(path: Path) -> object:
-    """Return a key that all paths of a file share; None for a device or pipe, which several outputs may use."""
+    """Return a key that is equal for all paths of a file; None for a device or pipe, which several outputs may use."""
     if not path.exists():
         return path.resolve()
     status = path.stat()
@@ -60,7 +60,7 @@ def open_output(path: Path | None) -> Iterator[TextIO]:
 
 @contextmanager
 def naming_file(path: Path) -> Iterator[None]:
-    """Add the file's name to write errors, such as a full disk."""
+    """Add the file's name to errors of writing, such as a full disk."""
     try:
         yield
     except OSError as error:
@@ -73,19 +73,19 @@ class PathRedactor:
     """Replaces paths by the names of their files.
 
     Attributes:
-        names: path -> name, the longest path first.
+        names: path -> name; the longest path comes first.
     """
 
     names: tuple[tuple[str, str], ...] = ()
 
     @classmethod
     def of_files(cls, files: Iterable[Path]) -> PathRedactor:
-        """Return a redactor that replaces the paths of files, as typed and as absolute paths."""
+        """Return a redactor that replaces the typed and the absolute paths of files."""
         names: dict[str, str] = {}
         for file in files:
             given = [each for each in (file, file.absolute(), file.resolve()) if each.name]
             spelt = [*given, Path(*file.absolute().parts[-2:])]
-            spelt += [each.with_suffix("") for each in given]  # the path of an OTF2 archive's folder
+            spelt += [each.with_suffix("") for each in given]  # the folder of an OTF2 archive
             for path in map(str, spelt):
                 names[path] = Path(path).name
                 names[printable(path)] = printable(Path(path).name)
@@ -95,7 +95,7 @@ class PathRedactor:
         return cls(tuple(sorted(changed, key=lambda pair: -len(pair[0]))))
 
     def in_html(self) -> PathRedactor:
-        """Return a redactor for HTML text, in which markup characters are escaped."""
+        """Return a redactor for HTML text, whose paths have escaped markup characters."""
         return PathRedactor(tuple((html.escape(path), html.escape(name)) for path, name in self.names))
 
     def apply(self, text: str) -> str:
@@ -110,5 +110,5 @@ FULL_PATHS = PathRedactor()
 
 
 def shorten_command(command: str) -> str:
-    """Return a command line without the folders of its files."""
+    """Remove the folders of files from a command line."""
     return _FOLDERS.sub("", command)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Options of the pipeline: the fabrics and the traffic to read, and the traffic's placement on the fabrics."""
+"""Options of the pipeline: fabrics and traffic to read, and the placement of the traffic on the fabrics."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from ibprof.errors import UsageError, quote_found
 
-# The readers are imported when files are named: --help needs only the options, and must be fast.
+# Readers are imported only if files are named: --help needs only the options, and must be fast.
 if TYPE_CHECKING:
     from ibprof.profile.profile_rows import RowChoice
     from ibprof_converter.routing.rail_files import RailFiles
@@ -25,10 +25,10 @@ OPERATION = "operation"
 SITE = "site"
 
 JOB = "job"
-"""Value of `--panels` for one panel per job. `--by` does not accept this value."""
+"""`--panels job` draws a panel per job; `--by` has no such value."""
 
 Progress = Callable[[str], None]
-"""Function that receives the name of each stage at its start."""
+"""Function that is called with the name of each stage when the stage starts."""
 
 
 def no_progress(_stage: str) -> None:
@@ -63,11 +63,11 @@ class FabricOptions:
     """The fabrics to read.
 
     Attributes:
-        names: dumps, folders of dumps or names of synthetic fabrics, one per rail.
-        tables: files of forwarding tables, one per name; empty: the files found next to the dumps.
-        host_names: pattern for the host's name in an adapter's description; None: the first word.
-        level_hosts: pattern for names of CAs at level 0; None: the cabling decides.
-        strict: true if forwarding tables that lead to nodes or links missing in the dumps are an error.
+        names: dumps, folders of dumps, or names of synthetic fabrics; one per rail.
+        tables: files with forwarding tables, one per name. If empty: the files next to the dumps.
+        host_names: pattern for the host's name in an adapter's description. If None: the first word.
+        level_hosts: pattern for names of CAs at level 0. If None: the cabling decides.
+        strict: true to raise an error if tables lead to nodes or links that are not in the dumps.
         name_map: file of node names; None: the file next to the dumps, if any.
         routes: source of routes, from `parse_routes`; None: the tables, else a model.
         interfaces: adapters that jobs use, as in `choose_interfaces`; None: the default.
@@ -96,15 +96,15 @@ class FabricOptions:
 
 @dataclass(frozen=True, slots=True)
 class TrafficOptions:
-    """The traffic, and the options for putting the traffic on a fabric.
+    """The traffic, and the options that place it on a fabric.
 
     Attributes:
         names: profiles, recordings, tables or patterns, one per job.
-        placements: rank placement of each job, in the jobs' order; empty: as recorded.
-        rails: policy for bytes whose rail was not measured; None: the default policy.
+        placements: rank placement of each job, in the order of jobs. If empty: as recorded.
+        rails: policy for bytes without a measured rail. If None: the default policy.
         nic: policy that chooses a rank's adapter in one subnet; None: the measured or recorded adapter, else the
             default policy.
-        by: columns that divide the loads, from `REGION`, `OPERATION` and `SITE`.
+        by: columns by which the loads are split: any of `REGION`, `OPERATION` and `SITE`.
         counters: files of port counters to compare with the loads: one file, or a file before and a file after the run.
         adaptive: true to add bounds of adaptive routing even if no dump mentions it.
         strict: true if unroutable bytes are an error.
@@ -126,7 +126,7 @@ class TrafficOptions:
     chosen: RowChoice = field(default_factory=_choose_all_rows)
 
     def files(self) -> Iterator[Path]:
-        """Yield the files to read. Patterns and placement rules are yielded too, as paths that do not exist."""
+        """Yield the files to read. Patterns and placement rules are also yielded, as paths of missing files."""
         yield from map(Path, (*self.names, *self.counters, *self.placements))
 
     @property
@@ -148,7 +148,7 @@ def parse_pattern(text: str) -> re.Pattern[str]:
 
 
 def parse_columns(text: str) -> tuple[str, ...]:
-    """Return the columns of loads (`REGION`, `OPERATION`, `SITE`) from names separated by commas.
+    """Convert names that are separated by commas to columns of loads (`REGION`, `OPERATION`, `SITE`).
 
     Raises:
         UsageError: a name is unknown.
@@ -165,7 +165,7 @@ def split_names(names: Sequence[str]) -> tuple[tuple[str, ...], tuple[str, ...]]
     """Split names into fabrics and traffic. Traffic is the last name, and the names before it that look like traffic.
 
     Raises:
-        UsageError: traffic comes first and a fabric last.
+        UsageError: traffic comes before a fabric.
     """
     from ibprof_converter.routing.rail_files import has_links  # noqa: PLC0415  (slow to import)
     from ibprof_converter.routing.synthetic.spec import is_synthetic  # noqa: PLC0415
@@ -198,12 +198,12 @@ def _join_inspector_files(names: Sequence[str]) -> tuple[str, ...]:
 
 
 def list_compared(own: TrafficOptions, names: Sequence[str], placements: Sequence[str]) -> list[TrafficOptions]:
-    """Return the runs that `own` is compared with: the same jobs in other placements, or other traffics.
+    """Return the runs with which `own` is compared: the same jobs with other placements, or other traffics.
 
     Args:
-        own: the run that is compared with the others.
+        own: the run to compare with others.
         names: other traffics, one per run.
-        placements: one placement per name. Without names, each run has one placement per job.
+        placements: one placement per name; without names, one placement per job for each run.
 
     Raises:
         UsageError: there are too few or too many placements.
@@ -219,7 +219,7 @@ def list_compared(own: TrafficOptions, names: Sequence[str], placements: Sequenc
         firsts = range(0, len(placements), jobs)
         return [replace(other, placements=tuple(placements[first : first + jobs])) for first in firsts]
     if not placements:
-        # The run's placement rule also applies to the other runs.
+        # The placement rule of `own` also applies to the other runs.
         shared = own.placements if len(own.placements) == 1 else ()
         return [replace(other, names=(name,), placements=shared) for name in names]
     if len(placements) != len(names):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Results of the pipeline: fabrics with forwarding tables, and link loads with the sources of the bytes."""
+"""Results of the pipeline: fabrics with forwarding tables, and link loads with the traffic that causes them."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class RoutedFabric(NotebookView):
 
     Attributes:
         subnets: fabric and forwarding tables of each rail.
-        layouts: level and position of each node, by rail.
+        layouts: levels and positions of the nodes of each rail.
         hosts: the hosts of all rails.
     """
 
@@ -74,11 +74,11 @@ class RoutedFabric(NotebookView):
 
     @property
     def route_source(self) -> str:
-        """Source of routes: `tables`, `modelled:MODEL` or `opensm:ENGINE`; listed by rail if the rails differ."""
+        """Source of routes: `tables`, `modelled:MODEL` or `opensm:ENGINE`; one per rail if the rails differ."""
         return name_routes(self.subnets)
 
     def has_links_of(self, other: RoutedFabric) -> bool:
-        """Return true if both fabrics have the same links between the same nodes, on each rail."""
+        """Return true if each rail has the same links between the same nodes in both fabrics."""
         return len(self.fabrics) == len(other.fabrics) and all(
             np.array_equal(getattr(mine, name), getattr(theirs, name))
             for mine, theirs in zip(self.fabrics, other.fabrics, strict=True)
@@ -97,13 +97,13 @@ class RoutedFabric(NotebookView):
 
 @dataclass(frozen=True, slots=True, repr=False)
 class FabricLoads(NotebookView):
-    """The load of each link direction of a fabric under a traffic.
+    """Link loads of a traffic on a fabric.
 
     Attributes:
         fabric: the rails.
         demand: the traffic between ranks; None without ranks, and for several jobs.
         profiles: the recorded run of each job; None for a job that was not recorded.
-        placed: the traffic of all jobs, from port to port.
+        placed: the traffic of all jobs, from LID to LID, or port counters.
         loads: bytes of the links.
         coverage: unseen and modelled data.
         agreement: comparison with port counters; None without port counters.
@@ -130,17 +130,17 @@ class FabricLoads(NotebookView):
 
     @property
     def by_rail(self) -> tuple[npt.NDArray[np.uint64], ...]:
-        """Bytes of each rail: uint64 [link, end, group], bytes that the node at this end sends on the link."""
+        """Loads of each rail: uint64 [link, end, group], bytes that the node at `end` sends on the link."""
         return self.loads.by_rail
 
     @property
     def traffic(self) -> Traffic | None:
-        """The flows between ports; None if bytes were counted at the ports."""
+        """The flows between ports; None for port counters."""
         return self.placed if isinstance(self.placed, Traffic) else None
 
     @property
     def judging_bounds(self) -> Bounds | None:
-        """The bounds whose estimate decides the order of links and the verdict; None if routes are not adaptive."""
+        """The bounds whose estimates decide the order of links and the verdict; None without adaptive routing."""
         return self.bounds if self.bounds and self.bounds.is_adaptive else None
 
     @property
@@ -172,7 +172,7 @@ class FabricLoads(NotebookView):
 
     @property
     def warnings(self) -> tuple[str, ...]:
-        """Sentences that every output of the loads must show: notes, bounds, and bytes that load no link."""
+        """Sentences that each output of the loads must show: notes, bounds, and bytes that load no link."""
         loads = self.loads
         losses = (each for each in describe_left_out(self.coverage) if each.startswith(LEFT_OUT))
         lines = [*self.coverage.lost, *losses, *self.coverage.notes]
@@ -223,7 +223,7 @@ class FabricLoads(NotebookView):
         return self.ends().heat()
 
     def ends(self) -> LinkDirections:
-        """Return all link directions in one list."""
+        """Return the link directions of all rails with their loads."""
         return LinkDirections(self.fabric.subnets, self.fabric.layouts, self.loads, self.traffic, self.judging_bounds)
 
     def find_unrouted(self) -> UnroutedBytes | None:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Read fabrics, put traffic on their links, and compare the loads with port counters."""
+"""Read fabrics, compute their link loads under a traffic, and compare the loads with port counters."""
 
 from __future__ import annotations
 
@@ -44,23 +44,23 @@ if TYPE_CHECKING:
     from ibprof_converter.hotspots.link_report import LinkReport
 
 _MOST_REGIONS = 64
-"""Loads are split into at most this number of regions: memory grows with links times regions."""
+"""Loads are split by region for at most this number of regions: memory grows with links times regions."""
 
 Demand = RankTraffic | Traffic | PortCounters
-"""The traffic of one job, before it is put on a fabric."""
+"""The traffic of one job, before it is placed on a fabric."""
 
 
 def read_subnets(options: FabricOptions, progress: Progress = no_progress) -> tuple[Subnet, ...]:
-    """Return the rails: each a fabric with its forwarding tables.
+    """Return each rail: its fabric and its forwarding tables.
 
     If tables are missing, routes are modelled, except with `strict`.
 
     Raises:
         InputError: a file is invalid, or requested tables are missing.
-        InconsistentError: two rails are the same; with `strict`, forwarding tables lead to nodes or links missing in
-            the dumps.
+        InconsistentError: two rails are the same; or with `strict`, tables lead to nodes or links that are not in the
+            dumps.
         UsageError: no adapter is chosen.
-        MissingToolError: OpenSM is requested, but OpenSM or ibsim is not installed.
+        MissingToolError: `routes` needs OpenSM, but OpenSM or ibsim is not installed.
     """
     progress("reading the fabric")
     routes = options.routes or (TABLES if options.strict else None)
@@ -72,7 +72,7 @@ def read_subnets(options: FabricOptions, progress: Progress = no_progress) -> tu
 
 
 def apply_interfaces(subnets: Sequence[Subnet], options: FabricOptions) -> tuple[Subnet, ...]:
-    """Return the rails, with `is_left_out` true for adapters that jobs do not use.
+    """Set `is_left_out` of adapters that jobs do not use; return the rails.
 
     Raises:
         UsageError: no adapter is chosen.
@@ -109,8 +109,8 @@ def load_traffic(fabric: RoutedFabric, options: TrafficOptions, progress: Progre
 
     Raises:
         InputError: a file is invalid.
-        UsageError: the options do not fit the traffic or each other.
-        InconsistentError: with `strict`, some bytes cannot be routed.
+        UsageError: the options contradict the traffic or each other.
+        InconsistentError: with `strict`, some bytes have no route.
     """
     progress("reading the traffic")
     if (size := _size_of_large_all_to_all(fabric, options)) is not None:
@@ -126,7 +126,7 @@ def load_traffic(fabric: RoutedFabric, options: TrafficOptions, progress: Progre
 
 
 def _size_of_large_all_to_all(fabric: RoutedFabric, options: TrafficOptions) -> int | None:
-    """Return the bytes per pair of an all-to-all that must be handled in parts, since memory is limited; else None."""
+    """Return the bytes per pair of an all-to-all that is too large for memory, and is routed in parts; else None."""
     limit = options.flows_limit
     if len(options.names) > 1 or limit is None or options.by or options.placements or options.nic == SPREAD:
         return None
@@ -139,7 +139,7 @@ def _size_of_large_all_to_all(fabric: RoutedFabric, options: TrafficOptions) -> 
 def load_demands(
     fabric: RoutedFabric, demands: Sequence[Demand], options: TrafficOptions, progress: Progress = no_progress
 ) -> FabricLoads:
-    """Return the loads of a fabric's links under traffic that was already read.
+    """Return a fabric's link loads under traffic that was already read.
 
     Args:
         options: the options; their `names` are the names of `demands`, in order.
@@ -205,7 +205,7 @@ def _place_jobs(fabric: RoutedFabric, demands: Sequence[Demand], options: Traffi
     for name, demand, placement in zip(options.names, demands, placements, strict=True):
         if isinstance(demand, RankTraffic):
             job = map_to_lids(demand, fabric.hosts, fabric.fabrics, placement, options.rails, options.nic)
-            # The coverage reports the gaps of a single job's recording. With several jobs, notes report the gaps.
+            # The coverage reports gaps in the recording of a single job. With several jobs, notes report these gaps.
             missing = describe_gaps(demand.profile) if demand.profile and len(demands) > 1 else ()
             placed.append(replace(job, notes=(*job.notes, *missing)))
         elif (placement or options.rails or options.nic) and not options.inherited:
@@ -232,7 +232,7 @@ def _name_job(name: str) -> str:
 def _compare_counters(
     names: Sequence[str], loads: Loads, placed: Traffic | PortCounters, fabric: RoutedFabric
 ) -> Agreement:
-    """Compare loads with port counters: the values of one file, or the increase between two files."""
+    """Compare loads with port counters: values in one file, or differences between two files."""
     if len(names) > 2:
         raise UsageError(f"--counters: expected one file, or a file before and a file after, found {len(names)}")
     if not isinstance(placed, Traffic):
@@ -248,7 +248,7 @@ def _compare_counters(
 
 @dataclass(frozen=True, slots=True)
 class JudgedLoads:
-    """The verdict on loads, and the underlying report on links."""
+    """The verdict on loads, and the report on links from which it follows."""
 
     verdict: Verdict
     links: LinkReport
@@ -260,11 +260,11 @@ def judge_loads(
     """Return the verdict on loads: is the network the reason why the job is slow?
 
     Args:
-        progress: function that receives each stage of the diagnosis.
+        progress: function that is called with the name of each stage of the diagnosis.
         top: number of link directions to list.
         rank_by: one of `RANKINGS`.
     """
-    # The diagnosis imports many modules, which callers without a verdict do not need.
+    # Imported here: the diagnosis needs many modules, which callers without a verdict do not need.
     from ibprof_converter.hotspots.link_report import judge_job, report_on_links  # noqa: PLC0415  (slow to import)
 
     fabric, traffic, demand = loads.fabric, loads.traffic, loads.demand
@@ -289,10 +289,11 @@ def judge_loads(
 
 
 def _time_regions(loads: FabricLoads) -> Mapping[str, float] | None:
-    """Return the seconds at line rate of each region's most loaded link direction.
+    """Return the time at line rate, in seconds, of each region's most loaded link direction.
 
     The result is None without ranks, with one region, with more than `_MOST_REGIONS` regions, with too many flows, or
-    if no link's speed is known. With adaptive routing, the result is None: loads of a region are not estimated.
+    if no link's speed is known. With adaptive routing, the result is None, because the loads of single regions are not
+    estimated.
     """
     from ibprof_converter.hotspots.link_report import DIAGNOSED_FLOWS  # noqa: PLC0415  (slow to import)
 

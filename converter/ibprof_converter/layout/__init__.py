@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Levels and positions of the nodes of a fabric."""
+"""Find levels and positions of a fabric's nodes."""

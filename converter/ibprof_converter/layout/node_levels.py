@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Levels of nodes (distance from the hosts), neighbours, chassis, slow switches, and switches with few links."""
+"""Find levels of nodes (distances from hosts), neighbours, chassis, slow switches, and switches with few links."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ def find_levels(fabric: Fabric, hosts: re.Pattern[str] | None = None) -> npt.NDA
     """Return each node's level, by a breadth-first search from all hosts.
 
     CAs and routers are at level 0. Switches with hosts, the leaves, are at level 1. Every other switch is one level
-    above its lowest neighbour. If `hosts` is None, `lower_hostless` then corrects the levels of switches without hosts
-    below. Switches that are not connected to hosts are at level 1.
+    above its lowest neighbour. If `hosts` is None, `lower_hostless` then corrects the levels of switches that have no
+    hosts below. Switches without a path to hosts are at level 1.
 
     Args:
         fabric: the nodes and links.
-        hosts: pattern for the names of CAs that are hosts; None: the CAs at the switches of `find_leaves`.
+        hosts: pattern for the names of CAs that are hosts. If None: the CAs at the switches of `find_leaves`.
 
     Returns:
         int32 [node], level of each node.
@@ -41,10 +41,10 @@ def find_leaves(fabric: Fabric) -> npt.NDArray[np.intp]:
     """Return the switches whose CAs are hosts.
 
     Aggregation nodes do not count as CAs here. A spine can have other CAs, such as a management host. So a switch with
-    fewer than half the usual number of CAs (the median over CAs) is no leaf in these cases:
+    fewer than half the usual number of CAs is no leaf in these cases (usual: the median over CAs):
 
-    * The switch is linked to a leaf with many hosts.
-    * The switch joins parts of the fabric that lower switches do not join, as a top switch joins pods.
+    * A link joins the switch and a leaf with many hosts.
+    * The switch joins parts of the fabric that no lower switch joins, as a top switch joins pods.
     * The switch is in a chassis without leaves.
 
     Returns:
@@ -70,7 +70,7 @@ def find_leaves(fabric: Fabric) -> npt.NDArray[np.intp]:
 
 
 def _find_switches_of(fabric: Fabric, hosts: re.Pattern[str]) -> npt.NDArray[np.intp]:
-    """Return the switches linked to a CA with a matching name."""
+    """Return the switches with a link to a CA whose name matches."""
     chosen = np.array([bool(hosts.search(name)) for name in fabric.node_name], np.bool_)
     chosen &= fabric.node_kind == NodeKind.CA
     return np.flatnonzero(find_neighbours(fabric, chosen) & (fabric.node_kind == NodeKind.SWITCH))
@@ -90,11 +90,11 @@ def _climb(fabric: Fabric, leaves: npt.NDArray[np.intp]) -> npt.NDArray[np.int32
 
 
 def _are_spines(fabric: Fabric, level: npt.NDArray[np.int32], nodes: npt.NDArray[np.intp]) -> npt.NDArray[np.bool_]:
-    """Return true for each of `nodes` that joins separate parts of the lower levels, or whose chassis has no leaf.
+    """Return true for each of `nodes` that joins separate parts of lower levels, or is in a chassis without leaves.
 
     Args:
         fabric: the nodes and links.
-        level: int32 [node], levels found as if the CAs of `nodes` were no hosts.
+        level: int32 [node], levels if the CAs of `nodes` are no hosts.
         nodes: switches of one level.
     """
     is_switch = fabric.node_kind == NodeKind.SWITCH
@@ -115,7 +115,7 @@ _ALIKE = 0.5
 
 
 def lower_hostless(fabric: Fabric, level: npt.NDArray[np.int32]) -> npt.NDArray[np.int32]:
-    """Return the levels. Switches without hosts below get the level of similarly cabled switches.
+    """Return the levels. Set the level of switches without hosts below to the level of similarly cabled switches.
 
     Args:
         fabric: the nodes and links.
@@ -132,7 +132,7 @@ def lower_hostless(fabric: Fabric, level: npt.NDArray[np.int32]) -> npt.NDArray[
         known = np.flatnonzero(is_switch & (level == base))
         far = np.flatnonzero(is_switch & (level >= base + 2))
         above = level == base + 1
-        # Leaves have no switches below them: a leaf without hosts has only neighbours above it.
+        # A leaf has no switches below: all neighbours of a leaf without hosts are above it.
         if base == 1:
             is_below = np.bincount(one, minlength=fabric.nodes) == np.bincount(
                 one[above[other]], minlength=fabric.nodes
@@ -149,13 +149,13 @@ def _are_alike(
     known: npt.NDArray[np.intp],
     above: npt.NDArray[np.bool_],
 ) -> npt.NDArray[np.bool_]:
-    """Return True for each `far` switch that is cabled like a `known` switch.
+    """Return true for each `far` switch with a cabling similar to that of a `known` switch.
 
-    Two switches are cabled alike if they share at least the fraction `_ALIKE` of their neighbours above. Some `known`
+    Two switches have similar cabling if they share at least the fraction `_ALIKE` of their neighbours above. A `known`
     switch must have at least as many links up as the `far` switch.
 
     Args:
-        pairs: int [edge, 2], the two switches of each link, listed in both orders.
+        pairs: int [edge, 2], the two switches of each link, in both orders.
         above: bool [node], true for the switches one level above the `known` switches.
     """
     links_of = []
@@ -175,7 +175,7 @@ def _are_alike(
 def _lower(
     level: npt.NDArray[np.int32], pairs: npt.NDArray[np.integer], nodes: npt.NDArray[np.intp], base: int
 ) -> None:
-    """Set the level of `nodes` to `base`, and of the switches below `nodes` to `base` - 1, `base` - 2, ..."""
+    """Set the level of `nodes` to `base`, and the levels of the switches below to `base` - 1, `base` - 2, ..."""
     below = level[nodes]
     level[nodes] = base
     while len(nodes) and base > 1:
@@ -192,7 +192,7 @@ _SLOWER = 0.99
 
 
 def find_neighbours(fabric: Fabric, chosen: npt.NDArray[np.bool_]) -> npt.NDArray[np.bool_]:
-    """Return the nodes linked to a chosen node: bool [node]."""
+    """Return true for nodes with a link to a chosen node: bool [node]."""
     near = np.zeros(fabric.nodes, np.bool_)
     for end in (0, 1):
         near[fabric.link_node[chosen[fabric.link_node[:, end]], 1 - end]] = True
@@ -212,14 +212,14 @@ def find_chassis(fabric: Fabric, is_switch: npt.NDArray[np.bool_]) -> npt.NDArra
 
 @dataclass(frozen=True, slots=True)
 class SlowSwitch:
-    """A switch whose links to a level are slower than the usual links to this level.
+    """A switch whose links to some level are slower than other switches' links to this level.
 
     Attributes:
         node: the switch.
         links: intp [link], the slow links of the switch.
         usual: float64 [link], usual speed of links to the same level, in Gbit/s.
         peers: number of switches of the same level with links of the usual speed.
-        lanes: number of lanes of the usual links if the switch's links have fewer; else 0.
+        lanes: number of lanes of the usual links, if the slow links have fewer lanes; else 0.
     """
 
     node: int
@@ -229,7 +229,7 @@ class SlowSwitch:
     lanes: int
 
     def describe(self, fabric: Fabric) -> str:
-        """Return a description of the slow links, compared with the links of other switches."""
+        """Return text that compares the slow links with the links of other switches."""
         own, usual = fabric.link_gbps[self.links], self.usual
         rate = " or ".join(f"{gbps:g}" for gbps in np.unique(own).tolist())
         others = " or ".join(f"{gbps:g}" for gbps in np.unique(usual).tolist())
@@ -243,10 +243,10 @@ class SlowSwitch:
 
 
 def find_slow_switches(fabric: Fabric, level: npt.NDArray[np.int32]) -> list[SlowSwitch]:
-    """Return the switches whose links to some level are all equally slow, compared with the usual speed.
+    """Return the switches whose links to some level all have the same speed, below the usual speed.
 
-    The usual speed is the commonest; of equally common speeds, the faster. A switch with a single link to a level is
-    left out: the link may have the fault, not the switch.
+    The usual speed is the commonest speed; of equally common speeds, the highest. A switch with a single link to a
+    level is left out: the fault may be the link's, not the switch's.
     """
     pairs = np.sort(level[fabric.link_node], axis=1)
     is_known = fabric.link_gbps > 0
@@ -260,7 +260,7 @@ def find_slow_switches(fabric: Fabric, level: npt.NDArray[np.int32]) -> list[Slo
         ends = fabric.link_node[members]
         for side in np.unique(pair).tolist():
             is_side = (level == side) & (fabric.node_kind == NodeKind.SWITCH)
-            # Links whose two ends are at one switch count once.
+            # Links with both ends at one switch count once.
             here = is_side[ends] & np.stack([ends[:, 0] >= 0, ends[:, 0] != ends[:, 1]], axis=1)
             switches, rates = ends[here], np.broadcast_to(fabric.link_gbps[members, np.newaxis], here.shape)[here]
             count = np.bincount(switches, minlength=fabric.nodes)
@@ -293,8 +293,8 @@ class FewLinks:
 
     Attributes:
         nodes: intp [switch], the switches with fewer links.
-        count: int64 [switch], number of the switch's links to lower levels.
-        usual: usual number of these links.
+        count: int64 [switch], number of each switch's links to lower levels.
+        usual: usual number of such links.
         peers: number of compared switches, including `nodes`: top switches in one part with equal numbers of ports.
         level: the top level.
     """
@@ -307,11 +307,11 @@ class FewLinks:
 
 
 def find_few_links(fabric: Fabric, level: npt.NDArray[np.int32]) -> Iterator[FewLinks]:
-    """Yield switches of the top level with fewer links to lower levels than most comparable switches.
+    """Yield the top-level switches with fewer links to lower levels than most comparable switches.
 
-    Compared switches are in one part of the fabric and have equal numbers of ports. A smaller switch has fewer links by
-    design. Links within the level, as between groups of a Dragonfly+, do not count. If level 1 is the top level, no
-    switch is yielded.
+    Switches are comparable if they are in one part of the fabric and have equal numbers of ports: a smaller switch has
+    fewer links by design. Links within the level, such as those between groups of a Dragonfly+, do not count. If level
+    1 is the top level, no switch is yielded.
     """
     is_switch = fabric.node_kind == NodeKind.SWITCH
     links = fabric.link_node[is_switch[fabric.link_node].all(axis=1)]
@@ -332,7 +332,7 @@ def find_few_links(fabric: Fabric, level: npt.NDArray[np.int32]) -> Iterator[Few
 
 
 def find_usual_count(counts: npt.NDArray[np.int64]) -> int:
-    """Return the largest value that at least two, and at least 25%, of `counts` have; else the most common value."""
+    """Return the largest value that at least two and at least 25% of `counts` have, or else the commonest value."""
     number, having = np.unique(counts, return_counts=True)
     shared = number[having >= max(2, len(counts) / 4)]
     return int(shared[-1] if len(shared) else number[::-1][having[::-1].argmax()])

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Positions for fabrics that are drawn without levels, such as a torus: many links join switches of one level.
+"""Find positions for fabrics that are drawn without levels, such as tori: many links join switches of one level.
 
 The cabling selects the first of these methods that fits:
 
 * A grid, for products of rings, paths and pairs, such as tori and hypercubes.
 * A circle of fully connected groups, for dragonflies.
-* For any other graph, positions whose distances approximate the hops between switches.
+* For all other graphs, positions whose distances approximate the hops between switches.
 """
 
 from __future__ import annotations
@@ -22,37 +22,37 @@ from ibprof_converter.fabric.fabric_graph import Fabric, NodeKind
 from ibprof_converter.fabric.graph_search import find_parts
 
 Points = npt.NDArray[np.float64]
-"""x (to the right) and y (up) of each switch: float64 [switch, 2]. Neighbours have a distance of about 1."""
+"""x (to the right) and y (up) of each switch: float64 [switch, 2]. The distance of neighbours is about 1."""
 
 _FLAT_SHARE = 0.3
-"""A fabric is drawn without levels if more than this fraction of the links between switches are within levels."""
+"""A fabric is drawn without levels if more than this fraction of switch-to-switch links are within levels."""
 
 _FEWEST = 4
 """Smallest number of switches of a fabric that is drawn without levels."""
 
 _ASIDE = 0.25
-"""Offset of a side of a folded ring from the ring's middle, so that adjacent lines are equally far apart."""
+"""Offset of a side of a folded ring from the ring's middle; with this offset, adjacent lines have equal distances."""
 
 _BELOW_RING = 0.28
-"""Distance of hosts below their switch in a grid. The next row of switches is twice `_ASIDE` away."""
+"""Distance of hosts below their switch in a grid: less than the 2 * `_ASIDE` to the next row of switches."""
 
 _BELOW = 0.45
 """Distance of hosts below their switch in other drawings."""
 
 _DIAGONAL_GAP = 0.5
-"""Space between the diagonals of neighbouring grid cells; a diagonal shows the factors after the two longest."""
+"""Space between diagonals in neighbouring grid cells; a diagonal shows all factors except the two longest."""
 
 _GROUP_GAP = 1.5
 """Space between neighbouring groups on the circle."""
 
 _SQUARES_LIMIT = 1 << 22
-"""Squares are searched only if the sum of (number of neighbours)² over the switches is at most this."""
+"""Squares are searched only if the sum, over all switches, of (number of neighbours)² is at most this number."""
 
 _BULGES = tuple(np.arange(4, 19) / 20)
-"""Candidates for the height of a group's arc, as fractions of half the group's width."""
+"""Candidates for height of a group's arc / half of the group's width."""
 
 _MEASURED = 1500
-"""With more links than this, only distances between switches and links of group 0 are checked."""
+"""With more links than this, only the links of group 0 are checked for their distances from switches."""
 
 _PIVOTS = 64
 _STRESS_LIMIT = 600
@@ -62,8 +62,8 @@ _STRESS_ROUNDS = 60
 def is_flat(fabric: Fabric, level: npt.NDArray[np.int32]) -> bool:
     """Return true if more than `_FLAT_SHARE` of the links between switches are within levels.
 
-    Some of these links must join leaf switches. So a Dragonfly+ is drawn by levels: only its top level has links within
-    the level.
+    Some of these links must join leaf switches. A Dragonfly+ is drawn by levels, because only its top level has links
+    within the level.
     """
     pairs = _pair_switches(fabric)
     is_switch = fabric.node_kind == NodeKind.SWITCH
@@ -75,7 +75,7 @@ def is_flat(fabric: Fabric, level: npt.NDArray[np.int32]) -> bool:
 
 
 def position_switches(fabric: Fabric) -> tuple[npt.NDArray[np.intp], Points, float]:
-    """Return the switches' nodes and positions, and the distance of hosts below a switch."""
+    """Return nodes and positions of the switches, and the distance of hosts below a switch."""
     switch = np.flatnonzero(fabric.node_kind == NodeKind.SWITCH)
     pairs = np.searchsorted(switch, _pair_switches(fabric))
     graph: list[set[int]] = [set() for _ in switch]
@@ -111,22 +111,22 @@ class _Factor:
 
 
 def position_on_grid(graph: list[set[int]]) -> Points | None:
-    """Return positions in a grid if the graph is a product of rings, paths and pairs; else None.
+    """Return positions in a grid; None if the graph is no product of rings, paths and pairs.
 
-    Opposite sides of a square of four switches belong to one factor. So do two links of a switch if no square contains
-    both links, or if a triangle does. The search finds a ring of four switches as two factors of two
-    switches; `_join_pairs` joins the factors.
+    Opposite sides of a square of four switches belong to one factor. Two links of a switch belong to one factor if no
+    square, or any triangle, contains both links. A ring of four switches is found as two factors of two switches, which
+    `_join_pairs` joins.
 
     The two longest factors are the rows and columns. A ring is folded: switches of one half alternate with switches of
-    the other half. So all links are short, and no link covers another. In a cell of the grid, switches that differ in
-    further factors are along a bent diagonal.
+    the other half, so that all links are short, and no link covers another. Switches that differ only in further
+    factors are in one cell of the grid, along a bent diagonal.
     """
     edges = _find_factors(graph)
     if edges is None:
         return None
     ordered = [_order_factor(len(graph), graph, along) for along in edges]
     found = [factor for factor in ordered if factor is not None]
-    # A grid needs at least two factors, since a single ring or path is no grid.
+    # A grid needs at least two factors: a single ring or path is no grid.
     if len(found) < max(2, len(ordered)) or len({*zip(*(f.position.tolist() for f in found), strict=True)}) != len(
         graph
     ):
@@ -149,7 +149,7 @@ def position_on_grid(graph: list[set[int]]) -> Points | None:
 
 
 def _join_pairs(factors: list[_Factor]) -> list[_Factor]:
-    """Return the factors, with pairs of factors of size 2 joined to rings of four."""
+    """Join pairs of factors with size 2 to rings of four; return the factors."""
     pairs = [factor for factor in factors if factor.size == 2]
     others = [factor for factor in factors if factor.size > 2]
     for one, other in zip(pairs[::2], pairs[1::2], strict=False):
@@ -158,7 +158,7 @@ def _join_pairs(factors: list[_Factor]) -> list[_Factor]:
 
 
 def _fold(factor: _Factor) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
-    """Return each switch's position along an axis, and its side of a folded ring, 1 or -1; on a path, the side is 0.
+    """Return each switch's position along an axis, and its side (1 or -1) of a folded ring; 0 on a path.
 
     The order of a folded ring of n switches is 0, n - 1, 1, n - 2, and so on.
     """
@@ -195,7 +195,7 @@ def _find_factors(graph: list[set[int]]) -> list[list[tuple[int, int]]] | None:
 
 
 def _order_factor(nodes: int, graph: list[set[int]], edges: list[tuple[int, int]]) -> _Factor | None:
-    """Return the ring, path or pair that `edges` form; None if `edges` form another graph."""
+    """Return the ring, path or pair of `edges`; None if `edges` are another graph."""
     along = set(edges)
     others = [(a, b) for a, around in enumerate(graph) for b in around if a < b and (a, b) not in along]
     # Links outside `edges` join switches with the same position along this factor.
@@ -224,7 +224,7 @@ def _order_factor(nodes: int, graph: list[set[int]], edges: list[tuple[int, int]
 def position_in_groups(graph: list[set[int]]) -> Points | None:
     """Return positions of fully connected groups of switches on a circle; None for other graphs.
 
-    The switches of a group form an arc that bulges outwards, so that links between groups cross no other group.
+    The switches of a group are on an arc that bulges outwards, so that links between two groups cross no third group.
     """
     shared = {(a, b): len(around & graph[b]) for a, around in enumerate(graph) for b in around if a < b}
     most = max(shared.values(), default=0)
@@ -249,7 +249,7 @@ def position_in_groups(graph: list[set[int]]) -> Points | None:
 
 
 def _find_closest(points: Points, pairs: npt.NDArray[np.intp]) -> float:
-    """Return the smallest distance between a link of `pairs` and a switch that is no end of this link."""
+    """Return the smallest distance between a link of `pairs` and a switch to which the link does not lead."""
     least = np.inf
     for pair in pairs:
         start, along = points[pair[0]], points[pair[1]] - points[pair[0]]
@@ -263,7 +263,7 @@ def _find_closest(points: Points, pairs: npt.NDArray[np.intp]) -> float:
 def _order_by_aim(
     graph: list[set[int]], members: npt.NDArray[np.intp], group: npt.NDArray[np.intp], groups: int
 ) -> npt.NDArray[np.intp]:
-    """Return the switches of a group, ordered by the mean direction of the links to other groups."""
+    """Return the switches of a group, sorted by the mean direction of their links to other groups."""
     own = int(group[members[0]])
 
     def aim(node: int) -> tuple[float, int]:
@@ -286,17 +286,17 @@ def position_by_distance(graph: list[set[int]]) -> Points:
         project_on_principal_axes(centred, 2) if hops.shape[1] > 1 else np.stack([hops[:, 0], hops[:, 0] * 0], axis=1)
     )
     points *= hops.max(initial=1) / max(float(np.ptp(points, axis=0).max(initial=0)), 1e-9)
-    # Switches with equal hops to all others get equal positions; a small offset separates them.
+    # Switches with equal hops to all other switches get equal positions: separate them by a small offset.
     angle = np.arange(len(graph)) * 2.399963
     points += 0.05 * np.stack([np.cos(angle), np.sin(angle)], axis=1)
     return _relax(graph, points) if len(graph) <= _STRESS_LIMIT else points
 
 
 def project_on_principal_axes(points: Points, axes: int) -> Points:
-    """Return the coordinates of points on their principal axes, the longest axis first: float64 [point, axes].
+    """Return the coordinates of points on the points' principal axes, longest axis first: float64 [point, axes].
 
     The sign of an eigenvector is arbitrary and differs by processor. On each axis, the first coordinate other than 0 is
-    positive. Axes beyond the dimensions of the points have coordinates 0.
+    positive. If `axes` exceeds the points' dimensions, the coordinates on further axes are 0.
 
     Args:
         points: float64 [point, dimension].
@@ -310,7 +310,7 @@ def project_on_principal_axes(points: Points, axes: int) -> Points:
 
 
 def _choose_pivots(graph: list[set[int]]) -> Iterable[int]:
-    """Yield at most `_PIVOTS` switches; each switch is the farthest from all earlier switches."""
+    """Yield at most `_PIVOTS` switches; each switch is as far as possible from all earlier switches."""
     nearest = np.full(len(graph), np.inf)
     pivot = 0
     for _ in range(min(_PIVOTS, len(graph))):
@@ -320,7 +320,7 @@ def _choose_pivots(graph: list[set[int]]) -> Iterable[int]:
 
 
 def _count_hops(graph: list[set[int]], start: int) -> npt.NDArray[np.float64]:
-    """Return the hops from a switch to each switch; for unreachable switches, the largest number of hops plus 1."""
+    """Return the hops from one switch to each switch; for unreachable switches, 1 more than the largest number."""
     hops = np.full(len(graph), -1.0)
     hops[start] = 0
     frontier = [start]
@@ -336,7 +336,7 @@ def _count_hops(graph: list[set[int]], start: int) -> npt.NDArray[np.float64]:
 
 
 def _relax(graph: list[set[int]], points: Points) -> Points:
-    """Return the positions after stress majorisation; the wanted distances are the hops."""
+    """Return the positions after stress majorisation, with the hops as wanted distances."""
     hops = np.stack([_count_hops(graph, node) for node in range(len(graph))])
     wanted = np.maximum(hops, 1)
     weight = np.where(hops > 0, wanted**-2, 0.0)

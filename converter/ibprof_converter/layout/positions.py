@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Positions of nodes in a drawing, and the lower end of each link. Outputs call the lower end `a`.
+"""Find positions of nodes in a drawing, and the lower end of each link, which outputs call `a`.
 
-In a tree, parents are above children, the nodes of a pod or chassis are adjacent, and few links cross. A block is all
-nodes that are connected through nodes up to some level: a leaf with hosts, or a pod. On every level, the nodes of a
-block are adjacent, and sorted by the mean position of the neighbours. Several rounds sort the levels from the top down
-and from the leaves up. The order with the fewest crossings is used.
+In a tree, parents are above children, the nodes of a pod or chassis are adjacent, and few links cross. A block consists
+of all nodes that are connected through nodes up to some level: a leaf with hosts, or a pod. On each level, the nodes of
+a block are adjacent, and sorted by the mean position of their neighbours. Several rounds sort the levels from the top
+down and from the leaves up. The order with the fewest crossings is used.
 
 Source: the barycentre method of Sugiyama, Tagawa and Toda, "Methods for visual understanding of hierarchical system
 structures", IEEE Transactions on Systems, Man and Cybernetics 11 (1981), here within blocks.
@@ -41,7 +41,8 @@ class FabricLayout:
     Attributes:
         level: int32 [node], levels from `find_levels`.
         x: float64 [node]; neighbouring hosts have a distance of 1.
-        y: float64 [node], the level, or the vertical position if `has_levels` is false; negative on every second rail.
+        y: float64 [node], level of the node; if `has_levels` is false, its vertical position. Negative on every second
+            rail.
         has_levels: true if the fabric is drawn level by level; false, for example, for a torus.
     """
 
@@ -54,8 +55,8 @@ class FabricLayout:
 def lay_out(fabrics: Sequence[Fabric], level_hosts: re.Pattern[str] | None = None) -> list[FabricLayout]:
     """Return positions for the fabrics of one system, one per rail.
 
-    Rails are drawn in pairs; the pairs are side by side. The second rail of a pair is mirrored: switches are below the
-    hosts. Adapters of one host (`host_name`) have the same x. The order of a file's lines does not matter.
+    Rails are drawn in pairs; the pairs are side by side. The second rail of a pair is mirrored, with switches below the
+    hosts. All adapters of a host (`host_name`) have the same x. Positions do not depend on the order of a file's lines.
 
     Args:
         fabrics: the rails.
@@ -76,7 +77,7 @@ def lay_out(fabrics: Sequence[Fabric], level_hosts: re.Pattern[str] | None = Non
 
 
 class _HostColumns:
-    """The x of the first rail's hosts. The same hosts on the second rail get the same x."""
+    """Stores the x of the first rail's hosts, for the same hosts on the second rail."""
 
     def __init__(self) -> None:
         self._of_host: dict[str, list[float]] = defaultdict(list)
@@ -90,7 +91,7 @@ class _HostColumns:
     def columns_of(self, fabric: Fabric, level: npt.NDArray[np.int32], rank: npt.NDArray[np.int64]) -> Positions | None:
         """Return x of each node of level 0, from the first rail; None if this is the first rail.
 
-        Hosts that are not on the first rail are at the right.
+        Hosts that are only on the second rail are at the right.
         """
         if not self._of_host:
             return None
@@ -119,7 +120,7 @@ def _lay_out_rail(fabric: Fabric, level_hosts: re.Pattern[str] | None, columns: 
 
 
 def _lay_out_flat(fabric: Fabric, level: npt.NDArray[np.int32], rank: npt.NDArray[np.int64]) -> FabricLayout:
-    """Return positions that do not depend on levels; each switch's hosts are in a row below the switch."""
+    """Return positions that do not depend on levels; the hosts of each switch are in a row below the switch."""
     switch, points, below = position_switches(fabric)
     point = np.zeros((fabric.nodes, 2))
     pairs = np.concatenate([fabric.link_node, fabric.link_node[:, ::-1]])
@@ -143,7 +144,7 @@ def _lay_out_flat(fabric: Fabric, level: npt.NDArray[np.int32], rank: npt.NDArra
 
 
 def visit(fabric: Fabric, name_rank: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
-    """Visit all nodes breadth-first, each component from the host whose name is first; neighbours are sorted by name.
+    """Visit all nodes breadth-first: each component from its first host by name, neighbours in the order of names.
 
     Returns:
         int64 [node], number of nodes that were visited before the node.
@@ -168,7 +169,8 @@ def visit(fabric: Fabric, name_rank: npt.NDArray[np.int64]) -> npt.NDArray[np.in
 def lower_ends(fabric: Fabric, layout: FabricLayout) -> npt.NDArray[np.intp]:
     """Return the lower end of each link, 0 or 1: the end on the lower level, nearer to the hosts.
 
-    Of two ends on one level, the lower end has the smaller node GUID; of two ends at one node, the smaller port number.
+    If both ends are on one level, the lower end has the smaller NODE GUID; if both are at one node, the smaller port
+    number.
 
     Returns:
         intp [link].
@@ -184,7 +186,7 @@ def lower_ends(fabric: Fabric, layout: FabricLayout) -> npt.NDArray[np.intp]:
 
 
 def order_of_links(fabric: Fabric, layout: FabricLayout) -> npt.NDArray[np.intp]:
-    """Return the order in which outputs list links: sorted by level, GUID and port of the lower end.
+    """Return the order of links in outputs: sorted by level, GUID and port of the lower end.
 
     Returns:
         intp [link], a permutation of the links.
@@ -205,8 +207,8 @@ class LevelTree:
     Attributes:
         fabric: the nodes and links.
         level: int32 [node], levels of the nodes.
-        rank: int64 [node], position of the node in the order of names, the last sort key.
-        part: int64 [level, node], block of each node: nodes that are connected through nodes up to this level.
+        rank: int64 [node], position of each node in the order of names: the last sort key.
+        part: int64 [level, node], block of each node on each level.
         chassis: int64 [node], chassis from `find_chassis`; -1 for a node without a chassis.
     """
 
@@ -229,7 +231,7 @@ class LevelTree:
         """Return x of each node.
 
         Args:
-            hosts_x: float64 [node], x of the nodes of level 0; None to put hosts below their leaves.
+            hosts_x: float64 [node], x of the nodes of level 0. If None: hosts are placed below their leaves.
         """
         key = self.rank.astype(np.float64) if hosts_x is None else hosts_x
         lead = [self._lead(part, key) for part in self.part]
@@ -249,7 +251,7 @@ class LevelTree:
         return x
 
     def _lead(self, part: npt.NDArray[np.int64], key: Positions) -> Positions:
-        """Return the least key of the hosts in each node's block; a very large key for a block without hosts."""
+        """Return the smallest key of a host in each node's block; a very large key for blocks without hosts."""
         least = np.full(self.fabric.nodes, np.inf)
         bottom = self.level == 0
         np.minimum.at(least, part[bottom], key[bottom])
@@ -286,7 +288,7 @@ class LevelTree:
     def _mean_of_neighbours(self, position: Positions, level: int, side: int) -> Positions:
         """Return the mean position of each node's neighbours above (side 1) or below (-1).
 
-        For a node without these neighbours, return the node's position.
+        For a node without such neighbours, this is its own position.
         """
         pairs = np.concatenate([self.fabric.link_node, self.fabric.link_node[:, ::-1]])
         pairs = pairs[(self.level[pairs[:, 0]] == level) & (self.level[pairs[:, 1]] == level + side)]
@@ -304,12 +306,12 @@ class LevelTree:
         of_chassis = mean[here].copy()
         of_chassis[in_chassis] = (total / np.maximum(count, 1))[self.chassis[here[in_chassis]]]
         blocks = [lead[above][here] for above in range(level, len(lead))]
-        # Round the means: two means count as equal if only rounding errors distinguish them.
+        # Round the means, so that means that differ only by rounding errors count as equal.
         keys = [self.rank[here], mean[here].round(9), self.chassis[here], of_chassis.round(9), *blocks]
         position[here[np.lexsort(keys)]] = np.arange(len(here))
 
     def _stand(self, position: Positions, hosts_x: Positions | None) -> Positions:
-        """Return x of all nodes in the given order: hosts below leaves, blocks above their hosts."""
+        """Return x of all nodes, in the given order: hosts are below their leaves, blocks above their hosts."""
         x = self._put_hosts_under_leaves(position) if hosts_x is None else hosts_x.copy()
         right = float(x[self.level == 0].max(initial=-1.0)) + 1
         for level in range(1, len(self.part)):
@@ -325,7 +327,7 @@ class LevelTree:
         """Return x of level-0 nodes: below the leaf, with equal space per leaf; nodes without a leaf at the right."""
         pairs = np.concatenate([self.fabric.link_node, self.fabric.link_node[:, ::-1]])
         pairs = pairs[(self.level[pairs[:, 0]] == 0) & (self.level[pairs[:, 1]] == 1)]
-        leaf_of = np.full(self.fabric.nodes, np.inf)  # position of the node's first leaf
+        leaf_of = np.full(self.fabric.nodes, np.inf)  # position of each node's first leaf
         np.minimum.at(leaf_of, pairs[:, 0], position[pairs[:, 1]])
         bottom = np.flatnonzero(self.level == 0)
         bottom = bottom[np.lexsort((self.rank[bottom], leaf_of[bottom]))]
@@ -343,10 +345,10 @@ class LevelTree:
     def _stand_over_blocks(
         self, part: npt.NDArray[np.int64], here: npt.NDArray[np.intp], x: Positions, right: float
     ) -> Positions:
-        """Return x of a level's nodes, spread evenly and in the given order over the x range of the block's hosts."""
+        """Return x of a level's nodes: a block's nodes are spread evenly, in order, over the x range of its hosts."""
         nodes = self.fabric.nodes
         low, high = np.full(nodes, np.inf), np.full(nodes, -np.inf)
-        # Nodes of level 0 without a leaf, such as a spine's aggregation node, do not widen a block.
+        # Blocks are not widened by level-0 nodes without a leaf, such as the aggregation node of a spine.
         bottom = np.flatnonzero((self.level == 0) & np.isin(self.part[1], self.part[1][self.level == 1]))
         np.minimum.at(low, part[bottom], x[bottom])
         np.maximum.at(high, part[bottom], x[bottom])
@@ -389,12 +391,12 @@ def _rank(x: npt.NDArray[np.float64]) -> npt.NDArray[np.int64]:
 
 
 def _count_inversions(first: npt.NDArray[np.int64], second: npt.NDArray[np.int64]) -> int:
-    """Return the number of pairs that are in opposite order in `first` and `second`, in O(n log n)."""
+    """Return the number of pairs that have opposite orders in `first` and `second`, in O(n log n)."""
     value = second[np.lexsort((second, first))]
     total = 0
     for bit in reversed(range(int(value.max(initial=0)).bit_length())):
-        # `value` is stably sorted by the bits above `bit`. In a run of equal higher bits, each 1 before a 0 is an
-        # inversion that no other bit counts.
+        # `value` is sorted stably by the bits above `bit`. Among values with equal higher bits, each 1 before a 0 is an
+        # inversion that is counted at no other bit.
         one = value >> bit & 1
         ones_before = np.cumsum(one) - one
         run = value >> (bit + 1)

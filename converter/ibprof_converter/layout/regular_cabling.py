@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Fit a tree, torus or dragonfly to the cabling, and find the cables that do not match.
 
-No plan of the cabling is needed. In a tree, switches with almost equal cabling show the intended cabling.
+No plan of the cabling is needed. In a tree, the intended cabling is that of most switches with almost equal cabling.
 
 In a torus, each cable is a side of a square of cables. In a group of a dragonfly, each cable is a side of a triangle. A
 misplaced cable belongs to no square or triangle. Incomplete squares and triangles show the missing cables.
@@ -21,25 +21,25 @@ from ibprof_converter.fabric.graph_search import count_hops, find_parts
 from ibprof_converter.layout.node_levels import find_leaves, find_levels
 
 _MOST_MISFITS = 0.1
-"""A regular fabric fits if extra and missing cables together are at most this fraction of cables between switches."""
+"""A regular fabric fits if (extra + missing cables) / cables between switches is at most this number."""
 
 _SWAPPED = 4
-"""If cables were swapped, at most this sum of extra and missing cables is accepted even in a small fabric."""
+"""If cables were swapped, a regular fabric also fits with at most this number of extra and missing cables."""
 
 _ALIKE = 0.5
-"""Two switches are similarly cabled if they share more than this fraction of their neighbours."""
+"""Two switches have similar cabling if they share more than this fraction of their neighbours."""
 
 _FEWEST = 3
-"""Least number of similarly cabled switches that define a usual cabling."""
+"""The usual cabling is that of at least this number of switches with similar cabling."""
 
 _MOST_ODD = 12
-"""Swapped cables are searched among at most this number of switches with unusual cabling."""
+"""Swapped cables are searched only if at most this number of switches have unusual cabling."""
 
 _MOST_GROUPS = 200
-"""Largest number of groups of similarly cabled switches in a regular fabric."""
+"""A regular fabric has at most this number of groups of switches with similar cabling."""
 
 _LARGEST = 4000
-"""Largest number of switches of a fabric that is compared with regular fabrics."""
+"""Fabrics with more switches than this are not compared with regular fabrics."""
 
 Counts = npt.NDArray[np.int64]
 
@@ -53,10 +53,10 @@ Misfits = tuple[str, npt.NDArray[np.int64], Pairs]
 """Name of the regular graph, extra edges (int64 [edge]), and pairs with a missing edge (int64 [pair, 2])."""
 
 _MOST_MISSING = 12
-"""A torus that lacks more cable ends than this number is not recognised."""
+"""A torus is recognised only if it lacks at most this number of cable ends."""
 
 _BRANCHES = 3
-"""Largest number of switches that are tried as the other end of a missing cable."""
+"""At most this number of switches are tried as the other end of a missing cable."""
 
 _DIMENSIONS = 4
 
@@ -77,9 +77,9 @@ class RegularCabling:
 
 
 def fit_regular_cabling(fabric: Fabric) -> RegularCabling | None:
-    """Return the tree, else the torus, else the dragonfly that fits the cabling; None for irregular cabling.
+    """Return the regular fabric that fits the cabling (a tree, else a torus, else a dragonfly); None if none fits.
 
-    Fabrics with more than `_LARGEST` switches are not compared: the result is None.
+    The result is None if the fabric has more than `_LARGEST` switches.
     """
     between = _find_between(fabric)
     if not len(between) or int((fabric.node_kind == NodeKind.SWITCH).sum()) > _LARGEST:
@@ -94,7 +94,7 @@ def fit_regular_cabling(fabric: Fabric) -> RegularCabling | None:
 
 
 def _are_swapped(fabric: Fabric, fitted: RegularCabling) -> bool:
-    """Return true if cables are swapped: each switch has as many extra as missing cables."""
+    """Return true if cables are swapped: each switch has equally many extra and missing cables."""
     ends = (fabric.link_node[fitted.extra].ravel(), fitted.missing.ravel())
     extra, missing = (np.bincount(each, minlength=fabric.nodes) for each in ends)
     return len(fitted.extra) > 0 and bool((extra == missing).all())
@@ -103,7 +103,7 @@ def _are_swapped(fabric: Fabric, fitted: RegularCabling) -> bool:
 def _leave_bridges(
     fabric: Fabric, between: npt.NDArray[np.intp], extra: npt.NDArray[np.int64]
 ) -> npt.NDArray[np.int64]:
-    """Return the links of `extra` whose ends stay connected if all links of `extra` are removed.
+    """Return the links of `extra` whose ends stay connected without any link of `extra`.
 
     The remaining links of `extra` join parts of the fabric, so these links are assumed to be intended.
     """
@@ -154,11 +154,11 @@ def _fit_level(
     Args:
         fabric, between, level: the fabric, its links between switches, and the nodes' levels.
         lower: the level of the compared switches.
-        others: int32 [cable, 2], switches of the cables that do not lead one level up or down.
+        others: int32 [cable, 2], switches of cables that do not join successive levels.
 
     Returns:
-        The extra links, int64 [link], and the two switches of each missing cable, int64 [cable, 2]. None if the level's
-        cabling is irregular.
+        The extra links, int64 [link], and the two switches of each missing cable, int64 [cable, 2]. None if the cabling
+        of the level is irregular.
     """
     ends = fabric.link_node[between]
     of_level = np.sort(level[ends], axis=1)
@@ -188,11 +188,11 @@ def _fit_level(
 
 
 def _expect(count: Counts, has_other_end: npt.NDArray[np.bool_]) -> Counts | None:
-    """Return for each pair of switches the number of cables that most similarly cabled switches have.
+    """Return the expected number of cables of each pair of switches: the number that most similar switches have.
 
     Args:
         count: int64 [lower, upper], number of cables between two switches of successive levels.
-        has_other_end: bool [lower], true for switches with a cable that does not lead one level up or down.
+        has_other_end: bool [lower], true for switches with a cable that does not join successive levels.
 
     Returns:
         int64 [lower, upper], expected numbers of cables; None for an irregular fabric.
@@ -201,7 +201,8 @@ def _expect(count: Counts, has_other_end: npt.NDArray[np.bool_]) -> Counts | Non
     has = (count > 0).astype(np.float64)
     shared = has @ has.T
     either = has.sum(axis=1)[:, np.newaxis] + has.sum(axis=1) - shared
-    # A switch with one neighbour is similar to a switch with this neighbour and a second: a cable may be missing.
+    # A switch with one neighbour is similar to a switch with this neighbour and another neighbour: a cable may be
+    # missing.
     alike = (shared > _ALIKE * either) | ((shared == 1) & (either == 2))
     groups, group = np.unique(alike, axis=0, return_inverse=True)
     if len(groups) > _MOST_GROUPS:
@@ -235,7 +236,7 @@ class _Cables:
     port: npt.NDArray[np.int32]
 
     def count_ports(self, lower: int, upper: int, meant: int) -> int:
-        """Count the other lower switches with a cable to `meant` at the port that `lower` uses for `upper`."""
+        """Count the other lower switches whose cable to `meant` is at the port of `lower`'s cable to `upper`."""
         ports = self.port[(self.row == lower) & (self.column == upper)]
         return max(int(((self.port == each) & (self.column == meant) & (self.row != lower)).sum()) for each in ports)
 
@@ -243,15 +244,15 @@ class _Cables:
 def _swap_back(count: Counts, cables: _Cables) -> Counts | None:
     """Return the regular cabling after swapping two cables.
 
-    All swaps are tried if no majority of switches shows the intended cabling. Of several swaps with a regular result,
-    the chosen swap uses the ports that most other switches use for the same peers.
+    If no majority of switches shows the intended cabling, try all swaps. Of several swaps with a regular result, choose
+    the swap with the ports that most other switches use for the same peers.
 
     Args:
         count: int64 [lower, upper], number of cables between two switches of successive levels.
         cables: the cables of `count`.
 
     Returns:
-        int64 [lower, upper], with each switch cabled like at least two others; None if no swap has this result.
+        int64 [lower, upper]; each switch has the cabling of at least two others. None if no swap has this result.
     """
     rows = [row.tobytes() for row in count]
     alike = Counter(rows)
@@ -302,7 +303,7 @@ def _number_switches(
 
 
 def find_dragonfly_groups(fabric: Fabric) -> dict[int, int]:
-    """Return node -> index of the group, for each switch of a dragonfly; empty if no dragonfly fits."""
+    """Return switch -> index of its group in a dragonfly; empty if no dragonfly fits."""
     fitted = fit_regular_cabling(fabric)
     if fitted is None or not fitted.name.startswith(DRAGONFLY):
         return {}
@@ -312,7 +313,7 @@ def find_dragonfly_groups(fabric: Fabric) -> dict[int, int]:
 
 
 def _fit_flat(fabric: Fabric, between: npt.NDArray[np.intp]) -> RegularCabling | None:
-    """Fit a torus or a dragonfly; None if neither fits, or if less than half of the linked switches have hosts."""
+    """Fit a torus or a dragonfly. None if neither fits, or if less than half of the switches with links have hosts."""
     nodes, edges = _number_switches(fabric, between)
     if 2 * len(np.intersect1d(nodes, find_leaves(fabric))) < len(nodes):
         return None
@@ -324,7 +325,7 @@ def _fit_flat(fabric: Fabric, between: npt.NDArray[np.intp]) -> RegularCabling |
 
 
 def find_flat_misfits(nodes: int, edges: npt.NDArray[np.integer]) -> Misfits | None:
-    """Return the torus or dragonfly that a graph resembles, with extra and missing edges; None for other graphs.
+    """Return the torus or dragonfly nearest to a graph, with extra and missing edges; None for other graphs.
 
     Args:
         nodes: number of nodes.
@@ -347,7 +348,7 @@ def _fit_torus(nodes: int, edges: npt.NDArray[np.integer]) -> Misfits | None:
     count = _adjacency(nodes, edges[first])
     near = count.astype(np.float64)
     degree = count.sum(axis=1)
-    # An edge is a side of a square if three other edges form a walk between the edge's ends. Count these walks.
+    # An edge is a side of a square if three other edges are a walk between its two ends. Count these walks.
     squares = near @ near @ near - degree[:, np.newaxis] - degree + 1
     wrong = first[squares[edges[first, 0], edges[first, 1]] < 1]
     repaired = count.copy()
@@ -357,7 +358,7 @@ def _fit_torus(nodes: int, edges: npt.NDArray[np.integer]) -> Misfits | None:
     if completed is None:
         return None
     sides, added = completed
-    # All edges of the completed torus are intended, even edges that were in no complete square before.
+    # All edges of the completed torus are intended, also those that were in no complete square before.
     pairs = [tuple(sorted(pair)) for pair in added]
     fits = [link for link in wrong.tolist() if tuple(sorted(edges[link].tolist())) in pairs]
     for link in fits:
@@ -409,7 +410,7 @@ def _complete(count: npt.NDArray[np.int64], lacking: dict[int, int] | None) -> t
 
 
 def _name_torus(count: npt.NDArray[np.int64]) -> str | None:
-    """Return the sides of a torus, from the number of nodes at each distance; None for other graphs."""
+    """Return the sides of a torus, by the number of nodes at each distance; None for other graphs."""
     hops = count_hops(len(count), np.argwhere(count), np.arange(len(count)))
     if (hops < 0).any():
         return None
@@ -438,8 +439,9 @@ def _factorise(nodes: int, degree: int) -> list[tuple[int, ...]]:
 def find_groups(nodes: int, edges: npt.NDArray[np.integer]) -> npt.NDArray[np.intp] | None:
     """Return each node's group in a dragonfly; groups are numbered from 0 in the order of the nodes.
 
-    The result is None if there are no groups. Two linked nodes are in one group if their number of common neighbours
-    is at least half of the maximum. A dragonfly has at least three groups of equal size, of at least three nodes.
+    The result is None if the graph is no dragonfly. Two nodes with a link are in one group if their number of common
+    neighbours is at least half of the largest such number. A dragonfly has at least three groups of equal size, of at
+    least three nodes.
     """
     near = np.minimum(_adjacency(nodes, edges), 1)
     common = near @ near
@@ -485,11 +487,12 @@ def _fit_global(
     between: npt.NDArray[np.int64],
     inside: npt.NDArray[np.bool_],
 ) -> tuple[npt.NDArray[np.int64], list[tuple[int, int]]] | None:
-    """Compare the cables between groups: all pairs of groups, and all switches, should have equal numbers of cables.
+    """Compare the cables between groups: each pair of groups, and each switch, should have the same number of cables.
 
     Returns:
-        The extra cables of pairs of groups with more cables than usual. The two switches of each missing cable. None
-        if at most half of the pairs of groups have equal numbers of cables, or if a missing cable finds no free port.
+        The extra cables of pairs of groups that have more cables than usual. The two switches of each missing cable.
+        None if at most half of the pairs of groups have equal numbers of cables, or if there is no free port for a
+        missing cable.
     """
     pairs = np.argwhere(np.triu(np.ones_like(between, np.bool_), 1))
     numbers = between[pairs[:, 0], pairs[:, 1]]

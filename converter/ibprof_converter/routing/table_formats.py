@@ -124,7 +124,7 @@ class CacheEntry:
 
     @classmethod
     def of(cls, dump: str | PathLike[str]) -> CacheEntry | None:
-        """Return the cache file of a dump; None if caching is off, or the dump is unreadable, small or just changed."""
+        """Return the cache file of a dump; None if the cache is off, or the dump is small, new or unreadable."""
         if os.environ.get(SWITCH, "").lower() in ("off", "0", "no"):
             return None
         try:
