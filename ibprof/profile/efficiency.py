@@ -114,6 +114,13 @@ def inside_s(run: Profile, ranks: Sequence[Rank]) -> Seconds:
     return seconds
 
 
+def outside_s(run: Profile, ranks: Sequence[Rank]) -> Seconds:
+    """Return the time of ranks outside MPI calls, in seconds: float64 [rank]."""
+    spans = np.array([elapsed_s(rank) for rank in ranks])
+    inside: Seconds = inside_s(run, ranks).sum(axis=1)
+    return np.maximum(spans - (inside - overlaps_s(ranks)), 0)
+
+
 def overlaps_s(ranks: Sequence[Rank]) -> Seconds:
     """Return the seconds that `inside_s` counts more than once, because several threads were inside calls: [rank]."""
     return np.array([rank.overlap_ns for rank in ranks], np.float64) * 1e-9

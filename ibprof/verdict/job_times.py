@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -19,7 +19,7 @@ from ibprof.profile.efficiency import (
     estimate_waiting,
     find_efficiencies,
     inside_s,
-    overlaps_s,
+    outside_s,
     time_in_mpi,
 )
 from ibprof.profile.missing_data import describe_incomplete
@@ -109,20 +109,31 @@ class TransferTimes:
 class RankTimes:
     """Times of one rank, in seconds.
 
+    Only the whole run's CPU time is measured, so the CPU time outside MPI is known by its bounds.
+
     Attributes:
         host: name of its host.
         late_s: waiting of all other ranks for this rank.
         files_s: time in calls of MPI-IO.
+        outside_s: time outside MPI; None if unknown.
+        least_work_s, most_work_s: bounds of the CPU time outside MPI; 0 and infinite if unknown.
+        most_rest_s: upper bound of the time outside MPI without work; infinite if unknown.
+        lacked_s: lower bound of the time outside MPI in which the rank was ready but had no core.
+        idle_s: lower bound of the time outside MPI in which the rank needed no core: it slept, or waited for a file, a
+            device, a process or a thread.
         no_core_s: time in which the rank was ready but had no core; 0 if unknown.
-        idle_s: lower bound of the time outside MPI in which the rank needed no core: the rank slept, or waited for a
-            file or a device; 0 if unknown.
     """
 
     host: str
     late_s: float
     files_s: float
-    no_core_s: float
-    idle_s: float
+    outside_s: float | None = None
+    least_work_s: float = 0.0
+    most_work_s: float = math.inf
+    most_rest_s: float = math.inf
+    lacked_s: float = 0.0
+    idle_s: float = 0.0
+    no_core_s: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -213,7 +224,7 @@ def measure_job(run: Profile, links: BusiestLink | None = None) -> JobTimes:
     whole = bool(ended) and len(ended) == sum(rank.rank < run.world_size for rank in run.ranks)
     imbalance, latest = 0.0, None
     if timed and whole and len(timed) == len(ended):
-        outside = np.maximum(spans - (inside_s(run, timed).sum(axis=1) - overlaps_s(timed)), 0)
+        outside = outside_s(run, timed)
         imbalance = float(outside.max() - outside.mean())
         latest = timed[int(outside.argmax())].rank
     waiting = estimate_waiting(run) if timed else ()
@@ -230,7 +241,8 @@ def measure_job(run: Profile, links: BusiestLink | None = None) -> JobTimes:
     rest = _time_in(run, of_files=False) / ranks - collective if timed else 0.0
     # Messages of unknown size may take any time, so no time counts as unexplained.
     unexplained = 0.0 if sent.is_unknown_within else max(rest - transfer - each * LATENCY_S, 0.0)
-    end = float(spans.max() - spans.mean()) if whole and timed and not run.is_of_nccl else 0.0
+    ends = spans + np.array([rank.off_ns for rank in ended]) * 1e-9
+    end = float(ends.max() - ends.mean()) if whole and timed and not run.is_of_nccl else 0.0
     at_work = max((mpi.busy_s if mpi else 0.0) - files - max(imbalance - end, collective + unexplained), 0.0)
     measured = measure_waiting(run)
     if measured and not measured.messages and measured.total().unsplit_s > measured.total().time_s / 2:
@@ -293,25 +305,35 @@ def _list_ranks(run: Profile, measured: MeasuredWaiting) -> dict[int, RankTimes]
     most = max(rank.rank for rank in run.ranks) + 1
     late, files = np.zeros(most), _are_of_files(run)
     late[: len(measured.late_s)] = measured.late_s[:most]
-    files_ns = np.bincount(run.times.rank[files], weights=run.times.time_ns[files], minlength=most)
-    mpi_ns = np.bincount(run.times.rank, weights=run.times.time_ns, minlength=most)
-    return {
-        rank.rank: RankTimes(
-            host=run.hosts[rank.host].name,
-            late_s=float(late[rank.rank]),
-            files_s=float(files_ns[rank.rank]) * 1e-9,
-            no_core_s=rank.no_core_ns * 1e-9,
-            idle_s=_find_idle_s(rank, float(mpi_ns[rank.rank]) * 1e-9),
-        )
-        for rank in run.ranks
-    }
+    files_s = np.bincount(run.times.rank[files], weights=run.times.time_ns[files], minlength=most) * 1e-9
+    mpi_s = np.bincount(run.times.rank[~files], weights=run.times.time_ns[~files], minlength=most) * 1e-9
+    timed = [rank for rank in run.ranks if rank.has_times and rank.stop_ns]
+    outside = dict(zip((rank.rank for rank in timed), outside_s(run, timed).tolist(), strict=True))
+    counts_cores = any(rank.no_core_ns for rank in run.ranks)
+    ranks = {}
+    for rank in run.ranks:
+        number = rank.rank
+        times = RankTimes(run.hosts[rank.host].name, float(late[number]), float(files_s[number]), outside.get(number))
+        ranks[number] = _bound_work(times, rank, float(mpi_s[number]), counts_cores)
+    return ranks
 
 
-def _find_idle_s(rank: Rank, mpi_s: float) -> float:
-    """Return `RankTimes.idle_s`: time outside MPI minus the run's CPU time and the run's time without a core."""
-    if not rank.cpu_ns or not rank.no_core_ns:  # the kernel counts no time without a core
-        return 0.0
-    return max(elapsed_s(rank) - mpi_s - (rank.cpu_ns + rank.no_core_ns) * 1e-9, 0.0)
+def _bound_work(times: RankTimes, rank: Rank, mpi_s: float, counts_cores: bool) -> RankTimes:
+    """Return the times of a rank with the bounds of its work and rest. Ranks that wait in MPI may use cores or not."""
+    outside_s = times.outside_s
+    if outside_s is None or not rank.cpu_ns or rank.off_ns:  # with recording off, ranks use cores too
+        return times
+    cpu_s, no_core_s = rank.cpu_ns * 1e-9, rank.no_core_ns * 1e-9
+    least, most = min(max(cpu_s - mpi_s, 0.0), outside_s), min(outside_s, cpu_s)
+    return replace(
+        times,
+        least_work_s=least,
+        most_work_s=most,
+        most_rest_s=outside_s - least,
+        lacked_s=max(no_core_s - mpi_s, 0.0),
+        idle_s=max(outside_s - most - no_core_s, 0.0) if counts_cores else 0.0,
+        no_core_s=no_core_s,
+    )
 
 
 def _find_line_rate_s(run: Profile, busiest_host: float) -> float:

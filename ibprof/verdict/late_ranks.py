@@ -4,6 +4,8 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from functools import partial
+from statistics import fmean
 from typing import TYPE_CHECKING, Literal
 
 from ibprof.text.quantities import format_seconds, name_call
@@ -31,17 +33,10 @@ MANY_TIMES = 100
 LITTLE_LATE = 0.1
 """Evidence leaves out a late rank whose `wait_s` is less than this share of the first late rank's `wait_s`."""
 
+_WAITED_FOR = "a file, a device, a process or a thread"
+
 _NAMED = 3
 """Maximum number of late ranks in the evidence."""
-
-_Time = Literal["files_s", "no_core_s", "idle_s"]
-
-_REASONS: tuple[tuple[_Time, bool, str], ...] = (
-    ("files_s", True, "is in calls of MPI-IO for"),
-    ("no_core_s", False, "had no core for"),
-    ("idle_s", False, "slept, or waited for a file or a device, for"),
-)
-"""Field of `RankTimes` that can explain a late rank; true if the rank works in this time; words for the time."""
 
 
 class LateRanks:
@@ -61,6 +56,7 @@ class LateRanks:
         self._outside = outside
         # If most waiting is in MPI_Finalize, ranks wait for the rank with most time outside MPI.
         self._latest_at_end = times.latest if times.end_s >= times.wait_s / 2 > 0 else None
+        self._end_s = times.end_s
 
     def find_cause(self) -> str | None:
         """Return the cause of waiting; None if no rank is late.
@@ -75,14 +71,22 @@ class LateRanks:
         return SLOW_HOST if self._find_latest("host")[1] else NOISE
 
     def may_lack_cores(self) -> bool:
-        """Return whether a lack of cores could explain the waiting: ranks are late in turn, or a rank is delayed."""
+        """Return whether a lack of cores could explain the waiting: no host is slow, no rank works or rests longer."""
         cause, (latest, _) = self.find_cause(), self._find_latest()
-        return cause == NOISE or (cause == LATE_RANK and latest is not None and self.is_delayed(latest.rank))
+        if cause != LATE_RANK or latest is None or self._latest_at_end is not None:
+            return cause == NOISE
+        return not self._rests_longer(latest.rank, "idle_s") and not self.works_longer(latest.rank)
 
-    def is_delayed(self, rank: int) -> bool:
-        """Return whether a rank of the evidence is late, but not because it works longer than others."""
-        late = next((each for each in self._late if each.rank == rank), None)
-        return late is not None and self._latest_at_end is None and not self._works_longer(late)
+    def works_longer(self, rank: int) -> bool | None:
+        """Return whether a late rank's additional work explains the waiting for this rank; None if unknown.
+
+        Work is CPU time outside MPI, and time in calls of MPI-IO.
+        """
+        own, mean = self._ranks[rank], partial(self._mean_of_others, rank)
+        files_s = own.files_s - mean("files_s")
+        if self._explains(rank, own.least_work_s + files_s - mean("most_work_s")):
+            return True
+        return None if self._explains(rank, own.most_work_s + files_s - mean("least_work_s")) else False
 
     def name_slow_host(self) -> str:
         """Return the host that is the cause of waiting; empty if no host is the cause."""
@@ -105,7 +109,8 @@ class LateRanks:
     def describe(self) -> str:
         """Return the end of a sentence on waiting: where, how often and how long ranks wait, and for which rank."""
         if self._latest_at_end is not None:
-            return f", most of it in MPI_Finalize, for rank {self._latest_at_end}"
+            rank = self._latest_at_end
+            return f", most of it in MPI_Finalize, for rank {rank}{self._describe_reason(rank)}"
         latest, is_one = self._find_latest()
         if latest is None:
             return ""
@@ -121,22 +126,30 @@ class LateRanks:
         host_name = f" on {latest.host}" if latest.host else ""
         who = f"{f'in {place}, ' if is_most else ''}for rank {latest.rank}{host_name}"
         often = f"{latest.share:.0%} of {'these calls' if is_most else f'the calls of {place}'}"
-        why = self._describe_reason(latest)
+        why = self._describe_reason(latest.rank)
         return f", most of it {who}, which is late in {often}, by {format_seconds(latest.late_s)}{why}"
 
-    def _describe_reason(self, late: LateRank) -> str:
-        """Return text on the time that makes a rank late; empty if no known time explains the waiting."""
-        works_longer = self._works_longer(late)
-        for of, is_work, words in _REASONS:
-            own, others = self._compare(late.rank, of)
-            if is_work == works_longer and self._explains(late, own - others):
-                mean = f", the others for {format_seconds(others)} on average" if others else ""
-                return f"; it {words} {format_seconds(own)}{mean}"
-        own, others = late.outside_s or 0.0, late.others_outside_s or 0.0
-        if works_longer and others and own > MUCH_LONGER * others:
-            times = f"{own / others:.1f}" if own < MANY_TIMES * others else f"over {MANY_TIMES}"
-            return f"; it is {self._outside} {times} times as long as the others"
-        return ""
+    def _describe_reason(self, rank: int) -> str:
+        """Return text on the times that explain the waiting for a late rank; empty if no time explains it."""
+        own, mean, works = self._ranks[rank], partial(self._mean_of_others, rank), self.works_longer(rank)
+        if works and self._explains(rank, own.files_s - mean("files_s")):
+            others = f", the others for {format_seconds(mean('files_s'))} on average" if mean("files_s") else ""
+            return f"; it is in calls of MPI-IO for {format_seconds(own.files_s)}{others}"
+        if not works and self._rests_longer(rank, "lacked_s", "idle_s"):
+            texts = {
+                "lacked_s": f"had no core for {format_seconds(own.no_core_s)}",
+                "idle_s": f"slept, or waited for {_WAITED_FOR}, for at least {format_seconds(own.idle_s)}",
+            }
+            enough = [text for of, text in texts.items() if self._rests_longer(rank, of)]
+            return f"; it {' and '.join(enough or texts.values())}"
+        known = [
+            each.outside_s for number, each in self._ranks.items() if number != rank and each.outside_s is not None
+        ]
+        outside_s, others_s = own.outside_s or 0.0, fmean(known or [0.0])
+        if works is False or not others_s or outside_s <= MUCH_LONGER * others_s:
+            return ""
+        times = f"{outside_s / others_s:.1f}" if outside_s < MANY_TIMES * others_s else f"over {MANY_TIMES}"
+        return f"; it is {self._outside} {times} times as long as the others"
 
     def _find_latest(self, of: Literal["rank", "host"] = "rank") -> tuple[LateRank | None, bool]:
         """Return the first `LateRank` of the rank or host with most waiting, and whether it is the cause."""
@@ -150,27 +163,19 @@ class LateRanks:
         least = max(CAUSED_BY_ONE, MORE_THAN_EVEN * own / len(self._ranks))
         return latest, waiting[getattr(latest, of)] >= least * sum(waiting.values())
 
-    def _works_longer(self, late: LateRank) -> bool:
-        """Return whether a late rank's additional time outside MPI explains the waiting; true if unknown.
+    def _rests_longer(self, rank: int, *of: str) -> bool:
+        """Return whether a late rank's times `of` without work explain the waiting for this rank."""
+        more_s = sum(getattr(self._ranks[rank], name) for name in of)
+        return self._explains(rank, more_s - self._mean_of_others(rank, "most_rest_s"))
 
-        Time in calls of MPI-IO also counts as work; time without a core and idle time do not.
-        """
-        if late.outside_s is None or late.others_outside_s is None:
-            return True
-        more = late.outside_s - late.others_outside_s
-        for of, is_work, _ in _REASONS:
-            own, others = self._compare(late.rank, of)
-            more += own - others if is_work else min(others - own, 0.0)
-        return self._explains(late, more)
-
-    def _explains(self, late: LateRank, more_s: float) -> bool:
+    def _explains(self, rank: int, more_s: float) -> bool:
         """Return whether a late rank's additional time explains at least `CAUSED_BY_ONE` of the waiting for this rank.
 
         Each other rank waits for at most the additional time.
         """
-        return more_s * (len(self._ranks) - 1) >= CAUSED_BY_ONE * self._ranks[late.rank].late_s
+        is_at_end = rank == self._latest_at_end
+        waiting_s = self._end_s * len(self._ranks) if is_at_end else self._ranks[rank].late_s
+        return more_s * (len(self._ranks) - 1) >= CAUSED_BY_ONE * waiting_s > 0
 
-    def _compare(self, rank: int, of: _Time) -> tuple[float, float]:
-        """Return a time of a rank, and the mean of this time over all other ranks, in seconds."""
-        others = [getattr(each, of) for number, each in self._ranks.items() if number != rank]
-        return getattr(self._ranks[rank], of), sum(others) / max(len(others), 1)
+    def _mean_of_others(self, rank: int, of: str) -> float:
+        return fmean([getattr(each, of) for number, each in self._ranks.items() if number != rank] or [0.0])

@@ -71,7 +71,7 @@ def find_shared_cores(run: Profile) -> SharedCores | None:
     if not found:
         return None
     is_crowd, _, evidence, advice = max(found)
-    lacked = None if None in shares else sum(_lacked_s(rank) for rank in ranks) / len(ranks)
+    lacked = None if None in shares else _lacked_s(ranks) / len(ranks)
     return SharedCores(TransferCause(SHARED_CORES, evidence, advice), lacked, is_crowd)
 
 
@@ -113,17 +113,19 @@ def _find_crowd(ranks: Sequence[Rank]) -> tuple[list[Rank], frozenset[int]]:
 def _share_without_core(ranks: Sequence[Rank]) -> float | None:
     """Return the share of the run in which ranks were ready without a core, mean over ranks; None if unknown."""
     elapsed = sum(elapsed_s(rank) for rank in ranks if rank.stop_ns)
-    if not elapsed or not all(rank.stop_ns and rank.cpu_ns for rank in ranks):
+    if not elapsed or not all(rank.stop_ns and rank.cpu_ns and not rank.off_ns for rank in ranks):
         return None
-    return min(sum(_lacked_s(rank) for rank in ranks) / elapsed, 1.0)
+    return min(_lacked_s(ranks) / elapsed, 1.0)
 
 
-def _lacked_s(rank: Rank) -> float:
-    """Return the time in which a rank was ready to run without a core, in seconds.
+def _lacked_s(ranks: Sequence[Rank]) -> float:
+    """Return the time in which ranks were ready to run without a core, in seconds, summed over ranks.
 
     If the kernel does not count this time, return run time minus CPU time. Ranks that wait in MPI use CPU time too.
     """
-    return rank.no_core_ns * 1e-9 if rank.no_core_ns else max(elapsed_s(rank) - rank.cpu_ns * 1e-9, 0.0)
+    if any(rank.no_core_ns for rank in ranks):
+        return sum(rank.no_core_ns for rank in ranks) * 1e-9
+    return sum(max(elapsed_s(rank) - rank.cpu_ns * 1e-9, 0.0) for rank in ranks)
 
 
 def _name(run: Profile, ranks: Sequence[Rank]) -> str:

@@ -225,7 +225,7 @@ class _Judge:
         waits_for_cores = kind is VerdictKind.WAITING and self._late is not None and self._late.may_lack_cores()
         # Ranks that wait take cores from other ranks: only a large lack of cores explains late ranks.
         lacked_s = shared.lacked_s or 0.0 if shared else 0.0
-        waits_for_cores &= lacked_s >= WITHOUT_CORES * (self._run_s or 0.0)
+        waits_for_cores &= lacked_s >= WITHOUT_CORES * (self._run_s or 0.0) > 0
         # Ranks that poll a slow network take cores too. So name missing cores only if nearly all bytes stay within
         # hosts, or if there are more ranks than cores.
         decides = shared and (shared.is_crowd or self._on_host_share() >= 1 - WORTH_HAVING)
@@ -476,7 +476,7 @@ class _Judge:
             return "No remedy that was tried makes it faster."
         if self._is_worth_it() is False:
             gain = format_seconds(links.gain_s)
-            return f"The best remedy tried ({links.cause}) takes {gain} off, less than 1% of the run: not worth it."
+            return f"All remedies tried (first: {links.cause}) take {gain} off, less than 1% of the run: not worth it."
         first = links.gain_s if links.first_gain_s is None else links.first_gain_s
         remedy = f"{links.advice[:1].upper()}{links.advice[1:]}"
         more = f"; all remedies together {format_seconds(links.gain_s)}" if links.gain_s > first else ""
@@ -541,7 +541,7 @@ class _Judge:
             if self._late and (host := self._late.name_slow_host()):
                 yield f"find out what makes the ranks of {host} late {place}"
                 return
-            if self._late and self._late.is_delayed(late.rank):
+            if self._late and not self._late.works_longer(late.rank):
                 yield f"find out what makes rank {late.rank} late {place}"
             else:
                 yield f"give rank {late.rank} less to do {place}, or the other ranks more"

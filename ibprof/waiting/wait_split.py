@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
-from ibprof.profile.efficiency import WaitShares, elapsed_s, inside_s, overlaps_s
+from ibprof.profile.efficiency import WaitShares, outside_s
 from ibprof.profile.profile_data import Profile
 from ibprof.profile.profile_rows import name_sites
 from ibprof.profile.row_arrays import RowArrays
@@ -465,8 +465,7 @@ def _find_work(run: Profile) -> dict[int, tuple[float, float]]:
     timed = [rank for rank in run.ranks if rank.has_times and rank.stop_ns and rank.rank < run.world_size]
     if len(timed) < 2:
         return {}
-    spans = np.array([elapsed_s(rank) for rank in timed])
-    outside = np.maximum(spans - (inside_s(run, timed).sum(axis=1) - overlaps_s(timed)), 0)
+    outside = outside_s(run, timed)
     others = (outside.sum() - outside) / (len(timed) - 1)
     return {
         rank.rank: pair for rank, pair in zip(timed, zip(outside.tolist(), others.tolist(), strict=True), strict=True)

@@ -97,16 +97,52 @@ def test_a_late_rank_that_lacked_a_core_or_slept_is_not_told_to_work_less(reason
     verdict = judge_run(use_cores(run, no_core={2: lost * (reason == "core")}, idle={2: lost * (reason == "sleep")}))
     assert verdict.cause == "late-rank"
     said = {
-        "core": "; it had no core for 250 ms, the others for 10 ms on average. ",
-        "sleep": "; it slept, or waited for a file or a device, for 249 ms. ",
+        "core": "; it had no core for 250 ms. ",
+        "sleep": "; it slept, or waited for a file, a device, a process or a thread, for at least 249 ms. ",
         "work": "it is outside of MPI over 100 times as long as the others. ",
     }
     assert [each for each, text in said.items() if text in verdict.text] == [reason]
-    # If the kernel counts no time without a core, a rank that lacked a core looks like a rank that slept.
-    unknown = judge_run(replace(run, ranks=tuple(replace(rank, cpu_ns=10 * MS) for rank in run.ranks)))
-    assert "give rank 2 less to do" in unknown.text
     assert ("find out what makes rank 2 late" in verdict.text) == (reason != "work")
     assert ("give rank 2 less to do" in verdict.text) == (reason == "work")
+
+
+def test_times_that_are_unknown_are_not_stated_and_do_not_count_as_work() -> None:
+    run = derive_profile(run_rounds({2: 5 * MS}, 20_000).traces())
+    rested = use_cores(run, no_core={}, idle={2: 250 * MS}).ranks
+    for cpu, no_core, off in ((1, 0, 0), (1, 900 * MS, 1), (0, 0, 0)):
+        ranks = (replace(rank, cpu_ns=cpu * rank.cpu_ns, no_core_ns=no_core, off_ns=off) for rank in rested)
+        verdict = judge_run(replace(run, ranks=tuple(ranks)))
+        assert verdict.cause == "late-rank"
+        assert verdict.advice == ("find out what makes rank 2 late before MPI_Allreduce in region main",)
+        assert not any(text in verdict.text for text in ("slept", "had no core", "less to do"))
+
+
+def test_ranks_that_rest_equally_do_not_hide_that_one_works_longer() -> None:
+    """All ranks sleep 1 s. Rank 2 computes 1 s more, while the others poll in MPI."""
+    made = SyntheticRun(4, seed=8)
+    for _ in range(50):
+        made.compute(dict.fromkeys(range(4), 20 * MS) | {2: 40 * MS})
+        made.collective("Allreduce", 8, 20_000)
+    run = derive_profile(made.traces())
+    verdict = judge_run(use_cores(run, no_core={}, idle=dict.fromkeys(range(4), 1000 * MS)))
+    assert verdict.advice == ("find out what makes rank 2 late before MPI_Allreduce in region main",)
+    assert "slept" not in verdict.text
+
+
+def test_a_rank_that_rests_before_the_end_is_not_told_to_work_less() -> None:
+    made = SyntheticRun(4, seed=8)
+    for _ in range(60):
+        made.collective("Allreduce", 8, 20_000)
+    made.compute({2: 500 * MS})
+    made.single(2, "Win_lock", 1000)
+    run = derive_profile(made.traces())
+    for idle, advice in ((450, "find out what makes rank 2 late"), (0, "give rank 2 less to do")):
+        verdict = judge_run(use_cores(run, no_core={}, idle={2: idle * MS}))
+        assert verdict.evidence[0].operation == "MPI_Finalize"
+        assert (verdict.advice[0].startswith(f"{advice} before MPI_Finalize"), "slept" in verdict.text) == (
+            True,
+            idle > 0,
+        )
 
 
 def test_a_rank_that_works_longer_though_it_lacked_a_core_too_is_told_to_work_less() -> None:

@@ -99,22 +99,21 @@ def timed_run(transfer_ns: int, late_ns: int = 0, lacked: float = 0.75) -> Profi
     return share_core(made, lacked)
 
 
-def share_core(made: SyntheticRun, lacked: float) -> Profile:
-    """Return the profile of 4 ranks that share a core. A rank lacks the core for the fraction `lacked` of the run."""
+def share_core(made: SyntheticRun, lacked: float, working: int | None = None) -> Profile:
+    """Return the profile of 4 ranks that share a core.
+
+    The ranks lack the core for the fraction `lacked` of the run on average; the rank `working` has it for 90%.
+    """
     run = derive_profile(made.traces())
     sent = [Count(rank, (rank + 1) % 4, 60 << 16, messages=60) for rank in range(4)]
     known = make_profile(sent, [make_rank(rank) for rank in range(4)], [make_host("n0")])
-    spans = [(rank.stop_ns or 0) - rank.start_ns for rank in run.ranks]
-    ranks = tuple(
-        replace(
-            rank,
-            choices=(AdapterChoice("cores", "0"),),
-            cpu_ns=round((1 - lacked) * span),
-            no_core_ns=round(lacked * span),
-        )
-        for rank, span in zip(run.ranks, spans, strict=True)
-    )
-    return replace(run, ranks=ranks, hosts=known.hosts, counters=known.counters)
+    ranks = []
+    for rank in run.ranks:
+        span = (rank.stop_ns or 0) - rank.start_ns
+        without = lacked if working is None else 0.1 if rank.rank == working else (4 * lacked - 0.1) / 3
+        cpu, no_core = round((1 - without) * span), round(without * span)
+        ranks.append(replace(rank, choices=(AdapterChoice("cores", "0"),), cpu_ns=cpu, no_core_ns=no_core))
+    return replace(run, ranks=tuple(ranks), hosts=known.hosts, counters=known.counters)
 
 
 def test_slow_transfer_of_ranks_that_share_a_core_has_that_cause_and_acquits_the_network() -> None:
@@ -160,11 +159,12 @@ def test_one_late_rank_is_late_for_want_of_a_core_unless_it_works_longer(works_l
         if not works_longer:
             made.compute(dict.fromkeys((0, 1, 3), 5 * MS))
             made.collective("Allreduce", 8, 20_000)
-    verdict = judge_run(share_core(made, lacked=0.75))
+    working = 2 if works_longer else None
+    verdict = judge_run(share_core(made, lacked=0.75, working=working))
     assert verdict.late[0].rank == 2
     assert (verdict.kind, verdict.cause) == (VerdictKind.WAITING, "late-rank" if works_longer else SHARED_CORES)
     assert ("times as long as the others" in verdict.text) == works_longer
     assert ("give rank 2 less to do" in verdict.text) == works_longer
-    enough = judge_run(share_core(made, lacked=0.5))
+    enough = judge_run(share_core(made, lacked=0.5, working=working))
     assert enough.cause == "late-rank"
     assert ("find out what makes rank 2 late before MPI_Allreduce" in enough.text) != works_longer

@@ -240,4 +240,5 @@ def _rank(rank: int, host: int, trace: Trace) -> Rank:
         marks_seen=0,
         notes=(),
         has_times=True,
+        cpu_ns=end - begin,
     )
