@@ -105,7 +105,7 @@ class EngineComparison:
 
     @property
     def best(self) -> EngineLoads | None:
-        """The deadlock-free engine with the fewest unrouted bytes, then the shortest time; None without such an engine.
+        """The deadlock-free engine with the fewest unrouted bytes and, of several, the shortest time; None without one.
 
         Engines that need several virtual lanes count only if no engine is deadlock-free on one lane.
         """

@@ -69,7 +69,7 @@ class RoutedFabric(NotebookView):
 
     @property
     def name(self) -> str:
-        """Names of the rails: last folder and file name, because dumps of different fabrics have equal file names."""
+        """Names of the rails: last folder and file name, because dumps of several fabrics may have one file name."""
         return " and ".join("/".join(Path(fabric.name).parts[-2:]) for fabric in self.fabrics)
 
     @property

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Search for a better placement of ranks on a fabric, and compare it with other placements."""
+"""Search for a better placement of ranks on a fabric, and compare the result with other placements."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ _RANKS = 1024
 _SEEDS = 1 << 32
 
 SearchProgress = Callable[[float, float], None]
-"""Function that receives the finished share of the search (0 to 1) and the best time found, in seconds."""
+"""Function that is called with the done share of the search (0 to 1), and the best time so far, in seconds."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,10 +74,10 @@ class PlaceOptions:
     """Options of a search for a placement.
 
     Attributes:
-        placement: rule or file for the ranks' present hosts; None: the recorded hosts.
-        rails: policy for bytes on several rails; None: the default policy.
-        nic: policy that chooses a rank's adapter in one subnet; None: the default policy for ranks on other hosts.
-        adaptive: true to judge by the loads of adaptive routing even if no dump mentions it.
+        placement: rule or file for the ranks' present hosts. If None: the recorded hosts.
+        rails: policy for bytes on several rails. If None: the default policy.
+        nic: policy that chooses a rank's adapter in one subnet. If None: the default policy for ranks on other hosts.
+        adaptive: true to judge by loads of adaptive routing, even if no dump shows adaptive routing.
         hosts: file with hosts to choose from, or `OWN` for the ranks' present hosts; None: all.
         slots: ranks per host; None: with `OWN` the present number, else the number in a training pattern, else 1.
         seed: seed of the random choices.
@@ -96,7 +96,7 @@ class PlaceOptions:
     divide_groups: bool = False
 
     def files(self) -> Iterator[Path]:
-        """Yield the files to read. A placement rule such as `packed` is yielded too, as a path."""
+        """Yield the files to read. A placement rule such as `packed` is also yielded, as a path."""
         named = (self.placement, None if self.hosts == OWN else self.hosts)
         yield from (Path(name) for name in named if name is not None)
 
@@ -116,10 +116,10 @@ class PlaceOptions:
 def read_ranks_to_place(
     fabric: FabricOptions, traffic: str, progress: Progress = no_progress, chosen: RowChoice = ALL_ROWS
 ) -> tuple[tuple[Subnet, ...], Hosts, RankTraffic]:
-    """Read fabrics and traffic; return the input of `place_ranks`: rails, hosts, and the traffic between ranks.
+    """Read fabrics and traffic; return rails, hosts and traffic between ranks, for `place_ranks`.
 
     Args:
-        chosen: the calls whose bytes are used; by default all calls.
+        chosen: the calls whose bytes are used; by default, all calls.
 
     Raises:
         UsageError: the traffic has no ranks.
@@ -134,12 +134,12 @@ def read_ranks_to_place(
 
 
 def default_seconds(ranks: int) -> float:
-    """Return the default of `PlaceOptions.seconds` for a number of ranks."""
+    """Return the default `PlaceOptions.seconds` for a number of ranks."""
     return min(_MOST_SECONDS, SEARCH_SECONDS * max(1.0, ranks / _RANKS))
 
 
 def require_ranks(demand: Demand) -> RankTraffic:
-    """Return traffic between ranks; refuse other traffic.
+    """Return the traffic if it is between ranks.
 
     Raises:
         UsageError: the traffic has no ranks.
@@ -161,12 +161,12 @@ def place_ranks(
     If two placements are equal in this load, the load of the most loaded link between switches decides.
 
     Args:
-        progress: function that receives the progress of the search.
+        progress: function that is called during the search.
 
     Raises:
-        UsageError: there are too many ranks, or `OWN` is chosen and the ranks' present hosts are unknown.
+        UsageError: there are too many ranks; or `hosts` is `OWN`, but the ranks' present hosts are unknown.
         InputError: a file of hosts or of a placement is invalid.
-        InconsistentError: some ranks cannot reach each other in the best placement.
+        InconsistentError: in the best placement, some ranks cannot reach each other.
     """
     given = _given_hosts(subnets, hosts, demand, options)
     slots, notes = _find_slots(hosts, given, demand, options)
@@ -237,7 +237,7 @@ def place_ranks(
 
 
 def _describe_unreachable(subnets: Sequence[Subnet], hosts: Hosts, chosen: npt.NDArray[np.integer]) -> str:
-    """Return text on groups of hosts without routes between the groups; one host of each leaf is checked."""
+    """Return text on groups of hosts that no route joins; one host of each leaf is checked."""
     used = np.unique(chosen)
     leaf, first, inverse = np.unique(hosts.leaf[used], return_index=True, return_inverse=True)
     one = used[first]
@@ -262,9 +262,9 @@ def _describe_unreachable(subnets: Sequence[Subnet], hosts: Hosts, chosen: npt.N
 
 
 def _find_recorded_grid(demand: RankTraffic) -> npt.NDArray[np.int64] | None:
-    """Return each rank's position in the grid with the most axes (MPI_Cart_create of rank 0): int64 [rank, axis].
+    """Return each rank's position in the grid with the most axes of rank 0's MPI_Cart_create calls: int64 [rank, axis].
 
-    The result is None if some rank is not in this grid.
+    The result is None if any rank is not in this grid.
     """
     ranks = [] if demand.profile is None else [each for each in demand.profile.ranks if each.rank < demand.ranks]
     grids = {each.rank: each.grids for each in ranks}
@@ -282,7 +282,7 @@ def _is_adaptive(subnets: Sequence[Subnet], options: PlaceOptions) -> bool:
 def _given_hosts(
     subnets: Sequence[Subnet], hosts: Hosts, demand: RankTraffic, options: PlaceOptions
 ) -> npt.NDArray[np.int32] | None:
-    """Return the host of each rank from the options, else as recorded: int32 [rank]; None if any host is unknown."""
+    """Return the host of each rank, by the options or else as recorded: int32 [rank]; None if any host is unknown."""
     fabrics = [subnet.fabric for subnet in subnets]
     if options.placement is not None:
         slots = options.slots or ranks_a_host(demand.origin) or 1
@@ -332,7 +332,7 @@ def _list_gaps(
     slots: RankSlots,
     hosts: Hosts,
 ) -> Iterator[str]:
-    """Yield sentences on unrecorded data, modelled data, hosts that lack adapters, and bytes without ranks."""
+    """Yield sentences on unrecorded and modelled data, on hosts that lack adapters, and on bytes without ranks."""
     yield from (f"not seen: {sentence}" for sentence in coverage.not_seen)
     if len(subnets) > 1:
         yield f"modelled: rails that carry the bytes: modelled ({options.rails or adapter_policies.SPLIT})"
@@ -347,7 +347,7 @@ def _list_gaps(
 def _judge_elsewhere(
     subnets: Sequence[Subnet], hosts: Hosts, demand: RankTraffic, given: npt.NDArray[np.int32], options: PlaceOptions
 ) -> CandidateRow:
-    """Judge the present placement if the search has too few slots on some of the present hosts."""
+    """Judge the present placement, if the search has too few slots on any present host."""
     slots = assign_slots(hosts, own_hosts(given, None), len(given), options.nic)
     slot_of_rank = slots_on_hosts(slots, given)
     assert slot_of_rank is not None

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Find the leaf switches that NCCL's rings cross, and an order of hosts with fewer crossings.
+"""Find hops of NCCL's rings from one leaf switch to another, and an order of hosts with fewer such crossings.
 
-A ring enters a host by one network device, passes the host's GPUs, and leaves by another device. Logs name the devices
-of each host. A graph names the devices of one host, and is assumed for all hosts.
+A ring enters a host by one network device, passes the host's GPUs, and leaves the host by another device. Logs name the
+devices of each host. A graph names the devices of one host, which are assumed for all hosts.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ Leaf = tuple[int, int]
 """Rail and node of a switch."""
 
 Adapter = tuple[Leaf, str]
-"""The leaf switch and the name of an adapter."""
+"""(leaf switch of an adapter, name of the adapter)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,9 +36,9 @@ class RingCrossings:
 
     Attributes:
         channel: number of the channel.
-        adapters: names of the first host's adapters that the ring uses to enter and to leave.
+        adapters: names of the two adapters by which the ring enters and leaves the first host.
         hops: number of hops between hosts.
-        crossings: (leaf switch, next leaf switch) -> number of hops between them.
+        crossings: (leaf switch, next leaf switch) -> number of hops between these switches.
         between_rails: number of hops between adapters on different rails.
     """
 
@@ -73,9 +73,9 @@ class RingReport:
         hosts: hosts in the order of ranks.
         rings: the ring of each channel.
         gpus: GPU -> names of the nearest adapters; empty without a topology.
-        better: hosts in an order with fewer crossings; the given order if none was found.
+        better: hosts in an order with fewer crossings; the given order if the search found no better order.
         better_crossings: number of crossings in the order `better`.
-        least_crossings: lower bound of the number of crossings in any order.
+        least_crossings: lower bound, for any order, of the number of crossings.
         ranks_per_host: number of GPUs of a host.
         notes: sentences on assumptions.
     """
@@ -91,7 +91,7 @@ class RingReport:
 
     @property
     def crossings(self) -> int:
-        """Number of hops of all rings between leaf switches or between rails."""
+        """Number of hops between different leaf switches or rails, over all rings."""
         return sum(sum(ring.crossings.values()) + ring.between_rails for ring in self.rings)
 
     def as_json(self) -> dict[str, object]:
@@ -113,16 +113,16 @@ class RingReport:
 
 
 def follow_rings(fabric: RoutedFabric, nets: RingNets, names: Sequence[str]) -> RingReport:
-    """Return the leaf switches that rings cross.
+    """Find the hops of rings from one leaf switch to another.
 
     Args:
-        nets: the network devices of each ring. A device without a name is an index into the host's ports, sorted by
-            rail and name.
-        names: hosts in the order of ranks; empty: the hosts of `nets`, or all hosts if `nets` has none.
+        nets: the network devices of each ring. A device without a name is an index into the host's ports by rail and
+            name.
+        names: hosts in the order of ranks. If empty: the hosts of `nets`, or all hosts if `nets` has no hosts.
 
     Raises:
         UsageError: a host is unknown, or there are fewer than two hosts.
-        InconsistentError: the fabric lacks an adapter of a host, or the logs have no ring on a host.
+        InconsistentError: an adapter of a host is not in the fabric, or the logs have no ring on a host.
     """
     order = _find_hosts(fabric, names or nets.hosts, "--hosts" if names else "the log")
     if len(order) < 2:
@@ -202,7 +202,7 @@ def _find_hosts(fabric: RoutedFabric, names: Sequence[str], source: str) -> list
 
 
 def _find_leaves(fabric: Fabric) -> dict[int, int]:
-    """Return the switch that each node is cabled to, by its first link."""
+    """Return the switch to which each node's first link leads."""
     is_switch = fabric.node_kind[fabric.link_node] == NodeKind.SWITCH
     found: dict[int, int] = {}
     for end in (1, 0):
@@ -218,7 +218,7 @@ def _find_adapters(
     devices: Sequence[int],
     label: Mapping[int, str],
 ) -> dict[int, Adapter]:
-    """Return the leaf switch and the name of a host's adapter for each network device."""
+    """Return leaf switch and name of the adapter of each network device of a host."""
     ports: list[Adapter] = []
     rail_of: dict[tuple[str, str], int] = {}
     for rail, each in enumerate(fabric.fabrics):
@@ -227,7 +227,7 @@ def _find_adapters(
                 node = int(each.lid_node[lid])
                 switch = leaf_of[rail].get(node)
                 name = adapter_name(each.node_name[node], fabric.hosts.name[host])
-                # An adapter with a port on each plane is one network device.
+                # an adapter with a port on each plane is one network device
                 if switch is not None and (
                     not each.plane_of or rail_of.setdefault((each.plane_of, name), rail) == rail
                 ):
@@ -249,10 +249,10 @@ def _find_adapters(
 def _order_by_leaf(
     fabric: RoutedFabric, order: Sequence[int], passes: Sequence[Sequence[tuple[Adapter, Adapter]]]
 ) -> list[int]:
-    """Return indices into `order`, sorted so that hosts with the same leaf switches follow each other.
+    """Return indices into `order`, sorted so that hosts with equal leaf switches are adjacent.
 
-    The first group contains the first host by name. Each further group is the remaining group that shares the most leaf
-    switches with the previous group.
+    The first group contains the first host by name. The next group is always the remaining group that shares the most
+    leaf switches with the last group.
     """
     groups: dict[tuple[Leaf, ...], list[int]] = {}
     for place in sorted(range(len(order)), key=lambda place: natural_key(fabric.hosts.name[order[place]])):
@@ -266,7 +266,7 @@ def _order_by_leaf(
 
 
 def _name_crossings(fabric: RoutedFabric, hops: Counter[tuple[Leaf, Leaf]]) -> dict[tuple[str, str], int]:
-    """Return the hops between leaf switches of one rail, by the switches' names. Rails may share names."""
+    """Return (leaf switch, next leaf switch) -> hops on one rail, with the switches' names. Rails may share names."""
     named: Counter[tuple[str, str]] = Counter()
     for (one, two), count in hops.items():
         if one != two and one[0] == two[0]:

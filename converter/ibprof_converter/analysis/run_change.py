@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Describe in one sentence how the most loaded links of two runs differ, and why."""
+"""Describe, in one sentence, how the most loaded links of two runs differ, and why."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from ibprof.text.quantities import format_bytes, format_seconds, name_call, prin
 from ibprof_converter.analysis.run_facts import LoadedDirection, RunFacts
 
 _SAME = 0.01
-"""Up to this relative difference in bytes, two runs count as runs of one program.
+"""Two runs count as runs of one program if their bytes differ by at most this fraction.
 
 Control messages, timing and adaptive algorithms cause such differences.
 """
 
 _AS_LONG = 0.005
-"""Two times with at most this relative difference count as equal."""
+"""Two times count as equal if they differ by at most this fraction."""
 
 _CABLING = 0.1
 """Two dumps show different fabrics if the number of links differs by more than this fraction.
@@ -29,7 +29,7 @@ _LISTED = 5
 
 
 class ChangeKind(Enum):
-    """Differences between two runs that change the loads of links."""
+    """Kinds of differences between two runs that change link loads."""
 
     NOTHING = "nothing"
     PLACEMENT = "placement"
@@ -48,10 +48,10 @@ class RunChange:
     Attributes:
         kind: the difference that changed the loads; `SEVERAL` if several differences cannot be separated.
         text: the sentence on the change.
-        ratio: second run / first run: time at line rate of the most loaded link, or bytes if a speed is unknown.
+        ratio: time at line rate of the most loaded link, second run / first run; if a speed is unknown, ratio of bytes.
             None if a run loads no link.
         link: the most loaded link direction of the slower run; None if links are unknown.
-        most_loaded: the most loaded link directions of the first run, and of the second run.
+        most_loaded: the most loaded link directions, of the first run and of the second run.
     """
 
     kind: ChangeKind
@@ -74,7 +74,7 @@ class RunChange:
 
 @dataclass(frozen=True, slots=True)
 class _Reason:
-    """A difference between two runs, as words that follow `because`."""
+    """A difference between two runs, as the words after `because`."""
 
     kind: ChangeKind
     text: str
@@ -84,7 +84,7 @@ def explain_change(a: RunFacts, b: RunFacts, names: tuple[str, str] = ("A", "B")
     """Return the change from one run to another, and its reason.
 
     Args:
-        names: the runs' names in the sentence.
+        names: names of the runs in the sentence.
     """
     names = printable(names[0]), printable(names[1])
     most_loaded = ((a.most_loaded or ())[:_LISTED], (b.most_loaded or ())[:_LISTED])
@@ -106,7 +106,7 @@ def explain_change(a: RunFacts, b: RunFacts, names: tuple[str, str] = ("A", "B")
 
 
 def _find_slower(a: RunFacts, b: RunFacts) -> tuple[LoadedDirection | None, float | None]:
-    """Return the most loaded link direction of the slower run, and `RunChange.ratio`; each is None if unknown."""
+    """Return the slower run's most loaded link direction, and `RunChange.ratio`; None for each that is unknown."""
     if not _have_links(a, b):
         return None, None
     first, second = a.busiest, b.busiest
@@ -122,7 +122,7 @@ def _have_speeds(first: LoadedDirection, second: LoadedDirection) -> bool:
 
 
 def _describe_bytes(a: RunFacts, b: RunFacts, names: tuple[str, str]) -> str:
-    """Return a sentence on the bytes that each run sends, for runs whose links cannot be compared."""
+    """Return a sentence on the sent bytes of two runs whose links cannot be compared."""
     if _have_links(a, b):
         return "No link carries bytes in either run"
     if a.bytes is None or b.bytes is None:
@@ -180,11 +180,11 @@ def _name(link: LoadedDirection) -> str:
 def _find_reasons(
     a: RunFacts, b: RunFacts, slower: LoadedDirection | None, names: tuple[str, str]
 ) -> tuple[ChangeKind, str]:
-    """Return the kind of change, and its reason as words that follow `because` or a colon."""
+    """Return the kind of change, and its reason as the words after `because` or a colon."""
     if obstacle := _find_obstacle(a, b, names):
         return obstacle
     placement = _compare_placement(a, b, slower)
-    # If ranks are on other hosts, the calls on one link show nothing about the program.
+    # With ranks on other hosts, the calls on one link show nothing about the program.
     program = _compare_program(a, b, None if placement else slower)
     known = [each for each in (_compare_fabrics(a, b), placement, program) if isinstance(each, _Reason)]
     if placement is None or program is None:
@@ -193,7 +193,7 @@ def _find_reasons(
         found = f"{' and '.join(each.text for each in known)}, but " if known else ""
         return ChangeKind.UNKNOWN, f"{found}{lacking} are unknown in at least one of the runs"
     if len(known) > 1 and a.pairs and b.pairs and a.pairs.differ(b.pairs) <= _SAME * max(a.bytes or 0, b.bytes or 0):
-        # Name no change of the program if another reason is known and the ranks' bytes hardly changed.
+        # If another reason is known, and the ranks' bytes hardly changed, name no change of the program.
         known = [each for each in known if each is not program]
     return _join_reasons(a, b, known)
 
@@ -212,7 +212,7 @@ def _join_reasons(a: RunFacts, b: RunFacts, known: Sequence[_Reason]) -> tuple[C
 
 
 def _find_obstacle(a: RunFacts, b: RunFacts, names: tuple[str, str]) -> tuple[ChangeKind, str] | None:
-    """Return a difference, such as another fabric, that rules out all other reasons; or None."""
+    """Return a difference that rules out all other reasons, such as another fabric; None without such a difference."""
     if a.links and b.links and abs(a.links - b.links) > _CABLING * max(a.links, b.links):
         return ChangeKind.NOT_COMPARABLE, f"they are on different fabrics, of {a.links:,} and {b.links:,} links"
     knows_all = a.knows_all_links and b.knows_all_links and bool(a.carried) and bool(b.carried)
@@ -234,7 +234,7 @@ def _compare_fabrics(a: RunFacts, b: RunFacts) -> _Reason | None:
 
 
 def _differ_on_links(a: RunFacts, b: RunFacts) -> bool:
-    """Return true if the bytes of a link direction, or of the most loaded link directions, differ between the runs."""
+    """Return true if the runs have different bytes on a link direction, or on their most loaded link directions."""
     keys = {*a.carried, *b.carried}
     if not (a.knows_all_links and b.knows_all_links):
         keys = {*a.carried} & {*b.carried}
@@ -259,7 +259,7 @@ def _describe_ranks(a: RunFacts, b: RunFacts, ranks: tuple[int, int]) -> str:
 
 
 def _compare_placement(a: RunFacts, b: RunFacts, slower: LoadedDirection | None) -> _Reason | bool | None:
-    """Return the difference in the ranks' hosts; False for no difference, None if unknown."""
+    """Return the difference of the ranks' hosts; False without a difference, None if unknown."""
     if a.rank_host is None or b.rank_host is None or None in a.rank_host or None in b.rank_host:
         return None
     moved = sum(one != other for one, other in zip(a.rank_host, b.rank_host, strict=True))
@@ -271,7 +271,7 @@ def _compare_placement(a: RunFacts, b: RunFacts, slower: LoadedDirection | None)
 
 
 def _describe_ranks_at(a: RunFacts, b: RunFacts, slower: LoadedDirection | None) -> str:
-    """Return text on an end of the slower run's link where the number of ranks changed; empty without a change."""
+    """Return text on an end of the slower run's link at which the number of ranks changed; empty without a change."""
     for node in (slower.sender, slower.receiver) if slower else ():
         before, after = (each.ranks_at.get(node, 0) for each in (a, b))
         if before != after:
@@ -280,7 +280,7 @@ def _describe_ranks_at(a: RunFacts, b: RunFacts, slower: LoadedDirection | None)
 
 
 def _compare_program(a: RunFacts, b: RunFacts, slower: LoadedDirection | None) -> _Reason | bool | None:
-    """Return the difference in the bytes that ranks send; False for no difference, None if unknown."""
+    """Return the difference of the ranks' sent bytes; False without a difference, None if unknown."""
     if a.bytes is None or b.bytes is None or a.pairs is None or b.pairs is None:
         return None
     differing = a.pairs.differ(b.pairs)
@@ -297,7 +297,7 @@ def _compare_program(a: RunFacts, b: RunFacts, slower: LoadedDirection | None) -
 
 
 def _describe_operation(a: Mapping[str, int] | None, b: Mapping[str, int] | None, where: str = "") -> str:
-    """Return text on the operation whose bytes changed most; empty if none changed, or if operations are unknown."""
+    """Return text on the operation whose bytes changed most; empty if operations are unknown or no bytes changed."""
     if a is None or b is None:
         return ""
     changes = {name: b.get(name, 0) - a.get(name, 0) for name in (*a, *b)}

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Facts of a run: links, ranks, hosts and calls."""
+"""Collect facts on a run: links, ranks, hosts and calls."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class LoadedDirection:
         port, far_port: port numbers of the sender and the receiver.
         bytes: bytes sent in this direction.
         seconds: time of these bytes at line rate, in seconds; None if the speed is unknown.
-        call: the call that sends more than half of the bytes, with the call's line if known; else empty.
+        call: the call that sends more than half of the bytes, with its line if known; empty without such a call.
         guid: the sender's GUID, as in a report.
         is_host_link: true for a host's own link.
         operations: bytes of the operations that load the direction most, as in a report; empty if unknown.
@@ -55,7 +55,7 @@ class LoadedDirection:
 
     @property
     def key(self) -> tuple[int, str, int]:
-        """Rail, sender and port, which identify the direction in another run on the same fabric."""
+        """Rail, sender and port: these identify the direction in another run on the same fabric."""
         return self.rail, self.sender, self.port
 
     @property
@@ -68,7 +68,7 @@ class LoadedDirection:
         return asdict(self) | {"name": self.name}
 
     def find_in(self, directions: Iterable[LoadedDirection]) -> LoadedDirection | None:
-        """Return the same link direction of another run; None if `directions` do not contain it."""
+        """Return this link direction of another run; None if it is not in `directions`."""
         return next((each for each in directions if each.key == self.key), None)
 
 
@@ -77,7 +77,7 @@ class RankPairs:
     """Bytes of pairs of ranks.
 
     Attributes:
-        key: int64, ascending: the sender times 2^32, plus the receiver.
+        key: int64, sender * 2^32 + receiver, ascending.
         bytes: uint64, bytes of each pair.
     """
 
@@ -91,7 +91,7 @@ class RankPairs:
         destination: npt.NDArray[np.integer],
         amounts: npt.NDArray[np.uint64],
     ) -> RankPairs:
-        """Return each pair of ranks once, with the sum of its bytes."""
+        """Sum the bytes of each pair of ranks."""
         return cls(*add_by_key(source.astype(np.int64) << 32 | destination.astype(np.int64), amounts))
 
     def by_name(self) -> dict[str, int]:
@@ -102,7 +102,7 @@ class RankPairs:
         }
 
     def differ(self, other: RankPairs) -> int:
-        """Return the difference in bytes between two runs, summed over all pairs of ranks."""
+        """Return the sum, over all pairs of ranks, of the absolute difference in bytes between two runs."""
         key, inverse = number_keys(np.concatenate([self.key, other.key]))
         sums = np.zeros((2, len(key)), np.uint64)
         sums[0, inverse[: len(self.key)]] = self.bytes
@@ -112,16 +112,16 @@ class RankPairs:
 
 @dataclass(frozen=True, slots=True)
 class RunFacts:
-    """Facts of a run, to explain why its link loads differ from another run's.
+    """Facts on a run that can explain why its link loads differ from another run's.
 
     Attributes:
         ranks: number of the job's ranks; None if unknown.
-        bytes: sent bytes; None if only links are known.
+        bytes: sent bytes; None if only link loads are known.
         operations: bytes by operation; empty if unknown.
         pairs: bytes by pair of ranks; None if unknown.
         rank_host: the name of each rank's host; None if unknown.
         most_loaded: the most loaded link directions, sorted by time at line rate; None without a fabric.
-        carried: known bytes by link direction (`LoadedDirection.key`).
+        carried: `LoadedDirection.key` -> bytes, for link directions whose bytes are known.
         knows_all_links: true if link directions missing in `carried` carry no bytes.
         ranks_at: name of an adapter or leaf switch -> number of ranks at the adapter or below the switch.
         links: number of links of the fabric; None if unknown.
@@ -144,15 +144,15 @@ class RunFacts:
 
     @property
     def busiest(self) -> LoadedDirection | None:
-        """The most loaded link direction; None if no link direction is known or loaded."""
+        """The most loaded link direction; None if links are unknown, or no link is loaded."""
         return self.most_loaded[0] if self.most_loaded else None
 
     def carried_on(self, direction: LoadedDirection) -> int | None:
-        """Return the bytes of this run on a link direction of another run; None if unknown."""
+        """Return this run's bytes on a link direction of another run; None if unknown."""
         return self.carried.get(direction.key, 0 if self.knows_all_links else None)
 
     def operations_on(self, direction: LoadedDirection) -> Mapping[str, int] | None:
-        """Return the bytes of this run by operation, on a link direction of another run; None if unknown."""
+        """Return this run's bytes of each operation on a link direction of another run; None if unknown."""
         if self.carried_on(direction) == 0:
             return {}
         own = direction.find_in(self.most_loaded or ())
@@ -192,7 +192,7 @@ def sum_operations(demand: RankTraffic) -> dict[str, int]:
 
 
 def direction_of_hotspot(spot: Mapping[str, Any]) -> LoadedDirection:
-    """Return the link direction of a hotspot, from a report or from the fields of a `Hotspot`."""
+    """Return the link direction of a hotspot, which is from a report, or the fields of a `Hotspot`."""
     link = spot.get("link", spot)
     sender, receiver = (link["a"], link["b"]) if spot["end"] == "a" else (link["b"], link["a"])
     contributors = spot.get("contributors") or {}
@@ -212,9 +212,9 @@ def direction_of_hotspot(spot: Mapping[str, Any]) -> LoadedDirection:
 
 
 def _name_largest_call(operations: Any, sites: Any) -> str:
-    """Return the call that sends more than half of a link direction's bytes; empty if none does.
+    """Return the call that sends more than half of a link direction's bytes; empty without such a call.
 
-    The call's line is added if the shares prove that this call on this line sends more than half.
+    The line is added if the shares prove that the call on this line sends more than half.
     """
     operation, site = (next(iter(each), None) for each in (operations, sites))
     if operation is None or operation["name"] == ALL or operation["share"] <= _MOST:
@@ -226,7 +226,7 @@ def _name_largest_call(operations: Any, sites: Any) -> str:
 
 
 def list_directions(rows: Iterable[Mapping[str, Any]]) -> list[LoadedDirection]:
-    """Return the loaded link directions of links.csv, with the sum of each direction's rows."""
+    """Return the loaded link directions of a links.csv; sum the rows of each direction."""
     found: dict[tuple[object, ...], LoadedDirection] = {}
     for row in rows:
         gbps = float(row["gbps"] or "nan")
@@ -243,7 +243,7 @@ def list_directions(rows: Iterable[Mapping[str, Any]]) -> list[LoadedDirection]:
                     guid=row[f"{near}_guid"],
                     is_host_link=str(row["a_level"]) == "0",
                 )
-                # The key alone does not suffice: two senders can share a name.
+                # Group by more than the key: two senders can have equal names.
                 key = (*direction.key, direction.receiver, direction.far_port)
                 amount += found[key].bytes if key in found else 0
                 seconds = amount / gbps * 8e-9 if gbps > 0 else None
@@ -288,7 +288,7 @@ def _find_rank_hosts(loads: FabricLoads, traffic: Traffic) -> tuple[str | None, 
 
 
 def _count_ranks(loads: FabricLoads, traffic: Traffic) -> dict[str, int]:
-    """Return the number of ranks at each adapter, and below each of the adapters' switches."""
+    """Return the number of ranks at each adapter, and below each switch to which adapters are cabled."""
     counts: Counter[str] = Counter()
     for rail, subnet in enumerate(loads.fabric.subnets):
         fabric = subnet.fabric
@@ -303,7 +303,7 @@ def _count_ranks(loads: FabricLoads, traffic: Traffic) -> dict[str, int]:
 
 
 def _list_leaves(fabric: Fabric, at: npt.NDArray[np.intp]) -> Iterator[tuple[int, int]]:
-    """Yield each pair of an adapter with ranks and a switch linked to this adapter, once."""
+    """Yield each pair of an adapter with ranks, and a switch with a link to this adapter, once."""
     pairs = np.concatenate([fabric.link_node, fabric.link_node[:, ::-1]])
     used = (at[pairs[:, 0]] > 0) & (fabric.node_kind[pairs[:, 1]] == NodeKind.SWITCH)
     yield from ((node, leaf) for node, leaf in np.unique(pairs[used], axis=0).tolist())

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Traffic over time: sums of recorded intervals, and the use of the most loaded link directions."""
+"""Compute traffic over time: sums of recorded intervals, and the use of the most loaded link directions."""
 
 from __future__ import annotations
 
@@ -21,10 +21,11 @@ _CELLS_AT_ONCE = 1 << 22
 
 
 def follow_links(loads: FabricLoads, intervals: Intervals) -> tuple[LinkUse, ...]:
-    """Return the use of the most loaded link directions over time, the busiest first.
+    """Return the use over time of the most loaded link directions; the most loaded comes first.
 
-    A rank's bytes to a group of peers in an interval are spread evenly over the interval. The bytes are divided among
-    the links as in the whole run. Over all intervals, a link direction's bytes sum to its load along the tables.
+    A rank's bytes to a group of peers in an interval are spread evenly over the interval. These bytes are divided among
+    link directions as in the whole run. A link direction's bytes in all intervals sum to its load along the forwarding
+    tables.
 
     Args:
         loads: loads of one job with known ranks.
@@ -51,7 +52,7 @@ def follow_links(loads: FabricLoads, intervals: Intervals) -> tuple[LinkUse, ...
 
 
 def find_busiest(loads: FabricLoads) -> list[tuple[int, int, int]]:
-    """Return rail, link and end of the link directions with the largest times at line rate, at most `LINKS`."""
+    """Return rail, link and end of the `LINKS` link directions with the largest times at line rate."""
     found = []
     for rail, (by_link, fabric) in enumerate(zip(loads.by_rail, loads.fabric.fabrics, strict=True)):
         seconds = by_link.sum(axis=2) / fabric.link_gbps[:, np.newaxis]
@@ -64,9 +65,9 @@ def find_busiest(loads: FabricLoads) -> list[tuple[int, int, int]]:
 def _bytes_of_rows(
     traffic: Traffic, loads: FabricLoads, intervals: Intervals, direction: tuple[int, int, int]
 ) -> npt.NDArray[np.float64]:
-    """Return the bytes that each interval puts on a link direction: float64 [row of the intervals]."""
+    """Return the bytes of each interval on a link direction: float64 [row of the intervals]."""
     rail, link, end = direction
-    # Leave out measured bytes whose ranks are unknown: intervals are per rank.
+    # Leave out measured bytes with unknown ranks: intervals are per rank.
     is_named = (traffic.source_rank != NO_RANK) & (traffic.destination_rank != NO_RANK)
     here = np.flatnonzero((traffic.rail == rail) & is_named)
     routes = loads.fabric.subnets[rail].routes
@@ -80,7 +81,7 @@ def _bytes_of_rows(
     begin = np.where(is_known, intervals.first_peer, 0).astype(np.int64).clip(0, ranks)
     after = np.where(is_known, intervals.last_peer.astype(np.int64) + 1, ranks).clip(0, ranks)
     on_link = upto[intervals.rank, after] - upto[intervals.rank, begin]
-    # Divide the link's bytes from a rank to a group of peers among intervals, in proportion to the intervals' bytes.
+    # Divide the link's bytes of each rank and group of peers among intervals, in proportion to the intervals' bytes.
     key = (intervals.rank.astype(np.int64) * (ranks + 1) + begin) * (ranks + 1) + after
     _, group = np.unique(key, return_inverse=True)
     total = np.bincount(group, weights=intervals.bytes.astype(np.float64))[group]
@@ -104,7 +105,7 @@ def sum_until(
     first: int,
     edges: npt.NDArray[np.float64],
 ) -> npt.NDArray[np.float64]:
-    """Return the sum of the intervals' amounts from the first edge (a time) until each edge.
+    """Return the sums of the intervals' amounts from the first edge (a time) to each edge.
 
     Args:
         intervals: intervals of a run.
