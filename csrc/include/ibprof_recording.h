@@ -269,7 +269,7 @@ struct ibp_segment {
     uint32_t record_bytes;
     /* Maximum number of records in the segment. */
     uint32_t capacity;
-    /* Number of valid records. Incremented after the members of a record are set. */
+    /* Number of valid records. The process increments this number after it has set the members of a record. */
     uint32_t used;
     /* Version of the records, from 1; 0 in format version 1. */
     uint32_t version;
@@ -615,7 +615,7 @@ struct ibp_transfer {
     /* Index of a region, IBP_REGION_ALL or IBP_REGION_OFF. */
     uint32_t region;
     uint32_t opcode; /* enum ibp_opcode */
-    /* With IBP_REGION_ALL: identifies the thread that adds to this record; 0 for several threads. */
+    /* With IBP_REGION_ALL: the number of the thread that adds to this record; 0 if several threads add. */
     uint32_t writer;
     uint64_t bytes;
     uint64_t messages;

@@ -71,8 +71,8 @@ struct ibp_placement_problem {
     const uint32_t *port_of_slot;
     /* [hosts + 1], the first slot of each host */
     const uint32_t *host_first;
-    /* [hosts], 1 if the slots of a host have different ports. Ranks on such a host use its first slots, in the order of
-     * ranks. */
+    /* [hosts], 1 if the slots of a host have different ports. If so, ranks use the first slots of the host, in the
+     * order of ranks. */
     const uint8_t *is_numbered;
     /* [ports], bit i is 1 if the port is on rail i */
     const uint8_t *rails_of_port;
@@ -96,11 +96,12 @@ struct ibp_placement_problem {
     /* The index of each link direction of `routes` among the counted link directions; IBP_UNCOUNTED if the link
      * direction is not counted. */
     const uint32_t *position;
-    /* [rails][ports], the link direction from a port, and the link direction to a port; used only for paths that reach
-     * their destination */
+    /* [rails][ports], the link directions from the port and to the port; used only for paths that reach their
+     * destination */
     const uint32_t *out_of_port;
     const uint32_t *into_port;
-    /* [rails * leaves * ports + 1], index in `paths` of a path from a leaf to a port; NULL without a table of paths */
+    /* [rails * leaves * ports + 1], where the path from a leaf to a port begins in `paths`; NULL without a table of
+     * paths */
     const uint32_t *path_first;
     const uint32_t *paths;
     /* [ends] */

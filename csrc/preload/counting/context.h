@@ -42,7 +42,8 @@ struct ibp_context {
      * classified. At first, `sent_on` and `received_on` are MPI_COMM_WORLD. After a message on another communicator,
      * `sent_on` is that communicator. The peers of `send` and `isend` are ranks in `sent_on`. */
     ibp_handle sent_on, received_on;
-    /* For a call: messages with a lower tag must be classified, because they may belong to another operation. */
+    /* For a call: messages with a tag below `lowest_tag` must be classified, because they may belong to another
+     * operation. */
     int lowest_tag;
     /* True for ibp_outside, and for a call that the wrapper only passes on, without setting the current call. Each send
      * in this context is the send of this call, or an MPI_Send or MPI_Isend outside of wrapped calls. */

@@ -101,9 +101,9 @@ static inline bool ibp_ledger_add_to_peer(struct ibp_demanding call, uint64_t by
     return slot;
 }
 
-/* Enter a call before MPI is called. The call must have a datatype of known size, and the communicator and root of the
- * site's last call. Return false if the call must be entered after MPI has returned. Call this only while at most one
- * thread can be in MPI. */
+/* Enter a call before MPI is called. The call must have the same communicator and root as the site's last call, and a
+ * datatype of known size. Return false if the call must be entered after MPI has returned. Call this only while at most
+ * one thread can be in MPI. */
 static inline __attribute__((always_inline)) bool ibp_ledger_add_known(struct ibp_demanding call)
 {
     const struct ibp_ledger_recent *recent = &call.call->ledger;

@@ -18,9 +18,9 @@ enum ibp_open_role { IBP_OPEN_COLLECTIVE = 1, IBP_OPEN_SEND, IBP_OPEN_RECEIVE };
 
 /* The data of a sampled collective or message that are known before it completes. */
 struct ibp_instance_known {
-    /* `name`: hash that identifies the communicator on all members (communicator_names.h), or the persistent
-     * collective; 0 if the call is not sampled. `number`: number of the collective on the communicator, or of the
-     * message in its envelope. */
+    /* `name`: 0 if the call is not sampled; otherwise a hash, equal on all members, that identifies the communicator
+     * (communicator_names.h) or persistent collective. `number`: number of the collective on the communicator, or of
+     * the message in its envelope. */
     uint64_t name, number;
     uint64_t bytes;
     uint64_t start_ns;

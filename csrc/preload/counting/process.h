@@ -20,8 +20,8 @@ const char *ibp_process_why_not_recorded(void);
 /* Record the rank that MPI reports for this process, and the source of its counters. */
 void ibp_process_describe_rank(enum ibp_source source);
 
-/* Record a rank that another source than MPI reports. Do nothing if MPI has reported the rank. `ranks`: number of ranks
- * of the job; 0 if the process is not a rank. */
+/* Record a rank that does not come from MPI. Do nothing if MPI has reported the rank. `ranks`: number of ranks of the
+ * job; 0 if the process is not a rank. */
 void ibp_process_describe_without_mpi(uint32_t rank, uint32_t ranks, enum ibp_source source, const char *library);
 
 /* Return the record of this process. Sources may change the record's `source` and `notes`. */

@@ -80,8 +80,8 @@ struct ibp_times_sum {
 };
 extern IBP_INTERNAL struct ibp_times_sum ibp_times_sum;
 
-/* Return the present sums, including the time so far of this thread's timed call, unless the call was chosen at
- * random. */
+/* Return the present sums. If this thread is in a timed call that was not chosen at random, include the call's elapsed
+ * time. */
 struct ibp_times_sum ibp_times_so_far(void);
 
 bool ibp_times_are_wanted(void);

@@ -29,9 +29,10 @@ struct ibp_communicator {
     /* Context of the communicator's messages (counting/communicator_contexts.h). NULL before the first message that is
      * known to be user data. */
     struct ibp_context *context;
-    /* World rank of each rank; NULL if rank i is world rank i for all ranks. */
+    /* World rank of each rank; NULL if every rank equals its world rank. */
     uint32_t *world_rank;
-    /* Number of possible receivers: the size of the group or, in an intercommunicator, the size of the remote group. */
+    /* Number of ranks to which a member can send: in an intracommunicator the size of the group, in an
+     * intercommunicator the size of the remote group. */
     int size;
     /* True if `world_rank` and `size` are known. */
     bool described;
@@ -51,8 +52,8 @@ struct ibp_communicator {
     uint32_t tags_taken;
     /* True if ibprof assumed, for at least one call, that the call used no tag. */
     bool has_spared_tags;
-    /* The operation of all nonblocking calls on the communicator; IBP_OPERATION_UNATTRIBUTED for several operations,
-     * IBP_OPERATION_NONE before the first call. */
+    /* Before the first nonblocking call on the communicator: IBP_OPERATION_NONE. If all nonblocking calls have the same
+     * operation: this operation. Otherwise: IBP_OPERATION_UNATTRIBUTED. */
     uint16_t only_started;
     struct ibp_tag_memory *tags;
     /* The number of the communicator's group as a partner (counting/partners.h). Valid if `is_grouped`. */
@@ -84,7 +85,7 @@ const struct ibp_communicator *ibp_communicator_known(ibp_handle communicator);
  * must be in an MPI call on the window. */
 const struct ibp_communicator *ibp_window_find(ibp_handle window);
 
-/* Forget a handle that is freed, because MPI may reuse it. */
+/* Forget a handle that is freed, because MPI may reuse the handle. */
 void ibp_communicator_forget(ibp_handle handle);
 
 /* Return the world rank of rank `rank` of the communicator; IBP_PEER_UNKNOWN if unknown. */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The ibprof developers
  *
- * Sizes of datatypes. In Open MPI, a handle is the address of an object that contains the size. The offset of the size
- * is found by comparing predefined datatypes. In other MPIs, ibprof asks MPI for the size, and caches the sizes of
+ * Sizes of datatypes. In Open MPI, a handle is the address of an object that contains the size. To find the offset of
+ * the size, ibprof compares predefined datatypes. In other MPIs, ibprof asks MPI for the size, and caches the sizes of
  * predefined datatypes. Sizes of derived datatypes are not cached, because MPI may reuse their handles.
  */
 #ifndef IBPROF_LIBMPI_DATATYPES_H
@@ -46,8 +46,8 @@ static inline bool ibp_datatype_is_elementary(ibp_handle argument)
     return ibp_datatype_is_predefined(IBP_HANDLE(argument));
 }
 
-/* Return the bytes of `count` items of a datatype; 0 for a null handle. All other handles must be valid. Do not pass
- * arguments that MPI ignores, such as the datatype of MPI_IN_PLACE. */
+/* Return the bytes of `count` items of a datatype; 0 for a null handle. All other handles must be valid. Do not pass a
+ * datatype argument that MPI ignores because the buffer is MPI_IN_PLACE. */
 uint64_t ibp_mpi_bytes_of_other(uint64_t count, ibp_handle datatype);
 
 static inline uint64_t ibp_mpi_bytes(uint64_t count, ibp_handle datatype)

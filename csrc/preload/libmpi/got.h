@@ -31,12 +31,11 @@ struct ibp_replacements {
 void ibp_got_redirect_users(const struct ibp_replacement *replacements, size_t count);
 
 /* Redirect the MPI calls of all libraries except MPI's, whether or not the dynamic linker has bound these calls. The
- * redirection is permanent. `choose` returns the function to be called: `found`, or a replacement. Only calls of
- * libraries that were opened with RTLD_DEEPBIND need a replacement. */
+ * redirection is permanent. `choose` returns the function to be called: `found`, or a replacement. A replacement is
+ * needed only in libraries that were opened with RTLD_DEEPBIND. */
 void ibp_got_redirect_deep(void *(*choose)(const char *name, void *found));
 
-/* Like ibp_got_redirect_deep, but redirect the calls of MPI's Fortran bindings that the program and all libraries
- * make. */
+/* Like ibp_got_redirect_deep, but redirect the calls of MPI's Fortran bindings, in the program and all libraries. */
 void ibp_got_redirect_bindings(void *(*choose)(const char *name, void *found));
 
 /* Undo ibp_got_redirect, ibp_got_redirect_in_parts and ibp_got_redirect_users. */

@@ -17,14 +17,15 @@
 #define IBP_REGISTER_STACK 7
 #define IBP_REGISTER_RETURN 16
 
-/* Forms of a rule that yields the value of a register in the caller. */
+/* Forms of a rule. A rule states where to find the value that a register has in the caller. */
 enum ibp_value_form {
-    /* In the same register. */
+    /* The value is in the same register. */
     IBP_VALUE_SAME,
-    /* In memory: at the frame's address plus an offset, or at a register's value plus an offset. */
+    /* The value is in memory, at this address: the frame's address plus an offset, or a register's value plus an
+     * offset. */
     IBP_VALUE_AT_FRAME,
     IBP_VALUE_AT_REGISTER,
-    /* Not in memory: the value is the frame's address plus an offset, or a register's value plus an offset. */
+    /* The value is the frame's address plus an offset, or a register's value plus an offset. */
     IBP_VALUE_OF_FRAME,
     IBP_VALUE_OF_REGISTER,
     /* The value is lost. If the return address is lost, the function has no caller. */

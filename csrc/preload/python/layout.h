@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The ibprof developers
  *
- * For each version of CPython: offsets in bytes of the members of objects and frames that ibprof reads. Since 3.13,
- * CPython has a table of these offsets for tools: `_Py_DebugOffsets`, at the start of `_PyRuntime`.
+ * For each version of CPython: the offset in bytes of each member that ibprof reads from objects and frames. Since
+ * 3.13, CPython has a table of these offsets for tools: `_Py_DebugOffsets`, at the start of `_PyRuntime`.
  */
 #ifndef IBPROF_PYTHON_LAYOUT_H
 #define IBPROF_PYTHON_LAYOUT_H

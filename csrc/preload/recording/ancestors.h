@@ -16,7 +16,7 @@ struct ibp_ancestor {
     long pid, parent;
     /* Start time, in clock ticks since the host started. PID and start time identify a process. */
     unsigned long long started;
-    /* Base name of the program, which the kernel cuts to 15 bytes. */
+    /* Base name of the program, cut by the kernel to 15 bytes. */
     char name[IBP_PROCESS_NAME_BYTES];
 };
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The ibprof developers
  *
- * Active messages of MPICH over libfabric, for operations that libfabric's provider does not support. With
+ * Active messages: MPICH sends them if libfabric's provider does not support an operation. With
  * MPIR_CVAR_CH4_OFI_ENABLE_TAGGED=0, MPICH also sends the program's messages as active messages, with tag and size in a
  * header. An active message contains data or announces data. Announced data follow in further active messages, or the
  * receiver reads them from the sender's memory.

@@ -12,8 +12,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Store which communicator a context belongs to. Do nothing if the context has a communicator, if the communicator has
- * a context of this kind, or if `communicator` is 0. */
+/* Store which communicator a context belongs to. Do nothing if a communicator of the context is stored already, or a
+ * context of this kind for the communicator, or if `communicator` is 0. */
 void ibp_mpich_enter_context(uint32_t context, ibp_handle communicator);
 
 /* Return the communicator of a context; 0 if the communicator is unknown. */
@@ -30,7 +30,8 @@ bool ibp_mpich_has_context(ibp_handle communicator, bool is_local);
  * IBP_OPERATION_NONE if unknown. */
 unsigned ibp_mpich_call_of_freed(uint32_t context, uint32_t tag);
 
-/* Like ibp_mpich_call_of_freed, but guess the call, among calls on freed communicators whose context is unknown. */
+/* Like ibp_mpich_call_of_freed, for a context that belongs to no known communicator: search freed communicators of
+ * unknown context. */
 unsigned ibp_mpich_call_of_freed_guessed(uint32_t context, uint32_t tag);
 
 /* Forget a communicator that is about to be freed, but remember its pending collectives. */

@@ -21,7 +21,8 @@ void ibp_mpich_keep_freed(uint64_t key, struct ibp_communicator *communicator);
 unsigned ibp_mpich_freed_call(uint64_t key, uint32_t tag);
 
 /* Like ibp_mpich_freed_call, for a key that belongs to no known communicator: search the freed communicators that were
- * kept with key 0. If exactly one of these has the tag, it gets the key; else return IBP_OPERATION_NONE. */
+ * kept with key 0. If exactly one of these communicators has the tag, store the key for this communicator. Otherwise
+ * return IBP_OPERATION_NONE. */
 unsigned ibp_mpich_freed_call_guessed(uint64_t key, uint32_t tag);
 
 /* Forget the freed communicator of a context, because a new communicator has this context. */

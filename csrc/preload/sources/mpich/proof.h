@@ -13,8 +13,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Send a message to this process. Return 0 if the source did not see the message, or saw it once, with the right size
- * and peer. Otherwise write the reason to `why` and return -1. */
+/* Send a message to this process. Return 0 if the source saw the message once with the right size and peer, or did not
+ * see the message. Otherwise write the reason to `why` and return -1. */
 int ibp_mpich_probe(char *why, size_t why_bytes);
 
 /* Called for each message that the source sees before recording begins, such as the message of ibp_mpich_probe. */

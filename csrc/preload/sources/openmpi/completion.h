@@ -59,8 +59,8 @@ typedef int ibp_openmpi_release_function(void **);
 extern IBP_INTERNAL ibp_openmpi_release_function *ibp_openmpi_release;
 
 /* A watch: the operation and communicator of a receive, as data for a callback. A watch contains the communicator,
- * because requests of some Open MPI components lack the communicator. The handle fits, because addresses have at most
- * 48 bits. */
+ * because requests of some Open MPI components lack the communicator. The handle of the communicator fits into a watch,
+ * because addresses have at most 48 bits. */
 #define IBP_WATCH_KEY_BITS 14
 #define IBP_WATCH_OF(communicator, operation, kind)                                                                    \
     ((uint64_t)(communicator) << IBP_WATCH_KEY_BITS | IBP_KEY_OF(operation, kind, IBP_DIRECTION_RECEIVED))
@@ -76,8 +76,8 @@ void ibp_openmpi_request_watch(void *request, uint64_t watch);
  * request. */
 void ibp_openmpi_request_watch_next(void *request, uint64_t watch);
 
-/* Callback that counts the received bytes of a request in a context. The datum is the context's address. Only for
- * programs in which one thread at a time may be in MPI. */
+/* The callback that counts the received bytes of a request in a context. The datum is the context's address. Use this
+ * callback only if at most one thread at a time can be in MPI. */
 ibp_openmpi_complete_function ibp_openmpi_request_arrived;
 int ibp_openmpi_request_expect_slowly(struct ibp_openmpi_request *part, struct ibp_context *context);
 void ibp_openmpi_count_other(const struct ibp_openmpi_status *status, struct ibp_context *context);

@@ -16,8 +16,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Find the offset of the next tag in the object of a communicator, by two nonblocking barriers on MPI_COMM_SELF. Return
- * whether the offset was found. */
+/* Start two nonblocking barriers on MPI_COMM_SELF, to find where the object of a communicator stores the next tag.
+ * Return whether the offset was found. */
 bool ibp_openmpi_tags_probe(void);
 
 /* Open MPI allocates counted tags in decreasing order, from the first tag to the lowest tag. The probe finds the first

@@ -15,8 +15,8 @@ void ibp_verbs_hook_device(struct ibp_verbs_context *context);
 /* Hook a device if the program opened it by a function without a hook. */
 void ibp_verbs_see_device(struct ibp_verbs_context *context);
 
-/* Create the route of a new queue pair, and forget a former route at its address. `wanted`: the attributes with the wr_
- * functions that the program requested; NULL without such a request. */
+/* Create the route of a new queue pair, and forget a former route at its address. `wanted`: the attributes that name
+ * the wr_ functions which the program requested; NULL if the program requested none. */
 void ibp_verbs_enter_qp(struct ibp_verbs_qp *qp, const struct ibp_verbs_qp_init *wanted);
 
 /* Return the route of a queue pair, created if needed; NULL if memory is exhausted or the device cannot be hooked. */
