@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The page of `ibprof diff` is readable in all themes, at two window sizes, and loads nothing from a network."""
+"""The page of `ibprof diff` is readable in all themes, at three window sizes, and loads nothing from a network."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from playwright.sync_api import Browser
 
 from ibprof.archive.otf2_archive import write_archive
 from ibprof_converter.cli import diff
+from ibprof_testing.browser import find_broken_words
 from ibprof_testing.samples.fabrics import IBDIAGNET, find_sample
 from ibprof_testing.samples.profiles import Count, make_host, make_profile, make_rank
 
@@ -35,7 +36,9 @@ def html(tmp_path: Path) -> Path:
     return page
 
 
-@pytest.mark.parametrize(("scheme", "width", "height"), [("light", 1280, 720), ("dark", 2560, 1440)])
+@pytest.mark.parametrize(
+    ("scheme", "width", "height"), [("light", 1280, 720), ("dark", 2560, 1440), ("light", 390, 844)]
+)
 def test_it_is_readable_and_axe_finds_nothing_serious(
     browser: Browser, html: Path, scheme: str, width: int, height: int
 ) -> None:
@@ -55,6 +58,7 @@ def test_it_is_readable_and_axe_finds_nothing_serious(
     assert HOSTILE in page.locator("body").inner_text()
     assert page.locator("img").count() == 0
     assert page.evaluate("document.documentElement.scrollWidth") <= width
+    assert find_broken_words(page) == []
     page.evaluate(AXE.read_text())
     found = page.evaluate("axe.run()")["violations"]
     assert [each["id"] for each in found if each["impact"] in ("serious", "critical")] == []

@@ -15,6 +15,7 @@ from playwright.sync_api import Browser, Locator, Page
 
 from ibprof.archive.otf2_archive import write_archive
 from ibprof_converter.cli import report
+from ibprof_testing.browser import find_broken_words
 from ibprof_testing.samples.fabrics import IBDIAGNET, find_sample
 from ibprof_testing.samples.profiles import Count, make_host, make_profile, make_rank
 
@@ -183,15 +184,36 @@ def test_a_choice_in_the_view_stands_in_the_reports_address(show: Show) -> None:
 
 
 @pytest.mark.parametrize(("width", "height"), [(390, 844), (1280, 720), (2560, 1440)])
-def test_nothing_is_wider_than_the_window(show: Show, width: int, height: int) -> None:
+def test_nothing_is_wider_than_the_window_and_words_are_whole(show: Show, width: int, height: int) -> None:
     for fabric in (True, False):
         page = show(fabric, width=width, height=height).page
         unfold(page)
         assert page.evaluate("document.documentElement.scrollWidth") <= width
+        assert find_broken_words(page) == []
 
 
 def unfold(page: Page) -> None:
     page.evaluate("document.querySelectorAll('details').forEach((each) => { each.open = true; })")
+
+
+def test_the_narrow_view_shows_its_tabs_and_totals_above_its_footer(show: Show) -> None:
+    view = frame(show(width=390, height=844).page)
+    footer = view.locator("footer").bounding_box()
+    assert footer
+    tabs = boxes_of(view.locator("#tabs button"))
+    assert len(tabs) >= 5
+    totals = boxes_of(view.locator("#regions tbody tr"))
+    assert totals
+    for box in (*tabs, totals[0]):
+        assert box["y"] + box["height"] <= footer["y"]
+
+
+def test_the_narrow_picture_and_its_caption_are_apart(show: Show) -> None:
+    page = show(inputs=(FAULTY, "pattern:shift:7:100000"), width=390).page
+    caption = page.locator("figure.network figcaption").bounding_box()
+    boxes = boxes_of(page.locator("svg.narrow-form rect"))
+    assert caption
+    assert max(box["y"] + box["height"] for box in boxes) <= caption["y"] - 8
 
 
 @pytest.mark.parametrize(("scheme", "width"), [("light", 1280), ("dark", 1280), ("light", 390)])

@@ -24,6 +24,15 @@ from ibprof_converter.viewer.view_file import hash_inline, page_hashes
 _LONG = 28
 """Facts with more characters than this take a whole line."""
 
+_LONG_WORD = 24
+"""Table cells break only words with more characters than this."""
+
+_PHRASE = 18
+"""Table cells with more characters than this are wide enough for several words a line."""
+
+_ARROW = html.escape("->")
+"""An arrow, which browsers break after its hyphen unless its element forbids it."""
+
 _LONG_TABLE = 12
 """When printed, a section with more rows than this may be split between pages."""
 
@@ -192,7 +201,8 @@ def _fact(fact: Fact) -> str:
 
 def _table(table: Table) -> Iterator[str]:
     label = escape(table.caption or table.key.replace("_", " "))
-    yield f'<div class="scroll" role="region" tabindex="0" aria-label="{label}"><table>'
+    stacked = ' class="stacked"' if isinstance(table.rows[0][-1], tuple) else ""
+    yield f'<div class="scroll" role="region" tabindex="0" aria-label="{label}"><table{stacked}>'
     if table.caption:
         yield f"<caption>{escape(table.caption)}</caption>"
     yield "<thead><tr>" + "".join(map(_head, table.columns)) + "</tr></thead><tbody>"
@@ -215,13 +225,25 @@ def _head(column: Column) -> str:
 
 def _cell(path: str, value: Value, column: Column) -> str:
     if column.kind is ValueKind.TEXT:
-        name = "hash" if column.key == "sha256" else "lines" if isinstance(value, tuple) else "text"
-        return f'<td class="{name}">{show_number("", value, column.kind)}</td>'
+        shown = show_number("", value, column.kind).replace(_ARROW, f'<span class="whole">{_ARROW}</span>')
+        return f'<td class="{_name_class(column, value)}">{shown}</td>'
     bar = draw_share(value) if column.kind is ValueKind.SHARE and isinstance(value, int | float) else ""
     tone = ""
     if column.kind in (ValueKind.CHANGE, ValueKind.BYTES_CHANGE) and isinstance(value, int | float) and value:
         tone = " worse" if value > 0 else " better"
     return f'<td class="number{tone}">{bar}{show_number(path, value, column.kind)}</td>'
+
+
+def _name_class(column: Column, value: Value) -> str:
+    """Return the CSS class of a cell with text, by the length of its text and words."""
+    if column.key == "sha256":
+        return "hash"
+    if isinstance(value, tuple):
+        return "lines"
+    text = str(value)
+    if any(len(word) > _LONG_WORD for word in text.split()):
+        return "long-word"
+    return "phrase" if len(text) > _PHRASE else "text"
 
 
 def draw_share(share: float) -> str:
