@@ -98,5 +98,26 @@ def test_a_killed_rank_does_not_keep_it(tmp_path: Path, capsys: Captured) -> Non
     assert look(capsys, str(tmp_path / "profile.ibprof"))["ended"] is True
 
 
+def test_ranks_that_end_during_a_look_are_not_counted_as_killed(
+    tmp_path: Path, capsys: Captured, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = tmp_path / "profile.ibprof"
+    write(folder, 30, running=True)
+
+    def end_first(_pid: int, _signal: int) -> None:
+        """Replace os.kill(): the process records its last bytes and its end, then exits before the check."""
+        write(folder, 70, running=False)
+        raise ProcessLookupError
+
+    monkeypatch.setattr("os.kill", end_first)
+    seen = look(capsys, str(folder))
+    assert (seen["ended"], seen["ranks_finalized"], seen["bytes"]) == (True, 2, 80)
+    write(folder, 30, running=True)
+    assert watch.main([str(folder)]) == 0
+    shown = capsys.readouterr().out
+    assert "killed" not in shown
+    assert "2 past MPI_Finalize" in shown
+
+
 def test_without_a_recording_one_look_is_an_error(tmp_path: Path) -> None:
     assert watch.main([str(tmp_path / "none.ibprof"), "--once"]) == InputError.status

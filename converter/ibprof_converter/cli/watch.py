@@ -162,13 +162,16 @@ def look_at_run(recording: Path, fabric: RoutedFabric | None, placement: tuple[s
     from ibprof_converter.analysis.pipeline_stages import load_traffic  # noqa: PLC0415
 
     run = load_profile(recording)
+    if _has_ended(run):
+        # A process may record its end and exit between the reading and the check: a second reading has all ends.
+        run = load_profile(recording)
     links: tuple[Hotspot, ...] = ()
     if fabric:
         options = TrafficOptions((str(recording),), placements=placement)
         links = load_traffic(fabric, options).most_loaded(_LINKS)
     rows = sorted(sum_calls(run, KEYS), key=lambda row: (-(row.time_s or 0), -row.bytes))
     stops = [rank.stop_ns for rank in run.ranks]
-    ended = not any(_runs_on(run, rank) for rank in run.ranks) and run.ranks_recorded >= run.world_size
+    ended = _has_ended(run)
     end_ns = max((stop for stop in stops if stop), default=time_ns()) if ended else time_ns()
     return WatchedRun(
         command=run.command,
@@ -180,6 +183,11 @@ def look_at_run(recording: Path, fabric: RoutedFabric | None, placement: tuple[s
         calls=tuple(rows),
         links=links,
     )
+
+
+def _has_ended(run: Profile) -> bool:
+    """Return true if all ranks of the run were recorded, and all their processes have ended."""
+    return not any(_runs_on(run, rank) for rank in run.ranks) and run.ranks_recorded >= run.world_size
 
 
 def _runs_on(run: Profile, rank: Rank) -> bool:
