@@ -25,9 +25,9 @@
 extern "C" {
 #endif
 
-/* ibprof_region: assign traffic to region `name`, after the traffic was sent. The call assigns the traffic that belongs
- * to no named region, sent since the last call of ibprof_region or ibprof_region_at. The first call assigns the traffic
- * since MPI_Init. ibprof_region_at: assign the same traffic to region FILE:LINE. */
+/* ibprof_region: assign traffic to region `name`, after the traffic was sent. The call assigns all traffic that was
+ * sent since the last call of ibprof_region or ibprof_region_at and belongs to no named region yet. The first call
+ * assigns the traffic since MPI_Init. ibprof_region_at: assign the same traffic to region FILE:LINE. */
 void ibprof_region(const char *name) __attribute__((weak));
 void ibprof_region_at(const char *file, int line) __attribute__((weak));
 

@@ -137,8 +137,8 @@ enum ibp_side {
     IBP_SIDE_SOURCE = 4
 };
 
-/* The layer where bytes were counted. For each layer: the counted bytes, and the identifier of a peer. Different
- * sources may count the same traffic, so their bytes are never added. */
+/* The layer where bytes were counted. The comments name the counted bytes, and how the source identifies a peer.
+ * Different sources may count the same traffic, so their bytes are never added. */
 enum ibp_source {
     IBP_SOURCE_NONE = 0,
     /* Open MPI's table of point-to-point functions: payload, by rank. */
@@ -225,7 +225,7 @@ struct ibp_file_header {
     uint32_t byte_order;
     /* Offset of the first segment. */
     uint64_t segments_offset;
-    /* First byte that is not reserved; grows by atomic addition. */
+    /* Offset of the first byte that no process has reserved. Processes increase this offset by atomic additions. */
     uint64_t end_bytes;
     /* When the first process of this host began to record. */
     uint64_t start_ns;
@@ -242,8 +242,8 @@ struct ibp_file_header {
     char launch[256];
     char library_version[32];
     /* If IBPROF_OUTPUT is on a network file system, processes map a file on the storage of their node instead. Each
-     * process copies its segments to the recording from time to time, and when it ends. Otherwise, processes map the
-     * file in IBPROF_OUTPUT, and `storage` and `output` are empty. */
+     * process copies its segments to `output` from time to time, and when the process ends. Otherwise, processes map
+     * the file in IBPROF_OUTPUT, and `storage` and `output` are empty. */
     /* The mapped file. */
     char storage[IBP_PATH_BYTES];
     /* The file in IBPROF_OUTPUT, to which segments are copied at the same offsets. */
@@ -302,7 +302,8 @@ struct ibp_process {
     /* Bytes of work requests that no record contains, because the recording was full. */
     uint64_t transfers_lost_bytes;
     uint64_t transfers_lost_messages;
-    /* Index of the open region. If no record assigns a work request to a region, its bytes belong to this region. */
+    /* Index of the open region. If no record assigns a work request to a region, the request's bytes belong to the open
+     * region. */
     uint32_t transfers_region;
     /* Number of queue pairs that permit posts without verbs, and have no posts through verbs so far. */
     uint32_t queue_pairs_unseen;
@@ -482,8 +483,8 @@ struct ibp_site {
     uint32_t line;
     /* Return address of the call, as an address in the program or library; 0 for a script. */
     uint64_t address;
-    /* With IBPROF_CALLERS: number of the site that called this site's function; IBP_SITE_OTHER if there were too many
-     * sites; 0 without a caller. */
+    /* With IBPROF_CALLERS: number of the site that called the function which contains this site. IBP_SITE_OTHER if
+     * there were too many sites; 0 without a caller. */
     uint32_t caller;
     uint32_t reserved;
     /* Function name in a script. */

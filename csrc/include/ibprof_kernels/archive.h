@@ -21,7 +21,7 @@ enum ibp_event_kind {
     IBP_EVENT_NUMBER = 2,
     /* like IBP_EVENT_NUMBER, but the value is an OTF2 reference of a string */
     IBP_EVENT_TEXT = 3,
-    /* `reference` is a metric; the event has the values of the metric, at most 255 */
+    /* `reference` is a metric; the event contains the metric's values, at most 255 */
     IBP_EVENT_METRIC = 4
 };
 

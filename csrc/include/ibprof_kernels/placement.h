@@ -4,7 +4,7 @@
  * Rank placements: the load of a placement on each link direction, and the search for a better placement.
  *
  * Ranks that send to each other are neighbours. A slot is a place for one rank on a host. A rank sends through the
- * adapter of its slot, which has one port on each rail. In this file, `port` means the adapter of a slot.
+ * adapter of its slot. An adapter has at most one port on each rail. In this file, `port` means the adapter of a slot.
  */
 #ifndef IBPROF_KERNELS_PLACEMENT_H
 #define IBPROF_KERNELS_PLACEMENT_H
@@ -199,9 +199,9 @@ int ibp_bisect(const struct ibp_graph *graph, uint32_t size, uint64_t seed, uint
 
 /* Assign the vertices of a graph to places in a row. If a heavy edge joins two vertices, their places are near each
  * other. The array gap[vertices - 1] contains the distance from each place to the next place. The function divides the
- * row at its largest gap, and then each part, until every part is one place. Of equal gaps, it chooses the gap nearest
- * to the middle of the part. Set place[vertices] to the place of each vertex. Return 0, or a negative errno if memory
- * is exhausted. */
+ * row at its largest gap, and each part in the same way, until each part is one place. Of equal gaps, it chooses the
+ * gap nearest to the middle of the part. Set place[vertices] to the place of each vertex. Return 0, or a negative errno
+ * if memory is exhausted. */
 int ibp_divide(const struct ibp_graph *graph, const double *gap, uint64_t seed, uint32_t *place);
 
 /* -- cffi ends -- */

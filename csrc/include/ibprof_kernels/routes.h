@@ -65,9 +65,9 @@ struct ibp_routes {
     const uint8_t *has_table;
     /* [switch][width] */
     const struct ibp_hop *hop;
-    /* [IBP_LIDS], index of the port with a LID, or IBP_NONE */
+    /* [IBP_LIDS], index of the port that has the LID; IBP_NONE if no port has this LID */
     const int32_t *lid_port;
-    /* [port], the switch that has this port as port 0, or IBP_NONE */
+    /* [port], if the port is port 0 of a switch: the switch; otherwise IBP_NONE */
     const int32_t *port_switch;
     /* [port], the first hop of packets that a CA or router sends from this port */
     const struct ibp_hop *first;

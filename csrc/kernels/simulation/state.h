@@ -9,7 +9,7 @@
  * of admission. Therefore the tick at which a packet arrives at the next node is known when the packet is admitted. One
  * event for each packet and hop is therefore enough.
  *
- * The files of this module, from low to high. Each file calls only functions of files before it:
+ * The files of this module, from low to high. In each line below, a file calls only functions of files to its left:
  *
  *     state < adaptive, agenda < queues < clear_paths < clients < run
  *     state < adaptive, agenda < setup
@@ -119,7 +119,8 @@ struct ibp_sim_queue {
     uint32_t most;
     /* Shared: the node at the other end of the link; IBP_SIM_NOTHING if the port has no link. */
     uint32_t to;
-    /* Shared: the tick at which all admitted packets will be sent, including the gap after the last packet. */
+    /* Shared: the tick at which the port will have sent all admitted packets, and the gap after the last packet is
+     * over. */
     uint64_t free_at;
     /* Waiting packets are in a ring: 2^bits elements of sim->waiter from `base` on. If `bits` is 0, no ring is
      * allocated. */

@@ -2,9 +2,9 @@
  * Copyright The ibprof developers
  *
  * Wrappers of one-sided calls. Messages of these calls may bypass every layer that ibprof hooks. Therefore ibprof
- * counts their bytes from the arguments. The target makes no call, so the origin counts all bytes: MPI_Put sends bytes,
- * and MPI_Get fetches bytes. If a source sees messages of one-sided calls, the messages count as control messages,
- * because the origin counts the bytes.
+ * counts the bytes of one-sided calls from the arguments of the calls. The target makes no call, so the origin counts
+ * all bytes: MPI_Put sends bytes, and MPI_Get fetches bytes. If a source sees messages of one-sided calls, the messages
+ * count as control messages, because the origin counts the bytes.
  */
 #include "platform/system.h"
 #include "calls/wrapper.h"

@@ -60,7 +60,8 @@ void ibp_status_read(const void *statuses, uint32_t index, int *source, int *tag
 /* Return whether element `index` of an array of statuses belongs to a cancelled message. */
 bool ibp_status_is_cancelled(const void *statuses, uint32_t index);
 
-/* Return `request`; 0 for MPI_REQUEST_NULL, and for the shared request that calls return if they complete at once. */
+/* Return `request`; 0 for MPI_REQUEST_NULL, and for the shared request that calls return if the operation is complete
+ * at once. */
 uintptr_t ibp_own_request(uintptr_t request);
 
 /* Return the record index of the origin to which a call's sent bytes belong. The lock must be held. */

@@ -2,7 +2,7 @@
  * Copyright The ibprof developers
  *
  * Switch the recording and the counting of MPI calls on and off. The functions set the flags `active` and
- * `ibp_counting` of recording/process_state.h, and all state that depends on them.
+ * `ibp_counting` of recording/process_state.h, and all state that depends on these flags.
  */
 #ifndef IBPROF_COUNTING_ACTIVITY_H
 #define IBPROF_COUNTING_ACTIVITY_H

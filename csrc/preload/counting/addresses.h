@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The ibprof developers
  *
- * Peers that are known only by their network address. Readers find the rank in the peer's recording, next to the
- * address. Processes do not exchange ranks at run time: a collective call of ibprof would hang if one process does not
- * preload ibprof.
+ * Peers that are known only by their network address. The recording of the peer contains the peer's address and rank,
+ * so readers find the rank there. Processes do not exchange ranks at run time: a collective call of ibprof would hang
+ * if one process does not preload ibprof.
  */
 #ifndef IBPROF_COUNTING_ADDRESSES_H
 #define IBPROF_COUNTING_ADDRESSES_H

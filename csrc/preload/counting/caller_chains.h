@@ -39,8 +39,7 @@ struct ibp_caller_chain {
  * the function neither locks nor allocates. */
 bool ibp_caller_chain_find(const void *address, struct ibp_caller_chain *chain);
 
-/* After objects were unloaded: forget all cached addresses. Chains with the same addresses get other keys from then
- * on. */
+/* After objects were unloaded: forget all cached addresses. Later chains with the same addresses get other keys. */
 void ibp_caller_chains_forget(void);
 
 #endif

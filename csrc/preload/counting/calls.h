@@ -108,7 +108,8 @@ static inline __attribute__((always_inline)) struct ibp_call *ibp_call_cached(un
     return call;
 }
 
-/* As ibp_call_cached, while several threads are in MPI. The address of an entry does not change during this time. */
+/* As ibp_call_cached, for several threads in MPI. While several threads are in MPI, the address of an entry does not
+ * change. */
 static inline struct ibp_call *ibp_call_cached_among_threads(unsigned operation, const void *address)
 {
     const struct ibp_cached_call *cached = ibp_cached_call_at(operation, ibp_cached_call_offset(address));

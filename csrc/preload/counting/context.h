@@ -96,8 +96,8 @@ static inline void ibp_set_here(struct ibp_context *context)
     __atomic_store_n(&ibp_here, context, __ATOMIC_RELAXED);
 }
 
-/* The lowest tag of messages that belong to the current call. Inside a call, messages with a lower tag belong to a
- * nonblocking collective. The source sets the value before contexts are opened. */
+/* The lowest tag of messages that belong to the current call. Inside a call, messages with a tag below this value
+ * belong to a nonblocking collective. The source sets the value before contexts are opened. */
 extern IBP_INTERNAL int ibp_lowest_tag_within;
 
 /* Set up the context of a call at a site. `is_outside`: true if the wrapper only passes the call on and does not set

@@ -36,8 +36,8 @@ struct ibp_current_call {
     long communicator;
     /* Address of the end of the wrapper's stack frame. */
     uintptr_t frame;
-    /* The `ibp_call` of the current call, or of the last call after it has returned. If only one thread can be in MPI,
-     * wrappers that only pass a send on do not set `call`. */
+    /* The `ibp_call` of the current call; between calls, the `ibp_call` of the last call. If only one thread can be in
+     * MPI, wrappers that only pass a send on do not set `call`. */
     struct ibp_call *call;
 };
 

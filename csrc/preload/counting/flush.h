@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The ibprof developers
  *
- * Copies of the recording from the node's storage to the destination, every IBPROF_FLUSH seconds.
+ * Every IBPROF_FLUSH seconds, copy the recording from the storage of the node to the destination.
  */
 #ifndef IBPROF_COUNTING_FLUSH_H
 #define IBPROF_COUNTING_FLUSH_H

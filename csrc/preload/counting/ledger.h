@@ -71,8 +71,8 @@ void ibp_ledger_enter(struct ibp_call *call, struct ibp_demanded demanded);
 void ibp_ledger_add(const struct ibp_demanding *call);
 void ibp_ledger_add_failed(struct ibp_call *call);
 
-/* ibp_ledger_forget_all: when the region changes, forget the stored communicators of all calls. ibp_ledger_forget: do
- * the same when a stored communicator is freed. */
+/* ibp_ledger_forget_all: when the region changes, forget the stored communicators of all calls. ibp_ledger_forget: when
+ * a communicator is freed, forget this communicator in all calls. */
 void ibp_ledger_forget(ibp_handle communicator);
 void ibp_ledger_forget_all(void);
 

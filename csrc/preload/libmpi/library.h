@@ -24,7 +24,8 @@ struct ibp_mpi {
     bool is_behind_layer;
     ibp_handle world;
     ibp_handle self;
-    /* In Open MPI: MPI_REQUEST_NULL, and the shared request that nonblocking calls return if they complete at once. */
+    /* In Open MPI: MPI_REQUEST_NULL, and the shared request that nonblocking calls return if the operation is complete
+     * at once. */
     void *null_request, *empty_request;
     /* Rank and size in MPI_COMM_WORLD; for a program that begins with a session, in the process set mpi://WORLD. */
     int rank, size;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The ibprof developers
  *
- * Safe reads of memory of this process that may be unmapped.
+ * Safe reads of this process's memory, at addresses that may be unmapped.
  */
 #ifndef IBPROF_PLATFORM_GUARDED_READ_H
 #define IBPROF_PLATFORM_GUARDED_READ_H

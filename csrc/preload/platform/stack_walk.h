@@ -16,7 +16,7 @@
 /* Allocate memory. Return false if memory is exhausted, or if this processor is not supported. */
 bool ibp_stack_walk_prepare(void);
 
-/* Forget cached data of addresses, after objects were unloaded. */
+/* After objects were unloaded: forget cached data of addresses. */
 void ibp_stack_walk_forget(void);
 
 /* Called for each frame. `address` is the frame's return address; for a function that a signal interrupted, the address

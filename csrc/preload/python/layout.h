@@ -35,7 +35,7 @@ struct ibp_python_layout {
     uint16_t code_basic_size, code_file, code_name, code_qualified_name, code_lines, code_first_line;
     uint16_t code_bytecode, code_tlbc, code_version;
     /* String. `string_ascii`, `string_other`: characters of ASCII strings and of non-ASCII strings. `string_width_bit`:
-     * index of the lowest bit of the character width in the state. */
+     * in a string's state, the index of the lowest bit of the character width. */
     uint16_t string_length, string_state, string_ascii, string_other, string_width_bit;
     uint16_t bytes_data;
 };

@@ -16,8 +16,7 @@ enum ibp_line_table {
     IBP_LINES_LOCATIONS, /* 3.11 and newer: lines and columns for each range */
 };
 
-/* Return the line of the instruction at byte `position` of the bytecode; `first_line` if the table has no line for
- * it. */
+/* Return the line of the instruction at byte `position` of the bytecode; `first_line` if the table lacks the line. */
 uint32_t ibp_python_line(enum ibp_line_table format, const uint8_t *table, size_t bytes, uint32_t first_line,
                          int64_t position);
 

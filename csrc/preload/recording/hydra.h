@@ -12,7 +12,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* Write to `job` a name of this rank's job that is equal on all hosts. Write a name of this launch on this host to
+/* Write to `job` a name of this rank's job, the same name on all hosts. Write a name of this launch on this host to
  * `launch`. `proxy` is the ancestor that started the rank. If the proxy did not start this process as a rank, return
  * false and write nothing. */
 bool ibp_hydra_describe(const struct ibp_ancestor *proxy, char *job, size_t job_bytes, char *launch,

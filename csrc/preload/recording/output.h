@@ -17,7 +17,8 @@ void ibp_output_identify(struct ibp_file_header *identity);
  * patterns in IBPROF_OUTPUT. Return 0 or an errno. */
 int ibp_output_make_folder(const char *output, const struct ibp_file_header *identity, char *folder, size_t bytes);
 
-/* Write the stem of the file's name. The stem is unique to a launch, and equal in all its processes on a host. */
+/* Write the stem of the file's name. Each launch has a different stem. On a host, all processes of a launch have the
+ * same stem. */
 void ibp_output_stem(const struct ibp_file_header *identity, char *stem, size_t bytes);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The ibprof developers
  *
- * The memory-mapped recording of this process. Disk space for records is allocated before they are written.
+ * The memory-mapped recording of this process. Disk space for records is allocated before the records are written.
  */
 #ifndef IBPROF_RECORDING_RECORDING_H
 #define IBPROF_RECORDING_RECORDING_H

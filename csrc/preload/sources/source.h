@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The ibprof developers
  *
- * A source: code of ibprof that sees messages and their bytes, in an MPI library or in a library below MPI.
+ * A source: code of ibprof that counts messages and their bytes, by hooks in an MPI library or in a library that MPI
+ * calls.
  *
  * A source attaches after MPI is initialised. To verify its hooks, the source sends a message to this process. The
  * source detaches if the hooks do not show this message correctly (see also ibp_source_unproved). So a wrong assumption

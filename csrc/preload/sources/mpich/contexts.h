@@ -12,8 +12,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Store which communicator a context belongs to. Do nothing if a communicator of the context is stored already, or a
- * context of this kind for the communicator, or if `communicator` is 0. */
+/* Store which communicator a context belongs to. Do nothing if the context already has a communicator, if the
+ * communicator already has a context of this kind, or if `communicator` is 0. */
 void ibp_mpich_enter_context(uint32_t context, ibp_handle communicator);
 
 /* Return the communicator of a context; 0 if the communicator is unknown. */

@@ -19,7 +19,7 @@ struct ibp_fi_tagged {
     size_t bytes;
     /* The data of the message, if libfabric copies them before the send function returns; otherwise NULL. */
     const void *injected;
-    /* The remote CQ data: an integer that the provider sends with the message; 0 if it sends none. */
+    /* The remote CQ data: an integer that the provider sends with the message; 0 without remote CQ data. */
     uint64_t extra;
 };
 

@@ -33,8 +33,8 @@ void ibp_mpich_count(struct ibp_mpich_envelope envelope, uint32_t peer, uint64_t
 unsigned ibp_mpich_call_of(struct ibp_mpich_envelope envelope);
 void ibp_mpich_count_for(unsigned call, uint32_t peer, uint64_t bytes);
 
-/* ibp_mpich_count_own: count an active message as control message. ibp_mpich_count_active_message: do the same, and
- * compare the message with the expected message while ibp_source_unproved is set. */
+/* ibp_mpich_count_own: count an active message as control message. ibp_mpich_count_active_message: count an active
+ * message; while ibp_source_unproved is set, also compare the message with the expected message. */
 void ibp_mpich_count_active_message(uint32_t peer, uint64_t bytes);
 void ibp_mpich_count_own(uint32_t peer, uint64_t bytes);
 

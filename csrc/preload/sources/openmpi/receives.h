@@ -26,7 +26,7 @@ ibp_openmpi_irecv_function ibp_openmpi_hook_irecv_among_threads;
  * MPI_STATUS_IGNORE. */
 ibp_openmpi_recv_function ibp_openmpi_recv_other;
 
-/* Before a receive is posted: return its watch (completion.h), or IBP_UNWATCHED if it is not to be counted. */
+/* Before a receive is posted: return its watch (completion.h); IBP_UNWATCHED if ibprof must not count the receive. */
 #define IBP_UNWATCHED 0
 uint64_t ibp_openmpi_find_watch(ibp_handle communicator, int tag);
 

@@ -25,7 +25,7 @@ const char *ibp_verbs_library_of(const char *name);
 /* Return whether a file name (without folders) is one of these libraries, in any version. */
 bool ibp_verbs_is_library(const char *file);
 
-/* Like ibp_verbs_real_in, for the library that the prefix of the function's name shows. */
+/* Like ibp_verbs_real_in, but the prefix of the function's name determines the library. */
 void *ibp_verbs_real(const char *name);
 
 #endif

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The ibprof developers
  *
- * Routes: the destinations of queue pairs and address handles, in hash tables by the object's address.
+ * Routes: the destinations of queue pairs and address handles. Hash tables map the address of a queue pair or address
+ * handle to its route.
  */
 #ifndef IBPROF_SOURCES_VERBS_ROUTES_H
 #define IBPROF_SOURCES_VERBS_ROUTES_H
