@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Link loads as CSV, YAML and pictures."""
+"""Write link loads as CSV, YAML and pictures."""

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Atomic writing of files: readers see the complete new file, or the file's earlier state."""
+"""Write files atomically: readers see the complete new file or the earlier file."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from typing import TextIO
 
 
 def write_atomically(path: Path, content: bytes | memoryview) -> None:
-    """Write a file under another name, then rename it: readers never see a partial file.
+    """Write a file under another name, then rename it, so that readers never see a partial file.
 
     Raises:
-        OSError: the file cannot be written; an earlier file of this name is unchanged.
+        OSError: the file cannot be written; an earlier file with this name is unchanged.
     """
     descriptor, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
     try:

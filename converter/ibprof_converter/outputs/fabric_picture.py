@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Picture of a fabric: nodes in rows by level. The colour of half a link shows the bytes that the near node sends."""
+"""Draw a fabric, with nodes in rows by level. The colour of half a link shows the bytes that its node sends."""
 
 from __future__ import annotations
 
@@ -27,36 +27,36 @@ from ibprof_converter.traffic.link_loads import Loads
 
 _INCHES = (15.0, 7.5)
 _PANEL_HEIGHT = 0.8
-"""Height of one of several panels, relative to the height of a single panel."""
+"""Height of one of several panels / height of a single panel."""
 
 _TWO_COLUMNS = 4
-"""Least number of panels that are drawn in two columns."""
+"""Panels are drawn in two columns if there are at least this number."""
 
 _MOST_PANELS = 8
 _TITLE_WIDTH = 150
-"""Largest number of letters on a line of the title."""
+"""Largest number of letters in a line of the title."""
 
 _REST = "(all others)"
 _VECTOR = ("svg", "pdf")
 
 _RASTER_FROM = 10_000
-"""A picture with more half links is drawn as pixels, since an SVG or PDF would have many MB."""
+"""A picture with more half links than this is drawn as pixels: with lines, SVG and PDF would have many MB."""
 
 _DOTS_PER_INCH = 150
 _UNUSED = "#dcdfe3"
 _NODE = "#39424e"
 
 _LOW_TO_HIGH = ("#fbd26a", "#f58c46", "#d94a6a", "#8a2a86", "#260c51")
-"""Colours from light to dark, which are also distinct in grey and for colour-blind readers."""
+"""Colours from light to dark, which differ also in grey and for colour-blind readers."""
 
 _BUNDLE_HEIGHT = 0.34
-"""Distance of the outermost parallel link within a level from a straight line; 1 is the distance between two levels."""
+"""Parallel links within a level: distance of the outermost link from a straight line / distance of two levels."""
 
 _BUNDLE_STEP = 0.004
-"""Half of the largest distance between adjacent parallel links that join two levels; 1 is the picture's width."""
+"""Parallel links that join two levels: half of the largest distance between adjacent links / the picture's width."""
 
 _INK = 26.0
-"""Line width in points, times the square root of the number of drawn half links."""
+"""Line width, in points, is this number / the square root of the number of drawn half links."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +66,7 @@ class _Halves:
     Attributes:
         line: float64 [half, 2 points, 2], from a node to the middle of its link.
         bytes: uint64 [half], bytes that the node sends.
-        idle: bool [half], true if neither direction of the link carries bytes.
+        idle: bool [half], true if the link carries no bytes in both directions.
     """
 
     line: npt.NDArray[np.float64]
@@ -89,10 +89,11 @@ def write_picture(
 
     Args:
         file: a path, SVG or PDF by its suffix, else PNG; or an open file, which becomes a PNG.
-        title, subtitle: plain text of the heading.
-        panels: draw a panel for each `region`, `operation`, `site` or `job`, with a common scale; None: a single panel.
+        title, subtitle: the heading, as plain text.
+        panels: `region`, `operation`, `site` or `job`, to draw a panel for each value, with a common scale. If None: a
+            single panel.
         only_used: true to leave out links without traffic.
-        full_scale: bytes of the darkest colour, equal in comparable pictures; None: bytes of the most loaded direction.
+        full_scale: bytes of the darkest colour, to compare pictures. If None: bytes of the most loaded link direction.
     """
     drawn = split_loads(loads, panels)
     columns = 1 if len(drawn) < _TWO_COLUMNS else 2
@@ -123,7 +124,7 @@ def write_picture(
     _write_titles(figure, grid.flat[0], title, subtitle, single=len(drawn) == 1)
     kind = file.suffix.lower().removeprefix(".") if isinstance(file, Path) else "png"
     with warnings.catch_warnings(), rc_context({"svg.hashsalt": "ibprof"}):
-        warnings.filterwarnings("ignore", "Glyph")  # no warning if the font lacks the letters of a name
+        warnings.filterwarnings("ignore", "Glyph")  # no warning if the font lacks letters of a name
         dated = {"svg": {"Date": None}, "pdf": {"CreationDate": None}}.get(kind)
         figure.savefig(file, format=kind if kind in _VECTOR else "png", metadata=dated)
 
@@ -134,7 +135,7 @@ class LoadPanel:
 
     Attributes:
         name: name of the region, operation, site or job.
-        by_rail: for each rail uint64 [link, end], bytes on each link direction.
+        by_rail: for each rail uint64 [link, end], bytes of each link direction.
     """
 
     name: str
@@ -142,7 +143,7 @@ class LoadPanel:
 
 
 def split_loads(loads: Loads, panels: str | None) -> list[LoadPanel]:
-    """Return each panel's loads, in recorded order; beyond `_MOST_PANELS`, the panels with fewest bytes are merged.
+    """Return each panel's loads, in recorded order; if there are more than `_MOST_PANELS`, the smallest are merged.
 
     Args:
         loads: loads of links, by region, operation, site or job.
@@ -169,7 +170,7 @@ def split_loads(loads: Loads, panels: str | None) -> list[LoadPanel]:
 
 
 def _write_titles(figure: Figure, axes: Axes, title: str, subtitle: str, single: bool) -> None:
-    # Titles contain names from files: a `$` in a name begins no formula.
+    # Titles contain names from files, in which `$` does not begin a formula.
     if single:
         axes.set_title(title, loc="left", fontsize=14, fontweight="bold", parse_math=False, pad=24)
         axes.text(0, 1.015, subtitle, transform=axes.transAxes, fontsize=10, color="#5a6573", parse_math=False)
@@ -181,7 +182,7 @@ def _write_titles(figure: Figure, axes: Axes, title: str, subtitle: str, single:
 
 
 def _halve(fabric: Fabric, layout: FabricLayout, loaded: npt.NDArray[np.uint64]) -> _Halves:
-    """Return the two halves of each link. Parallel links are bent apart."""
+    """Return the two halves of each link; parallel links are bent apart."""
     ends = np.stack([layout.x[fabric.link_node], layout.y[fabric.link_node]], axis=2)
     middle = ends.mean(axis=1) + _bend(fabric, layout)
     line = np.stack([ends, np.repeat(middle[:, None], 2, axis=1)], axis=2)
@@ -198,7 +199,7 @@ def _bend(fabric: Fabric, layout: FabricLayout) -> npt.NDArray[np.float64]:
     place = np.empty(len(order))
     place[order] = np.arange(len(order)) - (np.cumsum(size) - size)[bundle[order]]
     gaps = np.maximum(size[bundle] - 1, 1)
-    across = np.where(size[bundle] > 1, 2 * place / gaps - 1, 0.0)  # place among parallel links, -1 to 1
+    across = np.where(size[bundle] > 1, 2 * place / gaps - 1, 0.0)  # position among parallel links, -1 to 1
     width = float(np.ptp(layout.x))
     crowd = np.bincount(layout.level[fabric.node_kind == NodeKind.SWITCH], minlength=1).max()
     sideways = np.minimum(_BUNDLE_STEP * width * gaps, 0.4 * width / max(int(crowd), 1))
@@ -209,7 +210,7 @@ def _bend(fabric: Fabric, layout: FabricLayout) -> npt.NDArray[np.float64]:
 
 
 def _draw_links(axes: Axes, halves: _Halves, greatest: float, only_used: bool) -> LineCollection | None:
-    """Draw unused link directions faintly, then used link directions, the most loaded last.
+    """Draw unused link directions faintly, then used link directions in ascending order of load.
 
     Return the used link directions; None if no link carries bytes.
     """
@@ -245,7 +246,7 @@ def _draw_nodes(axes: Axes, fabric: Fabric, layout: FabricLayout) -> None:
 
 
 def _label_levels(axes: Axes, layouts: Sequence[FabricLayout]) -> None:
-    """Label the rows of nodes with level and, if there are several rails, a letter for the rail."""
+    """Label the rows of nodes with their level and, with several rails, a letter for the rail."""
     names: dict[float, str] = {}
     for letter, layout in zip("abcdefgh" if len(layouts) > 1 else " ", layouts, strict=False):
         for y, level in set(zip(layout.y.tolist(), layout.level.tolist(), strict=True)) if layout.has_levels else ():

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The fabric as a graph in GraphML, Graphviz DOT and TGF, with an edge for each link direction."""
+"""Write the fabric as a graph in GraphML, Graphviz DOT and TGF, with an edge per link direction."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class Edge(NamedTuple):
 
     Attributes:
         source, destination: keys of the two nodes.
-        attributes: the columns `port`, `peer_port`, `bytes` and further columns of links.csv.
+        attributes: values of `port`, `peer_port`, `bytes` and further columns of links.csv.
     """
 
     source: str
@@ -30,7 +30,7 @@ class Edge(NamedTuple):
 
 
 def node_key(rail: Value, guid: Value) -> str:
-    """Return a node's key, `RAIL:GUID`: nodes on different rails may have equal GUIDs."""
+    """Return a node's key, `RAIL:GUID`, because nodes on different rails may have equal GUIDs."""
     return f"{rail}:{guid}"
 
 
@@ -52,9 +52,9 @@ def list_edges(links: Iterable[Row]) -> Iterator[Edge]:
 
 
 def to_networkx(nodes: Iterable[Row], links: Iterable[Row]) -> nx.MultiDiGraph:
-    """Return a graph whose nodes are `RAIL:GUID` with the columns of nodes.csv, with an edge for each link direction.
+    """Return a graph with nodes `RAIL:GUID`, which have the columns of nodes.csv, and with an edge per link direction.
 
-    Lists become text with blanks between the elements, since GraphML has no lists.
+    Lists become text, with blanks between the elements: GraphML has no lists.
     """
     import networkx as nx  # noqa: PLC0415  (slow to import)
 
@@ -89,7 +89,7 @@ def write_dot(file: TextIO, nodes: Iterable[Row], links: Iterable[Row]) -> None:
 
 
 def write_tgf(file: TextIO, nodes: Iterable[Row], links: Iterable[Row]) -> None:
-    """Write the graph as Trivial Graph Format: lines of nodes, `#`, lines of edges with `name=value` pairs."""
+    """Write the graph in Trivial Graph Format: a line per node, a line `#`, a line per edge with `name=value` pairs."""
     for row in nodes:
         file.write(f"{node_key(row['rail'], row['guid'])} {quote_line(str(row['name']))}\n")
     file.write("#\n")
@@ -105,12 +105,12 @@ def _list(attributes: dict[str, Value]) -> str:
 
 
 def quote_dot(value: Value) -> str:
-    """Return a quoted DOT string; backslashes and quotation marks are escaped."""
+    """Return a DOT string in quotes, with backslashes and quotation marks escaped."""
     text = quote_line(str(value)).replace("\\", "\\\\").replace('"', '\\"')
     return f'"{text}"'
 
 
 def quote_line(text: str) -> str:
-    """Replace control characters and lone surrogates, so that the text is valid in XML and on one line."""
+    """Replace control characters and lone surrogates, so that the text is one line and valid in XML."""
     printable = "".join(letter if letter >= " " and letter not in "\x7f\ufffe\uffff" else "\ufffd" for letter in text)
     return printable.encode("utf-8", "backslashreplace").decode()

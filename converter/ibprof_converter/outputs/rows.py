@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Links and nodes as rows of plain values, which all outputs use."""
+"""Convert links and nodes to rows of plain values, which all outputs use."""
 
 from __future__ import annotations
 
@@ -38,10 +38,10 @@ JOB_COLUMNS = ("job",)
 """Column after `b_bytes`, if there are several jobs."""
 
 COUNTER_COLUMNS = ("a_counted", "b_counted")
-"""Last columns, if there are port counters: bytes that the counters show."""
+"""Last columns, with port counters: counted bytes."""
 
 BOUND_COLUMNS = ("a_shared", "b_shared", "a_most", "b_most", "a_estimate", "b_estimate")
-"""Columns before `COUNTER_COLUMNS` with adaptive routing: bounds and estimates of the loads."""
+"""Columns before `COUNTER_COLUMNS`, with adaptive routing: bounds and estimates of the loads."""
 
 NODE_COLUMNS = ("rail", "guid", "name", "kind", "level", "x", "y", "lids", "ranks", "host")
 
@@ -66,17 +66,18 @@ def link_table(
     agreement: Agreement | None = None,
     bounds: Bounds | None = None,
 ) -> Table:
-    """Return one row per link, or per link and (region, operation, site, job) with bytes on the link.
+    """Return a row for each link and each (region, operation, site, job) with bytes on this link.
 
     A link without traffic has a row with 0 bytes and `ALL` as region, operation, site and job.
 
     Args:
         only_used: true to leave out links without traffic.
         agreement: comparison with port counters.
-        bounds: bounds of adaptive routing. Each row of a link has the link's counters and bounds, which are totals.
+        bounds: bounds of adaptive routing. Counters and bounds are totals of a link, and are equal in all rows of the
+            link.
 
     Returns:
-        A table with the columns of `link_columns`; `gbps` and counters are None if unknown.
+        A table with the columns of `link_columns`; unknown `gbps` and counters are None.
     """
     table: Table = {column: [] for column in link_columns(loads, agreement, bounds)}
     for rail, (fabric, layout, loaded) in enumerate(zip(fabrics, layouts, loads.by_rail, strict=True)):
@@ -130,7 +131,7 @@ def table_of(columns: Sequence[str], rows: Iterable[Row]) -> Table:
 def _order_rows(
     fabric: Fabric, layout: FabricLayout, loaded: npt.NDArray[np.uint64], only_used: bool
 ) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.intp]]:
-    """Return the link and the index in `Loads.groups` of each row; len(groups) for a link without traffic."""
+    """Return the link of each row, and its index in `Loads.groups`; len(groups) for a link without traffic."""
     place = np.empty(fabric.links, np.intp)
     place[order_of_links(fabric, layout)] = np.arange(fabric.links)
     is_used = np.asarray(loaded.any(axis=1), np.bool_)
@@ -173,7 +174,7 @@ def node_rows(
 
     Args:
         rank_lid: int32 [rank, rail], LID of each rank's port; None if the traffic has no ranks.
-        names: names of the ranks if there are several jobs; empty to use the ranks' numbers.
+        names: names of the ranks, with several jobs; empty to use the ranks' numbers.
 
     Yields:
         A dict of `NODE_COLUMNS`; `lids` and `ranks` are ascending lists; `host` is empty for nodes without a host.

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Write Slurm's topology/tree: the hosts of each leaf switch, and the switches above the leaves.
 
-Slurm needs a tree: each switch has one parent. Switches of a level that share children are therefore written as one
-switch. The groups of a dragonfly form a level above the dragonfly's switches.
+Slurm needs a tree: each switch has one parent. So switches on one level that share children are written as one switch.
+The groups of a dragonfly are written as a level above its switches.
 
 Source: Slurm's manual, topology.conf(5).
 """
@@ -30,13 +30,13 @@ _HOST = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]*")
 def write_topology(
     file: TextIO, links: Iterable[Row], host_of: dict[str, str], origin: str, group_of: Mapping[str, int] = NO_GROUPS
 ) -> None:
-    """Write the tree of the first rail as `topology.conf`. Hosts with names that Slurm cannot read are left out.
+    """Write the tree of the first rail as `topology.conf`. Hosts whose names Slurm cannot read are left out.
 
     Args:
         links: rows of links.csv.
-        host_of: host name of each adapter, by the adapter's NODE GUID on the first rail.
+        host_of: NODE GUID of an adapter on the first rail -> name of its host.
         origin: source of the fabric, for the first line.
-        group_of: index of each dragonfly switch's group, by the switch's NODE GUID.
+        group_of: NODE GUID of a dragonfly switch -> index of its group.
     """
     hosts: dict[str, list[str]] = {}
     parents: dict[str, set[str]] = {}
@@ -101,7 +101,7 @@ def _write_upper(
 
     Args:
         front: name of a written switch -> GUIDs of the switches that it represents.
-        parents, levels: the parents' GUIDs, and the level, of each switch, by the switch's GUID.
+        parents, levels: GUID of a switch -> GUIDs of its parents, and its level.
         taken: names of switches that were already written.
     """
     level = 1
@@ -123,7 +123,7 @@ def _write_upper(
 def _write_groups(
     file: TextIO, front: dict[str, list[str]], group_of: Mapping[str, int], taken: set[str]
 ) -> dict[str, list[str]]:
-    """Write the groups of a dragonfly; return name of a group -> GUIDs of its switches."""
+    """Write the groups of a dragonfly; return group name -> GUIDs of the group's switches."""
     members: dict[int, list[str]] = {}
     for name, guids in front.items():
         members.setdefault(group_of[guids[0]], []).append(name)
@@ -148,7 +148,7 @@ def compress(names: Iterable[str]) -> str:
     parts = []
     for (prefix, width), numbers in rows.items():
         runs = []
-        # In a run of consecutive numbers, number - index is constant.
+        # number - index is constant in a run of consecutive numbers
         for _, members in groupby(enumerate(sorted(set(numbers))), key=lambda each: each[1] - each[0]):
             run = [f"{number:0{width}}" for _, number in members]
             runs.append(run[0] if len(run) == 1 else f"{run[0]}-{run[-1]}")
@@ -160,16 +160,16 @@ def compress(names: Iterable[str]) -> str:
 def _join(
     front: dict[str, list[str]], parents: dict[str, set[str]], levels: dict[str, int], level: int
 ) -> list[tuple[list[str], list[str]]] | None:
-    """Group switches that share a parent on the next level; at the top, switches with links to each other.
+    """Group switches that share a parent on the next level; on the top level, group switches that links join.
 
     Returns:
-        For each group, its members' names and their parents' GUIDs; None if no switches share a parent or a link.
+        Names of the members, and GUIDs of their parents, for each group; None if no switches share a parent or a link.
     """
     of_guid = {guid: name for name, guids in front.items() for guid in guids}
     over: dict[str, set[str]] = {}
     for child, name in of_guid.items():
         for parent in parents.get(child, ()):
-            if parent in of_guid:  # a link within a level, as in a torus or dragonfly
+            if parent in of_guid:  # a link within the level, as in a torus or dragonfly
                 over.setdefault("", set()).update((name, of_guid[parent]))
             elif levels[parent] == level + 1:
                 over.setdefault(parent, set()).add(name)
@@ -198,7 +198,7 @@ def _join(
 
 
 def _name_switch(name: str, taken: set[str]) -> str:
-    """Return a valid name for Slurm that is not in `taken`, and add it."""
+    """Return a name that is valid for Slurm and not in `taken`; add the name to `taken`."""
     base = _ODD.sub("_", name).strip("_") or "switch"
     chosen, number = base, 1
     while chosen in taken:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tables of links and nodes as CSV, and as Parquet for pandas, DuckDB and Spark."""
+"""Write tables of links and nodes as CSV, or as Parquet for pandas, DuckDB and Spark."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _QUOTED = re.compile(r'[,"\r\n]')
 def write_csv(file: TextIO, table: Table) -> None:
     """Write a header and one line per row.
 
-    Lists become JSON text: otherwise, a list of one element looks like a number. None becomes an empty field.
+    Lists become JSON text, because a list of one element would look like a number. None becomes an empty field.
     """
     file.write(",".join(table) + "\n")
     rows = len(next(iter(table.values())))
@@ -37,7 +37,7 @@ def write_csv(file: TextIO, table: Table) -> None:
 
 
 def _fields_of(column: Sequence[Value]) -> Iterable[str]:
-    """Format a column as fields of CSV. Equal values are formatted once."""
+    """Format a column as CSV fields; each distinct value is formatted once."""
     try:
         fields = {value: _as_field(value) for value in set(column)}
     except TypeError:  # lists
@@ -51,7 +51,7 @@ def _as_field(value: Value) -> str:
     if isinstance(value, float):
         return f"{value:.10g}"
     text = json.dumps(value) if isinstance(value, list) else "" if value is None else str(value)
-    # Escape NUL, which the module csv cannot read before Python 3.11. Quote carriage returns, which would end a row.
+    # Escape NUL: before Python 3.11, the module csv cannot read NUL. Quote carriage returns, which would end a row.
     text = text.replace("\0", r"\x00")
     return '"' + text.replace('"', '""') + '"' if _QUOTED.search(text) else text
 

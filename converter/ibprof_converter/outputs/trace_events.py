@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A run as a trace for Perfetto and chrome://tracing, from recorded intervals and sampled calls.
+"""Write a run as a trace for Perfetto and chrome://tracing, from recorded intervals and sampled calls.
 
-Hosts are processes and ranks are threads. A second thread of each rank shows waiting, unsplit time and transfer of
-sampled calls. A region is an asynchronous event of each rank, from the first visit to the end of the last visit. Bytes,
-time inside MPI and the use of links are counters.
+Hosts are processes and ranks are threads. A second thread per rank shows waiting, unsplit time and transfer of the
+rank's sampled calls. A region is an asynchronous event of each rank, from the beginning of its first visit to the end
+of its last visit. Bytes, time inside MPI and the use of links are counters.
 
 Source: "Trace Event Format", the document of the Chromium project; times are microseconds.
 """
@@ -32,10 +32,10 @@ Place = tuple[int, int]
 """Process and rank."""
 
 _LINKS = 0
-"""Process number of the links; hosts have the numbers from 1."""
+"""Process number of links; the process numbers of hosts begin with 1."""
 
 _SAMPLED = 1 << 24
-"""Thread number of rank 0's sampled calls; for rank r, the thread number is larger by r."""
+"""Sampled calls of rank r have the thread number `_SAMPLED` + r."""
 
 _LATEST = (1 << 63) - 1
 
@@ -48,8 +48,8 @@ class LinkUse:
 
     Attributes:
         first_ns: the start of the first step, as Unix time.
-        begin_ns: float64 [step + 1], start of each step and end of the last step, in ns since `first_ns`.
-        share: float64 [step + 1], share (0 to 1) of the link's speed in each step; the last element is 0.
+        begin_ns: float64 [step + 1], start of each step, and end of the last step, in ns since `first_ns`.
+        share: float64 [step + 1], used share (0 to 1) of the link's speed in each step; the last element is 0.
     """
 
     name: str
@@ -63,7 +63,7 @@ def write_trace(file: TextIO, run: Profile, links: Sequence[LinkUse], waiting: M
 
     Args:
         run: a run with recorded intervals, or sampled calls.
-        links: use of the link directions to show; may be empty.
+        links: use of the shown link directions; may be empty.
         waiting: the run's sampled calls; None without samples.
     """
     entered = run.region_times.first_ns[run.region_times.first_ns > 0]
@@ -87,7 +87,7 @@ def write_trace(file: TextIO, run: Profile, links: Sequence[LinkUse], waiting: M
 def _list_events(
     run: Profile, links: Sequence[LinkUse], waiting: MeasuredWaiting | None, first: int
 ) -> Iterator[Event]:
-    """Yield the events rank by rank, since the events of all ranks may exceed the memory."""
+    """Yield the events rank by rank: the events of all ranks may exceed the memory."""
     process = {rank.rank: rank.host + 1 for rank in run.ranks}
     sent_of, times_of, regions_of = (
         _split_by_rank(rows) for rows in (run.intervals.rank, run.interval_times.rank, run.region_times.rank)
@@ -137,7 +137,7 @@ def _name(what: str, process: int, thread: int, name: str) -> Event:
 def _list_calls(
     run: Profile, waiting: MeasuredWaiting, sites: Sequence[str], rows: Rows, place: Place, first: int
 ) -> Iterator[Event]:
-    """Yield waiting, unsplit time and transfer of a rank's sampled calls; calls within another call are left out."""
+    """Yield waiting, unsplit time and transfer of a rank's sampled calls; leave out calls within another call."""
     calls = waiting.calls
     waits, unsplit, errors = split_each(take_rows(calls, rows))
     end = first
@@ -200,7 +200,7 @@ def _spans(begin_ns: npt.NDArray[np.uint64], end_ns: npt.NDArray[np.uint64]) -> 
 def _steps(
     what: str, place: Place, spans: npt.NDArray[np.int64], amounts: npt.NDArray[np.float64], first: int
 ) -> Iterator[Event]:
-    """Yield a rank's counter: amount / duration of each interval, and 0 at the start of each gap."""
+    """Yield a rank's counter: amount / duration of each interval, and 0 where a gap begins."""
     process, rank = place
     name = f"rank {rank}: {what}"
     for number, ((begin, end), amount) in enumerate(zip(spans.tolist(), amounts.tolist(), strict=True)):
@@ -211,7 +211,7 @@ def _steps(
 
 
 def _shorten(value: float) -> float:
-    """Round to six digits, which makes files smaller by a third."""
+    """Round to six digits: this makes files smaller by a third."""
     return float(f"{value:.6g}")
 
 

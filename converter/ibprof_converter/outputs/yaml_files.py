@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Nodes, links and loads as YAML: one document for any viewer, or a folder of tables for Boxfish.
+"""Write nodes, links and loads as YAML: one document for any viewer, or a folder of tables for Boxfish.
 
 The folder has a meta file, a table of nodes and a table of links. A table has two YAML documents: the run's key, then
-the names and types of the columns. Then a line `...` begins the rows, which are numbers with blanks between them. Each
-link has a row per direction, from the node at (sx, sy) to the node at (tx, ty).
+the names and types of the columns. After these documents and a line `...`, each row has numbers with blanks between
+them. Each link direction has a row, from the node at (sx, sy) to the node at (tx, ty).
 
 Source: LLNL/boxfish, docs/userguide/fileformat.rst.
 """
@@ -42,13 +42,13 @@ class _Line(dict[str, object]):
 
 
 _Dumper: type[yaml.SafeDumper] | type[yaml.CSafeDumper] = getattr(yaml, "CSafeDumper", yaml.SafeDumper)
-"""The C dumper is ten times as fast as the Python dumper, but is missing if PyYAML was built without libyaml."""
+"""The C dumper is ten times as fast as the Python dumper, but missing if PyYAML was built without libyaml."""
 
 _Dumper.add_representer(
     _Line, lambda dumper, row: dumper.represent_mapping("tag:yaml.org,2002:map", row.items(), flow_style=True)
 )
 
-# YAML can represent only UTF-8: other bytes of a path become `\\udcNN`, as in all outputs.
+# YAML can represent only UTF-8: as in all outputs, other bytes of a path become `\\udcNN`.
 _Dumper.add_representer(str, lambda dumper, text: dumper.represent_str(text.encode(errors="backslashreplace").decode()))
 
 
@@ -150,7 +150,7 @@ def _write_meta(path: Path, about: Mapping[str, object], nodes: int, codes: dict
 
 
 def _word(value: Value) -> str:
-    """Return a name as one ASCII word, since blanks separate columns; `-` for an empty name."""
+    """Return a name as one ASCII word, because blanks separate columns; `-` for an empty name."""
     text = "_".join(str(value).split()).encode("ascii", "replace").decode().replace("#", "_")
     return "".join(letter if letter.isprintable() else "_" for letter in text)[:_LONGEST_NAME] or "-"
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The store of a site, as Parquet files with summaries of jobs, one file per day; and questions about all jobs."""
+"""The store of a site (Parquet files with summaries of jobs, one per day), and questions about all its jobs."""
 
 from ibprof.errors import MissingToolError
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The network of a day: a network view with the day's jobs, and bytes from port counters."""
+"""Render the network view of a day, with the day's jobs; compute the day's bytes by port counters."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from ibprof_converter.traffic.traffic_reader import read_traffic
 from ibprof_converter.viewer.time_arrays import RegionVisits, RunTimes
 
 _MOST_BYTES = 2.0**63
-"""Upper limit of the sum of all bytes in a view; loads of links have 64 bits."""
+"""Upper limit of the sum of all bytes in a view: link loads have 64 bits."""
 
 _LONGEST_NAME = 64
 
@@ -36,11 +36,11 @@ _COLUMNS = ("pair_source", "pair_destination", "pair_bytes", "pair_rail")
 
 
 def view_day(store: JobStore, day: date, jobs: int) -> NetworkView:
-    """Return the network view of a day with the traffic of the day's largest jobs.
+    """Return the network view of a day, with the traffic of its largest jobs.
 
     Args:
         day: day on which the jobs began, UTC.
-        jobs: number of jobs to show, the jobs with most bytes first. The view has separate loads for each job.
+        jobs: number of shown jobs, those with most bytes; the view has separate loads for each job.
 
     Raises:
         UsageError: the day has no fabric, no jobs, or no job with pairs of ports.
@@ -61,7 +61,7 @@ def view_day(store: JobStore, day: date, jobs: int) -> NetworkView:
 
 
 def _join_pairs(rows: Sequence[Row], rails: int, origin: str) -> Traffic:
-    """Return the traffic of jobs between ports; pairs with impossible ports or bytes count as unmapped."""
+    """Return the traffic of jobs from LID to LID; pairs with impossible ports or bytes count as unmapped."""
     columns = (np.concatenate([row[name] for row in rows]).astype(np.int64) for name in _COLUMNS)
     source, destination, amount, rail = columns
     job = np.repeat(np.arange(len(rows), dtype=np.int32), [len(row["pair_bytes"]) for row in rows])
@@ -94,7 +94,7 @@ def _list_times(rows: Sequence[Row]) -> RunTimes:
         if not sum(sent):
             intervals.append((number, began_ns, ended_ns, row["bytes"]))
             continue
-        # Users can write wrong summaries, so intervals are cut at the end of the job.
+        # Cut intervals at the end of the job: users can write wrong summaries.
         since_ns = np.minimum(np.arange(len(sent) + 1) * row["bin_s"] * 1e9, ended_ns - began_ns)
         edges = began_ns + np.rint(since_ns).astype(np.int64)
         intervals += [(number, *span, amount) for span, amount in zip(pairwise(edges.tolist()), sent, strict=True)]
@@ -114,13 +114,13 @@ def _list_times(rows: Sequence[Row]) -> RunTimes:
 def subtract_counted(
     store: Path, before: Path, after: Path, day: date
 ) -> tuple[dict[tuple[str, int], int], tuple[str, ...]]:
-    """Return (node GUID, port number) -> bytes that the port sent between two files of counters, and notes.
+    """Return (NODE GUID, port number) -> bytes that the port sent between two files of counters; and notes.
 
-    The notes name counters that were reset, are at their limit, or belong to no port of the fabric.
+    Notes name counters that were reset, that are at their limit, or that belong to no port of the fabric.
 
     Raises:
-        InputError: a file does not hold port counters.
-        UsageError: the store has no fabric for the day.
+        InputError: a file has no port counters.
+        UsageError: the store has no fabric that is valid on the day.
     """
     fabric = FabricCalendar(store).find(day)
     if fabric is None:

@@ -62,7 +62,7 @@ class DatedFabric:
         since: first day on which the fabric is valid.
         name: hash of the fabric's links.
         routed: the fabric with its forwarding tables.
-        number: (rail, GUID, port) of the sender -> index of the link direction in the table.
+        number: (rail, GUID, port) of a sender -> index of its link direction in the table.
     """
 
     since: date
@@ -79,8 +79,7 @@ class LinkChange:
         since: day of the later fabric.
         what: one of `added`, `removed` and `changed`.
         sender: node and port of the sender.
-        before, after: text with the receiver and the speed in the earlier and in the later fabric; empty if this fabric
-            lacks the link.
+        before, after: text with receiver and speed in the earlier (later) fabric; empty if this fabric lacks the link.
     """
 
     since: date
@@ -91,10 +90,10 @@ class LinkChange:
 
 
 def add_fabric(store: Path, options: FabricOptions, since: date) -> str:
-    """Copy the dumps of a fabric into a store, completely or not at all; return the fabric's name.
+    """Copy all dumps of a fabric into a store; return the fabric's name. After an error, no dump is in the store.
 
-    If the fabric that is valid on this day has the same dumps, nothing is copied. Existing fabrics are never replaced,
-    since stored jobs refer to their link directions by index.
+    If the fabric that is valid on this day has the same dumps, no dumps are copied. Existing fabrics are never
+    replaced: stored jobs refer to their link directions by index.
 
     Raises:
         IbprofError: as `read_routed_fabric` does.
@@ -121,7 +120,7 @@ def add_fabric(store: Path, options: FabricOptions, since: date) -> str:
 
 
 def _copy_dumps(options: FabricOptions, place: Path) -> dict[str, Any]:
-    """Copy all files of a fabric; return the fabric's options with paths relative to the fabric's folder."""
+    """Copy all files of a fabric; return its options, with paths relative to the fabric's folder."""
     place.mkdir()
     digest = hashlib.sha256()
     read = [path for path in options.files() if path.is_file()]
@@ -176,7 +175,7 @@ def _read_options(folder: Path) -> FabricOptions:
 
 
 def _list_directions(routed: RoutedFabric) -> pa.Table:
-    """Return a row of `LINK_SCHEMA` for each link direction, in the order of rail, GUID, port."""
+    """Return a row of `LINK_SCHEMA` for each link direction, sorted by rail, GUID and port."""
     rows = []
     for rail, fabric in enumerate(routed.fabrics):
         guids = [f"0x{guid:016x}" for guid in fabric.node_guid.tolist()]
@@ -201,7 +200,7 @@ def _list_directions(routed: RoutedFabric) -> pa.Table:
 def list_fabrics(store: Path) -> list[tuple[date, Path]]:
     """Return the first day and the folder of each fabric, in chronological order.
 
-    Of several fabrics of a day, the fabric that was added last is valid.
+    Of several fabrics of one day, the last added fabric is valid.
 
     Raises:
         InputError: a folder has an invalid name.
@@ -226,20 +225,20 @@ def list_tables(store: Path) -> list[Path]:
 
 
 def name_fabric(store: Path, day: date) -> str:
-    """Return the name of the fabric that is valid on a day; empty if there is none."""
+    """Return the name of the fabric that is valid on a day; empty without a fabric."""
     names = [path.name[_NAME] for since, path in list_fabrics(store) if since <= day]
     return names[-1] if names else ""
 
 
 class FabricCalendar:
-    """Finds the fabric that is valid on a day, and remembers the last fabric that was read."""
+    """Finds the fabric that is valid on a day; caches the last fabric."""
 
     def __init__(self, store: Path) -> None:
         self._days = list_fabrics(store)
         self._read: dict[Path, DatedFabric] = {}
 
     def find(self, day: date) -> DatedFabric | None:
-        """Return the fabric that is valid on a day; None if there is none.
+        """Return the fabric that is valid on a day; None without a fabric.
 
         Raises:
             IbprofError: as `read_routed_fabric` does.
@@ -258,7 +257,7 @@ class FabricCalendar:
 
 
 def compare_fabrics(store: Path) -> Iterator[LinkChange]:
-    """Yield the link directions that changed from each fabric to the next."""
+    """Yield the link directions that changed from one fabric to the next, for all fabrics."""
     ends: list[tuple[date, dict[_Port, tuple[str, str]]]] = []
     for since, folder in list_fabrics(store):
         rows = pq.read_table(folder / TABLE).to_pylist()

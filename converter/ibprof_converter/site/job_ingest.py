@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Ingest: find profiles and files of summaries, and add their jobs to a store."""
+"""Find profiles and files of summaries, and add their jobs to a store."""
 
 from __future__ import annotations
 
@@ -30,25 +30,25 @@ from ibprof_converter.site.job_summary import (
 from ibprof_converter.site.site_queries import SiteQueries
 
 LINES = ".jsonl"
-"""Suffix of files of summaries, which have a line of JSON for each job."""
+"""Suffix of files of summaries, which have a JSON line for each job."""
 
 _ARCHIVE = ".otf2"
 _AT_ONCE = 256
-"""Number of summaries of profiles that are written to the store at once."""
+"""Summaries of this number of profiles are written to the store at once."""
 
 
 def ingest_jobs(
     store: JobStore, paths: Sequence[Path], oldest: date = date.min, *, remove: bool = False
 ) -> tuple[Ingested, list[str], list[IbprofError]]:
-    """Add jobs to a store, from profiles, recordings, files of summaries, and folders of these.
+    """Add the jobs of profiles, recordings, files of summaries, and folders of these, to a store.
 
     Args:
         oldest: jobs that began before this day are left out.
-        remove: true to delete each file of summaries once all its jobs are stored.
+        remove: true to delete a file of summaries after all its jobs are stored.
 
     Returns:
-        The numbers of jobs, sentences on data that profiles lack, and an error for each unreadable input. The other
-        inputs are stored.
+        The numbers of jobs, sentences on data that profiles lack, and an error for each input that cannot be read. All
+        other inputs are stored.
 
     Raises:
         OSError: the store cannot be written.
@@ -72,7 +72,7 @@ def ingest_jobs(
                 waiting += parse_lines(path, [line.encode()], 1)
                 losses += [f"{path}: {each}" for each in describe_run_losses(run)]
         except IbprofError as error:
-            # Another ingest may have stored the file's jobs and deleted the file.
+            # another ingest may have stored the jobs of the file, and deleted it
             was_removed = remove and path not in paths and not path.exists()
             if not was_removed:
                 errors.append(error)
@@ -96,7 +96,7 @@ def _read(path: Path) -> Iterator[pa.Table]:
 
 
 def _with_owner(jobs: pa.Table, uid: int) -> pa.Table:
-    """Return jobs with the file's owner as user; unchanged if the owner is root or the ingesting user."""
+    """Set the user of jobs to the owner of the file, unless the owner is root or the ingesting user."""
     if uid in (0, os.geteuid()):
         return jobs
     column = jobs.schema.get_field_index("user")
@@ -107,7 +107,7 @@ def read_summary(path: Path, calendar: FabricCalendar | None) -> Row:
     """Return the summary of a profile.
 
     Raises:
-        IbprofError: the profile cannot be read, or its day's fabric lacks ports of the profile.
+        IbprofError: the profile cannot be read, or has ports that the day's fabric lacks.
     """
     run = load_profile(path)
     return summarise_job(run, calendar.find(_day_of(run)) if calendar else None)
@@ -119,7 +119,7 @@ def _day_of(run: Profile) -> date:
 
 
 def _look_below(folder: Path) -> Iterator[Path]:
-    """Yield the inputs in a folder and its subfolders. Recordings next to an OTF2 archive are left out."""
+    """Yield the inputs in a folder and its subfolders, without recordings next to an OTF2 archive."""
     if folder.suffix == RECORDING:
         if not folder.with_suffix(_ARCHIVE).exists():
             yield folder

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The store of jobs: one Parquet file per day. Readers never see part of a day.
+"""Store jobs in one Parquet file per day. Readers never see a partial day.
 
     STORE/site.json               settings: which names are hashed
     STORE/.salt                   secret of these hashes, readable by the store's owner alone
@@ -7,11 +7,11 @@
     STORE/fabrics/DATE-HASH-N/    dumps of a fabric and its table of link directions
     STORE/sums/                   sums of each day, recomputed where they are missing
 
-A writer holds a lock, reads the day's file, adds missing jobs, and renames the new file over the old file. So a killed
-writer leaves a complete file. Adding a job twice stores it once.
+A writer holds a lock, reads the day's file, adds missing jobs, and renames the new file over the old file. So the file
+of a day is complete, even after a writer was killed. A job that is added twice is stored once.
 
-`share_jobs` writes a store for each user with the user's jobs. The user owns the files in this store, and root owns its
-folders, so that the user cannot put symbolic links there, which root would follow.
+`share_jobs` writes a separate store for each user, with this user's jobs. The user owns the files in this store, root
+owns its folders: otherwise, root could follow symbolic links of the user.
 """
 
 from __future__ import annotations
@@ -44,16 +44,16 @@ from ibprof_converter.site.job_summary import SCHEMA
 SETTINGS = "site.json"
 _SALT = ".salt"
 _HASHABLE = {"user": "users", "name": "jobs"}
-"""Column of names that a store can replace by hashes -> noun for messages."""
+"""Column whose names a store can replace by hashes -> noun in messages."""
 _FORMAT = 1
 JOBS = "jobs"
 _ROWS_IN_GROUP = 2048
-"""Number of jobs in a Parquet row group. A query about one moment reads only some row groups."""
+"""Number of jobs in a Parquet row group: a query about one moment reads only some row groups."""
 
 
 @dataclass(frozen=True, slots=True)
 class Ingested:
-    """Numbers of jobs of an ingest: new jobs, jobs with a newer state than stored, and jobs that were stored before."""
+    """Numbers of jobs of an ingest: new jobs, updated jobs, and jobs that were already stored."""
 
     added: int = 0
     replaced: int = 0
@@ -64,15 +64,15 @@ class Ingested:
 
 
 class JobStore:
-    """A store of jobs in a folder."""
+    """A folder that stores jobs."""
 
     def __init__(self, folder: Path, *, make: bool = False, hashed: Collection[str] = ()) -> None:
         """Open a store.
 
         Args:
-            make: true to make the store if it is missing.
-            hashed: columns (`user`, `name`) with names that a new store replaces by hashes. An existing store must
-                already hash these columns.
+            make: true to make a missing store.
+            hashed: columns (`user`, `name`) whose names are replaced by hashes. An existing store must already hash
+                these columns.
 
         Raises:
             InputError: there is no store, or it has another format.
@@ -95,7 +95,7 @@ class JobStore:
                 raise InconsistentError(f"{folder}: this store does not hash names of {_HASHABLE[column]}")
 
     def _make_salt(self) -> None:
-        """Write the secret of the hashes into a file that only the owner of the store can read."""
+        """Write the secret of the hashes to a file that only the store's owner can read."""
         salt = self.folder / _SALT
         salt.touch(0o600)
         salt.write_bytes(secrets.token_bytes(16))
@@ -129,7 +129,7 @@ class JobStore:
             OSError: the folder of jobs cannot be read.
         """
         found = []
-        for path in (self.folder / JOBS).iterdir():  # glob would not raise an error for an unreadable folder
+        for path in (self.folder / JOBS).iterdir():  # glob raises no error for an unreadable folder
             with suppress(ValueError):
                 if path.suffix == ".parquet":
                     found.append(date.fromisoformat(path.stem))
@@ -144,7 +144,7 @@ class JobStore:
 
         Raises:
             InputError: a day's file is damaged.
-            OSError: the file of a day cannot be written; the jobs of earlier days are stored.
+            OSError: the file of a day cannot be written; jobs of earlier days are already stored.
         """
         for column in self.hashed:
             jobs = jobs.set_column(SCHEMA.get_field_index(column), column, self._hash(jobs[column]))
@@ -166,10 +166,10 @@ class JobStore:
         _remove_leftovers(path)
         stored = self.read_day(day) if path.exists() else SCHEMA.empty_table()
         both = pa.concat_tables([stored, jobs])
-        # Keep one state of each job: prefer a finished state, then the state with the latest end, then the first.
+        # Keep one state of each job: a finished state, or else the state with the latest end, or else the first state.
         order = pa.table(
             {
-                # The user is part of the key: no job replaces a job of another user.
+                # The user is part of the key, so that no job replaces a job of another user.
                 "key": pc.binary_join_element_wise(both["key"], pc.fill_null(both["user"], ""), " "),
                 "finished": pc.fill_null(both["finished"], fill_value=False).cast(pa.int8()),
                 "ended": both["ended"],
@@ -231,7 +231,7 @@ def encode_jobs(jobs: pa.Table) -> memoryview:
 
 
 def _remove_leftovers(path: Path) -> None:
-    """Remove temporary files of killed writers. The caller holds the lock, so no other writer is active."""
+    """Remove temporary files of killed writers. No other writer is active, because the caller holds the lock."""
     for left in path.parent.glob(f".{path.name}.*"):
         left.unlink(missing_ok=True)
 
@@ -255,7 +255,7 @@ _READ_BY_OWNER = 0o400
 
 
 def share_jobs(store: JobStore, folder: Path) -> dict[str, int]:
-    """Write a store for each user of this machine with the user's jobs; return user -> number of jobs.
+    """Write a store for each user of this machine, with the user's jobs; return user -> number of jobs.
 
     Files of unchanged days are not written again. Files of days that are not in `store` are deleted.
 
@@ -291,7 +291,7 @@ def share_jobs(store: JobStore, folder: Path) -> dict[str, int]:
 
 
 def _find_uid(user: str) -> int | None:
-    """Return a user's uid; None for an unknown user, and for a name that contains `/` or begins with `.`."""
+    """Return a user's uid; None if the user is unknown, or the name contains `/` or begins with `.`."""
     if user != Path(user).name or user.startswith(".") or "\0" in user:
         return None
     try:
@@ -301,7 +301,7 @@ def _find_uid(user: str) -> int | None:
 
 
 def _make_store(store: JobStore, place: Path) -> None:
-    """Make the folders and settings of a user's store; copy tables of link directions that the user's store lacks."""
+    """Make the folders and settings of a user's store; copy missing tables of link directions to it."""
     (place / JOBS).mkdir(parents=True, exist_ok=True)
     if not (place / SETTINGS).exists():
         shutil.copyfile(store.folder / SETTINGS, place / SETTINGS)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The summary of a job: computed from a profile, written as a line of JSON, and read as a row of the store.
+"""Compute the summary of a job from a profile, write it as a JSON line, and read it as a row of the store.
 
 docs/formats/site.md describes each column.
 """
@@ -39,15 +39,15 @@ from ibprof_converter.traffic.traffic_reader import profile_traffic
 
 NS = 1e-9
 LINES_KEPT = 20
-"""Largest number of call sites in a summary: the sites with most time. `OTHERS` is the sum of further sites."""
+"""A summary has at most this number of call sites, those with most time; `OTHERS` is the sum of all other sites."""
 
 PAIRS_KEPT = 1000
-"""Largest number of pairs of ports in a summary: the pairs with most bytes."""
+"""A summary has at most this number of pairs of ports: those with most bytes."""
 
 OTHERS = "(others)"
 
 FUTURE = timedelta(days=1)
-"""A job's times may be later than this machine's clock by at most this span; later times are invalid."""
+"""Times of jobs that are later than this machine's clock by more than this span are invalid."""
 
 _LARGEST_FRACTION = 1e18
 _EARLIEST = datetime(2000, 1, 1)
@@ -119,7 +119,7 @@ PARALLEL = (
     ("pair_source", "pair_destination", "pair_rail", "pair_bytes"),
     ("bin_bytes", "bin_mpi_s"),
 )
-"""Groups of list columns. In each row, the lists of a group's columns have the same length."""
+"""Groups of list columns. Groups of columns: in a row, the lists of a group's columns have the same length."""
 
 REQUIRED = ("key", "began", "ended", "ranks", "nodes", "bytes")
 _NOT_NEGATIVE = ("ranks", "nodes", "bytes", "calls", "run_s", "mpi_s", "wait_s", "bin_s")
@@ -133,8 +133,8 @@ def summarise_job(run: Profile, fabric: DatedFabric | None, placement: str | Non
 
     Args:
         run: the profile; `run.name` must be its path.
-        fabric: the fabric that was valid on the job's day; None for a summary without loads of links.
-        placement: rank placement, a value of `ibprof-layout --placement`; None for the recorded hosts.
+        fabric: the fabric that was valid on the job's day. If None: the summary has no link loads.
+        placement: rank placement, a value of `ibprof-layout --placement`. If None: the recorded hosts.
 
     Raises:
         IbprofError: as `load_demands` does.
@@ -180,7 +180,7 @@ def summarise_job(run: Profile, fabric: DatedFabric | None, placement: str | Non
 
 
 def _identify(run: Profile) -> Row:
-    """Return the scheduler's data of a job; without a scheduler, the user is the owner of the profile."""
+    """Return the scheduler's data on a job; without a scheduler, the user is the profile's owner."""
     names = run.scheduler
     program = os.path.basename(run.command.partition(" ")[0])  # noqa: PTH119  (a command, not a path of this machine)
     return {
@@ -194,7 +194,7 @@ def _identify(run: Profile) -> Row:
 
 
 def name_owner(uid: int) -> str:
-    """Return the name of a user, or the uid as text if this machine does not know the user."""
+    """Return the user name of a uid; if this machine does not know the user, the uid as text."""
     try:
         return pwd.getpwuid(uid).pw_name
     except KeyError:
@@ -202,7 +202,7 @@ def name_owner(uid: int) -> str:
 
 
 def identify_run(run: Profile) -> str:
-    """Return the key of a run, 16 hex digits: the same for the OTF2 archive and the recording."""
+    """Return the key of a run, 16 hex digits; OTF2 archive and recording of a run have the same key."""
     processes = sorted((run.hosts[rank.host].name, rank.pid, rank.start_ns) for rank in run.ranks)
     return hashlib.sha256(json.dumps([run.job, run.world_size, processes]).encode()).hexdigest()[:16]
 
@@ -225,7 +225,7 @@ def _times(verdict: Verdict) -> Row:
 
 
 def _line(key: tuple[str, ...], sums: Any) -> Row:
-    """Return sums over the calls at one or several call sites. A sum is None if a term is None."""
+    """Return sums over the calls at one or several call sites. A sum is None if any term is None."""
 
     def add(name: str) -> Any:
         values = [getattr(each, name) for each in sums]
@@ -242,7 +242,7 @@ def _load_links(run: Profile, fabric: DatedFabric, placement: str | None) -> Fab
 
 
 def _loads(loads: FabricLoads, fabric: DatedFabric) -> Row:
-    """Return the columns with the bytes of each used link direction and of each pair of ports."""
+    """Return the columns with bytes of each used link direction, and of each pair of ports."""
     table = loads.table(only_used=True)
     used: list[Any] = []
     for end in "ab":
@@ -268,7 +268,7 @@ def _loads(loads: FabricLoads, fabric: DatedFabric) -> Row:
 
 
 def _placement_gain(diagnosis: Diagnosis | None) -> float | None:
-    """Return the seconds that another placement saves on the most loaded link; 0: no saving, None: unknown."""
+    """Return the seconds that another placement saves on the most loaded link; None if unknown."""
     if diagnosis is None:
         return None
     causes = [cause for cause in diagnosis.causes if cause.cause == PLACEMENT]
@@ -281,7 +281,7 @@ def write_line(row: Row) -> str:
 
 
 def read_lines(path: Path) -> Iterator[pa.Table]:
-    """Yield tables of `SCHEMA` from a file with a line of JSON for each job.
+    """Yield tables of `SCHEMA` from a file with a JSON line for each job.
 
     Raises:
         InputError: a line is invalid.
@@ -306,7 +306,7 @@ def _read_block(path: Path, file: Any, number: int) -> list[bytes]:
 
 
 def parse_lines(path: Path, lines: list[bytes], first: int) -> Iterator[pa.Table]:
-    """Yield one table of the jobs in the lines, or nothing if all lines are blank.
+    """Yield one table with the jobs in the lines; yield no table if all lines are blank.
 
     Raises:
         InputError: a line is invalid.
@@ -321,7 +321,7 @@ def parse_lines(path: Path, lines: list[bytes], first: int) -> Iterator[pa.Table
     if found is None:
         yield table
         return
-    # Find the number of the invalid line: parse each line separately.
+    # Parse each line separately, to find the number of the invalid line.
     for number, line in enumerate(lines, first):
         if not line.strip():
             continue
@@ -363,7 +363,7 @@ def _checks(table: pa.Table) -> Iterator[tuple[Any, str, str]]:
         yield pc.greater(table[name], pa.scalar(latest, _MOMENT)), expected, name
     yield pc.less(table["ended"], table["began"]), '"ended" no earlier than "began"', "ended"
     for name in _NOT_NEGATIVE:
-        # Integers are compared with an integer, since pyarrow cannot convert integers above 2^53 to float.
+        # Compare integers with an integer: pyarrow cannot convert integers above 2^53 to float.
         most = _LARGEST_FRACTION if pa.types.is_floating(table[name].type) else np.iinfo(np.int64).max
         valid = pc.and_(pc.greater_equal(table[name], 0), pc.less_equal(table[name], most))
         yield pc.invert(valid), f'"{name}" from 0', name
@@ -374,7 +374,7 @@ def _checks(table: pa.Table) -> Iterator[tuple[Any, str, str]]:
     for name in (name for names in PARALLEL for name in names):
         column = table[name].combine_chunks()
         flat = column.flatten()
-        # LIDs and rails are not checked here; `view_day` counts pairs with impossible ports.
+        # LIDs and rails are not checked here: `view_day` counts pairs with impossible ports.
         invalid = pc.less(flat, 0) if name in _AMOUNTS else pc.is_null(flat)
         bad = pc.indices_nonzero(pc.fill_null(invalid, fill_value=True))
         wrong = np.zeros(len(column), np.bool_)

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Metrics of a time span as OpenMetrics text, for Prometheus or the textfile collector of node_exporter.
+"""Write metrics of a time span as OpenMetrics text, for Prometheus or node_exporter's textfile collector.
 
-The number of series is bounded. `ibprof_job_*` have a series for each of the largest jobs. `ibprof_link_*` have series
-for the most loaded link directions: at most `JOBS_A_LINK` jobs, and `other`, the sum of further jobs. `ibprof_host_*`
-have a series for each of the `HOSTS` hosts that are most often late. A job has the label `job_id`, since Prometheus
-itself sets a label `job`.
+The number of series is bounded. `ibprof_job_*` metrics have a series for each of the largest jobs. `ibprof_link_*`
+metrics have series for at most `JOBS_A_LINK` jobs on each of the most loaded link directions, and `other` for the sum
+of further jobs. `ibprof_host_*` metrics have a series for each of the `HOSTS` hosts whose ranks are most often late.
+The label of a job is `job_id`, because Prometheus itself sets a label `job`.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ HOSTS = 50
 
 _JOB = ("job_id", "step", "user", "partition", "name")
 _LONGEST_LABEL = 128
-"""Largest number of characters in the value of a label; longer values are cut."""
+"""Largest number of characters in a label's value; longer values are cut."""
 
 _JOB_METRICS = {
     "ibprof_job_nodes": ("nodes", "Nodes of the job."),
@@ -100,6 +100,6 @@ def _format_family(name: str, help_: str, values: Iterable[tuple[dict[str, str],
 
 
 def _escape(text: str) -> str:
-    """Return the value of a label with the escapes that OpenMetrics needs."""
+    """Escape the value of a label for OpenMetrics."""
     text = text.encode("utf-8", "backslashreplace").decode()
     return text.replace("\\", r"\\").replace('"', r"\"").replace("\n", r"\n")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Questions about all jobs of a store, as SQL for DuckDB; see docs/formats/site.md."""
+"""Answer questions about all jobs of a store, by SQL for DuckDB; see docs/formats/site.md."""
 
 from __future__ import annotations
 
@@ -26,24 +26,24 @@ TOP = 20
 OTHER = "other"
 
 MEMORY = "1500MB"
-"""Memory limit of DuckDB, which writes larger data to temporary files."""
+"""Memory limit of DuckDB; DuckDB writes larger data to temporary files."""
 
 LEAST_BINS = 8
-"""Smallest number of intervals for a correlation."""
+"""A correlation needs at least this number of intervals."""
 
 _COMPARED = 1000
-"""A job is compared with at most this number of jobs: the jobs with most bytes on common links."""
+"""A job is compared with at most this number of jobs: those with most bytes on common links."""
 
 _ATTEMPTS = 9
 """Largest number of attempts to run a statement while other processes replace the files of days."""
 
 _OF_FILES = (duckdb.Error, duckdb.InvalidInputException, duckdb.IOException)
-"""Types of DuckDB's errors about damaged files. Errors of subclasses mean something else."""
+"""Exact types of DuckDB's errors on damaged files; errors of subclasses have other causes."""
 
 _Z = 1.96
 
 _VIEWS = ("running", "loads", "lates", "program_lines")
-"""Names of views that are computed from the views `jobs` and `directions`, which read the files."""
+"""Names of views that are computed from the views `jobs` and `directions`; those two read the files."""
 
 _OF_JOBS = (
     "(SELECT key, job, user, fabric, began, ended, unnest(links) AS link, unnest(link_bytes) AS bytes FROM {jobs})"
@@ -51,11 +51,11 @@ _OF_JOBS = (
 
 Rows = list[dict[str, Any]]
 Day = date | None
-"""First or last day of a range; None for no limit."""
+"""First or last day of a range; None without a limit."""
 
 
 def read_statements(path: Path) -> dict[str, str]:
-    """Read name -> SQL statement from a file. A comment of one word names the next statement."""
+    """Read name -> SQL statement from a file. A comment with one word is the name of the next statement."""
     parts = re.split(r"^-- (\w+)$", path.read_text(encoding="utf-8"), flags=re.MULTILINE)
     return {name: text.strip() for name, text in zip(parts[1::2], parts[2::2], strict=True)}
 
@@ -93,7 +93,7 @@ class SiteQueries:
                 "autoload_known_extensions": False,
             }
         )
-        self._db.execute("SET parquet_metadata_cache = true")  # a question needs several statements on the same files
+        self._db.execute("SET parquet_metadata_cache = true")  # the statements of a question read the same files
         tables = [os.fspath(path) for path in list_tables(store.folder)]
         self._define("directions", tables, _SQL["no_directions"])
         self._define("jobs", [os.fspath(store.path_of(day)) for day in store.days()], None)
@@ -124,7 +124,7 @@ class SiteQueries:
             names = [column[0] for column in found.description or ()]
             return [dict(zip(names, row, strict=True)) for row in found.fetchall()]
         except duckdb.Error as error:
-            # An ingest may replace a file between DuckDB's reads of footer and data: try again.
+            # Try again: an ingest may replace a file after DuckDB read its footer, and before DuckDB reads its data.
             if type(error) is duckdb.Error and attempts > 1:
                 return self._fetch(text, values, attempts - 1)
             raise
@@ -141,27 +141,27 @@ class SiteQueries:
             raise UsageError(f"SQL: {error}") from None
 
     def list_jobs(self, user: str | None = None, first: Day = None, last: Day = None, top: int = TOP) -> Rows:
-        """Return jobs, the latest first, optionally of one user and of a range of days."""
+        """Return jobs, the latest first, optionally only of one user or of a range of days."""
         return self._ask(_SQL["list_jobs"], {**_bounds(first, last), "user": user, "top": top})
 
     def load_at(self, moment: datetime, link: str | None = None, top: int = TOP) -> Rows:
         """Return the load of each link direction at one moment, split by job and user.
 
-        A job's rate in the current interval is divided among links in proportion to the bytes of the whole run. A job
+        A job's rate in the current interval is divided among links in proportion to their bytes in the whole run. A job
         without intervals is assumed to have its mean rate.
 
         Args:
             moment: the time, UTC.
-            link: only link directions with this text in a node's name; None for all.
-            top: number of link directions, the most loaded first.
+            link: only link directions with this text in a node's name. If None: all link directions.
+            top: number of link directions; the most loaded comes first.
         """
         return self._ask(_SQL["load_at"], {"at": moment, "link": link, "top": top})
 
     def shared_with(self, job: str, top: int = TOP) -> Rows:
-        """Return the jobs that used a job's link directions during the job, sorted by bytes, descending.
+        """Return the jobs that used a job's link directions while it ran, sorted by bytes, descending.
 
         Args:
-            job: job number in the scheduler, or key of the job in the store. Several runs can have the same number.
+            job: the scheduler's job number, which several runs can have; or key of the job in the store.
 
         Raises:
             UsageError: the store has no job with this number or key.
@@ -181,13 +181,13 @@ class SiteQueries:
     def compare_waiting(self, job: str, top: int = TOP) -> Rows:
         """Correlate a job's time in MPI calls with the traffic of each job that uses the same link directions.
 
-        The series have a value for each interval of the job: seconds in MPI calls, and bytes of the second job. The 95%
-        interval is computed by Fisher's transformation, with the effective number of independent intervals.
+        For each interval of the job, the two series have a value: seconds in MPI calls, and bytes of the second job.
+        The 95% interval is computed by Fisher's transformation, with the effective number of independent intervals.
 
         Source: M. S. Bartlett, J. Royal Stat. Soc. 98 (1935) 536, for autocorrelated series.
 
         Raises:
-            UsageError: the store has no such job, or no second job has enough intervals in common with this job.
+            UsageError: the store has no such job, or no second job has enough common intervals.
         """
         answers: Rows = []
         run = self._find_job(job)
@@ -228,18 +228,18 @@ class SiteQueries:
         return self._ask(_SQL["average_day"], {"days": max(days, 1), "top": top, "fabric": self._name_fabric(last)})
 
     def _name_fabric(self, day: Day) -> str:
-        """Return the name of the fabric valid on a day, or of the latest fabric if the day is None."""
+        """Return the name of the fabric that is valid on a day. If None: the name of the latest fabric."""
         return name_fabric(self.store.folder, day or date.max)
 
     def find_gains(self, first: Day = None, last: Day = None, top: int = TOP) -> Rows:
-        """Return the jobs that would gain from another rank placement, sorted by node hours, descending.
+        """Return the jobs with a predicted gain from another rank placement, sorted by node hours, descending.
 
-        The gain is predicted: the seconds that another placement saves on the most loaded link direction.
+        The gain is the time, in seconds, that the other placement saves on the most loaded link direction.
         """
         return self._ask(_SQL["find_gains"], {**_bounds(first, last), "top": top})
 
     def measure(self, first: datetime, until: datetime, jobs: int, links: int, jobs_a_link: int) -> tuple[Rows, Rows]:
-        """Return the largest jobs between two times, and each job's mean load of the most loaded link directions.
+        """Return the largest jobs between two times, and the mean load of each job on the most loaded link directions.
 
         Args:
             first, until: the two times, UTC.
@@ -256,7 +256,7 @@ class SiteQueries:
         )
 
     def find_slow_hosts(self, first: Day = None, last: Day = None, top: int = TOP) -> Rows:
-        """Return for each host the fraction of jobs with a late rank there, with a 95% interval (Wilson)."""
+        """Return the fraction of jobs with a late rank on each host, with a 95% interval (Wilson)."""
         self._sum_days("hosts", first, last)
         rows = self._ask(
             "SELECT host, sum(jobs)::BIGINT AS jobs, sum(late_jobs)::BIGINT AS late_jobs, sum(wait_s) AS wait_s "
@@ -270,14 +270,14 @@ class SiteQueries:
     def explain_counters(
         self, counted: Mapping[tuple[str, int], int], first: datetime, until: datetime, top: int = TOP
     ) -> Rows:
-        """Compare the bytes that port counters counted on link directions with the bytes in the profiles of jobs.
+        """Compare the bytes that port counters counted on link directions with the bytes of jobs.
 
         Args:
             counted: (GUID, port) of the sender -> counted bytes.
-            first, until: begin and end of the count, UTC. The part of a job outside these times does not count.
+            first, until: begin and end of the count, UTC. Parts of jobs outside these times do not count.
 
         Returns:
-            Rows of the `top` counted link directions with the most unexplained bytes, in descending order.
+            A row for each of the `top` counted link directions with the most unexplained bytes, in descending order.
         """
         span = {"first": first, "until": until, "fabric": self._name_fabric(first.date())}
         rows = self._ask(_SQL["explain_counters"], span)
@@ -297,18 +297,18 @@ class SiteQueries:
         return sorted(answers, key=lambda row: (-row["unexplained"], row["sender"]))[:top]
 
     def keep_sums(self) -> None:
-        """Compute and store the sums of days without sums, so that later questions are fast."""
-        with self.store.locked():  # no other ingest may replace the sums before they are used
+        """Compute and store missing sums of days, so that later questions are fast."""
+        with self.store.locked():  # until the sums are used, no other ingest may replace them
             for what in ("links", "hosts"):
                 self._sum_days(what, None, None)
 
     def _sum_days(self, what: str, first: Day, last: Day) -> int:
-        """Define the view `day_links` or `day_hosts`, which has the sums of each day.
+        """Define the view `day_links` or `day_hosts`, with the sums of each day.
 
         Return the number of calendar days from the first to the last day with jobs, inclusive.
 
-        A file of sums is named by the size and time of the day's file: a changed day gets new sums. If the store cannot
-        be written, the sums are not stored.
+        The name of a file of sums contains size and time of the day's file, so that a changed day gets new sums. If the
+        store cannot be written, the sums are not stored.
         """
         folder = self.store.folder / "sums"
         days = [day for day in self.store.days() if (first or date.min) <= day <= (last or date.max)]
@@ -349,13 +349,13 @@ def _quoted(path: Path) -> str:
 
 
 def _bounds(first: Day, last: Day) -> dict[str, datetime]:
-    """Return the begin of the first day and the end of the last day as parameters of statements."""
+    """Return the begin of the first day, and the end of the last day, as parameters of statements."""
     after = datetime.combine(last or date(9000, 1, 1), time()) + timedelta(days=1)
     return {"first": datetime.combine(first or date(1, 1, 1), time()), "after": after}
 
 
 def correlate(one: npt.NDArray[np.float64], other: npt.NDArray[np.float64]) -> tuple[float, float, float] | None:
-    """Return the correlation of two series and its 95% interval; None for a constant series, and for few intervals."""
+    """Return the correlation of two series, with its 95% interval; None if a series is constant or too short."""
     if len(one) < LEAST_BINS or not one.std() or not other.std():
         return None
     centred = [(each - each.mean()) / each.std() for each in (one, other)]

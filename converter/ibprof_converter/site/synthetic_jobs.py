@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Synthetic summaries of jobs, for demonstrations, tests and benchmarks of the store.
+"""Generate synthetic summaries of jobs, for demonstrations, tests and benchmarks of the store.
 
-Two facts about these jobs are known, and questions to the store must find them. Ranks on `SLOW_HOST` are late in every
-third job. The first two jobs of each day share links. The first job's time in calls correlates with the second job's
-traffic.
+Questions to the store must find two known facts on these jobs. Ranks on `SLOW_HOST` are late in every
+third job. The first two jobs of each day share links. The first job's time in MPI calls correlates with the second
+job's traffic.
 """
 
 from __future__ import annotations
@@ -25,10 +25,10 @@ from ibprof_converter.site.job_store import Ingested, JobStore
 from ibprof_converter.site.job_summary import Row, parse_lines, write_line
 
 FABRIC = "xgft:2:18,36:1,18"
-"""Synthetic fabric: 648 hosts, 36 leaf switches and 18 spine switches, 2,592 link directions."""
+"""A synthetic fabric with 648 hosts, 36 leaf switches, 18 spine switches and 2,592 link directions."""
 
 SLOW_HOST = 7
-"""Index of the host with ranks that are often late."""
+"""Index of the host whose ranks are often late."""
 
 VICTIM, AGGRESSOR = "victim", "aggressor"
 """Names of the first two jobs of a day, which share links."""
@@ -42,13 +42,13 @@ _VERDICTS = ("waiting", "switch-links", "host-links", "small-messages", "slow-tr
 _GB = 10**9
 _MOST_IN_EXCHANGE = 16
 _ROUTED_AT_ONCE = 512
-"""Number of jobs that are routed at once. The loads of these jobs take 20 MB on the fabric `FABRIC`."""
+"""Number of jobs that are routed at once. On the fabric `FABRIC`, the loads of these jobs need 20 MB."""
 
 
 def make_jobs(
     day: date, jobs: int, fabric: str, directions: int, hosts: tuple[str, ...], links: int = 100, seed: int = 0
 ) -> Iterator[Row]:
-    """Yield the summaries of a day's jobs, which have random links and start at random times.
+    """Yield the summaries of a day's jobs, with random link directions and random start times.
 
     Args:
         day: day on which the jobs start.
@@ -72,7 +72,7 @@ def make_jobs(
             starts[number], run_s, nodes, first_host[number] = 0, 3600.0, 16, 0
         began = midnight + timedelta(microseconds=starts[number])
         names = [hosts[(first_host[number] + each) % len(hosts)] for each in range(nodes)]
-        # Jobs choose from short ranges of link directions: the choice is fast, and some jobs share links.
+        # Jobs choose from short ranges of link directions, so that the choice is fast, and some jobs share links.
         at = 0 if number < 2 else int(random.integers(0, directions - parts + 1))
         chosen = np.sort(random.permutation(parts)[:links]) if number > 1 else np.arange(links)
         sent = (random.pareto(1.2, links) * _GB).astype(np.int64) + 1
@@ -134,9 +134,10 @@ def make_jobs(
 
 
 def route_jobs(jobs: Iterable[Row], dated: DatedFabric, seed: int = 0) -> Iterator[Row]:
-    """Replace the random links of jobs by links on routes between the job's hosts; yield the jobs.
+    """Replace the random link directions of each job by those on routes between the job's hosts; yield the jobs.
 
-    A job's traffic is a ring, a shift by half of its hosts, or all-to-all (small jobs). The fabric must have one rail.
+    A job's traffic is a ring, a shift by half of its hosts, or (in small jobs) an all-to-all. The fabric must have one
+    rail.
     """
     subnet = dated.routed.subnets[0]
     fabric, hosts = subnet.fabric, dated.routed.hosts
@@ -176,7 +177,7 @@ def route_jobs(jobs: Iterable[Row], dated: DatedFabric, seed: int = 0) -> Iterat
 
 
 def _choose_pairs(lids: npt.NDArray[np.int64], number: int) -> npt.NDArray[np.int64]:
-    """Return the source and destination LIDs of a job's traffic, [2, pair]; no pairs for a job on one host."""
+    """Return source and destination LIDs of a job's traffic: [2, pair], without pairs for a job on one host."""
     count = len(lids)
     one, other = np.divmod(np.arange(count**2), count)
     distance = (other - one) % count
@@ -192,7 +193,8 @@ def make_store(folder: Path, first: date, days: int, jobs: int, links: int | Non
 
     Args:
         jobs: number of jobs per day.
-        links: number of random link directions that each job uses; None for links on routes between the job's hosts.
+        links: number of random link directions that each job uses. If None: the link directions on routes between the
+            job's hosts.
 
     Raises:
         OSError: the store cannot be written.
@@ -210,7 +212,7 @@ def make_store(folder: Path, first: date, days: int, jobs: int, links: int | Non
 
 
 def make_day(store: JobStore, fabric: str, day: date, jobs: int, links: int | None = None) -> Iterator[pa.Table]:
-    """Yield tables with the jobs of a day, as `read_lines` yields them from a file of summaries."""
+    """Yield tables with the jobs of a day, in the form of `read_lines`."""
     dated = FabricCalendar(store.folder).find(day)
     if dated is None:
         raise InconsistentError(f"{store.folder}: no fabric is valid on {day}")
