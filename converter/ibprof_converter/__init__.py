@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Turn profiles and fabrics into link loads, pictures and reports.
 
-Modules of public names are imported when a name is first used, so that importing the package is quick. See docs/api.md.
+The module of a public name is imported when the name is first used, so that the import of the package is fast. See
+docs/api.md.
 """
 
 from __future__ import annotations
@@ -36,7 +37,7 @@ __all__ = [
 ]
 
 _LAB_NAMES = ("StudyResults", "simulate")
-"""Public names of version 0.1.0 that have moved to `ibprof_lab`."""
+"""Public names of version 0.1.0 that are now in `ibprof_lab`."""
 
 
 if not TYPE_CHECKING:  # hidden from type checkers, which would accept any name of a package with `__getattr__`

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Names that users give: input formats, sources of routes, policies, rankings.
+"""Names that users type: input formats, sources of routes, policies, rankings.
 
-Argument parsers and --help need only this module: it imports nothing slow, such as numpy.
+Argument parsers and --help need only this module, so it imports no slow modules such as numpy.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ PLACEMENT_FORMS = (
 )
 
 TABLES = "tables"
-"""Source of routes: forwarding tables, from a file or of a synthetic fabric."""
+"""Source of routes: forwarding tables in a file, or of a synthetic fabric."""
 
 MODELLED = "modelled"
 OPENSM = "opensm"
@@ -62,10 +62,10 @@ ROUTE_CHOICES = f"{TABLES}, {MODELLED}[:{'|'.join(MODELS)}] or {OPENSM}[:ENGINE]
 """Sources of routes: tables, a model, or OpenSM on this machine."""
 
 RAIL_POLICIES = ("split", "round-robin", "first", "second")
-"""Policies for bytes whose rail was not measured; the first policy is the default. See `adapter_policies`."""
+"""Policies for bytes without a measured rail; the first policy is the default. See `adapter_policies`."""
 
 NIC_POLICIES = ("rank", "near", "spread", "first")
-"""Policies that choose a rank's adapter in one subnet if the adapter was not measured. See `adapter_policies`."""
+"""Policies that choose a rank's adapter in one subnet, if no adapter was measured. See `adapter_policies`."""
 
 COMPUTE = "compute"
 STORAGE = "storage"
@@ -91,7 +91,7 @@ def parse_routes(text: str) -> str:
 
 
 SEARCH_SECONDS = 10.0
-"""Search time in seconds for up to 1,024 ranks; more ranks get proportionally more time."""
+"""Search time, in seconds, for at most 1,024 ranks; with more ranks, the time is proportional to the number."""
 
 BALANCED = "balanced"
-"""Rule for forwarding tables that distributes destinations evenly over links; not a value of `--routes`."""
+"""Rule for forwarding tables: destinations are distributed evenly over links. `--routes` does not have this value."""

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The functions of the laboratory (`ibprof_lab`) that the converter calls.
+"""Call functions of the laboratory (`ibprof_lab`).
 
-The functions are entry points: the converter imports nothing from the laboratory.
+These functions are entry points: the converter imports no module of the laboratory.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ CYCLE = "cycle"
 
 
 def classify_deadlock(subnets: Sequence[Subnet], lanes: int | None = None) -> str:
-    """Return whether routes between hosts can deadlock on one virtual lane, or on the given virtual lanes.
+    """Return whether routes between hosts can deadlock, on one virtual lane or on `lanes` virtual lanes.
 
     Args:
         subnets: the rails, with their tables.
-        lanes: number of virtual lanes over which the subnet manager distributes the routes; None if unknown.
+        lanes: number of virtual lanes to which the subnet manager assigns routes; None if unknown.
 
     Returns:
         `FREE`, `BY_LANES` or `CYCLE`.
@@ -39,10 +39,10 @@ def classify_deadlock(subnets: Sequence[Subnet], lanes: int | None = None) -> st
 
 @cache
 def load_entry_point(name: str) -> Any:
-    """Return an object that the laboratory offers to the converter.
+    """Return the object of an entry point of the laboratory.
 
     Raises:
-        MissingToolError: no installed package offers the object.
+        MissingToolError: no installed package has this entry point.
     """
     from importlib.metadata import entry_points  # noqa: PLC0415  (a sixth of the time of `import numpy`)
 

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Checks of a fabric and its dumps: missing data, links that differ from similar links, routes that do not arrive."""
+"""Check a fabric and its dumps: missing data, links that differ from similar links, routes that do not arrive."""

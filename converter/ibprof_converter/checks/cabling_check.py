@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Check the cabling: find links and switches that differ from others of the same level."""
+"""Check the cabling: find links and switches that differ from the other links and switches of their level."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from ibprof_converter.layout.regular_cabling import fit_regular_cabling
 
 
 def check_cabling(rail: int, fabric: Fabric) -> Iterator[FabricFinding]:
-    """Find faulty or inactive links, parts that no cable connects, and switches with few or misplaced links."""
+    """Find faulty or inactive links, parts that no cable joins, and switches with few or misplaced links."""
     parts = list_parts(fabric)
     if len(parts) > 1:
         what = count_parts(fabric, parts)
@@ -56,7 +56,7 @@ def check_cabling(rail: int, fabric: Fabric) -> Iterator[FabricFinding]:
     if len(looped):
         what = f"{count_of(len(looped), 'cable')} with both ends in one switch"
         yield FabricFinding(FindingKind.LOOPED_CABLE, rail, what, _links(fabric, looped))
-    # If the dump has only names of switches and hosts, ibprof assumed rates and cables: check neither.
+    # If the dump has only names of switches and hosts, check no rates or cables: both are assumptions of ibprof.
     if fabric.origin is not Origin.NAMES:
         yield from _check_rates(rail, fabric)
         uneven = [*_check_uplinks(rail, fabric), *_check_regularity(rail, fabric)]
@@ -83,7 +83,7 @@ def _check_regularity(rail: int, fabric: Fabric) -> Iterator[FabricFinding]:
 def _check_rates(rail: int, fabric: Fabric) -> Iterator[FabricFinding]:
     """Compare each link's rate with the most common rate of links between the same two levels.
 
-    If all links of a switch to a level are slow, the finding names the switch, not each link.
+    If all links of a switch to a level are slow, the finding names the switch, not the links.
     """
     level_of_node = find_levels(fabric)
     level = np.sort(level_of_node[fabric.link_node], axis=1)
@@ -116,16 +116,16 @@ def _check_rates(rail: int, fabric: Fabric) -> Iterator[FabricFinding]:
 
 
 def _most_common(rates: list[tuple[float, float]]) -> tuple[float, float]:
-    """Return the most common (lanes, Gbit/s); of equally common rates, the fastest."""
+    """Return the most common rate (lanes, Gbit/s); of equally common rates, the fastest."""
     counts = Counter(rates)
     return max(counts, key=lambda rate: (counts[rate], rate[1]))
 
 
 def _check_uplinks(rail: int, fabric: Fabric) -> Iterator[FabricFinding]:
-    """Find switches with fewer uplinks, and more downlinks per uplink, than usual on their level.
+    """Find switches that have both fewer uplinks and more downlinks per uplink than usual on their level.
 
-    The usual number comes from `find_usual_count`: the most common number would be wrong if most switches lack a link.
-    All links from a leaf to switches count as uplinks, even links within a level, as in a torus.
+    The usual number is from `find_usual_count`: if most switches lack a link, the most common number would be wrong.
+    All links from a leaf to switches count as uplinks, also links within the level, as in a torus.
     """
     leaves = find_leaves(fabric)
     level = find_levels(fabric)
@@ -142,7 +142,7 @@ def _check_uplinks(rail: int, fabric: Fabric) -> Iterator[FabricFinding]:
     yield from _find_few(rail, fabric, leaves, up, down, "leaf switches")
     for above in range(2, int(level.max(initial=0))):
         peers = np.flatnonzero(is_switch & ~is_leaf & (level == above))
-        # If at least a quarter of a level has no uplinks, these are core switches, not defects.
+        # If at least a quarter of a level's switches have no uplinks, they are core switches, and no finding.
         if 4 * (up[peers] == 0).sum() >= len(peers):
             peers = peers[up[peers] > 0]
         yield from _find_few(rail, fabric, peers, up, down, f"switches of level {above}")
@@ -160,10 +160,10 @@ def _check_downlinks(rail: int, fabric: Fabric) -> Iterator[FabricFinding]:
 
 
 def _find_skipped_ports(fabric: Fabric) -> Iterator[str]:
-    """Yield text on port numbers that no switch of a group uses: a common neighbour of these switches can be off.
+    """Yield text on port numbers that no switch of a group uses: a common neighbour of the group can be off.
 
     The switches of a group use the same port numbers for the same neighbours. Unused numbers are reported only if the
-    port numbers to each neighbour have the same distances, such as 1, 3 and 2, 4, and if the unused numbers consist of
+    port numbers to each neighbour have equal distances (1, 3 and 2, 4), and if the unused numbers can be divided into
     sets with these distances.
     """
     level = find_levels(fabric)
@@ -194,7 +194,7 @@ def _find_skipped_ports(fabric: Fabric) -> Iterator[str]:
 
 
 def _is_filled(ports: set[int], distances: tuple[int, ...]) -> bool:
-    """Return true if `ports` consists of sets; a set is a port number + each of `distances`."""
+    """Return true if `ports` can be divided into sets; a set is a port number + each of `distances`."""
     left = set(ports)
     while left:
         one_set = {min(left) + distance for distance in distances}
@@ -226,7 +226,8 @@ def _find_few(
         what = f"{len(few)} of {len(peers)} {words} with fewer uplinks than the usual {usual}"
         yield FabricFinding(FindingKind.FEW_UPLINKS, rail, what, places)
     else:
-        # If at least half of the switches have fewer uplinks, report the number of switches for each number of uplinks.
+        # If at least half of the switches have fewer uplinks, only report how many switches have each number of
+        # uplinks.
         numbers = zip(*np.unique(up[peers], return_counts=True), strict=True)
         counts = ", ".join(f"{having} with {number}" for number, having in numbers)
         what = f"{len(peers)} {words} have different numbers of uplinks: {counts}"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""All checks of all rails of a fabric, with the result as JSON and as text."""
+"""Run all checks on all rails of a fabric, and write the result as JSON and as text."""
 
 from __future__ import annotations
 
@@ -37,10 +37,10 @@ class RailSummary:
     """Contents of a rail.
 
     Attributes:
-        links_from: file that has the links.
-        tables_from: file that has the forwarding tables; None if the rail cannot be used.
-        switches, adapters, routers, links, tables: the number of each in the rail.
-        adaptive: true if switches are known to route adaptively.
+        links_from: file with the links.
+        tables_from: file with the forwarding tables; None if the rail is unusable.
+        switches, adapters, routers, links, tables: numbers of switches, adapters, ... of the rail.
+        adaptive: true if the files show that switches route adaptively.
         hosts_by_adapters: number of adapters in this subnet -> number of hosts.
         hosts_by_ports: number of active ports in this subnet -> number of hosts.
         remarks: warnings of the readers, for example on data that the files lack.
@@ -68,9 +68,9 @@ class FabricHealth(NotebookView):
     """All findings on a fabric.
 
     Attributes:
-        findings: all findings; those that make routes unreliable come first.
-        accounts: numbers of rails, links and hosts that were checked, and that were left out.
-        interfaces: the choice of adapters for reports; None if all adapters are chosen. The checks use all adapters.
+        findings: all findings; findings that make routes unreliable come first.
+        accounts: numbers of checked and of left-out rails, links and hosts.
+        interfaces: the choice of adapters in reports; None if all adapters are chosen. The checks use all adapters.
     """
 
     rails: tuple[RailSummary, ...]
@@ -84,7 +84,7 @@ class FabricHealth(NotebookView):
 
     @property
     def trusted(self) -> bool:
-        """Return true if routes can be trusted."""
+        """Return true if no finding makes routes unreliable."""
         return not any(finding.untrusted for finding in self.findings)
 
     def as_json(self) -> dict[str, object]:
@@ -157,7 +157,7 @@ def check_fabric_files(
 
 
 def _find_nameless(rail: int, fabric: Fabric, hosts: Hosts) -> Iterator[FabricFinding]:
-    """Yield a finding on adapters whose descriptions name no host."""
+    """Yield a finding if descriptions of adapters name no host."""
     nodes = np.flatnonzero(hosts.of_node[rail] != NO_HOST).tolist()
     guids = [f"0x{int(fabric.node_guid[node]):016x}" for node in nodes]
     places = tuple(
@@ -171,10 +171,10 @@ def _find_nameless(rail: int, fabric: Fabric, hosts: Hosts) -> Iterator[FabricFi
 
 
 def _read(files: RailFiles, number: int) -> tuple[Subnet, tuple[str, ...], str | None]:
-    """Read a rail; without forwarding tables if they are missing or invalid.
+    """Read a rail; if its forwarding tables are missing or invalid, read only its links.
 
     Returns:
-        The rail; sentences on files with tables of other fabrics; the reason why tables are invalid, else None.
+        The rail; sentences on files with tables of other fabrics; and the reason why the tables are invalid, or None.
     """
     try:
         return read_rail(files, number), (), None
@@ -208,11 +208,11 @@ def _summarise(subnet: Subnet, unused: tuple[str, ...], host_names: re.Pattern[s
 
 
 _BOARD = re.compile(r"/([A-Za-z]{1,9}\d{1,3})(?:/\w{1,9})?(?: \(\.\.\w+\))?$")
-"""Group 1 is the board in the description of a switch chip: L07 in `MF0;NAME:MCS8500/L07/U2`."""
+"""Matches the description of a switch chip; group 1 is the board: L07 in `MF0;NAME:MCS8500/L07/U2`."""
 
 
 def describe_directors(fabric: Fabric) -> tuple[str, ...]:
-    """Describe each director switch: name, number of chips and boards, and chips per level."""
+    """Describe each director switch: name, numbers of chips and boards, and chips per level."""
     chassis = find_chassis(fabric, fabric.node_kind == NodeKind.SWITCH)
     level = find_levels(fabric)
     directors = []
@@ -231,7 +231,7 @@ def describe_directors(fabric: Fabric) -> tuple[str, ...]:
 
 
 def check_rails_alike(fabrics: Sequence[Fabric], hosts: Hosts) -> Iterator[FabricFinding]:
-    """Find hosts that are missing on some rails, and differences in size between rails."""
+    """Find hosts that are on some rails only, and differences in size between rails."""
     if len(fabrics) < 2:
         return
     for rail in range(len(fabrics)):
@@ -257,11 +257,11 @@ def check_rails_alike(fabrics: Sequence[Fabric], hosts: Hosts) -> Iterator[Fabri
 
 
 def _check_adapters(fabrics: Sequence[Fabric], hosts: Hosts) -> Iterator[FabricFinding]:
-    """Find hosts that lack adapters on a rail, and hosts with the adapters of two rails swapped.
+    """Find hosts that lack adapters on a rail, and hosts on which the adapters of two rails are swapped.
 
-    A host lacks no adapter if its numbers of adapters by rail occur on at least two hosts and a quarter of all
-    hosts. If at least half of all hosts lack adapters, no host is reported. To find swaps, hosts with the same names of
-    adapters are compared.
+    A host lacks no adapter if at least two hosts, and at least a quarter of all hosts, have the same numbers of
+    adapters by rail. If at least half of all hosts lack adapters, no host is reported. To find swaps, hosts with equal
+    adapter names are compared.
     """
     names: list[list[set[str]]] = []
     for fabric, of_node in zip(fabrics, hosts.of_node, strict=True):
@@ -292,7 +292,7 @@ def _check_adapters(fabrics: Sequence[Fabric], hosts: Hosts) -> Iterator[FabricF
 
 
 def _find_swapped(one: Sequence[Set[str]], other: Sequence[Set[str]], hosts: Sequence[int]) -> list[int]:
-    """Return the hosts with swapped adapters: each rail has an adapter that is usually on the other rail.
+    """Return the hosts with swapped adapters: on each of two rails is an adapter that is usually on the other rail.
 
     If at least half of `hosts` have swapped adapters, the result is empty.
     """
@@ -322,13 +322,13 @@ def describe_health(health: FabricHealth) -> Iterator[str]:
         meaning = finding.kind.value
         yield ""
         yield f"rail {finding.rail}: {meaning.name}: {finding.line}"
-        # Capitals, so that readers find these findings in a long list.
+        # Capitals, so that readers see these findings in a long list.
         text = f"{'ROUTES CANNOT BE TRUSTED: ' if meaning.untrusted else ''}{meaning.text}"
         yield from textwrap.wrap(text, _WIDTH, initial_indent="    ", subsequent_indent="    ")
 
 
 def _describe_hosts(hosts_by_adapters: Mapping[int, int], hosts_by_ports: Mapping[int, int]) -> str:
-    """Return text: number of hosts for each number of adapters and, if different, for each number of active ports."""
+    """Return text on how many hosts have each number of adapters and, if different, each number of active ports."""
     parts = [_count_hosts(hosts_by_adapters, "adapter")]
     if hosts_by_ports not in (hosts_by_adapters, {}):
         parts.append(_count_hosts(hosts_by_ports, "active port"))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Kinds of findings, with the text that explains them to the user."""
+"""Kinds of findings, each with text that explains it to the user."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ class _Meaning:
 
     Attributes:
         name: name in JSON and in text.
-        untrusted: true if routes cannot be trusted because of this finding.
-        text: what the finding means, and what the user can do.
+        untrusted: true if this finding makes routes unreliable.
+        text: the meaning of the finding, and advice to the user.
     """
 
     name: str
@@ -228,7 +228,7 @@ class FabricFinding:
 
     Attributes:
         rail: index of the rail, from 0.
-        what: text that states the defect, with numbers.
+        what: text on the defect, with numbers.
         places: the affected nodes, links, LIDs or hosts.
     """
 
@@ -239,12 +239,12 @@ class FabricFinding:
 
     @property
     def untrusted(self) -> bool:
-        """Return true if routes cannot be trusted because of this finding."""
+        """Return true if this finding makes routes unreliable."""
         return self.kind.value.untrusted
 
     @property
     def line(self) -> str:
-        """Text of the finding and its places, in one line."""
+        """The finding and its places, as one line of text."""
         return f"{self.what}: {show_some(self.places)}" if self.places else self.what
 
     def as_json(self) -> dict[str, object]:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Check dumps and routes: find damaged dumps, tables that do not match the links, and routes that do not arrive."""
+"""Check dumps and routes: find damaged dumps, tables that contradict the links, and routes that do not arrive."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from ibprof_converter.routing.subnet_routes import NONE, SubnetRoutes
 from ibprof_converter.routing.tables import UNREACHABLE
 
 _FLOWS = 1 << 22
-"""Largest number of (switch, LID) pairs whose routes are followed at the same time."""
+"""Largest number of pairs (switch, LID) whose routes are followed at the same time."""
 
 _DAMAGE = {
     DamageKind.LOST: (FindingKind.DAMAGED, "damaged part", "damaged parts"),
@@ -28,7 +28,7 @@ _DAMAGE = {
 
 
 def check_tables(rail: int, subnet: Subnet) -> Iterator[FabricFinding]:
-    """Find forwarding tables that do not match the links, and LIDs that several ports have."""
+    """Find forwarding tables that contradict the links, and LIDs that several ports have."""
     fabric, tables = subnet.fabric, subnet.tables
     network = subnet.routes.network
     foreign = tables.switch_guid[~np.isin(tables.switch_guid, fabric.node_guid)]
@@ -59,7 +59,7 @@ def check_tables(rail: int, subnet: Subnet) -> Iterator[FabricFinding]:
 
 
 def check_routes(rail: int, subnet: Subnet) -> Iterator[FabricFinding]:
-    """Follow the tables from every switch with hosts to every host, and find routes that do not arrive.
+    """Follow the tables from each switch with hosts to each host; find routes that do not arrive.
 
     Routes between switches are not checked: in a fat-tree, spines have no routes to other spines.
     """
@@ -90,7 +90,7 @@ def check_routes(rail: int, subnet: Subnet) -> Iterator[FabricFinding]:
 
 
 def _count_lost(routes: SubnetRoutes, lids: npt.NDArray[np.integer]) -> npt.NDArray[np.int64]:
-    """Count per `Reason` and LID the leaf switches whose path to the LID ends for this reason: int64 [reason, LID]."""
+    """Count the leaf switches whose path to a LID ends for a `Reason`: int64 [reason, LID]."""
     fabric = routes.network.fabric
     is_leaf = np.zeros(fabric.nodes, np.bool_)
     is_leaf[routes.switch_node[: routes.leaves]] = True
@@ -108,7 +108,7 @@ def _count_lost(routes: SubnetRoutes, lids: npt.NDArray[np.integer]) -> npt.NDAr
 
 
 def _find_overlaps(fabric: Fabric) -> tuple[str, ...]:
-    """Return the ports that share a LID with another port. A port with LMC n has 2^n LIDs."""
+    """Return the ports that share any of their 2^LMC LIDs with another port."""
     places = []
     for index, (lid, lmc) in enumerate(zip(fabric.port_lid.tolist(), fabric.port_lmc.tolist(), strict=True)):
         if (fabric.lid_port[lid : lid + (1 << lmc)] != index).any():
@@ -117,7 +117,7 @@ def _find_overlaps(fabric: Fabric) -> tuple[str, ...]:
 
 
 def name_nodes(fabric: Fabric, nodes: npt.NDArray[np.integer]) -> tuple[str, ...]:
-    """Return the name of each node, with the GUID if the name is not unique in the fabric."""
+    """Return the name of each node; add the GUID if several nodes of the fabric have this name."""
     names = [fabric.node_name[node] for node in nodes.tolist()]
     alone = {name for name in names if fabric.node_name.count(name) == 1}
     return tuple(
@@ -132,7 +132,7 @@ def _name_lid(fabric: Fabric, lid: int) -> str:
 
 
 def check_dumps(rail: int, subnet: Subnet) -> Iterator[FabricFinding]:
-    """Find damage, missing answers and foreign lines in the dumps, and tables that are too short."""
+    """Find damage, missing answers and stray lines in the dumps, and tables that are too short."""
     fabric, adaptive = subnet.fabric, subnet.adaptive
     dumps = [(fabric.name, fabric.damage), (subnet.tables.name, subnet.tables.damage)]
     if adaptive is not None and adaptive.tables is not subnet.tables:
@@ -149,7 +149,7 @@ def check_dumps(rail: int, subnet: Subnet) -> Iterator[FabricFinding]:
 
 
 def _describe(fabric: Fabric, damage: Damage) -> str:
-    """Return a description of damage, with the name of the affected node if known."""
+    """Return text on damage, with the name of the affected node if known."""
     lines = f" ({damage.place})" if damage.place else ""
     if damage.node_guid is None:
         return f"{damage.what}{lines}"
@@ -159,11 +159,11 @@ def _describe(fabric: Fabric, damage: Damage) -> str:
 
 
 def _find_short_tables(subnet: Subnet) -> Iterator[str]:
-    """Yield text on each table that is at least two adapter LIDs shorter than the median table."""
+    """Yield text on each table that ends at least two adapter LIDs before the median end of all tables."""
     fabric, tables, network = subnet.fabric, subnet.tables, subnet.routes.network
     if len(tables.switch_guid) < 2:
         return
-    # Entries for LIDs of switches are ignored: a switch needs no routes to other switches.
+    # Ignore entries for LIDs of switches: a switch needs no routes to other switches.
     is_end = fabric.node_kind[fabric.port_node] != NodeKind.SWITCH
     lids = np.sort(fabric.port_lid[is_end & (fabric.port_lid < tables.port.shape[1])])
     if not len(lids):

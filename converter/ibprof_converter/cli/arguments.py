@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Helpers for command lines: subcommands, `type` functions that parse quantities, and calls with parsed arguments."""
+"""Helpers for command lines: subcommands, argparse `type` functions for quantities, and calls with parsed arguments."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ FIGURE_SUFFIXES = (".png", ".svg", ".pdf")
 
 
 def call_with_options(function: Callable[..., T], arguments: argparse.Namespace, **others: Any) -> T:
-    """Call `function` with `others`; all other parameters receive the parsed argument of the same name."""
+    """Call `function` with `others`, and with the parsed argument of the same name for each other parameter."""
     names = signature(function).parameters.keys() - others.keys()
     return function(**{name: getattr(arguments, name) for name in names}, **others)
 
 
 def type_of(read: Callable[[str], T]) -> Callable[[str], T]:
-    """Return `read` as a `type` for argparse: the message of a UsageError then names the argument.
+    """Convert `read` to a `type` for argparse: messages of its UsageErrors then name the argument.
 
     Args:
         read: parser that raises UsageError.
@@ -84,7 +84,7 @@ def count_in(least: int, most: int = 999_999_999) -> Callable[[str], int]:
 
 
 def parse_figure(text: str) -> Path:
-    """Parse the name of a picture file; its ending is the format."""
+    """Parse the name of a picture file, whose suffix is the format."""
     path = Path(text)
     if path.suffix.lower() not in FIGURE_SUFFIXES:
         raise argparse.ArgumentTypeError(
@@ -104,11 +104,11 @@ Subcommands: TypeAlias = "argparse._SubParsersAction[argparse.ArgumentParser]"
 
 
 BuildCommand: TypeAlias = "Callable[[argparse.Namespace], Callable[..., int | None]]"
-"""Function that receives the parsed arguments and returns a function that runs the command."""
+"""Function that returns, for parsed arguments, a function that runs the command."""
 
 
 def add_subcommands(parser: argparse.ArgumentParser) -> Subcommands:
-    """Add the group of subcommands to a parser; every command line must name a subcommand."""
+    """Add a group of subcommands to a parser; each command line must name one."""
     return parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
 
 
@@ -128,10 +128,9 @@ def add_subcommand(
         name: the name that users type.
         summary: line for the list of subcommands.
         examples: text for the subcommand's help, after the arguments.
-        description: text for the subcommand's help; by default the summary as a sentence.
-        build: function that receives the parsed arguments and returns a function that runs the command; None if the
-            caller runs the command.
-        shown: options in the short `--help`; empty for all options.
+        description: text for the subcommand's help; by default, the summary as a sentence.
+        build: as `BuildCommand`; None if the caller runs the command.
+        shown: options in the short `--help`. If empty: all options.
 
     Returns:
         The subcommand's parser, without arguments.
@@ -148,10 +147,10 @@ def add_subcommand(
 
 
 def parse_subcommand(parser: argparse.ArgumentParser, argv: Sequence[str] | None) -> Callable[[], int | None]:
-    """Parse a command line; return a function without arguments that runs its subcommand.
+    """Parse a command line; return a function, without parameters, that runs its subcommand.
 
     Args:
-        argv: the arguments after the command's name; None for the process's arguments.
+        argv: the arguments after the command's name. If None: the arguments of the process.
 
     Raises:
         IbprofError: the options are invalid.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`ibprof demo`: record a program and find its most loaded link, with the commands that a user would type.
+"""`ibprof demo`: record a program and find its most loaded link, by commands that a user would type.
 
 The machine needs no fabric: the ranks are placed on the hosts of a captured fabric that ibprof contains.
 """
@@ -29,8 +29,8 @@ from ibprof.text.quantities import format_seconds
 RANKS = 16
 FABRIC = "fabric/opensm-subnet.lst"
 PLACEMENT = "fabric/order.csv"
-"""File with hosts in the order of ranks. The forwarding tables of this real fabric reach the first twelve hosts through
-one spine."""
+"""File with the host of each rank, in rank order. In the captured fabric, all routes to the first twelve hosts pass one
+spine."""
 
 CURE = "cure.csv"
 PAGE = "report.html"
@@ -56,7 +56,7 @@ PICTURES = {
     CURED_PICTURE: "the same picture with the better placement",
 }
 
-# Open MPI settings for containers: allow root and more ranks than cores. A container may forbid single-copy transfers.
+# Open MPI settings for containers: allow root and more ranks than cores. Containers may forbid single-copy transfers.
 OPEN_MPI_ENVIRONMENT = {
     "OMPI_ALLOW_RUN_AS_ROOT": "1",
     "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
@@ -72,7 +72,7 @@ NO_MPI = (
 
 
 class StepFailedError(IbprofError):
-    """A command of the demo failed and has printed the reason; the demo exits with the same status."""
+    """A command of the demo failed and printed the reason; the demo exits with the command's status."""
 
     def __init__(self, command: Sequence[str], status: int) -> None:
         super().__init__(f"`{shlex.join(command)}` ended with status {status}")
@@ -99,7 +99,7 @@ def run_demo(folder: Path, report: Callable[[str], None]) -> DemoOutcome:
 
     Args:
         folder: the folder, created if missing.
-        report: function that receives each command before its run, and the compiler's messages.
+        report: function that is called with each command before it runs, and with the compiler's messages.
 
     Raises:
         MissingToolError: Open MPI is missing, or there is neither a compiler nor mpi4py.
@@ -140,7 +140,7 @@ def run_demo(folder: Path, report: Callable[[str], None]) -> DemoOutcome:
 
 
 def _describe_cure(folder: Path, shown: str) -> tuple[str, str, str]:
-    """Return three sentences that compare the reports before and after the cure, with predicted times at line rate.
+    """Return three sentences that compare the predicted times at line rate before and after the cure.
 
     Args:
         shown: names of the files that show both reports.
@@ -178,7 +178,7 @@ def find_open_mpi() -> str:
 
 
 def build_program(mpirun: str, folder: Path, report: Callable[[str], None]) -> list[str]:
-    """Compile the example program in `folder`; without a working compiler, choose the Python program.
+    """Compile the example program in `folder`; without a working compiler, use the Python program.
 
     Returns:
         The command line that starts one rank.
@@ -218,7 +218,7 @@ class Chain:
         self._folder, self._report = folder, report
 
     def run(self, *arguments: str, into: str | None = None) -> None:
-        """Run `ibprof ARGUMENTS`. If `into` is given, the command's stdout goes to this file in the folder.
+        """Run `ibprof ARGUMENTS`. If `into` is given, stdout of the command is written to this file in the folder.
 
         Raises:
             StepFailedError: the exit status is not 0.
@@ -242,7 +242,7 @@ def _environment() -> Mapping[str, str]:
 
 
 def copy_program(folder: Path) -> None:
-    """Copy the sources of the example program into a folder, for `build_program`."""
+    """Copy the sources of the example program into a folder, where `build_program` compiles them."""
     _copy_data("exchange", folder / "program")
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Arguments for fabrics and traffic that many commands have, and conversion of the parsed arguments to options."""
+"""Define the arguments for fabrics and traffic that many commands have; convert parsed arguments to options."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ FULL = "full"
 
 
 def refuse_options(arguments: argparse.Namespace, names: Iterable[str], why: str) -> None:
-    """Raise an error if the user typed an option that does not apply.
+    """Raise an error if the user typed any of the named options.
 
     Args:
         arguments: the parsed arguments; options that were not typed are None, False or empty.
@@ -72,7 +72,7 @@ def add_input_arguments(parser: argparse.ArgumentParser, fabric_needed: bool) ->
 
 
 def add_fabric_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the arguments for reading fabrics, and for mapping traffic to the fabrics."""
+    """Add the arguments that control how fabrics are read, and how traffic is mapped to the fabrics."""
     parser.add_argument(
         "--fdbs",
         nargs="+",
@@ -133,7 +133,7 @@ def add_fabric_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def add_interfaces_argument(parser: argparse.ArgumentParser) -> None:
-    """Add the argument for the adapters that jobs use."""
+    """Add --interfaces, which chooses the adapters that jobs use."""
     parser.add_argument(
         "--interfaces",
         metavar="WHICH",
@@ -144,7 +144,7 @@ def add_interfaces_argument(parser: argparse.ArgumentParser) -> None:
 
 
 def add_provenance_argument(parser: argparse.ArgumentParser) -> None:
-    """Add --provenance: whether a page contains whole paths or only file names."""
+    """Add --provenance, which chooses between whole paths and file names on pages."""
     parser.add_argument(
         "--provenance",
         choices=(NAMES, FULL),
@@ -159,13 +159,13 @@ def shorten_paths(provenance: str, paths: Iterable[Path]) -> PathRedactor:
 
     Args:
         provenance: `NAMES` or `FULL`.
-        paths: files that the command reads and writes, and paths as typed.
+        paths: files that the command reads and writes, and typed paths.
     """
     return FULL_PATHS if provenance == FULL else PathRedactor.of_files(paths)
 
 
 def add_adaptive_argument(parser: argparse.ArgumentParser) -> None:
-    """Add --adaptive, which requests the loads of adaptive routing."""
+    """Add --adaptive, which requests loads of adaptive routing."""
     parser.add_argument(
         "--adaptive",
         action="store_true",
@@ -175,7 +175,7 @@ def add_adaptive_argument(parser: argparse.ArgumentParser) -> None:
 
 
 def add_counters_argument(parser: argparse.ArgumentParser) -> None:
-    """Add the argument for port counters."""
+    """Add --counters, which names files of port counters."""
     parser.add_argument(
         "--counters",
         nargs="+",
@@ -187,7 +187,7 @@ def add_counters_argument(parser: argparse.ArgumentParser) -> None:
 
 
 def add_attribute_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add --rank-data and --node-data: the user's data on ranks and nodes."""
+    """Add --rank-data and --node-data, which name files with data on ranks and nodes."""
     parser.add_argument(
         "--rank-data",
         metavar="FILE",
@@ -205,7 +205,7 @@ def add_attribute_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def add_unrouted_argument(parser: argparse.ArgumentParser) -> None:
-    """Add --max-unrouted: the largest accepted percentage of bytes without a route."""
+    """Add --max-unrouted, the largest accepted percentage of bytes without a route."""
     parser.add_argument(
         "--max-unrouted",
         metavar="PERCENT",
@@ -218,8 +218,8 @@ def check_unrouted(lost: UnroutedBytes | None, most: float | None) -> None:
     """Raise an error if too many bytes have no route. Call this after the results are printed.
 
     Args:
-        lost: bytes without a route; None if there are none.
-        most: largest accepted percentage of bytes without a route; None for `MOST_UNROUTED`.
+        lost: bytes without a route; None if all bytes have a route.
+        most: largest accepted percentage. If None: `MOST_UNROUTED`.
 
     Raises:
         InconsistentError: more than `most` percent of the bytes have no route.
@@ -252,10 +252,10 @@ def parse_count(text: str) -> int:
 
 
 def fabric_options(arguments: argparse.Namespace, fabric_needed: bool = True) -> FabricOptions:
-    """Return the options for reading the fabrics on the command line.
+    """Return the options to read the fabrics of the command line.
 
     Raises:
-        UsageError: no fabric is named, but one is needed.
+        UsageError: the command needs a fabric, but the user named none.
     """
     names = split_names(arguments.inputs)[0]
     if fabric_needed and not names:
@@ -264,7 +264,7 @@ def fabric_options(arguments: argparse.Namespace, fabric_needed: bool = True) ->
 
 
 def reading_options(arguments: argparse.Namespace, names: tuple[str, ...]) -> FabricOptions:
-    """Return the options for reading the named fabrics."""
+    """Return the options to read the named fabrics."""
     return FabricOptions(
         names,
         tuple(arguments.fdbs),
@@ -278,7 +278,7 @@ def reading_options(arguments: argparse.Namespace, names: tuple[str, ...]) -> Fa
 
 
 def traffic_options(arguments: argparse.Namespace, flows_limit: int | None = None) -> TrafficOptions:
-    """Return the options for the traffic on the command line, and for mapping this traffic to a fabric."""
+    """Return the options to read the traffic of the command line, and to map it to a fabric."""
     return TrafficOptions(
         names=split_names(arguments.inputs)[1],
         placements=tuple(arguments.placement or ()),

@@ -31,7 +31,7 @@ from ibprof_converter.cli.input_arguments import (
 NAME = "ibprof-layout"
 
 _OF_TRAFFIC = ("panels", "placement", "rails", "nic", "by", "used", "full_scale", "counters", "max_unrouted")
-"""Options that need traffic. Like `OUTPUT_FILES`, these options are invalid with --check and --patterns."""
+"""Options that need traffic. Options that are invalid with --check and --patterns, as are those of `OUTPUT_FILES`."""
 
 _SAMPLES = 20
 """Default of --samples, the number of random samples of each pattern."""

@@ -73,16 +73,16 @@ _SHOWN = (
 
 @dataclass(frozen=True, slots=True)
 class PlacementFiles:
-    """Paths of files to write; None for a file that is not requested, `-` for stdout.
+    """Paths of files to write. None: this file is not requested; `-`: stdout.
 
     Attributes:
         output: file for placement.csv.
         rankfile, hostfile: files for Open MPI.
-        mpich_hosts: file with the value of the option `-hosts` of hydra, MPICH's launcher.
+        mpich_hosts: file with the value of option `-hosts` of hydra, MPICH's launcher.
         host_a_rank: file with one host per rank, for Slurm and Open MPI.
         mpich_hostfile: file for hydra's option `-f`.
         torchrun: script that starts torchrun on each host.
-        for_sbatch: file for options of Slurm's `sbatch`; another file, with suffix `.hosts`, has one host per rank.
+        for_sbatch: file with options of Slurm's `sbatch`; a second file, with suffix `.hosts`, has one host per rank.
         cores_per_rank: number of cores of each rank in the rank file.
     """
 
@@ -97,7 +97,7 @@ class PlacementFiles:
     cores_per_rank: int = 1
 
     def check(self) -> None:
-        """Raise an error for an invalid number of cores, or a path that cannot be in options of `sbatch`.
+        """Raise an error for an invalid number of cores, or for a path that options of `sbatch` cannot contain.
 
         Raises:
             UsageError: the number of cores is below 1 or too large, or the path is stdout or has blanks or commas.
@@ -118,7 +118,7 @@ def write_placement(files: PlacementFiles, hosts: Sequence[str], leaves: int = 0
 
     Args:
         hosts: host of each rank.
-        leaves: number of the hosts' leaf switches; 0 if unknown.
+        leaves: number of leaf switches of the hosts; 0 if unknown.
 
     Raises:
         OSError: a file cannot be written; the error names the file.
@@ -143,14 +143,14 @@ def write_placement(files: PlacementFiles, hosts: Sequence[str], leaves: int = 0
 
 
 def placement_csv(hosts: Sequence[str]) -> str:
-    """Return CSV with the columns `rank,host`, which the option `--placement` can read."""
+    """Return CSV with the columns `rank,host`, for the option `--placement`."""
     text = io.StringIO()
     csv.writer(text, lineterminator="\n").writerows([("rank", "host"), *enumerate(hosts)])
     return text.getvalue()
 
 
 def open_mpi_rankfile(hosts: Sequence[str], cores: int = 1) -> str:
-    """Return a rank file for `mpirun --rankfile`. Each rank of a host gets the next `cores` cores of the host."""
+    """Return a rank file for `mpirun --rankfile`. On each host, each rank gets the next `cores` cores."""
     taken: dict[str, int] = {}
     lines = []
     for rank, host in enumerate(hosts):
@@ -161,7 +161,7 @@ def open_mpi_rankfile(hosts: Sequence[str], cores: int = 1) -> str:
 
 
 def open_mpi_hostfile(hosts: Sequence[str]) -> str:
-    """Return a hostfile for `mpirun --hostfile`, with a slot for each rank of a host."""
+    """Return a hostfile for `mpirun --hostfile`; each host has a slot for each of its ranks."""
     return "".join(f"{host} slots={hosts.count(host)}\n" for host in dict.fromkeys(hosts))
 
 
@@ -171,10 +171,10 @@ def host_per_rank(hosts: Sequence[str]) -> str:
 
 
 def torchrun_script(hosts: Sequence[str]) -> str:
-    """Return a shell script to run on each host, which starts torchrun with the host's `--node-rank`.
+    """Return a shell script that the user runs on each host; it starts torchrun with the host's `--node-rank`.
 
     Raises:
-        UsageError: hosts have unequal numbers of ranks, ranks of a host are not consecutive, or a name is invalid.
+        UsageError: hosts have different numbers of ranks, a host's ranks are not consecutive, or a name is invalid.
     """
     runs = [(host, len(list(same))) for host, same in groupby(hosts)]
     names = [host for host, _ in runs]
@@ -200,13 +200,13 @@ exec torchrun --nnodes={len(names)} --node-rank="$node_rank" --nproc-per-node={r
 def sbatch_options(hosts: Sequence[str], order: Path | None, leaves: int) -> str:
     """Return options for `sbatch`. With these options, `srun` in the job starts each rank on its host.
 
-    Slurm ignores the order of nodes in a list, so `srun` reads the order of ranks from SLURM_HOSTFILE. Without this
-    variable `srun` fails with --distribution=arbitrary (Slurm 22.05).
+    `srun` reads the order of ranks from SLURM_HOSTFILE, because Slurm ignores the order of nodes in a list. Without
+    this variable `srun` fails with --distribution=arbitrary (Slurm 22.05).
 
     Args:
         hosts: host of each rank.
         order: path of a file with the host of each rank.
-        leaves: number of the hosts' leaf switches; 0 if unknown.
+        leaves: number of leaf switches of the hosts; 0 if unknown.
 
     Raises:
         UsageError: a host's name cannot be in a node list of Slurm.

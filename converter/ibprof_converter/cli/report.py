@@ -94,10 +94,10 @@ def main(argv: Sequence[str] | None) -> None:
 
 
 def _check_lone_options(arguments: argparse.Namespace, names: Sequence[str]) -> None:
-    """Raise an error for options and traffic that need a fabric.
+    """Raise an error if options or traffic need a fabric.
 
     Raises:
-        UsageError: an option needs a fabric, or there are several traffics.
+        UsageError: an option needs a fabric, or there is more than one traffic.
     """
     of_fabric = (*list_fabric_arguments(), "counters", "top", "rank_by", "max_unrouted")
     refuse_options(arguments, of_fabric, "only with a fabric: name the .lst before TRAFFIC")

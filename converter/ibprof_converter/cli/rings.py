@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`ibprof rings`: report the leaf switches that NCCL's rings cross, and find a better rank order."""
+"""`ibprof rings`: report hops of NCCL's rings between leaf switches, and find a better rank order."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`ibprof-routes`: compare OpenSM's routing engines for a traffic, or write forwarding tables computed by a rule."""
+"""`ibprof-routes`: compare OpenSM's routing engines for a traffic, or write forwarding tables of a rule."""
 
 from __future__ import annotations
 

@@ -31,7 +31,7 @@ from ibprof_converter.cli.arguments import (
 
 NAME = "ibprof-site"
 STORE = "IBPROF_SITE"
-"""Environment variable with the path of the store that is used without --store."""
+"""Environment variable with the path of the store; the option --store overrides it."""
 
 _EXAMPLES = """\
 examples:
@@ -282,7 +282,7 @@ def _parse_days(text: str) -> int:
 def _ingest(
     store: Path, inputs: Sequence[Path], hashed: list[str] | None, remove: bool, newer_than: int | None, as_json: bool
 ) -> int:
-    """Add the jobs of all readable inputs to the store; print an error for each unreadable input."""
+    """Add the jobs of all inputs to the store; print an error for each input that cannot be read."""
     from ibprof_converter.site.job_ingest import ingest_jobs  # noqa: PLC0415  (--help must come at once)
     from ibprof_converter.site.job_store import JobStore, days_ago  # noqa: PLC0415
 
@@ -405,7 +405,7 @@ def _make_demo(folder: Path, days: int, jobs: int, recorded: int) -> None:
 
 
 def _record_jobs(folder: Path, jobs: int) -> None:
-    """Record runs of the demo's program, and add them to a store, each with a random placement on the fabric."""
+    """Record runs of the demo's program; add each run to a store, with a random placement on the fabric."""
     from ibprof.load import load_profile  # noqa: PLC0415  (slow to import)
     from ibprof_converter.cli.demo import Chain, build_program, copy_program, find_open_mpi  # noqa: PLC0415
     from ibprof_converter.site.fabric_days import FabricCalendar  # noqa: PLC0415

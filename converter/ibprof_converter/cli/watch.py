@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`ibprof watch`: show a running job: bytes and time by region and line, and the most loaded links."""
+"""`ibprof watch`: show bytes and time of a running job by region and line, and its most loaded links."""
 
 from __future__ import annotations
 
@@ -51,11 +51,11 @@ class WatchedRun:
     """State of a recorded run at one moment.
 
     Attributes:
-        ended: true if all processes of the run have ended.
-        elapsed_s: seconds from the start of the first process until the end of the last process, or until now.
+        ended: true if all processes of the run ended.
+        elapsed_s: seconds from the start of the first process to the end of the last process, or to now.
         ranks_recorded: number of recorded ranks.
         ranks_finalized: number of ranks that passed MPI_Finalize.
-        calls: sums for each combination of `KEYS`, sorted by time, then by bytes, descending.
+        calls: sums for each combination of `KEYS`, sorted by time, then bytes, descending.
         links: the link directions with the longest times at line rate; empty without a fabric.
     """
 
@@ -134,7 +134,7 @@ def _look_until_end(
         try:
             look = look_at_run(recording, fabric, placement)
         except InputError as error:
-            # Wait: the recording, or its files, do not exist yet.
+            # wait: the recording has no files yet
             if str(error) != said:
                 said = str(error)
                 print(printable(f"{NAME}: waiting: {said}"), file=sys.stderr, flush=True)
@@ -150,8 +150,8 @@ def look_at_run(recording: Path, fabric: RoutedFabric | None, placement: tuple[s
 
     Args:
         recording: folder of the recording; processes may still write to it.
-        fabric: fabric for loads of links; None for a state without links.
-        placement: rank placement; empty for the recorded placement.
+        fabric: fabric whose link loads are computed. If None: the state has no links.
+        placement: rank placement. If empty: the recorded placement.
 
     Raises:
         InputError: the recording is still empty.
@@ -191,7 +191,7 @@ def _has_ended(run: Profile) -> bool:
 
 
 def _runs_on(run: Profile, rank: Rank) -> bool:
-    """Return true if a rank's process may still be running. On another host, true until the end is recorded."""
+    """Return true if a rank's process may still run; on another host, true until its end is recorded."""
     if rank.stop_ns is not None:
         return False
     if run.hosts[rank.host].name != socket.gethostname():
