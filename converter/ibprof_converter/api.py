@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The package's public functions, from paths and plain values to results."""
+"""The public functions of the package: they convert paths and plain values to results."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from ibprof_converter.checks.fabric_check import FabricHealth, check_fabric_file
 from ibprof_converter.choices import parse_routes
 from ibprof_converter.hotspots.link_report import DIAGNOSED_FLOWS
 from ibprof_converter.placement.candidates import PlacementComparison
-from ibprof_converter.reports import result_html  # noqa: F401  (registers how notebooks show results)
+from ibprof_converter.reports import result_html  # noqa: F401  (the import registers how notebooks show results)
 from ibprof_converter.reports.compared_run import pair_runs
 from ibprof_converter.reports.job_report import JobReport, report_on_demand, report_on_loads
 from ibprof_converter.reports.provenance import NOWHERE
@@ -60,8 +60,8 @@ def read_fabric(
 
     Args:
         names: dumps of ibdiagnet, OpenSM or infiniband-diags, folders of dumps, or names of synthetic fabrics
-            (`xgft:2:4,4:1,2`); several names are rails.
-        tables: files of forwarding tables, one per name; by default the files next to the dumps.
+            (`xgft:2:4,4:1,2`). Each name is one rail.
+        tables: files with forwarding tables, one per name; by default, the files next to the dumps.
         host_names: regular expression that matches the host's name in an adapter's description.
         level_hosts: regular expression for the names of CAs that are hosts.
         strict: true to raise an error if tables are missing, or lead to nodes or links that the dumps lack.
@@ -95,7 +95,7 @@ def _name_fabrics(names: Sequence[StrPath]) -> tuple[str, ...]:
 
 
 def _several(values: StrPaths) -> tuple[str, ...]:
-    """Return the caller's paths (one or several) as a tuple, without empty text."""
+    """Return one or several paths as a tuple, without empty text."""
     if isinstance(values, str | PathLike):
         return (fspath(values),) if fspath(values) else ()
     return tuple(fspath(value) for value in values)
@@ -116,11 +116,11 @@ def read_traffic(source: TrafficSource, fabric: RoutedFabric | None = None) -> D
     """Read traffic.
 
     Args:
-        source: a profile, a recording, a table, port counters, a pattern over all adapters, or traffic in memory.
-        fabric: the fabric for patterns and LIDs.
+        source: a profile, a recording, a table, port counters, a pattern between all adapters, or traffic in memory.
+        fabric: the fabric of patterns and LIDs.
 
     Returns:
-        Bytes between ranks, between LIDs, or counted at ports.
+        Bytes between ranks, bytes between LIDs, or port counters.
 
     Raises:
         InputError: the file is missing or invalid.
@@ -152,12 +152,12 @@ def load_links(
     region: str | None = None,
     site: str | None = None,
 ) -> FabricLoads:
-    """Compute the loads that traffic puts on the links of a fabric.
+    """Compute the link loads of traffic on a fabric.
 
     Args:
         fabric: result of `read_fabric`.
-        traffic: path, pattern, profile or result of `read_traffic`; several are jobs that share the fabric.
-        placement: rank placement that replaces the recorded one: a rule such as `packed`, or a file; one for each job.
+        traffic: path, pattern, profile or result of `read_traffic`. Several traffics are jobs that share the fabric.
+        placement: rank placement in place of the recorded placement: a rule such as `packed`, or a file; one per job.
         rails: policy for bytes whose rail was not measured, such as `split` or `round-robin`.
         nic: policy that chooses a rank's adapter in one subnet, one of `rank`, `near`, `spread` and `first`.
         by: columns that divide the loads, from `region`, `operation` and `site`.
@@ -167,11 +167,11 @@ def load_links(
         operation, region, site: use only bytes of this operation, region or call site (`solver.c:212`).
 
     Returns:
-        The bytes of each link direction, and their coverage: unseen, modelled and unrouted data.
+        The bytes of each link direction, and the coverage: unseen, modelled and unrouted data.
 
     Raises:
         InputError: a file is invalid.
-        UsageError: an option is invalid, or does not apply to this traffic.
+        UsageError: an option is invalid for this traffic.
         InconsistentError: with `strict`, some bytes cannot be routed.
     """
     _expect(fabric, RoutedFabric, "read_fabric()")
@@ -197,7 +197,7 @@ def load_links(
 
 
 def _read_ends(source: TrafficSource, fabric: RoutedFabric, over_hosts: bool) -> Demand:
-    """Read traffic. The ends of a pattern are hosts if `over_hosts` is true, else adapters."""
+    """Read traffic. Patterns are between hosts if `over_hosts` is true, else between adapters."""
     if isinstance(source, str | PathLike):
         return traffic_reader.read_traffic(fspath(source), fabric.hosts, fabric.fabrics, over_hosts)
     return read_traffic(source, fabric)
@@ -224,7 +224,7 @@ def report(
 
     Raises:
         InputError: a file is invalid.
-        UsageError: the traffic needs a fabric, or the arguments do not fit the traffic.
+        UsageError: the traffic needs a fabric, or contradicts the arguments.
     """
     if index(top) < 0:
         raise UsageError(f"top: expected a number of link directions, found {top}")
@@ -258,8 +258,8 @@ def diff(
 
     Args:
         a, b: path of a profile, recording, report.json, links.csv or any traffic; or a profile or traffic in memory.
-        fabric: result of `read_fabric`, to compare link loads too.
-        placement: rank placement: one for both runs, or one for each.
+        fabric: result of `read_fabric`, to also compare link loads.
+        placement: one rank placement for both runs, or one per run.
         rails: policy for bytes whose rail was not measured, such as `split` or `round-robin`.
         nic: policy that chooses a rank's adapter in one subnet, as in `load_links`.
         strict: true to raise an error if some bytes have no route.
@@ -268,7 +268,7 @@ def diff(
 
     Raises:
         InputError: a file is invalid.
-        UsageError: a threshold is malformed or names nothing in the runs, or an argument does not apply to the runs.
+        UsageError: a threshold is malformed, a name in it is in neither run, or an argument is invalid for these runs.
         InconsistentError: with `strict`, some bytes cannot be routed.
     """
     if fabric is not None:
@@ -307,8 +307,9 @@ def place(
     Args:
         fabric: result of `read_fabric`.
         traffic: traffic between ranks.
-        placement: present rank placement, for comparison; by default the recorded one.
-        hosts: file that lists the hosts to choose from, or `own` for the ranks' present hosts; by default all hosts.
+        placement: present rank placement, for comparison; by default, the recorded placement.
+        hosts: file with a list of hosts from which the search chooses, or `own` for the ranks' present hosts; by
+            default, all hosts.
         slots: number of ranks per host.
         rails: policy for bytes whose rail was not measured, as in `load_links`.
         nic: policy that chooses a rank's adapter in one subnet, one of `rank`, `first` and `spread`.
@@ -318,12 +319,13 @@ def place(
         operation, region, site: use only bytes of this operation, region or call site (`solver.c:212`).
 
     Returns:
-        The best placement found (`hosts` has the host's name for each rank), and link times of placements, in seconds.
+        The best placement found (`hosts` has the host's name for each rank), and the link times of placements, in
+        seconds.
 
     Raises:
         InputError: a file is invalid.
         UsageError: the traffic has no ranks or too many ranks, or an option is invalid.
-        InconsistentError: some ranks cannot reach each other in the best placement.
+        InconsistentError: in the best placement, some ranks cannot reach each other.
     """
     _expect(fabric, RoutedFabric, "read_fabric()")
     demand = _read_ends(traffic, fabric, over_hosts=True)
@@ -346,13 +348,13 @@ def view(
 
     Args:
         loads: result of `load_links`.
-        compared: loads of the same fabric for comparison.
+        compared: loads of the same fabric, for comparison.
         rank_data: a CSV file with a column `rank`, then columns of numbers or words; each column can colour ranks.
         node_data: a CSV file with a column `host`, `node` or `guid`, then columns of numbers or words.
 
     Raises:
         InputError: a file is invalid.
-        UsageError: there is `rank_data`, but the traffic has no ranks; or loads have different fabrics.
+        UsageError: `rank_data` is given, but the traffic has no ranks; or loads have different fabrics.
     """
     for each in (loads, *compared):
         _expect(each, FabricLoads, "load_links()")

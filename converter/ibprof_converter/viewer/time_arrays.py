@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Activity of ranks over time: arrays of intervals, of time inside MPI calls, and of visits to regions."""
+"""Describe the activity of ranks over time: intervals, time inside MPI calls, and visits to regions, as arrays."""
 
 from __future__ import annotations
 
@@ -15,19 +15,19 @@ from ibprof.profile.row_arrays import RowArrays
 from ibprof_converter.viewer.view_file import NONE, Arrays
 
 _ROW_LIMIT = 1 << 20
-"""Largest number of rows of intervals. In case of more rows, adjacent intervals are joined in pairs until they fit."""
+"""Largest number of rows of intervals. With more rows, adjacent intervals are joined in pairs, again and again."""
 
 _TIMES_LIMIT = 1 << 18
 """Largest number of rows of time inside MPI calls."""
 
 _VISIT_LIMIT = 1 << 18
-"""Largest number of visits. Beyond this number, the shortest visits, which would be invisible, are left out."""
+"""Largest number of visits. Of more visits than this, the shortest, which would be invisible, are left out."""
 
 _FINEST = 2048
-"""If any visits are left out, all visits shorter than 1/2048 of the run are left out."""
+"""If any visits are left out, all visits shorter than run time / this number are left out."""
 
 _UNNAMED = -1
-"""Index of a region whose name is recorded only at its end (`IBPROF_REGION()`)."""
+"""Index of a region without a name yet: `IBPROF_REGION()` records the name at the region's end."""
 
 _NS = 1e-9
 
@@ -38,7 +38,7 @@ class RegionVisits(RowArrays):
 
     Attributes:
         rank, region: int32, rank and region of each visit.
-        begin_ns, end_ns: uint64, Unix times.
+        begin_ns, end_ns: uint64, Unix times in ns.
     """
 
     rank: npt.NDArray[np.int32]
@@ -109,7 +109,7 @@ def describe_times(times: RunTimes) -> Arrays:
 
 
 def _fit(rows: _Rows, limit: int) -> _Rows:
-    """Join adjacent intervals in pairs until at most `limit` rows remain, or no intervals are adjacent."""
+    """Join adjacent intervals in pairs, until there are at most `limit` rows, or no adjacent intervals."""
     while len(rows.rank) > limit:
         joined = _join_pairs(rows)
         if len(joined.rank) == len(rows.rank):
@@ -121,11 +121,11 @@ def _fit(rows: _Rows, limit: int) -> _Rows:
 def merge_times(jobs: Sequence[Profile | None], first_rank: Sequence[int]) -> RunTimes | None:
     """Merge the activity of the ranks of several jobs.
 
-    If the runs of all jobs overlap in time, jobs keep their times. Otherwise all jobs get a common start.
+    If the runs of all jobs overlap in time, times are unchanged. Otherwise, all jobs get a common start.
 
     Args:
-        jobs: the run of each job; None if it was not recorded.
-        first_rank: index of each job's rank 0 among the ranks of all jobs.
+        jobs: the run of each job; None for a job that was not recorded.
+        first_rank: index of each job's rank 0 in the list of all jobs' ranks.
 
     Returns:
         The merged activity; None if no job has intervals.
@@ -152,7 +152,7 @@ def merge_times(jobs: Sequence[Profile | None], first_rank: Sequence[int]) -> Ru
 
 
 def _shift(rows: _Rows, first_rank: int, by_ns: int) -> _Rows:
-    """Return rows with ranks numbered over all jobs, and with times reduced by `by_ns`."""
+    """Number the ranks of rows over all jobs, and reduce the times by `by_ns`."""
     moments = {
         name: (getattr(rows, name).astype(np.int64) - by_ns).astype(np.uint64) for name in ("begin_ns", "end_ns")
     }
@@ -165,7 +165,7 @@ def _join(parts: Sequence[_Rows]) -> _Rows:
 
 
 def _count_peers_on(job: Intervals, first_rank: int) -> Arrays:
-    """Return the columns of peers of a job's intervals, with ranks numbered over all jobs."""
+    """Return the peer columns of a job's intervals, with ranks numbered over all jobs."""
 
     def peers(peer: npt.NDArray[np.uint32]) -> npt.NDArray[np.uint32]:
         return np.where(peer == UNKNOWN_PEER, peer, peer + np.uint32(first_rank)).astype(np.uint32)
@@ -174,7 +174,7 @@ def _count_peers_on(job: Intervals, first_rank: int) -> Arrays:
 
 
 def _join_pairs(rows: _Rows) -> _Rows:
-    """Join pairs of consecutive intervals of the same rank and the same peers."""
+    """Join pairs of successive intervals with the same rank and the same peers."""
     peers = rows.first_peer if isinstance(rows, Intervals) else np.zeros(len(rows.rank), np.uint32)
     order = np.lexsort((rows.begin_ns, peers, rows.rank))
     rank, peer = rows.rank[order], peers[order]
@@ -191,10 +191,10 @@ def _join_pairs(rows: _Rows) -> _Rows:
 
 
 def list_visits(run: Profile) -> RegionVisits:
-    """Return the visits to regions, rank by rank, from the recorded begins and ends of regions (`Profile.marks`).
+    """Return the visits to regions, sorted by rank, from recorded begins and ends of regions (`Profile.marks`).
 
-    A process records only a limited number of these events; later visits are unknown. While recording is off, a rank
-    visits no region.
+    A process records a limited number of these events: later visits are unknown. While recording is off, ranks visit no
+    region.
     """
     by_rank: dict[int, list[Mark]] = {}
     for mark in run.marks:

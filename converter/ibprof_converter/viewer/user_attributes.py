@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Attributes of ranks and nodes from the user's CSV files: numbers, classes, and positions on the problem's grid."""
+"""Read attributes of ranks and nodes from the user's CSV files: numbers, classes, positions on the problem's grid."""
 
 from __future__ import annotations
 
@@ -29,9 +29,9 @@ class UserAttribute:
 
     Attributes:
         name: the heading of the column.
-        of_ranks: true for an attribute of ranks, false for an attribute of nodes.
-        value: float64 [rank or node], the number, or the index of the class; NaN without a value.
-        classes: class names; empty for a column of numbers.
+        of_ranks: true if the attribute is of ranks, false if it is of nodes.
+        value: float64 [rank or node], number, or index of the class; NaN without a value.
+        classes: class names; empty for a column with numbers.
     """
 
     name: str
@@ -42,10 +42,10 @@ class UserAttribute:
 
 @dataclass(frozen=True, slots=True)
 class RankGrid:
-    """The positions of ranks on the problem's grid.
+    """Positions of ranks on the problem's grid.
 
     Attributes:
-        title: text with the source of the positions.
+        title: text on the source of the positions.
         place: int32 [rank, 3], index along x, y and z, from 0; `NONE` if unknown.
     """
 
@@ -54,13 +54,13 @@ class RankGrid:
 
 
 def read_rank_data(path: Path, ranks: int) -> tuple[list[UserAttribute], RankGrid | None]:
-    """Read a CSV file with the column `rank` and further columns; columns x, y and z are coordinates.
+    """Read a CSV file with the column `rank` and further columns, of which x, y and z are coordinates.
 
     Args:
         ranks: the number of ranks.
 
     Returns:
-        The columns other than coordinates; and the grid, or None without a column x.
+        The columns that are no coordinates; and the grid, or None without a column x.
 
     Raises:
         InputError: the file has another format.
@@ -76,7 +76,7 @@ def read_rank_data(path: Path, ranks: int) -> tuple[list[UserAttribute], RankGri
 def read_node_data(path: Path, fabrics: Sequence[Fabric], hosts: Hosts) -> list[UserAttribute]:
     """Read a CSV file with the column `host`, `node` (a description) or `guid`, and further columns.
 
-    In the result, nodes are numbered over all fabrics. A value of a host applies to its adapters on all rails.
+    Nodes are numbered over all fabrics. The value of a host is that of its adapters on all rails.
 
     Raises:
         InputError: the file has another format, or names a node that is not in the fabric.
@@ -93,9 +93,9 @@ def read_node_data(path: Path, fabrics: Sequence[Fabric], hosts: Hosts) -> list[
 
 
 def find_recorded_grid(profile: Profile | None) -> RankGrid | None:
-    """Return the first grid of MPI_Cart_create whose ranks are all recorded; None if there is none.
+    """Return the first grid of MPI_Cart_create with only recorded ranks; None without such a grid.
 
-    The last dimension becomes x, the second to last becomes y, and all earlier dimensions together become z.
+    The last dimension is x, the second to last is y, and all earlier dimensions together are z.
     """
     if profile is None:
         return None
@@ -113,7 +113,7 @@ def find_recorded_grid(profile: Profile | None) -> RankGrid | None:
 
 @dataclass(frozen=True, slots=True)
 class _CsvColumns:
-    """A CSV file: name of the first column, its cells (line, text), and name -> cells for all other columns."""
+    """A CSV file: name and cells (line, text) of the first column; name -> cells of all other columns."""
 
     kind: str
     key: list[tuple[int, str]]
@@ -194,7 +194,7 @@ def _coordinate(path: Path, line: int, name: str, text: str) -> float:
 
 
 def _make_finder(kind: str, fabrics: Sequence[Fabric], hosts: Hosts) -> Callable[[str], Sequence[int]]:
-    """Return a function that returns the nodes named in a row's first cell; no nodes for an unknown name."""
+    """Return a function that returns the nodes with the name in a row's first cell; no nodes for an unknown name."""
     first = np.cumsum([0, *(fabric.nodes for fabric in fabrics)]).tolist()
     nodes_of: dict[int | str, list[int]] = {}
     for rail, fabric in enumerate(fabrics):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The document of the view: names as JSON; nodes, links and runs as arrays. See docs/formats/view.md."""
+"""Encode the document of the view: names as JSON; nodes, links and runs as arrays. See docs/formats/view.md."""
 
 from __future__ import annotations
 
@@ -36,12 +36,12 @@ _OFFSET = 0.3
 
 @dataclass(frozen=True, slots=True)
 class LinkValue:
-    """A property of links other than their bytes.
+    """A property of links, other than their bytes.
 
     Attributes:
         unit: the unit `s` or `Gb/s`, or empty.
-        value: float64 [2 * link + end], one rail after the other, for `encode_document`; in the page's order for
-            `describe_link_values`. NaN if the value is unknown or has no meaning in this direction.
+        value: float64 [2 * link + end], one rail after the other (`encode_document`), or in the page's order
+            (`describe_link_values`). NaN if the value is unknown, or meaningless in this direction.
     """
 
     name: str
@@ -66,7 +66,7 @@ def encode_document(
     Args:
         title: the page's title, plain text.
         runs: the runs on the fabrics, at least one. The page compares two runs, initially the first two.
-        attributes: the user's attributes of nodes, and of the ranks of the first run.
+        attributes: the user's attributes of nodes and of the first run's ranks.
         grid: the positions of the first run's ranks on the problem's grid.
         link_values: properties of links other than their bytes.
         spell: function that is applied to all texts, for example to shorten paths.
@@ -126,7 +126,7 @@ def encode_document(
 
 
 def _spell(value: object, spell: Callable[[str], str]) -> object:
-    """Apply `spell` to all texts in a JSON value, except keys."""
+    """Apply `spell` to all texts in a JSON value, but not to keys."""
     if isinstance(value, str):
         return spell(value)
     if isinstance(value, dict):
@@ -135,7 +135,7 @@ def _spell(value: object, spell: Callable[[str], str]) -> object:
 
 
 def _order_ends(subnet: Subnet, layout: FabricLayout) -> npt.NDArray[np.intp]:
-    """Return the fabric's link directions in the order of links.csv, the upward direction of each link first: intp."""
+    """Return the fabric's link directions in the order of links.csv; each link's upward direction comes first: intp."""
     links = order_of_links(subnet.fabric, layout)
     lower = lower_ends(subnet.fabric, layout)[links]
     return np.stack([2 * links + lower, 2 * links + 1 - lower], axis=1).ravel()
@@ -154,9 +154,9 @@ def _describe_nodes(subnets: Sequence[Subnet], layouts: Sequence[FabricLayout]) 
 
 
 def _describe_groups(subnets: Sequence[Subnet], layouts: Sequence[FabricLayout]) -> Arrays:
-    """Return the index of each dragonfly switch's group, `NONE` for other nodes.
+    """Return the group of each dragonfly switch; `NONE` for other nodes.
 
-    The result is empty if the fabric is no dragonfly, or has several rails.
+    The result is empty for other fabrics, and for several rails.
     """
     group = [np.full(subnet.fabric.nodes, NONE, np.int32) for subnet in subnets]
     for own, subnet, layout in zip(group, subnets, layouts, strict=True):
@@ -181,7 +181,7 @@ def _describe_links(
 
 
 def _describe_lids(subnets: Sequence[Subnet], first_node: npt.NDArray[np.int64]) -> Arrays:
-    """Return the base LID, the number of LIDs, and the node of each port."""
+    """Return base LID, number of LIDs, and node of each port."""
     fabrics = [subnet.fabric for subnet in subnets]
     nodes = [fabric.port_node + first for fabric, first in zip(fabrics, first_node[:-1].tolist(), strict=True)]
     return {
@@ -207,13 +207,13 @@ def _describe_attributes(
 def split_positions(
     attributes: Sequence[UserAttribute], subnets: Sequence[Subnet]
 ) -> tuple[list[UserAttribute], npt.NDArray[np.float64] | None]:
-    """Separate the positions of nodes (columns x, y and z) from other attributes.
+    """Separate the positions of nodes (columns x, y and z) from all other attributes.
 
     Nodes without a position are placed next to their neighbours.
 
     Returns:
-        The other attributes; and the positions, float64 [node, 3]. Positions are None if no node has numeric x, y and
-        z.
+        All other attributes; and the positions, float64 [node, 3]. If no node has numeric x, y and z, the positions are
+        None.
     """
     axes = {each.name: each for each in attributes if not each.of_ranks and not each.classes and each.name in _AXES}
     if len(axes) < len(_AXES):
@@ -259,6 +259,6 @@ def _usual_length(place: npt.NDArray[np.float64], ends: npt.NDArray[np.integer])
 
 
 def describe_link_values(header: dict[str, object], arrays: Arrays, values: Sequence[LinkValue]) -> None:
-    """Add properties of links to a header and its arrays."""
+    """Add properties of links to the header and the arrays of a document."""
     header["link_values"] = [{"name": each.name, "unit": each.unit} for each in values]
     arrays |= {f"link_value_{number}": each.value for number, each in enumerate(values)}

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The view as a file: an HTML page with a document, packed from a JSON header and arrays.
+"""Write the view as a file: an HTML page with a document, which is packed from a JSON header and arrays.
 
-The page needs no further file and no network: its content security policy forbids requests. See docs/formats/view.md.
+The page needs no other file and no network: its content security policy forbids requests. See docs/formats/view.md.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _LEVEL = 9
 VERSION = 2
 
 NONE = -1
-"""Index that stands for a missing node, link direction, column or rank."""
+"""Index in place of a missing node, link direction, column or rank."""
 
 _ALIGNMENT = 8
 
@@ -45,7 +45,7 @@ def pack_document(header: dict[str, object], arrays: Arrays) -> bytes:
 
     Returns:
         Length of the JSON text (uint32), the text, zeros up to a multiple of 8 bytes, the arrays; all little-endian. In
-        the text, `arrays` lists name, type, length and offset of each array; offsets count from the first array.
+        the text, `arrays` lists name, type, length and offset of each array; the first array has offset 0.
     """
     blocks, listed, offset = [], [], 0
     for name, array in arrays.items():
@@ -53,7 +53,7 @@ def pack_document(header: dict[str, object], arrays: Arrays) -> bytes:
         listed.append({"name": name, "type": _TYPES[array.dtype.name], "offset": offset, "length": array.size})
         blocks.append(block + bytes(-len(block) % _ALIGNMENT))
         offset += len(blocks[-1])
-    # Lone surrogates, which come from invalid UTF-8, become JSON escapes.
+    # Lone surrogates, which invalid UTF-8 causes, become JSON escapes.
     text = json.dumps(header | {"arrays": listed}, separators=(",", ":")).encode("ascii")
     head = struct.pack("<I", len(text)) + text
     return b"".join([head, bytes(-len(head) % _ALIGNMENT), *blocks])
@@ -94,7 +94,7 @@ def render_page(document: bytes) -> str:
 
 
 def page_hashes() -> tuple[str, str]:
-    """Return the hashes of the script and the style, which the policy of an embedding page must also allow."""
+    """Return the hashes of the page's script and style, which the policy of an embedding page must allow."""
     return hash_inline(_part("app.js")), hash_inline(_part("style.css"))
 
 
@@ -103,5 +103,5 @@ def _part(name: str) -> str:
 
 
 def hash_inline(text: str) -> str:
-    """Return the hash of an inline script or style for a content security policy."""
+    """Return the hash of an inline script or style, as a content security policy needs it."""
     return f"sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode('ascii')}"

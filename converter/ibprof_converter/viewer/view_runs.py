@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The runs of a view as arrays of ranks, flows and forwarding tables; all runs use the same indices."""
+"""Describe the runs of a view by arrays of ranks, flows and forwarding tables; all runs use the same indices."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ from ibprof_converter.viewer.time_arrays import RunTimes, describe_times
 from ibprof_converter.viewer.view_file import NONE, Arrays
 
 FLOW_LIMIT = 1 << 21
-"""Largest number of flows that the page can sum exactly: a sum of 2**21 numbers of 32 bits is below 2**53."""
+"""Largest number of flows that the page can sum exactly: the sum of 2**21 numbers with 32 bits is below 2**53."""
 
 _NAME_CAUSE = (VerdictKind.HOST_LINKS, VerdictKind.SWITCH_LINKS, VerdictKind.UNKNOWN)
-"""Kinds of verdict whose sentences name a cause. In verdicts of other kinds, the network needs no change."""
+"""Kinds of verdicts with sentences that name a cause. With all other verdicts, the network needs no change."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,11 +35,11 @@ class ViewRun:
     """One run of a view: traffic on the fabric.
 
     Attributes:
-        name: the run's name, unique in the file.
-        loads: the link loads; written only if the page cannot compute loads from flows.
-        coverage: data that were not seen or are modelled.
-        times: activity over time of the ranks, or else the jobs, of `placed`; None if not recorded.
-        known: for each rail bool [link, end], True where the load is known; None if all loads are known.
+        name: name of the run, unique in the file.
+        loads: the link loads, which are written only if the page cannot compute loads from flows.
+        coverage: unseen and modelled data.
+        times: activity over time of the ranks of `placed`, or else of its jobs; None if it was not recorded.
+        known: for each rail bool [link, end], true if the load is known; None if all loads are known.
         verdict: verdict on the run; None if unknown, or shown outside the view.
         diagnosis: diagnosis of the run's links; None if not diagnosed.
         rank_parts: float32 [rank, 4]: waiting, transfer, unsplit time and error of waiting of each rank of `placed`, in
@@ -63,7 +63,7 @@ class RunPairChange:
 
     Attributes:
         before, after: indices of the two runs.
-        text: the change and its reason, in words.
+        text: text on the change and its reason.
     """
 
     before: int
@@ -73,7 +73,7 @@ class RunPairChange:
 
 @dataclass(frozen=True, slots=True)
 class SharedNames:
-    """The names of all runs of a file: an index means the same name in each run."""
+    """Names of all runs of a file, so that an index is that of the same name in each run."""
 
     regions: tuple[str, ...]
     operations: tuple[str, ...]
@@ -83,7 +83,7 @@ class SharedNames:
 
 
 def share_names(runs: Sequence[ViewRun]) -> SharedNames:
-    """Return the names of all runs; names of the first run come first."""
+    """Return the names of all runs; the first run's names come first."""
     traffics = [run.placed for run in runs if isinstance(run.placed, Traffic)]
 
     def join(names: Sequence[Sequence[str]]) -> tuple[str, ...]:
@@ -94,7 +94,7 @@ def share_names(runs: Sequence[ViewRun]) -> SharedNames:
         operations=join([each.operations for each in traffics]) or (ALL,),
         jobs=join([each.jobs for each in traffics]) or (ALL,),
         sites=join([each.sites for each in traffics]) or (ALL,),
-        # Ranks are sorted: each job's ranks are consecutive, and a group of peers is a range in each run.
+        # Sort ranks, so that each job's ranks are consecutive, and a group of peers is a range in each run.
         ranks=tuple(sorted(join([each.rank_names for each in traffics]), key=_rank_order)),
     )
 
@@ -105,7 +105,7 @@ def _rank_order(name: str) -> tuple[int, ...]:
 
 
 def describe_nothing(notes: Sequence[str]) -> dict[str, object]:
-    """Return the header of a run without traffic, which contains only notes."""
+    """Return the header of a run without traffic: it contains only notes."""
     return {
         "name": "",
         "coverage": {"origin": "", "rails": None, "nic": None, "not_seen": [], "modelled": [], "notes": list(notes)},
@@ -130,7 +130,7 @@ def describe_run(
         first_node: index of each rail's first node on the page.
 
     Returns:
-        The run's part of the JSON header, and its arrays.
+        The part of the JSON header on the run, and the run's arrays.
     """
     placed, loads, coverage = run.placed, run.loads, run.coverage
     about: dict[str, object] = {
@@ -176,7 +176,7 @@ def describe_run(
 def _describe_ranks(
     placed: Traffic, names: SharedNames, subnets: Sequence[Subnet], first_node: npt.NDArray[np.int64]
 ) -> Arrays:
-    """Return the node of each rank on each rail (int32, rank by rank) and the job of each rank; `NONE` if missing."""
+    """Return each rank's node on each rail (int32, sorted by rank), and each rank's job; `NONE` if missing."""
     nodes = []
     for rail, subnet in enumerate(subnets):
         lid = placed.rank_lid[:, rail]
@@ -191,7 +191,7 @@ def _describe_ranks(
 
 
 def _renumber(own: Arrays, placed: Traffic, names: SharedNames) -> Arrays:
-    """Return the columns of flows and intervals that contain ranks or names, converted to indices into `names`."""
+    """Convert the columns of flows and intervals with ranks or names to indices into `names`."""
     rank = np.append(_number(placed.rank_names, names.ranks), np.int32(NO_RANK))  # `NO_RANK` indexes the last element
     addresses = own["rank_address"].reshape(placed.rank_lid.shape)
     region, operation, job = (
@@ -223,7 +223,7 @@ def _renumber(own: Arrays, placed: Traffic, names: SharedNames) -> Arrays:
 
 
 def spread_ranks(values: npt.NDArray[Any], placed: Traffic, names: SharedNames, nothing: float) -> npt.NDArray[Any]:
-    """Return rows for the ranks of all runs, `values` for the ranks of this run and `nothing` for all other ranks."""
+    """Return a row for each rank of all runs: its row in `values` if the rank is in this run, else `nothing`."""
     spread = np.full((len(names.ranks), values.shape[1]), nothing, values.dtype)
     number = _number(placed.rank_names, names.ranks)[: len(values)]
     spread[number] = values[: len(number)]
@@ -245,7 +245,7 @@ def describe_verdict(
         order: for each rail, the link directions in the order of the page.
 
     Returns:
-        `Verdict.as_json`, `has_fault`, `end` (the page's index of the most loaded link direction, or None) and
+        `Verdict.as_json`, with `has_fault`, `end` (the page's index of the most loaded link direction, or None) and
         `first_cause` (as in a report). `first_cause` is None if the verdict names no cause.
     """
     causes = diagnosis.causes if diagnosis and verdict.kind in _NAME_CAUSE else ()
@@ -270,20 +270,21 @@ def describe_flows(
     order: Sequence[npt.NDArray[np.intp]],
     first_node: npt.NDArray[np.int64],
 ) -> Arrays:
-    """Return arrays of the flows, the addresses, and the forwarding tables' columns for these addresses.
+    """Return arrays: the flows, the addresses, and the forwarding tables' columns for these addresses.
 
-    An address is the LID of a flow's end or of a rank, on a rail. The page also shows routes of ranks without traffic.
+    An address is a LID, on a rail, of a flow's sender or receiver, or of a rank. Ranks are included because the page
+    also shows routes of ranks without traffic.
 
-    A packet starts on `address_end`, the link direction out of the adapter's port. If the sender is a switch,
+    A packet starts on `address_end`, the link direction from the adapter's port. If the sender is a switch,
     `address_end` is `NONE`. Each switch sends the packet out of port `table[node_table[node] + address_column]`. The
-    packet ends at the port or switch of the destination.
+    packet's path ends at the port or switch of the destination.
 
     Args:
         order: for each rail, the link directions in the order of the page.
         first_node: index of each rail's first node on the page.
     """
     rail = traffic.rail.astype(np.int64) if len(subnets) > 1 else np.zeros(len(traffic.rail), np.int64)
-    # As in routing, an invalid LID becomes LID 0, which belongs to no port.
+    # As in routing, an invalid LID becomes LID 0, which no port has.
     lids = [np.where((lid >= 0) & (lid < LIDS), lid, 0) for lid in (traffic.source_lid, traffic.destination_lid)]
     source, destination = (rail * LIDS + lid for lid in lids)
     ranks = traffic.rank_lid.astype(np.int64)
@@ -324,7 +325,7 @@ def describe_flows(
         "flow_operation": traffic.operation.astype(np.uint16),
         "flow_job": (traffic.job if len(traffic.jobs) > 1 else np.zeros(len(rail))).astype(np.uint16),
         **({"flow_site": traffic.site.astype(np.uint16)} if len(traffic.sites) > 1 else {}),
-        # Bytes are split in halves of 32 bits, which the page can sum as doubles.
+        # Split bytes into halves of 32 bits, which the page can sum as doubles.
         "flow_bytes_low": (traffic.bytes & np.uint64(0xFFFFFFFF)).astype(np.uint32),
         "flow_bytes_high": (traffic.bytes >> np.uint64(32)).astype(np.uint32),
     }
@@ -333,7 +334,7 @@ def describe_flows(
 def _locate(
     subnet: Subnet, ends: npt.NDArray[np.intp], lid: npt.NDArray[np.int64], first_node: int, first_end: int
 ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
-    """Return the node and the transmit direction of each LID in the page's numbering; `NONE` if there is none."""
+    """Return the page's indices of each LID's node and transmit direction; `NONE` without one."""
     fabric, network = subnet.fabric, subnet.routes.network
     renumbered = np.full(len(ends) + 1, NONE, np.int64)  # `NONE` indexes the last element
     renumbered[ends] = np.arange(len(ends)) + first_end
@@ -346,7 +347,7 @@ def _locate(
 
 
 def _cut_tables(subnet: Subnet, lid: npt.NDArray[np.int64]) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.uint8]]:
-    """Return the nodes with forwarding tables, and the egress ports to the given LIDs: uint8 [node, LID]."""
+    """Return the nodes with forwarding tables, and their egress ports to the given LIDs: uint8 [node, LID]."""
     network = subnet.routes.network
     switch = np.flatnonzero(network.row != NO_ROW)
     egress = network.tables.port
