@@ -18,9 +18,9 @@
  * added at the end, and the version is incremented. Any other change needs a new kind. Readers skip unknown kinds,
  * ignore unknown members at the end of a record, and read missing members as zeros.
  *
- * Numbers have the byte order of the host, which `byte_order` shows. Unless stated otherwise, times are Unix times in
- * nanoseconds, and sizes are in bytes. A record is valid as soon as ibp_segment.used includes it. Valid records are
- * never moved or removed.
+ * Numbers have the host's byte order. The member `byte_order` shows this order. Unless stated otherwise, times are Unix
+ * times in nanoseconds, and sizes are in bytes. A record is valid as soon as ibp_segment.used includes it. Valid
+ * records are never moved or removed.
  */
 #ifndef IBPROF_RECORDING_H
 #define IBPROF_RECORDING_H
@@ -236,7 +236,7 @@ struct ibp_file_header {
     char host[256];
     /* The name that the launcher gave the job, equal on all hosts; empty for a single process. */
     char job[256];
-    /* The name of the run, which `ibprof run` sets as IBPROF_RUN; otherwise empty. */
+    /* The value of IBPROF_RUN, which `ibprof run` sets to a name of the run; empty if IBPROF_RUN is not set. */
     char run[64];
     /* Identifier of this launch on this host. */
     char launch[256];
@@ -299,7 +299,7 @@ struct ibp_process {
     uint64_t regions_refused;
     /* Time during which recording was switched off. */
     uint64_t off_ns;
-    /* Bytes of work requests that no record contains, because the recording was full. */
+    /* Bytes of work requests. No record contains these bytes, because the recording was full. */
     uint64_t transfers_lost_bytes;
     uint64_t transfers_lost_messages;
     /* Index of the open region. If no record assigns a work request to a region, the request's bytes belong to the open

@@ -3,8 +3,8 @@
  *
  * The routes of a subnet, computed by following forwarding tables hop by hop.
  *
- * A link direction has the number 2 * link + end. `end` is 0 or 1, the end of the link that transmits. Arrays and
- * members named `end` contain numbers of link directions.
+ * A link direction has the number 2 * link + end. `end` is 0 or 1: the transmitting end of the link. Arrays and members
+ * named `end` contain numbers of link directions.
  */
 #ifndef IBPROF_KERNELS_ROUTES_H
 #define IBPROF_KERNELS_ROUTES_H
@@ -47,7 +47,7 @@ struct ibp_hop {
     int32_t to;
 };
 
-/* The arrays of a subnet that are needed to follow routes. A leaf switch is a switch to which a CA or router is
+/* The arrays that describe a subnet, as needed to follow routes. A leaf switch is a switch to which a CA or router is
  * connected. Leaf switches have the lowest indices. */
 struct ibp_routes {
     /* Number of switches; at most 65534, because each has a LID. */

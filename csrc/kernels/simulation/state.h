@@ -142,7 +142,7 @@ struct ibp_sim_bucket {
     uint32_t first, end;
 };
 
-/* Bytes of a job that a transmit port has admitted, and the ticks to transmit them. */
+/* Bytes that a transmit port has admitted for a job, and the ticks to transmit these bytes. */
 struct ibp_sim_carried {
     uint64_t bytes, ticks;
 };
@@ -219,7 +219,8 @@ struct ibp_sim_use {
 
 /* A ring of processes: each has a message that the host must still send. In turn, each process sends one packet. */
 struct ibp_sim_outbox {
-    /* The last process of the ring, which links to the first; IBP_SIM_NOTHING if the ring is empty. */
+    /* The last process of the ring; IBP_SIM_NOTHING if the ring is empty. The last process links to the first
+     * process. */
     uint32_t last;
 };
 

@@ -18,7 +18,7 @@
 #include <stdatomic.h>
 #include <stdbool.h>
 
-/* The state of a call of ibp_spread_matrix, which all threads of the call share. */
+/* The state of one call of ibp_spread_matrix. All threads of the call share this state. */
 struct ibp_matrix_spread {
     const struct ibp_routes *routes;
     const struct ibp_trees *trees;

@@ -2,8 +2,8 @@
  * Copyright The ibprof developers
  *
  * Positions of the arguments that determine the bytes of a call. The compiler replaces elements of `ibp_demand_places`
- * with constants in each wrapper. So wrappers of calls whose bytes are not entered in the ledger (counting/ledger.h)
- * check nothing at run time.
+ * with constants in each wrapper. So if the bytes of a call are not entered in the ledger (counting/ledger.h), its
+ * wrapper checks nothing at run time.
  */
 #ifndef IBPROF_CALLS_DEMANDS_H
 #define IBPROF_CALLS_DEMANDS_H

@@ -73,8 +73,8 @@ static void *our_function(const char *name)
     return found ? found : ibp_large_call(name);
 }
 
-/* If ibprof has a wrapper with this name that calls the function `found`, return the wrapper. Otherwise return `found`,
- * which may be another tool's function, or another version of the wrapped function. */
+/* If ibprof's wrapper with this name calls the function `found`, return the wrapper. Otherwise return `found`, which
+ * may be another tool's function, or another version of the wrapped function. */
 static void *prefer_own(const char *name, void *found)
 {
     void *own = found ? our_function(name) : NULL;

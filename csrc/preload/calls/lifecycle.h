@@ -21,8 +21,8 @@ extern IBP_INTERNAL struct ibp_lifecycle ibp_lifecycle;
 /* Install the hooks that must exist before MPI is initialised. */
 void ibp_lifecycle_prepare(void);
 
-/* Start recording, after MPI is initialised. If recording was stopped before, add a note to the recording that messages
- * are missing. */
+/* Start recording, after MPI is initialised. If recording was stopped before, note in the recording that messages are
+ * missing. */
 void ibp_lifecycle_start(void);
 bool ibp_lifecycle_is_started(void);
 

@@ -13,8 +13,8 @@
 #include <stdbool.h>
 #include <string.h>
 
-/* PLACE: index of the word of a jmp_buf that contains the stack pointer in glibc and musl; 0 if unknown. In glibc, the
- * stack pointer is XORed with a secret, and rotated left by ROTATED bits. */
+/* PLACE: in a jmp_buf of glibc or musl, the index of the word that contains the stack pointer; 0 if unknown. In glibc,
+ * the stack pointer is XORed with a secret, and rotated left by ROTATED bits. */
 #if defined(__x86_64__)
 enum { PLACE = 6, ROTATED = 17 };
 #elif defined(__aarch64__)

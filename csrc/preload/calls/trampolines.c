@@ -364,7 +364,7 @@ static inline __attribute__((always_inline)) bool repeats(unsigned operation, st
     MEDIUM(function, name, count)                                                                                      \
     CHOSEN(define, function, count)
 
-/* Define the wrapper of a call that sends nothing, and is wrapped only while times are recorded. */
+/* Define the wrapper of a call that sends nothing. The call is wrapped only while times are recorded. */
 #define TIMED_WRAPPER(define, function, form, name, count, duration)                                                   \
     LONG_PATH(function, name, form, count, HAS_CHOICES)                                                                \
     TIMED_##duration(function, name, count) CHOSEN(define, function, count)

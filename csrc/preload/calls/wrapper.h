@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The ibprof developers
  *
- * Macros for hand-written wrappers. The next function of a wrapper is the function with the same name that the program
- * would call without ibprof.
+ * Macros for hand-written wrappers. The next function of a wrapper has the wrapper's name. Without ibprof, the program
+ * would call the next function.
  */
 #ifndef IBPROF_CALLS_WRAPPER_H
 #define IBPROF_CALLS_WRAPPER_H

@@ -29,7 +29,7 @@ struct ibp_caller_chain {
     const void *key;
     unsigned addresses;
     const void *address[1 + IBP_CALLERS_MAX];
-    /* Number of Python frames, which enclose the functions of `address`. */
+    /* Number of Python frames. These frames enclose the functions of `address`. */
     unsigned frames;
     struct ibp_script_frame frame[1 + IBP_CALLERS_MAX];
 };

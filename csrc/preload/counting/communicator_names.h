@@ -62,12 +62,12 @@ struct ibp_creation {
     uint64_t tag;
 };
 
-/* Compute and store the name of a new communicator, which may be MPI_COMM_NULL. The lock must be free, because the
- * function calls MPI. */
+/* Compute and store the name of a new communicator. The communicator may be MPI_COMM_NULL. The lock must be free,
+ * because the function calls MPI. */
 void ibp_name_made(ibp_handle made, const struct ibp_creation *making);
 
-/* Compute and store the name of a window, which may be MPI_WIN_NULL. `number`: number of earlier collective calls on
- * the communicator. Collective calls on the window are numbered separately. The lock must be free. */
+/* Compute and store the name of a window. The window may be MPI_WIN_NULL. `number`: number of earlier collective calls
+ * on the communicator. Collective calls on the window are numbered separately. The lock must be free. */
 void ibp_name_window(ibp_handle window, ibp_handle communicator, uint64_t number);
 
 /* Forget a communicator that is freed. The lock must be held. */

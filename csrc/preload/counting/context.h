@@ -125,7 +125,7 @@ void ibp_context_move(struct ibp_context *context, ibp_handle communicator);
 /* Undo ibp_context_move for all calls, when a communicator is freed, or when contexts are opened or closed. */
 void ibp_contexts_move_back(void);
 
-/* Store the counter of the last message, whose peer is `peer`. */
+/* Store the counter of the last message. `peer`: the peer of this message. */
 void ibp_recent_set(struct ibp_recent *recent, const struct ibp_slot *slot, int peer);
 
 /* Return the origin of the bytes that a call sends in the present region, created if needed. `recent` is `send` or

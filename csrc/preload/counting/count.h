@@ -67,12 +67,12 @@ static inline void ibp_count_locked(unsigned operation, enum ibp_kind kind, enum
     ibp_add_size(slot->bins, bytes);
 }
 
-/* Count one message of a call, which may have returned. The call's operation must be in ibp_operation_wanted. */
+/* Count one message of a call. The call may have returned. The call's operation must be in ibp_operation_wanted. */
 void ibp_count_of(struct ibp_call *call, enum ibp_kind kind, enum ibp_direction direction, uint32_t peer,
                   uint64_t bytes);
 
-/* Count one message of an operation, which must be in ibp_operation_wanted. If the current call has this operation, the
- * message counts for the call's site. */
+/* Count one message of an operation. The operation must be in ibp_operation_wanted. If the current call has this
+ * operation, the message counts for the call's site. */
 static inline void ibp_count(unsigned operation, enum ibp_kind kind, enum ibp_direction direction, uint32_t peer,
                              uint64_t bytes)
 {

@@ -16,7 +16,7 @@
 
 _Static_assert(PLACES == 1 << (64 - 54), "the upper bits of a key are its place");
 
-/* A table of free entries, which is never written. */
+/* A table of free entries. ibprof never writes to this table. */
 static struct ibp_envelope nothing[PLACES];
 struct ibp_envelope *ibp_envelopes = nothing;
 

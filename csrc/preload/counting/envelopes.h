@@ -47,7 +47,7 @@ struct ibp_envelope {
 
 #define IBP_ENVELOPE_PLACES 1024
 
-/* The table. Before ibp_envelopes_begin, the table is an array of free entries that is never written. */
+/* The table. Before ibp_envelopes_begin, the table is an array of free entries; ibprof never writes to this array. */
 extern IBP_INTERNAL struct ibp_envelope *ibp_envelopes;
 
 /* The value of `next` if no message is to be sampled. */

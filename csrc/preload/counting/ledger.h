@@ -32,7 +32,7 @@ enum ibp_demand_shape {
     IBP_DEMAND_LEAF,
     /* There is no root; count and datatype are equal on all ranks (MPI_Allreduce). */
     IBP_DEMAND_GROUP,
-    /* The element of an array of counts whose index is this rank (MPI_Allgatherv). */
+    /* In an array of counts, the element whose index is this rank (MPI_Allgatherv). */
     IBP_DEMAND_OWN,
     /* All elements of an array of counts, except the element of this rank (MPI_Alltoallv). */
     IBP_DEMAND_OTHERS,

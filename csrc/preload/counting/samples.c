@@ -34,7 +34,7 @@ static struct {
     unsigned stream_level;
 } samples[IBP_INSTANCES];
 
-/* Number of records with IBP_SIDE_SOURCE, which use the space of message samples. */
+/* Number of records with IBP_SIDE_SOURCE. These records use the space of message samples. */
 static uint32_t sources_held;
 
 /* The records with the largest scores among the collectives and messages that the hash does not choose. `lowest`: index

@@ -21,8 +21,8 @@
 
 void ibp_transfers_open(struct ibp_process *process);
 
-/* Add to the number of queue pairs whose posts bypass verbs, unseen by ibprof. Add -1 for a queue pair that posts
- * through verbs after all. */
+/* Add to the number of queue pairs whose posts bypass verbs, so that ibprof does not see the posts. Add -1 when such a
+ * queue pair posts through verbs. */
 void ibp_transfers_note_unseen(int queue_pairs);
 
 /* Return the index of a pair's record, created if needed; IBP_NO_PAIR if the recording is full or memory is

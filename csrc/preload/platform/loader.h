@@ -11,7 +11,7 @@ typedef void *ibp_open_function(const char *, int);
 /* Return the C library's dlopen; NULL if the process has no dlopen. */
 ibp_open_function *ibp_loader_open(void);
 
-/* Return a handle of a library that is already loaded; NULL if it is not loaded. */
+/* Return a handle of a loaded library; NULL if the library is not loaded. */
 void *ibp_loaded_library(const char *path);
 
 #endif

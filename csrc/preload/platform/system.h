@@ -15,7 +15,7 @@
 #include <stddef.h>
 
 #define IBP_EXPORT __attribute__((visibility("default")))
-/* Hide a variable from other libraries. Otherwise, a compiler reads the variable through the GOT, which costs time at
+/* Hide a variable from other libraries. Otherwise, a compiler reads the variable through the GOT; this costs time at
  * each message. */
 #define IBP_INTERNAL __attribute__((visibility("hidden")))
 /* Keep in memory a parameter that was passed on the stack. To load the parameter into a register, a compiler would have

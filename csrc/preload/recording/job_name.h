@@ -4,7 +4,7 @@
  * The name that the launcher gives this process's job, and an identifier of the launch on this host.
  *
  * A process may have variables of several launchers: for example, a shell in a Slurm step starts Hydra, which starts
- * the rank. Only the variables of the nearest ancestor that is a launcher are used.
+ * the rank. ibprof uses only the variables of the nearest launcher among the ancestors.
  */
 #ifndef IBPROF_RECORDING_JOB_NAME_H
 #define IBPROF_RECORDING_JOB_NAME_H
@@ -21,9 +21,9 @@ void ibp_job_identify(char *job, size_t job_bytes, char *launch, size_t launch_b
 /* Return the rank that the launcher gave this process, as text; empty if no known variable contains a rank. */
 const char *ibp_launcher_rank(void);
 
-/* Read the rank that the launcher gave this process, and the number of ranks, which is 0 if unknown. Return false if
- * the rank is unknown. RANK and WORLD_SIZE are read first, because launchers of AI jobs set them even within a job step
- * of a batch system. */
+/* Read the rank that the launcher gave this process, and the number of ranks (0 if unknown). Return false if the rank
+ * is unknown. RANK and WORLD_SIZE are read first, because launchers of AI jobs set them even within a job step of a
+ * batch system. */
 bool ibp_job_rank(uint32_t *rank, uint32_t *ranks);
 
 #endif

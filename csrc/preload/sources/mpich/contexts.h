@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The ibprof developers
  *
- * A map from contexts to communicators. A context is a number in each MPICH message that identifies the communicator.
- * The contexts of communicators are learnt from messages.
+ * A map from contexts to communicators. Each MPICH message contains a context: a number that identifies the
+ * communicator. The contexts of communicators are learnt from messages.
  */
 #ifndef IBPROF_SOURCES_MPICH_CONTEXTS_H
 #define IBPROF_SOURCES_MPICH_CONTEXTS_H

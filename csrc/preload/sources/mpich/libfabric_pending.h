@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The ibprof developers
  *
- * Announcements of a rendezvous that do not contain the size of the data. Each announcement is remembered until a later
- * message shows the size. All functions require the lock.
+ * Announcements of a rendezvous. These announcements do not contain the size of the data. Each announcement is
+ * remembered until a later message shows the size. All functions require the lock.
  */
 #ifndef IBPROF_SOURCES_MPICH_LIBFABRIC_PENDING_H
 #define IBPROF_SOURCES_MPICH_LIBFABRIC_PENDING_H

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The ibprof developers
  *
- * Open MPI's table of point-to-point functions, `mca_pml`: an exported struct of function pointers, which collectives
- * use too. The layouts of versions 4 and 5 differ by one entry. The layout is found from the names of functions in the
- * table.
+ * Open MPI's table of point-to-point functions, `mca_pml`: an exported struct of function pointers. Collectives use the
+ * table too. The layouts of versions 4 and 5 differ by one entry. The layout is found from the names of functions in
+ * the table.
  */
 #ifndef IBPROF_SOURCES_OPENMPI_TABLE_H
 #define IBPROF_SOURCES_OPENMPI_TABLE_H
@@ -36,7 +36,7 @@ typedef int ibp_openmpi_improbe_function(int, int, ibp_handle, int *, void **, s
 typedef int ibp_openmpi_mrecv_function(void *, size_t, ibp_handle, void **, struct ibp_openmpi_status *);
 typedef int ibp_openmpi_imrecv_function(void *, size_t, ibp_handle, void **, void **);
 
-/* The original functions of the table, which the hooks call. */
+/* The original functions of the table. The hooks call these functions. */
 struct ibp_openmpi_functions {
     ibp_openmpi_send_function *send;
     ibp_openmpi_isend_function *isend, *isend_init;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The ibprof developers
  *
- * Internal tags of Open MPI, which show the operation of internal messages. If the messages of a call may be sent after
- * the call has returned, Open MPI allocates a tag of the communicator for the call. The tag is known before the first
- * message. See docs/decisions/0003.
+ * Internal tags of Open MPI. The tag of an internal message shows the message's operation. If the messages of a call
+ * may be sent after the call has returned, Open MPI allocates a tag of the communicator for the call. The tag is known
+ * before the first message. See docs/decisions/0003.
  */
 #ifndef IBPROF_SOURCES_OPENMPI_TAGS_H
 #define IBPROF_SOURCES_OPENMPI_TAGS_H

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The ibprof developers
  *
- * Hooks of the wr_ functions of a struct ibv_qp_ex, which build and post work requests in several calls.
+ * Hooks of the wr_ functions of a struct ibv_qp_ex. A program calls several of these functions to build and post a work
+ * request.
  */
 #ifndef IBPROF_SOURCES_VERBS_BUILD_H
 #define IBPROF_SOURCES_VERBS_BUILD_H

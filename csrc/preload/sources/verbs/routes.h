@@ -38,7 +38,8 @@ struct ibp_route {
     /* The owner's records by opcode; NULL before the first post with the opcode. */
     uint64_t *own[IBP_OPCODES];
     const struct ibp_verbs_provider *provider;
-    /* Unfinished requests of a thread that went on to build on another queue pair (build.c). Usually NULL. */
+    /* Unfinished requests of a thread: the thread then began to build requests on another queue pair (build.c). Usually
+     * NULL. */
     struct ibp_verbs_build *parked;
     /* Index of the pair of ports (counting/transfers.h); IBP_NO_PAIR before the first post. */
     uint32_t pair;
