@@ -166,7 +166,7 @@ def describe_coverage(
 def _describe_turns(
     placed: Traffic, subnets: Sequence[Subnet], hosts: Hosts
 ) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """If ranks use the adapters of a host in turn, return the result of `describe_lacking`; else empty tuples."""
+    """Return the result of `describe_lacking` if ranks use a host's adapters in turn; else return empty tuples."""
     if not (placed.nic and label_of_policy(RANK) in placed.nic):
         return (), ()
     lids = zip(subnets, placed.rank_lid.T, hosts.of_node, strict=True)
@@ -249,7 +249,7 @@ def ask_question(coverage: Coverage) -> str:
 def describe_left_out(coverage: Coverage) -> Iterator[str]:
     """Yield sentences on ranks and bytes that were left out before routing, or one sentence that nothing was left out.
 
-    Hosts that were left out, and bytes without a route, are named by the verdict instead.
+    The verdict, not this function, names left-out hosts and bytes without a route.
     """
     partial = any(each.left_out for each in coverage.accounts if each.stage != COLLECT)
     if partial or coverage.lost or coverage.not_seen:

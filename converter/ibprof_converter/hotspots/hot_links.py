@@ -65,7 +65,8 @@ class Contention:
     Attributes:
         flows: number of pairs of ports whose bytes pass the link direction.
         host_flows: largest number of flows that a sender or receiver of these flows has, on any links.
-        ratio: `flows` / `host_flows`. Above 1, more flows share this link direction than any of these host links.
+        ratio: `flows` / `host_flows`; above 1, more flows share this link direction than share any of these ports'
+            links.
     """
 
     flows: int
@@ -109,7 +110,7 @@ class PairShare:
 
 @dataclass(frozen=True, slots=True)
 class OtherPairs:
-    """Sum of the pairs that `Contributors.rank_pairs` leaves out.
+    """Sum of all pairs that `Contributors.rank_pairs` does not list.
 
     Attributes:
         pairs: number of these pairs.
@@ -312,7 +313,7 @@ class LinkDirections:
         self._mean = sum_exactly(self._bytes) / used if used else 0.0
 
     def heat(self) -> LinkHeat:
-        """Return the largest load, and the mean load of the link directions that carry bytes."""
+        """Return the largest load of a link direction, and the mean load of all link directions that carry bytes."""
         return LinkHeat(
             links=self._links,
             links_used=self._links_used,

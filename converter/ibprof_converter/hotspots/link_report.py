@@ -211,7 +211,7 @@ def has_fault(verdict: Verdict, diagnosis: Diagnosis | None) -> bool:
     """Return true if the network has a problem. Pages show a problem in red.
 
     A problem is a link that limits the job and has a worthwhile remedy. If the verdict is undecided, return false. If
-    the run time is unknown, only a cable or link that needs repair is a problem.
+    the run time is unknown, the only problem is a cable or link that needs repair.
     """
     if CANNOT_TELL in verdict.sentences:
         return False

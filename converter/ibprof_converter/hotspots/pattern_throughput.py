@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Compute the throughput of a pattern: each pair's share of its speed alone, if all pairs send at once.
+"""Compute the throughput of patterns: (speed of a pair if all pairs send at once) / (speed of the pair alone).
 
-The speed of a link is divided evenly among the pairs whose routes pass the link. A pair's speed is its smallest part of
-a link's speed along its route. The pair's share is this speed / the pair's speed if no other pair sends. The effective
-bisection bandwidth is the mean share over all pairs of random bisections.
+The speed of a link is divided evenly among the pairs whose routes pass the link. A pair's speed is the smallest speed
+that the pair has on any link of its route. The pair's share is this speed / the speed if only this pair sends.
+The effective bisection bandwidth is the mean share over all pairs of random bisections.
 
 Source: T. Hoefler, T. Schneider, A. Lumsdaine, "Multistage Switches are not Crossbars: Effects of Static Routing in
 High-Performance Networks", Cluster 2008. The authors' simulator ORCS computes the same shares for links of equal speed.

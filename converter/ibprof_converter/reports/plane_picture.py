@@ -269,7 +269,7 @@ def find_folded(part: UsedPart, most: int) -> npt.NDArray[np.bool_]:
 
 
 def place_groups(part: UsedPart, folded: npt.NDArray[np.bool_]) -> npt.NDArray[np.float64] | None:
-    """Place the groups of the used switches on a circle; return the positions of the switches: float64 [unit, 2].
+    """Return the positions of the used switches, whose groups are on a circle: float64 [unit, 2].
 
     Args:
         folded: bool [unit], from `find_folded`.

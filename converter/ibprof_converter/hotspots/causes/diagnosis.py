@@ -5,9 +5,9 @@ Two lower bounds are computed first. The largest time of a host link is a lower 
 the narrowest cut is a lower bound for any routing.
 
 Then repairs of faults are tried, alone and together. If no repair helps, other changes are tried. New forwarding tables
-are computed only if ideal tables would be the remedy. The best change leaves the shortest time of the most loaded link
-direction. The remedy is the cheapest change that leaves at most 5% more time than the best change. The remedy is
-applied to the model before the next cause is searched.
+are computed only if ideal tables would be the remedy. The best change leaves the smallest link time: the time of the
+most loaded link direction. The remedy is the cheapest change that leaves at most 5% more link time than the best
+change. The remedy is applied to the model before the next cause is searched.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ from ibprof_converter.traffic.link_loads import ESTIMATE, STATIC
 _MOST_CAUSES = 3
 
 _MOST_TRIED = 8
-"""At most this number of a cause's repairs are tried singly: those at the most loaded links."""
+"""Of each cause, at most this number of single repairs are tried: those at the most loaded links."""
 
 _EXPENSIVE = {PROGRAM, LINKS}
 _SPLITS = "bytes would arrive nowhere"
@@ -401,7 +401,7 @@ def _remedy_seconds(situation: Situation, change: Change) -> float:
 def _choose(changes: Sequence[tuple[Change, float]], largest_s: float) -> Change | None:
     """Return the cheapest change that leaves at most 5% more link time than the best change.
 
-    New links or another program are chosen only if their link time is below 80% of the best other change's.
+    New links or another program are chosen only if they leave less than 80% of the link time of the best other change.
 
     Args:
         changes: each change, and the largest link time after the change, in seconds.

@@ -50,7 +50,7 @@ TABLES_GAIN = 0.9
 """Other forwarding tables are reported if the largest link time falls to at most 0.9 times the present time."""
 
 GAIN = 0.8
-"""Changes other than repairs and tables are reported if they leave at most 0.8 times the present largest link time."""
+"""All other changes are reported if the largest link time falls to at most 0.8 times the present time."""
 
 NEAR_BEST = 1.05
 """A cheaper change is preferred if its link time is at most 1.05 times the link time of the best change."""
@@ -127,12 +127,12 @@ class LoadCause:
 
 @dataclass(frozen=True, slots=True)
 class TriedChange:
-    """A change that was considered as a remedy; if tried, with its predicted effect.
+    """A change that was considered as a remedy. If the change was tried, its effect is predicted.
 
     Attributes:
         what: text that describes the change.
         kind: one of `KINDS`.
-        causes_before: number of earlier causes; their remedies were already applied.
+        causes_before: number of earlier causes, whose remedies were already applied.
         max_time_after_s: predicted largest link time; None if the change was not tried or leaves bytes without a route.
         why_not: the reason why the change is not the remedy; None for the remedy.
     """
@@ -237,7 +237,7 @@ def find_loaders(traffic: Traffic, subnets: Sequence[Subnet], direction: LinkDir
     """Return the senders of the region, operation and call site that load a link direction most.
 
     Returns:
-        None if no flow's route passes the link in this direction.
+        None if no flow uses the link direction.
     """
     here = np.flatnonzero(traffic.rail == direction.rail)
     routes = subnets[direction.rail].routes

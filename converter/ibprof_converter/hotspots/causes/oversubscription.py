@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Find oversubscription, and a lower bound for any routing: bytes across a cut / speed of the cut's links.
 
-A cut separates a part of the fabric from all other nodes. A part is a switch with its hosts, or a pod (nodes connected
-below a level), or a side of a bisection. The remedy for oversubscription is faster links across the narrowest cut.
+A cut separates a part of the fabric from all other nodes. A part is a switch with its hosts, a pod (nodes that are
+connected below a level), or one side of a bisection. The remedy for oversubscription is faster links across the
+narrowest cut.
 """
 
 from __future__ import annotations
@@ -27,10 +28,10 @@ _CLEARLY = 1.01
 
 
 _BUSY = 0.9
-"""Additional links are tried only if hosts' links take at most 0.9 times as long as links between switches."""
+"""Additional links are tried only if largest time of a host link / of a link between switches is at most 0.9."""
 
 SWITCHES_LIMIT = 1200
-"""Largest number of switches of a fabric whose bisections are searched."""
+"""Bisections are searched only in fabrics with at most this number of switches."""
 
 _SMALLEST_GROWTH = 0.05
 """Cables at free ports are advised if the cut becomes at least 5% faster."""
@@ -373,7 +374,7 @@ def find_narrow_bisection(
 
 
 def _find_switches(fabric: Fabric, number: npt.NDArray[np.integer]) -> npt.NDArray[np.int64]:
-    """Return each switch's own index, and for hosts the index of their switch: int64 [node + 1], -1 if unknown."""
+    """Return the index of each switch, and of the switch of each host: int64 [node + 1], -1 if unknown."""
     of_node = number.astype(np.int64).copy()
     for end in (0, 1):
         near, far = fabric.link_node[:, end], fabric.link_node[:, 1 - end]
@@ -405,8 +406,7 @@ def _make_graph(
 def _halve(graph: _CutGraph) -> list[tuple[float, Floats, str]]:
     """Return two bisections, with times and method, for each of at most `_HALVES` links.
 
-    One side contains the switches nearer to the link's first end, and in the second bisection also equidistant
-    switches.
+    Side 1 contains the switches nearer to the link's first end; in the second bisection, also equidistant switches.
     """
     edges = np.argwhere(np.triu(graph.gbps) > 0)
     if not len(edges):

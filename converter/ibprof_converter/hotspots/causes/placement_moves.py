@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from ibprof_converter.placement.placement_problem import PlacementProblem, SlotOfRank
 
 _SECONDS_PER_RANK, _LEAST_SECONDS = 0.4 / 64, 0.1
-"""The time limit of a search, in seconds, is proportional to the number of ranks or hosts to place."""
+"""The time limit of a search, in seconds, is proportional to the number of placed ranks or hosts."""
 
 _MOST_SECONDS_OF_RANKS, _MOST_SECONDS_OF_HOSTS = 4.0, 0.4
 
@@ -210,7 +210,7 @@ def _one_slot_each(hosts: Hosts, chosen: npt.NDArray[np.integer], count: int) ->
 def _move(situation: Situation, rank_of: npt.NDArray[np.int64], host: npt.NDArray[np.int32]) -> PairBytes:
     """Return the flows after each host's traffic moved to another host, and stayed on its rail if possible.
 
-    Bytes of the old host's adapter n use the new host's adapter n, modulo the new host's number of adapters.
+    Bytes of the old host's adapter n use adapter (n mod m) of the new host, which has m adapters.
     """
     flows, hosts = situation.flows, situation.hosts
     new = []

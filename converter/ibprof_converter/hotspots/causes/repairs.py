@@ -250,9 +250,9 @@ def _describe_missing(
 def _find_few_uplinks(situation: Situation, rail: int) -> Iterator[Repair]:
     """Yield a repair for each switch of the most loaded link between switches, if the switch has too few uplinks.
 
-    The cause is MISSING_UPLINK for fewer uplinks than usual, and OVERSUBSCRIPTION for uplinks too slow for a leaf's
-    hosts (`_LOCAL`). A leaf with both faults has MISSING_UPLINK if one uplink, or at most a quarter, is missing. At the
-    top level, links within the level count as uplinks.
+    The cause is MISSING_UPLINK if there are fewer uplinks than usual, and OVERSUBSCRIPTION if the uplinks are too slow
+    for the leaf's hosts (`_LOCAL`). A leaf with both faults has MISSING_UPLINK if one uplink, or at most a quarter, is
+    missing. At the top level, links within the level count as uplinks.
     """
     busiest = situation.most_loaded_between_switches()
     if busiest is None or busiest.rail != rail:
@@ -421,7 +421,7 @@ def _name_pair(fabric: Fabric, pair: tuple[int, int]) -> str:
 
 
 def _heat(situation: Situation, rail: int, nodes: list[int]) -> float:
-    """Return the largest time of a link direction between `nodes` and other switches."""
+    """Return the largest time of a link direction between one of `nodes` and a switch."""
     fabric = situation.subnets[rail].fabric
     here = np.isin(fabric.link_node, nodes).any(axis=1)
     here &= (fabric.node_kind[fabric.link_node] == NodeKind.SWITCH).all(axis=1)
@@ -429,7 +429,7 @@ def _heat(situation: Situation, rail: int, nodes: list[int]) -> float:
 
 
 def _find_usual_speeds(fabric: Fabric, level: npt.NDArray[np.int32]) -> npt.NDArray[np.float64]:
-    """Return the commonest speed of the links between the two levels of each link.
+    """Return, for each link, the commonest speed of links between the same two levels.
 
     Returns:
         float64 [link], Gbit/s; the link's own speed if no speed has a majority.
@@ -455,7 +455,7 @@ def remove_links(fabric: Fabric, ports: Iterable[PortOfNode]) -> Fabric:
 
 
 def add_cables(fabric: Fabric, cables: Sequence[Cable]) -> Fabric:
-    """Return the fabric with the cables. If a cable's port is in use, the node's first free port is used."""
+    """Return the fabric with the cables. If a port of a cable is in use, the node's first free port replaces it."""
     if not cables:
         return fabric
     free = FreePorts(fabric)

@@ -41,7 +41,7 @@ _ALL_ADAPTERS = (
 )
 
 _SEVERAL = 2.5
-"""A host has many partners if (sum of bytes)² / sum of squared bytes, over the partners, is at least 2.5."""
+"""A host has many partners if, over its partners, (sum of bytes)² / sum of (bytes²) is at least 2.5."""
 _GATHER = "use more roots, or let ranks write their own parts; a tree does not change the bytes that a root receives"
 _REDUCE = "reduce along a tree, so that no rank receives from many; or reduce over fewer ranks at a time"
 _SCATTER = "use more roots, or let ranks read their own parts; a tree does not change the bytes that a root sends"
@@ -245,7 +245,7 @@ def _concentrated(
     other: npt.NDArray[np.int32],
     known: npt.NDArray[np.bool_],
 ) -> npt.NDArray[np.intp]:
-    """Return few hosts that receive (or send) at least half of the bytes of the most loaded link direction."""
+    """Return the few hosts that receive (or send) at least half of the most loaded link direction's bytes, or none."""
     hosts = len(situation.hosts.name)
     amount = np.where(known, situation.flows.bytes.astype(np.float64), 0.0)
     total = np.bincount(one[known], weights=amount[known], minlength=hosts)
@@ -255,7 +255,7 @@ def _concentrated(
     is_few = total >= _CONCENTRATED * total.sum() / taking_part
     few = np.flatnonzero(is_few)
     few = few[np.argsort(-total[few], kind="stable")]
-    # Leave out hosts with a single heavy partner: their traffic is not many-to-few.
+    # Leave out hosts with a single heavy partner: this traffic is not many-to-few.
     pair, inverse = number_keys(one[known].astype(np.int64) * hosts + other[known])
     of_pair = np.bincount(inverse, weights=amount[known])
     squares = np.bincount(pair // hosts, weights=of_pair**2, minlength=hosts)

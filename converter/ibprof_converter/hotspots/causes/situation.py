@@ -45,7 +45,7 @@ class Situation:
         hosts: the hosts of the rails.
         flows: bytes from LID to LID.
         is_adaptive: true if switches route adaptively; times then come from the estimated loads.
-        ranks: the bytes of `flows` between ranks; None if ranks are unknown or cannot be moved (`find_rank_flows`).
+        ranks: the flows between ranks; None if ranks are unknown or cannot be moved (`find_rank_flows`).
     """
 
     def __init__(
@@ -253,7 +253,7 @@ class RankFlows:
 
     Attributes:
         source, destination: int32 [flow], ranks.
-        rail: int32 [flow], rail of each flow; bytes within hosts are divided over rails like the bytes on the network.
+        rail: int32 [flow], rail of each flow; bytes within hosts are divided over rails in proportion to network bytes.
         bytes: uint64 [flow], bytes of each flow.
         slots: one slot for each rank, on the rank's host, with the adapters that the rank uses.
         slot_of_rank: the present placement.
@@ -305,7 +305,7 @@ def find_rank_flows(
     """Return the traffic between a job's ranks; None if the search cannot move the ranks to other slots.
 
     The result is None for several jobs, and for bytes with an unknown rank or host. The result is also None if a host
-    lacks a rail, or if the search does not support `SPREAD` on these hosts.
+    is not on all rails, or if the search does not support `SPREAD` on these hosts.
 
     Args:
         placed: the flows on the network.
