@@ -35,8 +35,8 @@ struct ibp_nccl_recorder {
     /* Return whether ticks are cycles of the processor's counter. Otherwise, ticks are nanoseconds of `clock_ns`. */
     bool (*has_cycles)(void);
     uint64_t (*clock_ns)(void);
-    /* In a process that does not use MPI: copy the recording to its destination, if IBPROF_FLUSH seconds have
-     * passed. */
+    /* In a process that does not use MPI: copy the recording to its destination, if IBPROF_FLUSH seconds have passed
+     * since the last copy. */
     void (*copy_if_due)(void);
     /* Count bytes as lost, because the recording has no free record. */
     void (*lose)(uint64_t bytes);

@@ -11,7 +11,7 @@
  *
  * A segment begins at a multiple of IBP_PAGE_BYTES with an ibp_segment, followed by an array of records of one kind. A
  * segment belongs to one process, and contains the offset of the process's IBP_SEGMENT_PROCESS. Processes reserve
- * segments by an atomic addition to ibp_file_header.end_bytes, so they never wait for each other. A segment that a
+ * segments by an atomic addition to ibp_file_header.end_bytes, so processes never wait for each other. A segment that a
  * killed process reserved but did not fill has no IBP_SEGMENT_MAGIC. Readers skip such a segment page by page.
  *
  * A segment contains the kind, the version and the size of its records. If a kind of records changes, members are only
@@ -138,7 +138,7 @@ enum ibp_side {
 };
 
 /* The layer where bytes were counted. The comments name the counted bytes, and how the source identifies a peer.
- * Different sources may count the same traffic, so their bytes are never added. */
+ * Different sources may count the same traffic, so readers never add bytes of different sources. */
 enum ibp_source {
     IBP_SOURCE_NONE = 0,
     /* Open MPI's table of point-to-point functions: payload, by rank. */
@@ -163,8 +163,8 @@ enum ibp_kind {
     IBP_KIND_WIRE = 2
 };
 
-/* The traffic matrix is the sum of sent and fetched bytes. Received bytes are the same bytes, counted by the receiver
- * as a check. */
+/* The traffic matrix is the sum of sent and fetched bytes. Received bytes are the same bytes: the receiver counts them
+ * too, as a check. */
 enum ibp_direction {
     /* Bytes that this process sent to the peer. */
     IBP_DIRECTION_SENT = 0,
@@ -686,7 +686,7 @@ struct ibp_collective_sample {
      * collective. For a blocking call, both origins are equal. */
     uint32_t origin;
     uint32_t end_origin;
-    /* One of 2^level calls of the same stratum is sampled. A stratum has calls with the same operation, class of
+    /* One of 2^level calls of the same stratum is sampled. All calls of a stratum have the same operation, class of
      * message size and class of communicator size. IBP_LEVEL_LONG: sampled because its score is one of the largest. */
     uint32_t level;
     /* Number of processes in the communicator, including both groups of an intercommunicator. */

@@ -199,9 +199,9 @@ int ibp_bisect(const struct ibp_graph *graph, uint32_t size, uint64_t seed, uint
 
 /* Assign the vertices of a graph to places in a row. If a heavy edge joins two vertices, their places are near each
  * other. The array gap[vertices - 1] contains the distance from each place to the next place. The function divides the
- * row at its largest gap, and each part in the same way, until each part is one place. Of equal gaps, it chooses the
- * gap nearest to the middle of the part. Set place[vertices] to the place of each vertex. Return 0, or a negative errno
- * if memory is exhausted. */
+ * row at its largest gap, and each part in the same way, until each part is one place. Of equal gaps, the function
+ * chooses the gap nearest to the middle of the part. Set place[vertices] to the place of each vertex. Return 0, or a
+ * negative errno if memory is exhausted. */
 int ibp_divide(const struct ibp_graph *graph, const double *gap, uint64_t seed, uint32_t *place);
 
 /* -- cffi ends -- */

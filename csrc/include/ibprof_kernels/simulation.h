@@ -107,8 +107,8 @@ struct ibp_sim_client {
 };
 
 struct ibp_sim_sample {
-    /* A completed step. `client`: the client of the step. `host`: the host to which the client sent, or from which it
-     * read. */
+    /* A completed step. `client`: the client of the step. `host`: the host to which the client sent, or from which the
+     * client read. */
     uint32_t client, host;
     uint64_t start, ticks;
     uint64_t bytes;

@@ -4,7 +4,7 @@
  * Events sorted by time. Nearly all events are in a wheel, which has a bucket for each of the next ticks. Events after
  * the wheel's last tick are in a heap.
  *
- * The functions of the wheel are inline, because every hop of every packet calls them.
+ * The functions of the wheel are inline, because every hop of every packet calls these functions.
  */
 #ifndef IBP_SIMULATION_AGENDA_H
 #define IBP_SIMULATION_AGENDA_H

@@ -199,7 +199,8 @@ static inline void ibp_sim_admit(struct ibp_sim *sim, uint32_t into, uint32_t cl
     ibp_sim_transmit(sim, into, client, size);
 }
 
-/* Release buffer space of a queue. Add the queue to `freed` if packets wait for it, or if it belongs to a host. */
+/* Release buffer space of a queue. Add the queue to `freed` if packets wait for the queue, or if the queue belongs to a
+ * host. */
 static inline void ibp_sim_release(struct ibp_sim *sim, uint32_t number, uint32_t bytes)
 {
     struct ibp_sim_queue *queue = &sim->queue[number];

@@ -181,7 +181,7 @@ struct ibp_sim_path {
     uint8_t hops;
     uint16_t job;
     /* The queues of the path, in order. With adaptive routing: the queue of the sending host, the queue of the last
-     * switch, the last switch, and its leaf index. */
+     * switch, the last switch, and the leaf index of the last switch. */
     uint32_t queue[IBP_SIM_PATH_MAX];
     /* [hop], ticks from the arrival at the hop's queue to the arrival at the host. With adaptive routing: the queues
      * that the message's first packet took. */
@@ -193,7 +193,7 @@ struct ibp_sim_path {
     /* False if the message must not be sent as a whole (clear_paths.h). */
     bool may_be_whole;
     uint32_t from, to;
-    /* Size of the packets of the message, which all have the same size. */
+    /* Size of each packet of the message, except the last packet. */
     uint32_t packet;
     /* Size of the last packet of the message. */
     uint32_t last_bytes;
@@ -244,7 +244,7 @@ struct ibp_sim {
     uint32_t ports;
     /* Index of the first queue that belongs to a host. */
     uint32_t first_of_hosts;
-    /* [end], the transmit port of each link direction; IBP_SIM_NOTHING if no port transmits on it */
+    /* [end], the transmit port of each link direction; IBP_SIM_NOTHING if no port transmits on the link direction */
     uint32_t *port_of_end;
     /* [port][job] */
     struct ibp_sim_carried *carried;

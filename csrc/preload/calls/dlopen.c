@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The ibprof developers
  *
- * Some programs open an MPI library or libibverbs with dlopen, and find its functions with dlsym. Examples are ctypes,
- * Julia and NCCL. ibprof hooks dlsym. If dlsym finds a function that ibprof wraps, the hook returns ibprof's wrapper.
+ * Some programs open an MPI library or libibverbs with dlopen, and find the library's functions with dlsym. Examples
+ * are ctypes, Julia and NCCL. ibprof hooks dlsym. If dlsym finds a function that ibprof wraps, the hook returns
+ * ibprof's wrapper.
  *
  * When a library is closed, ibprof forgets its call sites, because the dynamic linker may map a new library at the same
  * addresses.

@@ -30,8 +30,8 @@ struct ibp_called {
 
 struct ibp_sampled_collective {
     struct ibp_instance_known known;
-    /* `is_sampled`: true if the hash chooses the call. `is_timed`: true if the call is timed; the call is recorded if
-     * its score is one of the largest. */
+    /* `is_sampled`: true if the hash chooses the call. `is_timed`: true if the call is timed; its sample is recorded if
+     * the score is one of the largest. */
     bool is_sampled, is_timed;
 };
 
@@ -48,14 +48,14 @@ void ibp_collective_end(struct ibp_sampled_collective *sampled, const struct ibp
  * true. Otherwise return false and count nothing. Call this only while at most one thread can be in MPI. */
 bool ibp_starts_are_unsampled(void *const *requests, int count);
 
-/* Before a call starts persistent requests: assign sequence numbers to their messages and collectives. */
+/* Before a call starts persistent requests: assign sequence numbers to the messages and collectives of the requests. */
 void ibp_sampled_starts(void *const *requests, int count, struct ibp_call *call);
 
 struct ibp_sampled_completion {
     /* Time at which the call was entered; 0 if no request of the call is sampled. */
     uint64_t enter_ns;
-    /* `requests`: number of requests that the call may complete. `found`: number of these requests that are sampled;
-     * they are the first elements of `request`. */
+    /* `requests`: number of requests that the call may complete. `found`: number of sampled requests among these. The
+     * first `found` elements of `request` are the sampled requests. */
     uint32_t requests, found;
     struct {
         uint32_t index, serial;

@@ -38,8 +38,8 @@ enum kind {
     IS_OF_MPI,
     /* Code of the Python interpreter, or of a library that calls C functions for Python. */
     IS_OF_PYTHON,
-    /* Code of libc, the dynamic linker or ibprof. Such code may call functions of the program, such as the comparison
-     * function of qsort. */
+    /* Code of libc, the dynamic linker or ibprof. This code may call functions of the program, for example the
+     * comparison function of qsort. */
     IS_OF_SYSTEM
 };
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The ibprof developers
  *
- * Open and close the contexts of all calls, and set their region.
+ * Open and close the contexts of all calls, and set the region of the contexts.
  */
 #ifndef IBPROF_COUNTING_CONTEXTS_H
 #define IBPROF_COUNTING_CONTEXTS_H

@@ -122,8 +122,8 @@ static inline void ibp_add_size(uint64_t *bins, uint64_t bytes)
 }
 
 /* Return the slot of an existing counter, without a function call. Return NULL if the slot is neither at the key's hash
- * position nor next to it. The caller then calls a function that finds or creates the slot. Call this only while at
- * most one thread can be in MPI. */
+ * position nor at the next position. The caller then calls a function that finds or creates the slot. Call this only
+ * while at most one thread can be in MPI. */
 static inline const struct ibp_slot *ibp_slot_known(uint32_t origin, enum ibp_kind kind, enum ibp_direction direction,
                                                     int peer)
 {

@@ -41,7 +41,7 @@ struct ibp_envelope {
     uint8_t side; /* enum ibp_side */
     /* The highest stream level (samples.h) that keeps any message of the envelope. */
     uint8_t stream_keeps;
-    /* True to time the envelope's next message even if the hash does not choose it. */
+    /* True to time the envelope's next message even if the hash does not choose this message. */
     bool is_timed;
 } __attribute__((aligned(64)));
 
@@ -89,7 +89,7 @@ struct ibp_numbered {
     uint64_t number;
     uint32_t peer;
     /* `is_sampled`: true if the message is timed, because the hash chooses it or because `is_timed` is true.
-     * `is_timed`: true if the message is timed even if the hash does not choose it. */
+     * `is_timed`: true if the message is timed even if the hash does not choose the message. */
     bool is_sampled, is_timed;
     uint8_t stratum, keeps, stream_keeps;
     /* NULL if the message cannot be numbered. The pointer is valid until an envelope is removed. */

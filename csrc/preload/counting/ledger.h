@@ -5,8 +5,8 @@
  * any algorithm must send. Readers compare this bound with the bytes that the source counted
  * (ibprof/profile/unaccounted.py).
  *
- * Calls add their bytes to the demand of their operation and partner. The partner is the rank of the root or peer, or
- * the group of the communicator.
+ * The bytes of each call are added to the demand of the call's operation and partner. The partner is the rank of the
+ * root or peer, or the group of the communicator.
  */
 #ifndef IBPROF_COUNTING_LEDGER_H
 #define IBPROF_COUNTING_LEDGER_H

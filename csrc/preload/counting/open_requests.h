@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The ibprof developers
  *
- * Requests of sampled collectives and messages, from their creation to their completion. The table has a fixed size.
- * All functions require the lock; only ibp_open_requests may be read without it.
+ * Requests of sampled collectives and messages, from the creation to the completion of a request. The table has a fixed
+ * size. All functions require the lock; only ibp_open_requests may be read without the lock.
  */
 #ifndef IBPROF_COUNTING_OPEN_REQUESTS_H
 #define IBPROF_COUNTING_OPEN_REQUESTS_H
@@ -16,7 +16,7 @@
 
 enum ibp_open_role { IBP_OPEN_COLLECTIVE = 1, IBP_OPEN_SEND, IBP_OPEN_RECEIVE };
 
-/* The data of a sampled collective or message that are known before it completes. */
+/* Data that are known before a sampled collective or message completes. */
 struct ibp_instance_known {
     /* `name`: 0 if the call is not sampled; otherwise a hash, equal on all members, that identifies the communicator
      * (communicator_names.h) or persistent collective. `number`: number of the collective on the communicator, or of
@@ -35,7 +35,7 @@ struct ibp_instance_known {
     uint32_t member;
     int32_t root_or_tag;
     uint8_t stratum, keeps, stream_keeps;
-    /* True to time the message even if the hash does not choose it (struct ibp_numbered). */
+    /* True to time the message even if the hash does not choose the message (struct ibp_numbered). */
     bool is_timed;
 };
 

@@ -32,7 +32,7 @@ uint32_t ibp_origin_at_site(unsigned operation, uint32_t site);
 /* Return the number of origins. Origins are numbered from 1. */
 uint32_t ibp_origins_count(void);
 
-/* Return the time record of an origin; NULL until it is set. */
+/* Return the time record of an origin; NULL before the time record is set. */
 struct ibp_time *ibp_origin_time(uint32_t origin);
 void ibp_origin_set_time(uint32_t origin, struct ibp_time *time);
 

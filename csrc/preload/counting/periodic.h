@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The ibprof developers
  *
- * Periodic tasks. ibprof uses no thread, signal or timer for them. Instead, the clock is checked by calls that mark
- * regions, and by MPI calls that mpi.def selects (such as collectives). With IBPROF_INTERVAL, each message also checks
- * the clock.
+ * Periodic tasks. ibprof runs periodic tasks without a thread, signal or timer. Instead, the clock is checked by calls
+ * that mark regions, and by MPI calls that mpi.def selects (such as collectives). With IBPROF_INTERVAL, each message
+ * also checks the clock.
  */
 #ifndef IBPROF_COUNTING_PERIODIC_H
 #define IBPROF_COUNTING_PERIODIC_H

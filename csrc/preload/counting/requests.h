@@ -41,8 +41,7 @@ struct ibp_request {
     /* For a send: the context of the call that created the request. For a receive on MPI_COMM_WORLD: the context of the
      * operation. */
     struct ibp_context *context;
-    /* For a send: the counter of the last start, the size bin, and the origin of both. `origin` is IBP_NO_ORIGIN before
-     * the first start. */
+    /* For a send: counter, size bin and origin of the last start. `origin` is IBP_NO_ORIGIN before the first start. */
     uint64_t *amount, *bin;
     uint32_t origin;
     /* True if the source has hooked MPI's function that starts this request. */

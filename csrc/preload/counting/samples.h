@@ -63,9 +63,9 @@ uint64_t ibp_sample_next(uint64_t stream, uint64_t number, unsigned level);
 
 unsigned ibp_sample_level(enum ibp_instance instance, unsigned stratum);
 
-/* Return a record for a collective or message; NULL if the present levels exclude it. `keeps`: the highest level that
- * keeps the number. `stream_keeps`: the highest stream level that keeps the stream. The caller fills the record, and
- * sets `communicator` last. */
+/* Return a record for a collective or message; NULL if the present levels exclude the collective or message. `keeps`:
+ * the highest level that keeps the number. `stream_keeps`: the highest stream level that keeps the stream. The caller
+ * fills the record, and sets `communicator` last. */
 void *ibp_sample_take(enum ibp_instance instance, unsigned stratum, unsigned keeps, unsigned stream_keeps);
 
 /* If the score (`score_ns`) of a collective or message exceeds this value, ibprof keeps the sample even if the hash

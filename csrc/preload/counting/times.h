@@ -67,7 +67,8 @@ void ibp_times_thread_wait_end(struct ibp_time *time, uint64_t begin);
  * call returns. */
 extern IBP_INTERNAL bool ibp_times_see_exits;
 
-/* True if persistent requests of large messages exist: their starts are then timed from entry to return. */
+/* True if persistent requests of large messages exist. The starts of these requests are then timed from entry to
+ * return. */
 extern IBP_INTERNAL bool ibp_times_large_requests;
 
 /* Ticks at which the present call began to wait, or ended its last pass of the progress loop; 0 before the first

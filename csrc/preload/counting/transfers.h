@@ -3,10 +3,10 @@
  *
  * Sums of work requests: bytes and messages posted to the queue pairs between each pair of ports.
  *
- * A thread that posts adds only to its own records, which have no region. Therefore a post needs no lock and no atomic
- * addition. When a thread changes the region, ibprof assigns all bytes posted since the last change to the former
- * region. Even if the process is killed, the total of a pair of ports is right. Hold the verbs lock (verbs_lock.h) to
- * find a pair or a counter.
+ * A thread that posts adds only to its own records. These records have no region. Therefore a post needs no lock and no
+ * atomic addition. When a thread changes the region, ibprof assigns all bytes posted since the last change to the
+ * former region. Even if the process is killed, the total of a pair of ports is right. Hold the verbs lock
+ * (verbs_lock.h) to find a pair or a counter.
  */
 #ifndef IBPROF_COUNTING_TRANSFERS_H
 #define IBPROF_COUNTING_TRANSFERS_H

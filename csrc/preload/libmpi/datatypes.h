@@ -3,7 +3,7 @@
  *
  * Sizes of datatypes. In Open MPI, a handle is the address of an object that contains the size. To find the offset of
  * the size, ibprof compares predefined datatypes. In other MPIs, ibprof asks MPI for the size, and caches the sizes of
- * predefined datatypes. Sizes of derived datatypes are not cached, because MPI may reuse their handles.
+ * predefined datatypes. Sizes of derived datatypes are not cached, because MPI may reuse a handle for another datatype.
  */
 #ifndef IBPROF_LIBMPI_DATATYPES_H
 #define IBPROF_LIBMPI_DATATYPES_H

@@ -57,7 +57,7 @@ void ibp_implementation_version(const struct ibp_implementation *library, char *
 void *ibp_implementation_symbol(const struct ibp_implementation *library, const char *name);
 
 /* Return the library's function with this PMPI name; if the library lacks this function, the function with the MPI
- * name; NULL if the library lacks both. */
+ * name; NULL if the library lacks both functions. */
 void *ibp_implementation_function(const struct ibp_implementation *library, const char *name);
 
 #endif

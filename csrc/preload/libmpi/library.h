@@ -75,7 +75,7 @@ int ibp_mpi_open(char *why, size_t why_bytes);
 void ibp_mpi_close(void);
 
 /* Return the MPI function that the program would call without ibprof, from another tool or the MPI library; NULL if
- * both lack it. */
+ * both lack the function. */
 void *ibp_mpi_next(const char *name);
 
 /* Return whether another tool wraps an MPI function, so that ibp_mpi_next returns the tool's function. */

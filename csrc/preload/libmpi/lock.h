@@ -16,7 +16,7 @@ extern IBP_INTERNAL char ibp_spinlock;
 void ibp_lock_slowly(void);
 
 /* Call this only with MPI_THREAD_MULTIPLE. The fast path of a message only tries to take the lock. If the lock is not
- * free, a slow path waits for it. So the fast path calls no function, and saves no registers. */
+ * free, a slow path waits for the lock. So the fast path calls no function, and saves no registers. */
 static inline bool ibp_try_lock_among_threads(void)
 {
     return IBP_LIKELY(!__atomic_test_and_set(&ibp_spinlock, __ATOMIC_ACQUIRE));

@@ -3,7 +3,7 @@
  *
  * The .py file and line from which this thread called C code, such as an MPI call of mpi4py. The frames of CPython 3.9
  * and newer are read in memory, without the interpreter's lock and without running the interpreter. Frames cannot
- * change while ibprof reads them, because they belong to this thread.
+ * change while ibprof reads them, because the frames belong to this thread.
  */
 #ifndef IBPROF_PYTHON_SCRIPT_FRAMES_H
 #define IBPROF_PYTHON_SCRIPT_FRAMES_H

@@ -22,8 +22,8 @@ void ibp_job_identify(char *job, size_t job_bytes, char *launch, size_t launch_b
 const char *ibp_launcher_rank(void);
 
 /* Read the rank that the launcher gave this process, and the number of ranks (0 if unknown). Return false if the rank
- * is unknown. RANK and WORLD_SIZE are read first, because launchers of AI jobs set them even within a job step of a
- * batch system. */
+ * is unknown. RANK and WORLD_SIZE are read first, because launchers of AI jobs set these variables even within a job
+ * step of a batch system. */
 bool ibp_job_rank(uint32_t *rank, uint32_t *ranks);
 
 #endif

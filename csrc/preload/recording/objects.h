@@ -13,7 +13,7 @@
 #define IBP_OBJECT_UNKNOWN UINT32_MAX
 
 struct ibp_object_place {
-    /* Index of the object's record; IBP_OBJECT_UNKNOWN if it is not recorded. */
+    /* Index of the object's record; IBP_OBJECT_UNKNOWN if the object is not recorded. */
     uint32_t object;
     /* Address in the file. */
     uint64_t address;
@@ -32,7 +32,7 @@ bool ibp_object_calls_for_python(const char *path);
 /* Find the program or library that contains an address. Return false if no object contains the address. */
 bool ibp_object_find(const void *address, struct ibp_object_place *place);
 
-/* Record the object that contains an address, unless it is recorded already. The lock must be held, also for
+/* Record the object that contains an address, unless the object is recorded already. The lock must be held, also for
  * ibp_object_of_script. */
 void ibp_object_record(const void *address, struct ibp_object_place *place);
 

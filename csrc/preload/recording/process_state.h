@@ -4,8 +4,8 @@
  * The state of this process: whether it has a recording, and whether MPI calls are recorded and counted. The code of
  * counting/activity.h and counting/process.h sets the state.
  *
- * A child of fork has mapped its parent's recording, and must not write to it. Therefore the page of the state becomes
- * zero in the child: the child records nothing, and its locks are free.
+ * A child of fork has mapped its parent's recording, and must not write to this recording. Therefore the page of the
+ * state becomes zero in the child: the child records nothing, and its locks are free.
  */
 #ifndef IBPROF_RECORDING_PROCESS_STATE_H
 #define IBPROF_RECORDING_PROCESS_STATE_H

@@ -10,9 +10,9 @@
 
 #include <stddef.h>
 
-/* Open the recording of this host in the folder that `output` names (created if needed), and add this process to it.
- * Return the record of the process, filled with zeros; NULL with the reason in `why` if the recording cannot be
- * opened. */
+/* Open the recording of this host in the folder that `output` names (created if needed), and add this process to the
+ * recording. Return the record of the process, filled with zeros; NULL with the reason in `why` if the recording cannot
+ * be opened. */
 struct ibp_process *ibp_recording_open(const char *output, char *why, size_t why_bytes);
 
 /* Return the next free record of a kind, filled with zeros; NULL if the recording is full. Readers see the record after

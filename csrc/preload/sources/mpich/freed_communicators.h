@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The ibprof developers
  *
- * Communicators that the program freed while nonblocking collectives on them were pending. The pending collectives
- * still send messages. MPICH may reuse the communicator's handle at once, but the context only after the collectives
- * have ended. All functions require the lock.
+ * Freed communicators: when the program freed the communicator, nonblocking collectives on it were pending. The pending
+ * collectives still send messages. MPICH may reuse the communicator's handle at once, but the context only after the
+ * collectives have ended. All functions require the lock.
  */
 #ifndef IBPROF_SOURCES_MPICH_FREED_COMMUNICATORS_H
 #define IBPROF_SOURCES_MPICH_FREED_COMMUNICATORS_H
@@ -12,8 +12,8 @@
 
 #include <stdint.h>
 
-/* Remember the tags of a communicator that is about to be freed. `key`: the key of its context; 0 if the context is
- * unknown. */
+/* Remember the tags of a communicator that is about to be freed. `key`: the key of the communicator's context; 0 if the
+ * context is unknown. */
 void ibp_mpich_keep_freed(uint64_t key, struct ibp_communicator *communicator);
 
 /* Return the number of the `ibp_call` with this tag on a freed communicator with this key; IBP_OPERATION_NONE if

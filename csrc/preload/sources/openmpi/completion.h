@@ -24,7 +24,7 @@
 #define IBP_OPENMPI_PENDING ((void *)0)
 #define IBP_OPENMPI_COMPLETED ((void *)1)
 
-/* A function that Open MPI calls when a request completes; it must return 0. */
+/* A function that Open MPI calls when a request completes. The function must return 0. */
 typedef int ibp_openmpi_complete_function(void *request);
 
 /* The common part of requests of all Open MPI components: the status and the following members (ompi_request_t of 4.0

@@ -18,7 +18,8 @@ ibp_openmpi_improbe_function ibp_openmpi_hook_improbe;
 ibp_openmpi_mrecv_function ibp_openmpi_hook_mrecv;
 ibp_openmpi_imrecv_function ibp_openmpi_hook_imrecv;
 
-/* The hooks for several threads in MPI. These hooks take the lock when a receive is posted, and when it completes. */
+/* The hooks for several threads in MPI. These hooks take the lock when a receive is posted, and when the receive
+ * completes. */
 ibp_openmpi_recv_function ibp_openmpi_hook_recv_among_threads;
 ibp_openmpi_irecv_function ibp_openmpi_hook_irecv_among_threads;
 

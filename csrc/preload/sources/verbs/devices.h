@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The ibprof developers
  *
- * The devices that the program has opened, and the routes of queue pairs on them.
+ * The devices that the program has opened, and the routes of queue pairs on these devices.
  */
 #ifndef IBPROF_SOURCES_VERBS_DEVICES_H
 #define IBPROF_SOURCES_VERBS_DEVICES_H

@@ -14,7 +14,7 @@
 #include <errno.h>
 #include <string.h>
 
-/* At the first call, find the real function and store it in `next`. If the library does not have it, return `failure`
+/* At the first call, find the real function and store it in `next`. If the library lacks the function, return `failure`
  * from the enclosing function. */
 #define FIND_REAL(next, library, name, failure)                                                                        \
     do {                                                                                                               \

@@ -12,7 +12,7 @@
 /* Hook an open device. A second call for the device does nothing. */
 void ibp_verbs_hook_device(struct ibp_verbs_context *context);
 
-/* Hook a device if the program opened it by a function without a hook. */
+/* Hook a device if the program opened the device by a function without a hook. */
 void ibp_verbs_see_device(struct ibp_verbs_context *context);
 
 /* Create the route of a new queue pair, and forget a former route at its address. `wanted`: the attributes that name
@@ -23,7 +23,7 @@ void ibp_verbs_enter_qp(struct ibp_verbs_qp *qp, const struct ibp_verbs_qp_init 
 struct ibp_route *ibp_verbs_route_of_qp(struct ibp_verbs_qp *qp);
 
 /* The program may post to a queue pair directly, without verbs. Count the queue pair as unseen until the program posts
- * to it through verbs. `qp` is NULL if verbs does not know the queue pair. */
+ * to the queue pair through verbs. `qp` is NULL if verbs does not know the queue pair. */
 void ibp_verbs_note_direct(struct ibp_verbs_qp *qp);
 
 /* Destroy a queue pair or address handle, and its route. `next`: the real function, which destroys the object. Return

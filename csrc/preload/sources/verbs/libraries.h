@@ -2,7 +2,7 @@
  * Copyright The ibprof developers
  *
  * Find the real functions in libibverbs and in vendors' libraries that the program has loaded. ibprof never loads these
- * libraries. RTLD_NEXT is not used, because it does not find a library that a plug-in has opened.
+ * libraries. ibprof does not use RTLD_NEXT, because RTLD_NEXT does not find a library that a plug-in has opened.
  */
 #ifndef IBPROF_SOURCES_VERBS_LIBRARIES_H
 #define IBPROF_SOURCES_VERBS_LIBRARIES_H
