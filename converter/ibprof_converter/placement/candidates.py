@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Compare placements (the best found, the current, simple and random placements) as JSON and as a table."""
+"""Compare the best found placement with the current, simple and random placements, as JSON and as a table."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ STOPPED_BY_CLOCK = (
     "the time limit ended the search early: a larger --time may give a better placement, and a repeated search another "
     "placement"
 )
-"""Note if the clock ended the search, unless the placement is optimal."""
+"""Note that the clock ended the search; it is left out if the placement is optimal."""
 
 LIMITS = (
     "times are bytes over data rate, summed over the whole job along static routes. Queueing, latency, other "
@@ -61,7 +61,7 @@ class CandidateRow:
 
     Attributes:
         name: how the placement was made, such as `best`, `given` or `random`.
-        bottleneck_seconds: largest time of a link direction.
+        bottleneck_seconds: largest time of a link direction, in seconds.
         max_link_seconds: largest time of a link direction between switches, in seconds.
         host_link_seconds: largest time of a link direction of a host.
         lost_bytes: bytes without a route; the times do not include these bytes.
@@ -168,7 +168,7 @@ class CandidateTimes:
         return CandidateRow(name, max(seconds, host), seconds, host, score.lost)
 
     def random_rows(self) -> tuple[CandidateRow, CandidateRow]:
-        """Return a row with the median times of `RANDOM_SEEDS` random placements, and a row of the best placement."""
+        """Return two rows for `RANDOM_SEEDS` random placements: the median times, and the best placement's times."""
         problem = self._problem
         rows = [self.row("random", random_slots(problem.slots, problem.ranks, seed)) for seed in range(RANDOM_SEEDS)]
         median = CandidateRow(

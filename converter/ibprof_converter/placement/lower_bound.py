@@ -30,9 +30,8 @@ def bound_kept_together(problem: PlacementProblem, known: float) -> float:
     """Return a lower bound, for any placement, on the largest time of a host's link direction.
 
     If the bytes from one rank to another need the time `known` on a host link, each better placement has both ranks on
-    one host. Such pairs join ranks to groups; each group is on one host. In the best case, the other ranks on the host
-    are the ranks to which the group sends most bytes. All bytes from the group to ranks on other hosts pass the host's
-    links.
+    one host. Ranks that such pairs join form a group, which is on one host. In the best case, the other ranks on this
+    host are those to which the group sends most bytes. All other bytes that the group sends pass the host's links.
 
     Args:
         known: largest link time of a known placement, in seconds; the returned bound is at most `known`.
@@ -71,8 +70,8 @@ def bound_host_seconds(problem: PlacementProblem) -> float:
     """Return a lower bound, for any placement, on the largest time of a host's link direction.
 
     Let c be the largest number of slots of a host. A rank shares its host with at most c - 1 ranks; in the best case,
-    with the neighbours that exchange most bytes. The rank's bytes to ranks on other hosts pass the link of the rank's
-    port. In the best case, all ports carry equally many bytes.
+    with the neighbours that exchange most bytes. The rank's bytes to all other ranks pass the link of its port. In the
+    best case, these bytes are divided evenly over all ports.
     """
     slots, neighbours, paths = problem.slots, problem.neighbours, problem.paths
     most_slots = int(np.bincount(slots.host_of_slot).max(initial=0))
@@ -138,7 +137,7 @@ def _bound_of_rail(problem: PlacementProblem, rail: int) -> float:
 
 
 def _count_spared(leaf: npt.NDArray[np.uint32], host: npt.NDArray[np.uint32], leaves: int) -> npt.NDArray[np.int64]:
-    """Return, for each leaf, the largest count of a slot of the leaf: int64 [leaf].
+    """Return the largest count of any slot of each leaf: int64 [leaf].
 
     A slot's count is the number of slots on the same leaf or the same host, including the slot itself.
 
@@ -155,10 +154,10 @@ def _count_spared(leaf: npt.NDArray[np.uint32], host: npt.NDArray[np.uint32], le
 
 
 def _from_elsewhere(neighbours: Neighbours, amount: npt.NDArray[np.int64], slots: int) -> npt.NDArray[np.int64]:
-    """Return the bytes of each rank without its `slots` - 1 neighbours with the most bytes: int64 [rank].
+    """Return the bytes of each rank, except those of its `slots` - 1 neighbours with most bytes: int64 [rank].
 
     Args:
-        amount: int64 [neighbour], bytes of each neighbour, in one direction.
+        amount: int64 [neighbour], bytes from (or to) each neighbour.
     """
     owner = neighbours.owner().astype(np.int64)
     order = np.lexsort((-amount, owner))
@@ -172,7 +171,7 @@ def _from_elsewhere(neighbours: Neighbours, amount: npt.NDArray[np.int64], slots
 def _largest_rate_into_port(paths: SwitchPaths, rail: int, rate: npt.NDArray[np.float64]) -> float:
     """Return the largest total rate into a port.
 
-    The total is a sum over the different last link directions between switches of all paths to the port.
+    Sum over the distinct link directions that are the last between switches on a path to the port.
     """
     ports = paths.lid.shape[1]
     step = max(_PATHS // paths.leaves, 1)

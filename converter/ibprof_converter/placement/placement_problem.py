@@ -60,7 +60,7 @@ class Neighbours:
         return both
 
     def owner(self) -> npt.NDArray[np.uint32]:
-        """Return the rank to whose list of neighbours each entry of `rank` belongs: uint32 [neighbour]."""
+        """Return, for each entry of `rank`, the rank that has this neighbour: uint32 [neighbour]."""
         first = self.first.astype(np.int64)
         count = first[1:] - first[:-1]
         return np.repeat(np.arange(len(self.first) - 1), count).astype(np.uint32)
@@ -75,7 +75,7 @@ def find_neighbours(demand: RankTraffic, policy: str, sets_of_rails: npt.NDArray
 
     Raises:
         UsageError: there are more than `RAIL_LIMIT` rails.
-        InconsistentError: the sum of the traffic exceeds 63 bits.
+        InconsistentError: the sum of all bytes exceeds 63 bits.
     """
     if rails > RAIL_LIMIT:
         raise UsageError(f"at most {RAIL_LIMIT} rails, found {rails}")
@@ -120,11 +120,11 @@ def find_neighbours(demand: RankTraffic, policy: str, sets_of_rails: npt.NDArray
 
 @dataclass(frozen=True, slots=True, order=True)
 class PlacementScore:
-    """Score of a placement; the smaller score is better. The first attribute that differs decides.
+    """Score of a placement; the smaller score is better. Two scores are compared by the first attribute that differs.
 
     Attributes:
         lost: bytes without a route.
-        bottleneck_seconds: largest time of a link direction, including links of hosts.
+        bottleneck_seconds: largest time of any link direction.
         max_seconds: largest time of a link direction between switches.
         sum_seconds: sum of the times of all link directions.
     """
@@ -136,7 +136,7 @@ class PlacementScore:
 
 
 class PlacementProblem:
-    """Computes loads and scores of placements of ranks with given traffic, slots and paths."""
+    """Computes loads and scores of placements; traffic, slots and paths are given."""
 
     hosts_are_alike: bool
     """True if all placements have the same largest time of a host link."""

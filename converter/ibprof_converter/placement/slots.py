@@ -39,14 +39,13 @@ class RankSlots:
     Attributes:
         name: [host], names of the hosts.
         host: int32 [host], index of each host in the fabric's `Hosts`.
-        group: uint32 [host], index of each host's leaf switch, ascending from 0; for a host with several adapters, the
-            first adapter's leaf switch.
+        group: uint32 [host], index of the leaf switch of each host's first adapter, ascending from 0.
         host_of_slot: uint32 [slot], host of each slot, ascending.
         port_of_slot: uint32 [slot], port that the slot's rank uses. Here a port means adapters of one host, one adapter
             on each rail.
         lid: int32 [port, rail], LIDs of the port's adapters.
         nic: how the adapters were chosen; None if no host has several adapters on one rail.
-        is_whole: true if ranks must occupy as few hosts as possible, like jobs on GPUs.
+        is_whole: true if ranks must occupy as few hosts as possible, as in jobs on GPUs.
         together: number of successive ranks that must have successive slots of one host; 1 without this condition. The
             number of slots of each host is a multiple of `together`.
     """
@@ -177,7 +176,7 @@ def assign_slots(
 
 
 def hold_together(slots: RankSlots, size: int) -> RankSlots:
-    """Set `together` to `size` if each host's number of slots is a multiple of `size`; return the slots."""
+    """Return the slots, with `together` = `size` if each host's number of slots is a multiple of `size`."""
     fits = not (np.bincount(slots.host_of_slot) % size).any()
     return replace(slots, together=size) if fits else slots
 
@@ -212,8 +211,8 @@ def _find_ports(
 def _spread_ports(ports: npt.NDArray[np.int32]) -> npt.NDArray[np.int32]:
     """Return the LIDs of each host's adapters, as if each adapter was on a separate rail: int32 [host, adapter].
 
-    Part i of a message uses adapter i mod n of a host with n adapters. This equals separate rails if each host's number
-    of adapters divides the largest number of adapters.
+    Part i of a message uses adapter i mod n of a host with n adapters. The parts are those of separate rails if each
+    host's number of adapters divides the largest number of adapters.
 
     Raises:
         UsageError: a host's number of adapters does not divide the largest number, or there are several subnets.
@@ -290,7 +289,7 @@ def all_hosts(hosts: Hosts, slots: int, ranks: int) -> tuple[dict[int, int], tup
 
 
 def own_hosts(host_of_rank: npt.NDArray[np.int32], slots: int | None) -> dict[int, int]:
-    """Return the number of slots of each host with ranks: `slots`. If None: the number of the host's ranks."""
+    """Return host -> `slots`, for hosts with ranks; if `slots` is None, host -> number of its ranks."""
     number, count = np.unique(host_of_rank, return_counts=True)
     return {host: slots or ranks for host, ranks in zip(number.tolist(), count.tolist(), strict=True)}
 

@@ -2,8 +2,8 @@
 """Make rank placements from which a search starts, or with which its result is compared.
 
 Simple placements assign the slots in an order that does not depend on the traffic. Other placements divide the hosts
-again and again, each time at the largest distance. The ranks are divided into parts with little traffic between them,
-or into blocks of the program's grid.
+again and again, each time at the largest distance. Each time, the ranks are divided too: into parts with little traffic
+between these, or into blocks of the program's grid.
 """
 
 from __future__ import annotations
@@ -70,11 +70,11 @@ def random_slots(slots: RankSlots, ranks: int, seed: int) -> SlotOfRank:
 
 
 def grouped_order(neighbours: Neighbours, sizes: list[int]) -> npt.NDArray[np.int64]:
-    """Return an order of the ranks in which ranks with much mutual traffic are in one group.
+    """Return an order of ranks in which ranks with much mutual traffic are in one group of positions.
 
-    Groups are filled one after the other. The first rank of a group is the rank that exchanges most bytes with all
-    earlier groups. Then the rank that exchanges most bytes with the group follows, and so on. If no remaining rank
-    exchanges bytes with the group, and later groups have space for all remaining ranks, the group ends.
+    Groups are filled one after the other. First in a group is the rank that exchanges most bytes with all earlier
+    groups; next is always the rank that exchanges most bytes with the group. If no remaining rank exchanges bytes with
+    the group, and later groups have space for all remaining ranks, the group ends.
 
     Args:
         neighbours: the traffic.
@@ -205,7 +205,7 @@ def starting_placements(
 
 
 def _chosen_slots(slots: RankSlots, groups: list[int], ranks: int) -> dict[str, npt.NDArray[np.uint32]]:
-    """Return placements by name: `few hosts` fills host after host, `all hosts` spreads the ranks evenly.
+    """Return placements by name: `few hosts` fills host after host; `all hosts` spreads ranks evenly.
 
     Without free slots, and if ranks must occupy few hosts (`is_whole`), `all hosts` is left out.
     """
@@ -279,8 +279,9 @@ class GridDivider:
 def find_grids(neighbours: Neighbours) -> list[npt.NDArray[np.int64]]:
     """Return possible grids of the program; each grid is an array of the ranks' positions: int64 [rank, axis].
 
-    The pairs of ranks that exchange most bytes show the grid. The two rank numbers of a pair differ by 1, by
-    the length of axis 0, or by the product of the lengths of axes 0 and 1. Successive ranks are adjacent along axis 0.
+    Pairs of ranks that exchange most bytes are assumed to be neighbours in the grid. The rank numbers of two neighbours
+    differ by 1, by the length of axis 0, or by the product of the lengths of axes 0 and 1. Successive ranks are
+    adjacent along axis 0.
     """
     ranks = len(neighbours.first) - 1
     step = np.abs(neighbours.rank.astype(np.int64) - neighbours.owner().astype(np.int64))

@@ -33,7 +33,7 @@ _CHUNK = 2_000_000
 """Number of link directions that a search visits between two reads of the clock."""
 
 _TRIAL = 0.02
-"""Share of a round's work for a trial, which measures how much swaps and moves raise the energy."""
+"""Share of a round's work that measures, in a trial, how much swaps and moves raise the energy."""
 
 _FEW_RANKS = 24
 _FEW_STARTS = 12
@@ -68,7 +68,7 @@ class Energy:
 
     @staticmethod
     def towards(goal: Goal, problem: PlacementProblem, score: PlacementScore, doublings: int) -> Energy:
-        """Return the energy that leads to a goal; `score` is the starting placement's score."""
+        """Return the energy that a round for a goal minimises; `score` is the score of the starting placement."""
         seconds = problem.paths.seconds_per_byte
         between = np.arange(len(seconds)) < problem.paths.between_switches
         between[-1] = True  # the last entry counts bytes without a route, for each goal
@@ -284,7 +284,8 @@ def search(
         starts: placements from `RankSlots.number`; the result is at least as good as each of these placements.
         seconds: time limit, which sets the amount of work; on most machines, the work is done earlier.
         rounds: settings of each chain's successive rounds.
-        progress: function that is called with the done share of the work, and the best `bottleneck_seconds` so far.
+        progress: function that is called with the finished share (0 to 1) of the work, and the best
+            `bottleneck_seconds` so far.
         patience: seconds by which a search on a busy machine may exceed `seconds`.
     """
     began = time.perf_counter()
@@ -381,7 +382,7 @@ def _run(
 
 
 def _is_reached(goal: Goal, problem: PlacementProblem, score: PlacementScore, bounds: TimeBounds) -> bool:
-    """Return true if a round for this goal is not needed: its time is at the bound, or another goal minimises it."""
+    """Return true if this goal needs no round: its time has reached the bound, or is another goal's time."""
     if score.lost:
         return False
     if goal is Goal.BOTTLENECK:

@@ -83,13 +83,13 @@ class SwitchPaths:
         found = self._find(rail, leaf, np.array([destination]))
         if found.reason[0] > Reason.SAME_PORT:
             return np.array([self.no_route], np.uint32)
-        # The path is from the leaf's representative port. Replace its first and last link direction by those of
+        # `found` is the path from the first port at the leaf. Replace its first and last link direction by those of
         # `source` and `destination`.
         own = self.out_of_port[rail, source], self.into_port[rail, destination]
         return np.array([own[0], *self._positions(rail)[found.end[1:-1]], own[1]], np.uint32)
 
     def lengths(self, rail: int, leaf: npt.NDArray[np.integer], port: npt.NDArray[np.integer]) -> npt.NDArray[np.int64]:
-        """Return the number of link directions between switches from leaf to port: int64 [pair]; 1 without a route."""
+        """Count the link directions between switches on the path of each pair: int64 [pair]; 1 without a route."""
         found = self._find(rail, leaf, port)
         length = np.maximum(np.diff(found.offset) - 2, 0)
         return np.where(found.reason > Reason.SAME_PORT, 1, length)

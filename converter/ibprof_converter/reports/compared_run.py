@@ -91,14 +91,14 @@ def pair_runs(
     nic: str | None = None,
     chosen: RowChoice = ALL_ROWS,
 ) -> tuple[TrafficOptions, TrafficOptions]:
-    """Return the options for reading two runs, and for placing them on a fabric.
+    """Return the options of two runs: to read each run, and to place it on a fabric.
 
     Args:
-        placements: one rank placement for both runs, or one placement per run; None or empty: the recorded placement.
-        rails: policy for bytes without a measured rail; None: the default policy.
+        placements: one rank placement for both runs, or one per run. If None or empty: the recorded placement.
+        rails: policy for bytes without a measured rail. If None: the default policy.
         strict: true if bytes without a route are an error.
-        nic: policy that chooses a host's adapter in a subnet; None: the measured or recorded adapter, else the default
-            policy.
+        nic: policy that chooses a host's adapter in a subnet. If None: the measured or recorded adapter, else the
+            default policy.
         chosen: restricts both runs to these calls.
 
     Raises:
@@ -153,7 +153,7 @@ def read_side(
 
 
 def _load_side(traffic: TrafficOptions, fabric: RoutedFabric, progress: Progress, demand: Demand | None) -> ComparedRun:
-    """Route a run's traffic on the fabric; return the run with all link directions and all pairs of ranks."""
+    """Route a run's traffic on the fabric; return the run, with all its link directions and pairs of ranks."""
     if demand is None:
         loads = load_traffic(fabric, traffic, progress)
     else:
@@ -269,7 +269,7 @@ def _fabric_of_report(document: Mapping[str, Any]) -> frozenset[str] | None:
 def _list_losses(document: Mapping[str, Any]) -> Iterator[str]:
     """Yield sentences on ranks and bytes that were not recorded.
 
-    Bytes without a route are named by the verdict's text instead.
+    Bytes without a route are left out: the verdict's text names them.
     """
     accounts = [StageAccount(**each) for each in (document.get("coverage") or {}).get("accounts", ())]
     return describe_losses([each for each in accounts if each.stage in ("record", COLLECT)], complete=False)

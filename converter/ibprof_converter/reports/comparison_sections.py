@@ -21,7 +21,7 @@ from ibprof_converter.reports.run_comparison import (
 )
 
 _LITTLE_CHANGE = 0.05
-"""Changes of time are described if they reach this fraction of the larger of the runs' times in MPI."""
+"""A change of time is described if change / larger time in MPI of both runs is at least this number."""
 
 _TITLES = {
     OPERATION: "By operation",
@@ -124,7 +124,7 @@ def describe_transfer_changes(a: Mapping[str, Any], b: Mapping[str, Any]) -> lis
     """Return a line for each call site whose transfer time changed clearly; the largest change comes first.
 
     Args:
-        a, b: verdicts as in a report's JSON. If a run has no sampled calls, the result is empty.
+        a, b: verdicts as in a report's JSON. If any run has no sampled calls, the result is empty.
     """
     before, after = (
         {(each["operation"], each["site"], each["region"]): each["transfer_s"] for each in side["transfer_sites"]}

@@ -37,7 +37,7 @@ from ibprof_converter.reports.report_page import (
 from ibprof_converter.reports.report_sections import ValueKind
 
 _NAMED = 3
-"""Largest number of operations named in the warning of missing bytes."""
+"""The warning of missing bytes names at most this number of operations."""
 
 _HYPHENATED = re.compile(r"(?<!\S)(?=\S{3,32}(?:\s|$))\S*-\S*")
 """Matches words with hyphens that are short enough for one line of the narrow page."""
@@ -45,7 +45,7 @@ _HYPHENATED = re.compile(r"(?<!\S)(?=\S{3,32}(?:\s|$))\S*-\S*")
 _TO = " \N{RIGHTWARDS ARROW} "
 
 _EVIDENCE = 1
-"""Number of sentences of evidence per cause in the head of the page."""
+"""The head of the page shows this number of sentences of evidence per cause."""
 
 _ITEM = 57
 _LINE = 19
@@ -187,7 +187,7 @@ def _warn_of_missing(coverage: Coverage) -> str:
 
 
 def _show_remedies(verdict: Verdict, diagnosis: Diagnosis | None) -> str:
-    """Return HTML of all advice: the verdict's, then on causes of transfer time, then on causes of link loads.
+    """Return HTML of the advice of the verdict, on causes of transfer time, and on causes of link loads, in this order.
 
     If the diagnosis has no causes, a sentence states that no remedy makes the most loaded link faster.
     """
@@ -247,7 +247,7 @@ def _escape_whole(text: str) -> str:
 
 
 def _count_tried(diagnosis: Diagnosis) -> str:
-    """Return the end of a sentence, with the number of tried changes; empty if no change was tried."""
+    """Return words that end a sentence with the number of tried changes; empty if no change was tried."""
     tried = sum(each.max_time_after_s is not None for each in diagnosis.tried)
     return f"; ibprof tried {count_of(tried, 'change')}, and none gains enough" if tried else ""
 

@@ -50,7 +50,7 @@ from ibprof_converter.traffic.traffic_data import RankTraffic, Traffic
 from ibprof_converter.traffic.traffic_reader import choose_demand, read_traffic
 
 SCHEMA = 2
-"""Version of the JSON's schema. The version increases when a key changes its meaning."""
+"""Version of the schema of the JSON; it increases when a key changes its meaning."""
 
 _PLACE = "ibprof-place LST... TRAFFIC"
 
@@ -91,7 +91,7 @@ class JobReport(NotebookView):
             host.
         lids: bytes from LID to LID; None with a fabric, with known ranks, or without bytes.
         additions: JSON key -> comparison with port counters, or bounds of adaptive routing.
-        addition_lines: the values of `additions` as lines of text.
+        addition_lines: `additions` as lines of text.
     """
 
     verdict: Verdict
@@ -142,7 +142,7 @@ class JobReport(NotebookView):
         if self.lids:
             document["matrix_LIDs"] = asdict(self.lids)
             document["bytes_total"] = sum(map(sum, self.lids.bytes))
-        # asdict would be slow: it copies each number of the balances.
+        # asdict would be slow: it copies each single number of `SenderBalance.bytes`.
         names = [each.name for each in fields(SenderBalance)]
         document["balance"] = [{name: getattr(each, name) for name in names} for each in self.balance]
         provenance = asdict(self.provenance)

@@ -336,7 +336,7 @@ def describe_coverage(coverage: Coverage) -> Section:
 
 
 def list_unaccounted(unaccounted: Sequence[Unaccounted]) -> Section:
-    """Return the section on operations with fewer recorded bytes than their calls must send."""
+    """Return the section on operations whose recorded bytes are fewer than their calls must send."""
     columns = (
         Column("operation", "operation"),
         Column("region", "region"),

@@ -16,10 +16,10 @@ from ibprof_converter.traffic.link_loads import ESTIMATE
 from ibprof_converter.traffic.traffic_data import ALL
 
 _SHOWN = 4
-"""Largest number of printed sentences of evidence per cause."""
+"""At most this number of sentences of evidence per cause are printed."""
 
 _TRIED = 1
-"""Largest number of rejected changes that are printed for each reason."""
+"""At most this number of rejected changes are printed for each reason."""
 
 _NOT_TRIED = "not tried: "
 """First words of `why_not` for changes that were not tried."""
@@ -28,7 +28,7 @@ _SENDERS = (("job", "jobs"), ("region", "regions"), ("operation", "operations"),
 
 
 def name_basis(basis: str) -> str:
-    """Return the end of a title: states that loads are estimates, or is empty."""
+    """Return words that end a title if loads are estimates; empty for other loads."""
     return " (estimate, adaptive routing)" if basis == ESTIMATE else ""
 
 

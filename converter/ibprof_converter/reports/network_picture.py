@@ -36,17 +36,17 @@ from ibprof_converter.reports.used_part import UsedPart, find_used_part
 _DESCRIPTION = "The used part of the network; its most loaded links are thick, with the numbers of the list"
 
 _ROWS = 14
-"""If a column has more hosts or switches than this number, several of them can share a box."""
+"""In a column with more hosts or switches than this, several hosts or switches can share a box."""
 
 _FEWEST = 2
-"""The common domain is cut off from a column's names if there are at least this number of names."""
+"""In a column with at least this number of names, the domain that all names share is cut off."""
 
 _ROW = 24.0
 
 _TOP = 40.0
 
 _LEAST_ROWS = {WIDE: 13, NARROW: 8}
-"""Smallest number of rows in each form of the picture."""
+"""Form of the picture -> smallest number of rows."""
 
 _CAPTION = 60.0
 """Height of the caption below the wide form, in pixels."""
@@ -58,7 +58,7 @@ _BOX_PART = 0.65
 """Width of a box / width of its column."""
 
 _MOST_COLUMNS = 5
-"""Largest number of columns in the narrow form. With more columns, one rail is drawn below the other."""
+"""Largest number of columns in the narrow form. With more columns, the second rail is drawn below the first."""
 
 _APART = 10.0
 """Distance between the ends of thick links at the same side of a box, in pixels."""
@@ -88,7 +88,7 @@ def draw_network(loads: FabricLoads, groups: tuple[LinkGroup, ...], has_fault: b
     Args:
         groups: groups of the most loaded link directions, in the order of the list of links.
         has_fault: true to draw the first group in red.
-        list_height: height in pixels of the list next to the wide form; the picture is about as high.
+        list_height: height, in pixels, of the list next to the wide form; the picture has about this height.
     """
     if not groups:
         return ""
@@ -171,7 +171,7 @@ def _draw_head(column: _Column, number: int, count: int, form: Form) -> str:
 
 
 def _spread(number: int, count: int, width: float, box: float) -> float:
-    """Return the x coordinate of a column's middle; the first and last column touch the picture's edges."""
+    """Return the x coordinate of a column's middle; the first and the last column are at the picture's edges."""
     return width / 2 if count == 1 else box / 2 + 1 + number * (width - box - 2) / (count - 1)
 
 
@@ -258,7 +258,7 @@ def _bend(start: Point, end: Point, width: float, left: float) -> Curve:
 def _place_thick(
     part: UsedPart, middle_of: npt.NDArray[np.float64], width: float, left: float, space_of: Mapping[Point, float]
 ) -> tuple[list[ThickLink], dict[Point, float]]:
-    """Return the thick links, and box middle -> height of the box. Boxes with several ends of thick links are higher.
+    """Return the thick links, and box middle -> height of the box: higher if several thick links end at the box.
 
     Args:
         middle_of: float64 [unit, 2], the middle of each unit's box.

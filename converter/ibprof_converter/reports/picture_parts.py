@@ -30,7 +30,7 @@ _PLACES = (0.5, 0.38, 0.62, 0.28, 0.72, 0.2, 0.8)
 """Candidate positions of a number on its link, as fractions of the curve; the preferred position comes first."""
 
 _ASIDE = (12.0, 20.0, 28.0, 36.0)
-"""Candidate distances between a number and its link, in pixels."""
+"""Candidates for the distance of a number from its link, in pixels."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,7 +101,7 @@ def _count_letters(width: float) -> int:
 
 
 def shorten(name: str, width: float) -> str:
-    """Shorten a name to the width; keep the end of the name, where names usually differ."""
+    """Shorten a name to the width; the end, where names usually differ, is kept."""
     letters = _count_letters(width)
     return name if len(name) <= letters else f"\N{HORIZONTAL ELLIPSIS}{name[-(letters - 1) :]}"
 
@@ -130,7 +130,7 @@ class Spot:
 
 
 def draw_thick(links: Sequence[ThickLink], tones: Sequence[str], badges: Sequence[Point]) -> str:
-    """Draw thick links with their numbers; the list's first link covers the others.
+    """Draw thick links with their numbers; the first link of the list is drawn last, on top.
 
     Args:
         links: thick links in the order of the list.
@@ -147,7 +147,7 @@ def draw_thick(links: Sequence[ThickLink], tones: Sequence[str], badges: Sequenc
 
 
 def place_badges(links: Sequence[ThickLink], boxes: Sequence[Spot] = (), size: Point | None = None) -> list[Point]:
-    """Return a position for each link's number. Positions on the link that cover no number or box are preferred.
+    """Return a position for each link's number, if possible on the link, and without covering numbers or boxes.
 
     Args:
         links: thick links in the order of the list.

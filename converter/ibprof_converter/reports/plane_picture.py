@@ -47,10 +47,10 @@ _HOST_GAP = 40.0
 _MOST_BOXES = 100
 _DOT = 3.0
 _MOST_LINKS = 500
-"""Largest number of drawn thin links of one kind; the links with the fewest bytes are left out."""
+"""Of each kind, at most this number of thin links, those with most bytes, are drawn."""
 
 _BOW = 0.12
-"""Bend of a link / its length. The bend separates the two directions of a link."""
+"""Bend of a link direction / its length; the bend separates the two directions of a link."""
 
 _LEAST_BOW = 12.0
 _MOST_BOW = 26.0
@@ -107,7 +107,7 @@ def draw_plane(part: UsedPart, form: Form, tones: Sequence[str], said: str) -> s
 
 
 def _fit(part: UsedPart, folded: npt.NDArray[np.bool_], width: float, height: float) -> npt.NDArray[np.float64]:
-    """Return positions in pixels at which the used switches fill the picture: float64 [unit, 2]."""
+    """Scale the positions of the used switches, so that they fill the picture, in pixels: float64 [unit, 2]."""
     switches = np.flatnonzero(part.is_used & ~part.is_host)
     on_ring = place_groups(part, folded)
     place = np.stack([part.x, -part.y], axis=1) if on_ring is None else on_ring
@@ -124,7 +124,7 @@ def _fit(part: UsedPart, folded: npt.NDArray[np.bool_], width: float, height: fl
 
 
 def _measure_box(place: npt.NDArray[np.float64], has_hosts: bool) -> float:
-    """Return the largest width of boxes that do not overlap; 0 if boxes would be too many or too narrow.
+    """Return the largest width of boxes without overlaps; 0 if there would be too many boxes, or too narrow boxes.
 
     Args:
         place: float64 [switch, 2], positions of the switches.
@@ -308,7 +308,7 @@ def place_groups(part: UsedPart, folded: npt.NDArray[np.bool_]) -> npt.NDArray[n
 
 
 def _order(part: UsedPart, switches: npt.NDArray[np.intp]) -> list[list[int]]:
-    """Return the used switches of each group, both sorted by their angle in the layout."""
+    """Return the used switches of each group; groups and their switches are sorted by angle in the layout."""
     everyone = np.flatnonzero(part.group != NO_GROUP)
     x, y = (
         (axis - (axis[everyone].max() + axis[everyone].min()) / 2) / max(float(np.ptp(axis[everyone])), 1e-9)

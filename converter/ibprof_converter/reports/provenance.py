@@ -68,7 +68,7 @@ def describe_provenance(command: str, inputs: Iterable[Path]) -> Provenance:
 
     Args:
         command: the command line as typed.
-        inputs: files and folders. Pipes and the like are left out: they cannot be read twice.
+        inputs: files and folders. Inputs that cannot be read twice, such as pipes, are left out.
     """
     named = dict.fromkeys(part for path in inputs for part in _parts(path))
     return Provenance(

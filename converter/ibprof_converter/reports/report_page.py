@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Render sections as one self-contained HTML page; figures are SVG without script.
 
-Names from fabrics and profiles are escaped as text. The page's Content-Security-Policy allows only the page's style,
+Names from fabrics and profiles are escaped. The page's Content-Security-Policy allows only the page's style,
 and the network view's script and style, by their hashes. The browser makes no request.
 """
 
@@ -22,7 +22,7 @@ from ibprof_converter.reports.traffic_sums import PairMatrix
 from ibprof_converter.viewer.view_file import hash_inline, page_hashes
 
 _LONG = 28
-"""Facts with more characters than this take a whole line."""
+"""A fact with more characters than this has its own line."""
 
 _LONG_WORD = 24
 """Table cells break only words with more characters than this."""
@@ -60,7 +60,7 @@ class ReportPage:
         figures: section name -> HTML of its figure.
         view: the HTML of the network view, placed after the head; None without a view.
         halves: names of sections that take half of the page's width.
-        spell: function applied to the HTML of the page's texts, for example to shorten paths.
+        spell: function that is applied to the HTML of the page's texts, for example to shorten paths.
         is_folded: true to fold the sections, because the head has the main results. Printing unfolds them.
     """
 

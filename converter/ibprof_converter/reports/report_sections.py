@@ -18,7 +18,7 @@ class ValueKind(Enum):
 
     TEXT = "text"
     WRITTEN = "written"
-    """Numbers that are already text, for columns with several kinds of numbers."""
+    """Values that are formatted before, for columns with several kinds of numbers."""
     BYTES = "bytes"
     EXACT = "exact"
     """Bytes with all digits."""
@@ -55,7 +55,7 @@ class Table:
         key: path of the list of rows in the JSON.
         rows: one value per column.
         caption: title of the table; empty if the section's title is enough.
-        left_out: number of further rows, which only the JSON has.
+        left_out: number of further rows that only the JSON has.
     """
 
     key: str
@@ -112,7 +112,7 @@ MOST_ROWS = 100
 
 
 def tabulate(key: str, columns: tuple[Column, ...], items: Sequence[object], caption: str = "") -> Table:
-    """Return a table with a row per object; columns' keys name the objects' attributes."""
+    """Return a table with a row per object; the keys of columns are names of the objects' attributes."""
     rows = [tuple(getattr(each, column.key) for column in columns) for each in items]
     return limit_table(key, columns, rows, caption)
 
