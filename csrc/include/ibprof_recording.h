@@ -11,8 +11,9 @@
  *
  * A segment begins at a multiple of IBP_PAGE_BYTES with an ibp_segment, followed by an array of records of one kind. A
  * segment belongs to one process, and contains the offset of the process's IBP_SEGMENT_PROCESS. Processes reserve
- * segments by an atomic addition to ibp_file_header.end_bytes, so processes never wait for each other. A segment that a
- * killed process reserved but did not fill has no IBP_SEGMENT_MAGIC. Readers skip such a segment page by page.
+ * segments by an atomic addition to ibp_file_header.end_bytes, so processes never wait for each other. If a process was
+ * killed before it filled a reserved segment, the segment lacks IBP_SEGMENT_MAGIC. Readers skip such a segment page by
+ * page.
  *
  * A segment contains the kind, the version and the size of its records. If a kind of records changes, members are only
  * added at the end, and the version is incremented. Any other change needs a new kind. Readers skip unknown kinds,
@@ -71,7 +72,7 @@
  * plus 120 bytes for each open receive with wildcards. */
 #define IBP_SAMPLES_MAX 572
 #define IBP_LONGEST_MAX 192 /* for each kind of samples: maximum number of samples with the largest scores */
-#define IBP_SOURCES_MAX 143 /* maximum number of IBP_SIDE_SOURCE records; each takes the space of a message sample */
+#define IBP_SOURCES_MAX 143 /* maximum number of IBP_SIDE_SOURCE records; each uses the space of one message sample */
 #define IBP_LEVEL_LONG 255 /* value of `level` in samples that were recorded because of their score */
 
 enum ibp_segment_kind {
@@ -132,8 +133,8 @@ enum ibp_side {
     IBP_SIDE_WAITER = 2,
     /* A call that ends a wait of other processes: MPI_Win_post, MPI_Win_complete. */
     IBP_SIDE_NOTIFIER = 3,
-    /* No sample: the record has no times, and states that this process receives from the peer in neighbourhood
-     * collectives. For each communicator, one of these records has this process itself as the peer. */
+    /* No sample and no times: the record states that this process receives from the peer in neighbourhood collectives.
+     * In one of these records of each communicator, the peer is this process. */
     IBP_SIDE_SOURCE = 4
 };
 
@@ -590,8 +591,8 @@ struct ibp_mark {
     uint64_t received_messages;
 };
 
-/* A port of this host and a remote port, between which a process posted work requests. The ports are from the path of a
- * queue pair or an address handle. On Ethernet, and on paths with a global header, GIDs identify the ports. On other
+/* A port of this host and a remote port, between which a process posted work requests. The path of a queue pair or
+ * address handle names these ports. On Ethernet, and on paths with a global header, GIDs identify the ports. On other
  * paths, LIDs with path bits identify the ports. */
 struct ibp_pair {
     /* Device on this host. If the name is empty, the device and the remote port are unknown. */
@@ -638,9 +639,9 @@ struct ibp_hardware {
 };
 
 /* A snapshot (IBPROF_INTERVAL): for each group of peers, the user data that a process has sent and fetched so far. The
- * difference of two snapshots is the traffic between their moments. A process keeps a limited number of snapshots. When
- * all records are used, ibprof drops every second snapshot and reuses the records. So records are not sorted by
- * time. */
+ * difference of two snapshots is the traffic from the first snapshot to the second. A process keeps a limited number of
+ * snapshots. When all records are used, ibprof drops every second snapshot and reuses the records. So records are not
+ * sorted by time. */
 struct ibp_snapshot {
     /* 0 if the snapshot was dropped. */
     uint64_t time_ns;

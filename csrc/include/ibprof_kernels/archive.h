@@ -36,7 +36,7 @@ struct ibp_event {
 };
 
 /* OTF2's functions that write events: OTF2_EvtWriter_Enter, ...Leave, ...ParameterUnsignedInt, ...ParameterString,
- * ...Metric. The caller loads these functions, which have the types of OTF2's header. */
+ * ...Metric. The caller loads these functions. OTF2's header defines their types. */
 struct ibp_otf2_writer {
     int (*enter)(void *writer, void *attributes, uint64_t time_ns, uint32_t region);
     int (*leave)(void *writer, void *attributes, uint64_t time_ns, uint32_t region);

@@ -54,8 +54,8 @@ struct ibp_placement_problem {
     /* 0: each host has one slot. 1: hosts may have several slots. 2: as 1, but ranks move to free slots only together
      * with all ranks of their host. */
     uint32_t has_several;
-    /* Number of ranks in a group of ranks. A group has successive ranks, and stays on successive slots of one host. The
-     * number of ranks, and the number of slots of each host, are multiples of this number. */
+    /* Number of ranks in a group of ranks. A group consists of successive ranks, and stays on successive slots of one
+     * host. The number of ranks, and the number of slots of each host, are multiples of this number. */
     uint32_t together;
     /* [ranks + 1], index of each rank's first neighbour */
     const uint64_t *first;

@@ -8,9 +8,9 @@
 
 #include "ibprof_kernels/placement.h"
 
-/* Write the path from a leaf to a port to `path`, which has space for the longest path. Return the length of the path.
- * The last link direction leads to the port. If the path does not reach the port, `path` contains only the artificial
- * link direction `ends` - 1. */
+/* Set `path` to the path from a leaf to a port. The caller provides space for the longest path. Return the length of
+ * the path. The last link direction leads to the port. If the path does not reach the port, `path` contains only the
+ * artificial link direction `ends` - 1. */
 uint32_t ibp_placement_follow(const struct ibp_placement_problem *problem, uint32_t rail, uint32_t leaf, uint32_t to,
                               uint32_t *path);
 

@@ -17,7 +17,8 @@ static inline uint32_t ibp_sim_queue_of_port(const struct ibp_sim *sim, uint32_t
     return ibp_sim_port_of_switch(sim, at, port) * sim->network.lanes + lane;
 }
 
-/* Return the queue by which packets to a host leave a switch; IBP_SIM_NOTHING if the forwarding table has no port. */
+/* Return the queue by which packets to a host leave a switch; IBP_SIM_NOTHING if the switch's forwarding table has no
+ * port for the host. */
 static inline uint32_t ibp_sim_look_up(const struct ibp_sim *sim, uint32_t node, uint32_t host, unsigned lane)
 {
     const struct ibp_sim_network *network = &sim->network;

@@ -13,7 +13,7 @@
  * before MPI is initialised. */
 void ibp_wrap_large_calls(void);
 
-/* Return the wrapper of the function `name`; NULL if ibprof has no wrapper for it. */
+/* Return the wrapper of the function `name`; NULL if ibprof does not wrap this function. */
 void *ibp_large_call(const char *name);
 
 #endif

@@ -20,7 +20,7 @@ enum ibp_form { IBP_FORM_MPI, IBP_FORM_PMPI, IBP_FORM_LARGE, IBP_FORM_MPIX, IBP_
 /* Make a call. `next`: address of the pointer to the next function; the pointer is set at the first call. In a wrapper
  * with choices (struct ibp_choices), the pointer to the chosen function follows in memory. `arguments`: the arguments
  * of the call, in order. `caller`: the return address of the wrapper. Return the result of the function;
- * IBP_MISSING_CALL if MPI does not have the function. */
+ * IBP_MISSING_CALL if the MPI library lacks the function. */
 int ibp_long_path(unsigned wrapper, void *next, const long *arguments, const void *caller);
 
 /* Functions that do a wrapper's work, and call the next function (of the MPI library or another tool). A wrapper of a

@@ -25,7 +25,7 @@ static void begin(const void *session)
 {
     if (__atomic_fetch_add(&ibp_lifecycle.sessions, 1, __ATOMIC_RELAXED)) return;
     if (ibp_lifecycle_is_started()) {
-        ibp_lifecycle_start(); /* if recording has ended, this adds a note on missing messages */
+        ibp_lifecycle_start(); /* if recording was stopped before, this call notes that messages are missing */
         return;
     }
     if (ibp_mpi.abi == IBP_ABI_NONE)

@@ -32,7 +32,7 @@
 
 #define NO_COMMUNICATOR IBP_NO_COMMUNICATOR
 
-/* Return whether a call may take the short path, which only sets and clears the current call. */
+/* Return whether a call may take the short path. The short path only sets and clears the current call. */
 static inline bool is_short(unsigned operation, enum ibp_call_kind kind)
 {
     return !(IBP_NEEDS_OF(operation, kind) & IBP_NEEDS_LONG_PATH) && IBP_LIKELY(ibp_get_here()->is_outside) &&

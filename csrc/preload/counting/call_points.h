@@ -2,9 +2,9 @@
  * Copyright The ibprof developers
  *
  * Call points: a table that maps a key to the number of a recorded call site. The key is the return address of an MPI
- * call, or in a Python program the current instruction of the frame. Several keys may have the same site, because each
- * compilation of a Python program produces new instructions for the same lines. With IBPROF_CALLERS, the key is a hash
- * of the call's whole chain of callers.
+ * call, or in a Python program the current instruction of the frame. Several keys may map to the same site, because
+ * each compilation of a Python program produces new instructions for the same lines. With IBPROF_CALLERS, the key is a
+ * hash of the call's whole chain of callers.
  */
 #ifndef IBPROF_COUNTING_CALL_POINTS_H
 #define IBPROF_COUNTING_CALL_POINTS_H
@@ -49,8 +49,8 @@ const struct ibp_call_point *ibp_call_point_of_script(const struct ibp_script_fr
  * function is unknown. */
 const struct ibp_call_point *ibp_call_point_of_chain(const struct ibp_caller_chain *chain);
 
-/* Return whether a key is a return address. Keys of Python frames, chains of callers and sites have a bit that
- * addresses do not have. */
+/* Return whether a key is a return address. In keys of Python frames, chains of callers and sites, a bit is 1 that is 0
+ * in all addresses. */
 static inline bool ibp_call_point_key_is_address(const void *key)
 {
     return key && (uintptr_t)key >> 62 == 0;

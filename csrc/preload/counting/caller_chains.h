@@ -25,7 +25,7 @@ void ibp_callers_prepare(void);
 
 /* The site and its callers, innermost first. */
 struct ibp_caller_chain {
-    /* A hash of the whole chain, with a bit that addresses do not have. */
+    /* A hash of the whole chain, in which a bit is 1 that is 0 in all addresses. */
     const void *key;
     unsigned addresses;
     const void *address[1 + IBP_CALLERS_MAX];
@@ -35,8 +35,8 @@ struct ibp_caller_chain {
 };
 
 /* Find the chain of callers of an MPI call from its return address. Return false for an address outside of all objects,
- * or in a binding that was not called through a stub (libmpi/callers.h). If the cache has all addresses of the chain,
- * the function neither locks nor allocates. */
+ * or in a binding that was not called through a stub (libmpi/callers.h). If the cache contains all addresses of the
+ * chain, the function neither locks nor allocates. */
 bool ibp_caller_chain_find(const void *address, struct ibp_caller_chain *chain);
 
 /* After objects were unloaded: forget all cached addresses. Later chains with the same addresses get other keys. */

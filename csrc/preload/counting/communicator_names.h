@@ -4,8 +4,8 @@
  * Names of communicators and windows. A name is a 64-bit hash that identifies the communicator, not the text of
  * MPI_Comm_set_name. All members compute the same name without exchanging messages. The name is a hash of the parent's
  * name, the first member's world rank, and the number of earlier collective calls on the parent. MPI_Comm_create_group
- * and similar calls are not collective on the parent. These calls name their communicator by a hash of members, tag,
- * and the number of earlier communicators with the same members and tag.
+ * and similar calls are not collective on the parent. If such a call creates a communicator, the name is a hash of
+ * members, tag, and the number of earlier communicators with the same members and tag.
  *
  * The table has a fixed size: when it is full, new communicators have no name. Communicators that include processes of
  * another job (MPI_Comm_spawn, MPI_Comm_connect) have no name.

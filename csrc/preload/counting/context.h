@@ -76,12 +76,12 @@ static inline uint32_t ibp_context_peer(const struct ibp_context *context, int r
     return rank >= 0 && rank < context->size ? context->world_rank[rank] : IBP_PEER_UNKNOWN;
 }
 
-/* The context between wrapped calls while contexts are open (counting/contexts.h). */
+/* While contexts are open (counting/contexts.h): the context of messages outside of wrapped calls. */
 extern IBP_INTERNAL struct ibp_context ibp_outside;
 
-/* `ibp_here`: the present context. `ibp_between`: the context between wrapped calls (ibp_outside while contexts are
- * open, otherwise the context of IBP_OPERATION_NONE). All contexts are closed while counting is off, or while several
- * threads may be in MPI. */
+/* `ibp_here`: the present context. `ibp_between`: the context of messages outside of wrapped calls. While contexts are
+ * open: ibp_outside; otherwise: the context of IBP_OPERATION_NONE. All contexts are closed while counting is off, or
+ * while several threads may be in MPI. */
 extern IBP_INTERNAL struct ibp_context *ibp_here, *ibp_between;
 
 /* The store in ibp_set_here is atomic, because several threads may write the variable. An atomic store compiles to a

@@ -6,8 +6,8 @@
  * messages.
  *
  * The table of envelopes has a fixed size. When the table is full, the stream level rises (counting/samples.h): ibprof
- * keeps about half of the streams, and removes the envelopes of all other streams. Sender and receiver keep the same
- * streams, by a hash.
+ * keeps about half of the streams, and removes the envelopes of all other streams. A hash chooses the same streams at
+ * sender and receiver.
  *
  * While messages of this process are rare (on average at most one in 5 us), each message is timed, and the messages
  * that took longest are recorded too.
@@ -98,7 +98,7 @@ struct ibp_numbered {
 
 /* Assign a sequence number to a message, from the arguments of a call. `class`: 0 for a small message; the
  * class of a large message grows with the count argument of the call. Classes are sampled separately, so that rare large
- * messages have samples too. The class may differ between the sender and the receiver. Call ibp_communicator_learn
+ * messages have samples too. Sender and receiver may assign different classes to a message. Call ibp_communicator_learn
  * first (libmpi/communicators.h).
  * This function and all functions below require the lock. */
 struct ibp_numbered ibp_envelope_number(ibp_handle communicator, int peer, int tag, enum ibp_side side, unsigned class);

@@ -106,8 +106,8 @@ void ibp_repeat_grant(const void *address, const struct ibp_repeat *repeat);
  * numbered. The lock must be free. */
 void ibp_repeat_grant_among_threads(const void *address, const struct ibp_repeat *repeat, uint64_t generation);
 
-/* After objects were unloaded: stop using the table, because other objects may be loaded at the same addresses. The
- * next grant first takes back all granted calls. Any thread may call this function. */
+/* After objects were unloaded: stop using the table, because other objects may be loaded at the same addresses. Before
+ * the next grant, ibprof takes back all granted calls. Any thread may call this function. */
 void ibp_repeats_forget_later(void);
 
 /* ibp_repeats_take_back: take back all granted calls. ibp_messages_take_back: take back the granted messages of an

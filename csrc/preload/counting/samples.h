@@ -33,7 +33,7 @@
 
 extern IBP_INTERNAL bool ibp_sampling;
 
-/* The fields that all records of samples have in common. */
+/* The members that all records of samples share. */
 struct ibp_sample {
     uint64_t communicator;
     uint64_t number;

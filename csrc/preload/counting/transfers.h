@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The ibprof developers
  *
- * Sums of work requests: bytes and messages posted to the queue pairs between each pair of ports.
+ * Sums of work requests. For each pair of ports: the bytes and messages that were posted to queue pairs which connect
+ * the ports.
  *
  * A thread that posts adds only to its own records. These records have no region. Therefore a post needs no lock and no
  * atomic addition. When a thread changes the region, ibprof assigns all bytes posted since the last change to the

@@ -26,7 +26,7 @@ enum ibp_call_kind {
     IBP_CALL_SENDING
 };
 
-/* Properties of a call, as bits, that its wrapper must take into account. */
+/* Bits: properties of a call that determine the work of the call's wrapper. */
 enum ibp_call_needs {
     /* MPI may send the call's messages after the call has returned, with an internal tag. */
     IBP_TAKES_TAG = 1,

@@ -15,8 +15,8 @@
 /* A frame of the program, not of mpi4py or of a module that imports or runs programs. `frame`, `code` and `position`
  * are valid until the MPI call returns; `key` may be used later. */
 struct ibp_script_frame {
-    /* Identifies an instruction of a code object. A new code object in the memory of a freed code object has different
-     * keys. */
+    /* Identifies an instruction of a code object. If a new code object reuses the memory of a freed code object, the
+     * keys differ. */
     uint64_t key;
     const char *frame, *code;
     int64_t position; /* position of the instruction in the bytecode */

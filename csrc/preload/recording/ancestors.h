@@ -9,7 +9,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#define IBP_ANCESTORS_MAX 16 /* scripts and wrappers may be between a launcher and a rank */
+#define IBP_ANCESTORS_MAX 16 /* a launcher may start a rank through scripts and wrappers */
 #define IBP_PROCESS_NAME_BYTES 16
 
 struct ibp_ancestor {

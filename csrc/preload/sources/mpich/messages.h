@@ -22,7 +22,7 @@
 struct ibp_mpich_envelope {
     uint32_t context;
     uint32_t tag;
-    /* True if the message belongs to MPICH's protocol and has no data of the application. */
+    /* True if the message belongs to MPICH's protocol and contains no data of the application. */
     bool is_control;
 };
 

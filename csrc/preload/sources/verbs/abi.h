@@ -138,8 +138,8 @@ struct ibp_verbs_event {
     uint32_t event; /* enum ibv_event_type */
 };
 
-/* the first members of struct ibv_qp_init_attr_ex; the last has a bit for each wr_ function that the program
- * requests */
+/* the first members of struct ibv_qp_init_attr_ex; the last member contains a bit for each wr_ function that the
+ * program requests */
 struct ibp_verbs_qp_init {
     void *user_context, *send_cq, *recv_cq, *srq;
     uint32_t limits[5];
@@ -151,7 +151,7 @@ struct ibp_verbs_qp_init {
     uint64_t send_operations;
 };
 
-/* struct ibv_qp_ex; `builders` has the function pointers in libibverbs' order */
+/* struct ibv_qp_ex; `builders` contains the function pointers in libibverbs' order */
 struct ibp_verbs_qp_ex {
     struct ibp_verbs_qp qp;
     uint64_t fields;
