@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Model adapters of ranks, and rails of messages, if neither was measured.
+"""Choose an adapter for each rank, and rails for each message, if these were not measured.
 
 A rail policy distributes bytes over rails; the sum of the bytes stays the same.
 
@@ -85,8 +85,8 @@ def choose_adapters(placement: RankPlacement, nic: str | None) -> ChosenPorts:
     """Return the ports that the ranks of a placement use.
 
     Args:
-        nic: one of `NIC_POLICIES`. If None: the recorded adapters if the recording shows one adapter per rank and rail,
-            else `NEAR` if the recording shows which adapters are near each rank, else `RANK`.
+        nic: one of `NIC_POLICIES`. If None: the recorded adapters, if the recording shows one adapter per rank and
+            rail; else `NEAR`, if the recording shows which adapters are near each rank; else `RANK`.
 
     Raises:
         UsageError: the policy is unknown, or the recording lacks the data that the policy needs.
@@ -144,9 +144,9 @@ class AdapterShares:
 def spread_flows(
     source: npt.NDArray[np.int32], destination: npt.NDArray[np.int32], bytes: npt.NDArray[np.uint64]
 ) -> AdapterShares:
-    """Cut each flow into n equal parts; n is the number of adapters of the flow's host with more adapters.
+    """Cut each flow into n equal parts; n is the larger of its two hosts' numbers of adapters.
 
-    At a host with m adapters, part i uses adapter i mod m. If the bytes do not divide evenly, each of the first parts
+    On a host with m adapters, part i uses adapter i mod m. If the bytes do not divide evenly, each of the first parts
     gets one more byte.
 
     Args:
@@ -212,12 +212,13 @@ def share_out(
 
     * `split` cuts every flow into equal parts. If the bytes do not divide evenly, each of the first rails gets one more
     byte. * `round-robin` sends the messages of a rank pair over the rails in turn, starting with the first rail. With
-    two rails and m messages, the first rail takes ceil(m / 2). All messages of a flow are assumed to have one size. If
-    the bytes do not divide evenly, each of the first messages gets one more byte. The next flow of a pair (of another
-    region or operation) continues with the next rail, as in Open MPI. * `first` and `second` send all bytes over the
-    first (second) rail.
+    two rails and m messages, the first rail carries ceil(m / 2) messages. All messages of a flow are assumed to have
+    one size. If the bytes do not divide evenly, each of the first messages gets one more byte. The next flow of a pair
+    (of another region or operation) continues with the next rail, as in Open MPI. * `first` and `second` send all bytes
+    over the first (second) rail.
 
-    If sender or receiver has no port on the selected rail, the flow uses the first rail on which both have ports.
+    If sender or receiver has no port on the selected rail, the flow uses the first rail on which sender and receiver
+    have ports.
 
     Args:
         policy: one of `RAIL_POLICIES`.
@@ -264,7 +265,7 @@ def _collect(by_rail: list[npt.NDArray[np.uint64]]) -> RailShares:
 def _part(
     total: npt.NDArray[np.uint64], parts: npt.NDArray[np.uint64], index: npt.NDArray[np.uint64]
 ) -> npt.NDArray[np.uint64]:
-    """Cut each total into `parts` parts; the first parts may be larger by 1. Return part `index` of each total."""
+    """Cut each total into `parts` parts, of which the first may be larger by 1. Return part `index` of each total."""
     quotient, remainder = np.divmod(total, parts)
     return quotient + (index < remainder)
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Read traffic from CSV files; the header line shows if they contain LID pairs, port counters or a rank matrix."""
+"""Read traffic from CSV files, whose header line shows the content: LID pairs, port counters or a rank matrix."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ def read_rows(path: Path) -> Iterator[tuple[int, list[str]]]:
 
 
 def read_number(path: Path, line: int, text: str, what: str, limit: int) -> int:
-    """Return a number from 0 to `limit` - 1, written in decimal or in hex after `0x`.
+    """Return a number from 0 to `limit` - 1; the text is decimal, or hexadecimal after `0x`.
 
     Raises:
         InputError: `text` is not a valid number.

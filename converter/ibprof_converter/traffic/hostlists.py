@@ -56,7 +56,7 @@ def looks_like_host_list(text: str) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class ListedHost:
-    """A host that a line of a list names. Several lines may name the same host.
+    """The host in one line of a list. Several lines may name the same host.
 
     Attributes:
         line: line number in the file, from 1.
@@ -109,7 +109,7 @@ def read_host_list(path: Path, ranks: int) -> list[str]:
 
 
 def find_line(path: Path, name: str) -> int | None:
-    """Return the first line of a list that names a host; None if no line does."""
+    """Return the number of the first line that names a host; None without such a line."""
     return next((each.line for each in read_listed_hosts(path) if each.name == name), None)
 
 
@@ -263,7 +263,7 @@ def _take_column(path: Path, lines: list[tuple[int, str]], column: int, is_last:
 
 
 def _lines_with_content(text: str) -> Iterator[tuple[int, str]]:
-    """Yield number and text of each line that has content, not only a comment."""
+    """Yield number and text of each line, except empty lines and comments."""
     for number, line in enumerate(text.splitlines(), 1):
         content = line.split("#", 1)[0].strip()
         if content:

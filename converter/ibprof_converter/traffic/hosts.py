@@ -30,7 +30,7 @@ from ibprof_converter.traffic.traffic_data import NO_LID
 NO_HOST = -1
 
 _MOST_KINDS = 64
-"""Each host's list of adapter names is compared with at most this number of other lists, the most frequent ones.
+"""Each host's list of adapter names is compared with at most this number of the most frequent lists.
 
 If names contain serial numbers, all lists differ, and comparisons with all lists would be slow.
 """
@@ -44,12 +44,12 @@ _MODEL_FIRST = re.compile(
     re.IGNORECASE,
 )
 _MODEL_ANYWHERE = re.compile(r"\bMellanox Technologies\b|\bInfiniHost\b|\bConnectX-?\d*\b\s*$", re.IGNORECASE)
-"""Matches a node description that contains the adapter's model: drivers set it until they know the host's name."""
+"""Matches a node description with the adapter's model, which drivers set before they know the host's name."""
 
 _DEFAULT_NAME = re.compile(r"\s*(?:localhost(?:\.\S*)?|\((?:none|null)\))(?=\s|$)", re.IGNORECASE)
 """Matches the node description of a machine without a host name.
 
-If only one adapter has this description, it is used as a host name.
+If only one adapter has this description, the description is used as the host's name.
 """
 
 _ADAPTER_ENDING = re.compile(r"[-_.](?:hca|mlx\d)[-_]?\d*$", re.IGNORECASE)
@@ -150,7 +150,7 @@ class Hosts:
 
 
 def _count_hosts(having: npt.NDArray[np.integer]) -> dict[int, int]:
-    """Return value -> number of hosts with this value, the largest value first; hosts with the value 0 are left out."""
+    """Return value -> number of hosts with this value; the largest value comes first, the value 0 is left out."""
     numbers, hosts = np.unique(having, return_counts=True)
     return {number: host for number, host in zip(numbers.tolist()[::-1], hosts.tolist()[::-1], strict=True) if number}
 
@@ -163,7 +163,7 @@ def count_ports(ports: npt.NDArray[np.int32]) -> npt.NDArray[np.int64]:
 class HostIndex:
     """Finds a host by its name in a recording, a file or another rail.
 
-    An exact match comes first, then a match that ignores case. Names with and without a domain match if they are
+    A name is compared exactly first, then without regard to case. Names with and without a domain match if they are
     equal up to the first dot. For example, `host17` matches `host17.cluster.example`. But `host17` never matches
     `host1`, and `host17.a.example` never matches `host17.b.example`.
 
@@ -216,7 +216,7 @@ def _without_domain(name: str) -> str:
 def find_hosts(fabrics: Sequence[Fabric], rule: re.Pattern[str] | None = None) -> Hosts:
     """Return the hosts of one system, whose rails are `fabrics`. `HostIndex` matches host names between rails.
 
-    Left-out adapters (`Fabric.is_left_out`) have no ports in the result. A host that has only left-out adapters is not
+    The result has no ports of left-out adapters (`Fabric.is_left_out`). A host that has only left-out adapters is not
     returned.
 
     Args:
@@ -413,7 +413,7 @@ def _repeated_descriptions(fabric: Fabric) -> set[str]:
 
 
 def _order_by_leaf(leaves: dict[str, tuple[int, int]]) -> tuple[list[str], npt.NDArray[np.int32]]:
-    """Return the hosts, sorted by leaf switch and name, and the index of each host's leaf switch."""
+    """Sort the hosts by leaf switch, then name; return the hosts and the index of each host's leaf switch."""
     numbers: dict[tuple[int, int], int] = {}
     by_name = sorted(leaves, key=lambda name: (natural_key(name), name))
     for name in by_name:
@@ -440,7 +440,7 @@ def account_for_fabrics(fabrics: Sequence[Fabric], hosts: Hosts | None) -> Itera
 
 
 def find_lost_hosts(fabrics: Sequence[Fabric], hosts: Hosts) -> dict[str, str]:
-    """Return hosts whose adapters the readers of the fabrics all left out: name -> reason."""
+    """Return name -> reason, for hosts of which the fabrics' readers left out all adapters."""
     known = HostIndex(hosts.name, hosts.shared)
     lost: dict[str, str] = {}
     for fabric in fabrics:

@@ -35,7 +35,7 @@ A single server can be cabled to a leaf switch of compute adapters.
 """
 
 _MANY_TIMES = 3
-"""If slow adapters / fast adapters of a host is at least this number, the slow adapters are for computing."""
+"""Slow adapters are for computing if there are at least this number of slow adapters per fast adapter."""
 
 _STORAGE_WORD = re.compile(r"(?<![a-z])(?:storage|stor|stg|lustre|gpfs|nfs|weka|vast)(?![a-z])", re.IGNORECASE)
 _COMPUTE_WORD = re.compile(r"(?<![a-z])(?:compute|gpu|nccl)(?![a-z])", re.IGNORECASE)
@@ -183,7 +183,7 @@ def describe_interfaces(fabrics: Sequence[Fabric]) -> Iterator[str]:
 
 
 def _leave_out_of_partition(fabrics: Sequence[Fabric], adapters: Sequence[_Adapter], choice: str) -> list[_Adapter]:
-    """Return the adapters outside the partition `choice`, which is a name or P_Key.
+    """Return the adapters outside the partition whose name or P_Key is `choice`.
 
     Raises:
         UsageError: no dump states partitions, or no adapter is in the named partition.
@@ -398,7 +398,7 @@ def _divide_by_speed(machines: _Machines) -> set[Slot]:
 
 
 def _hosts_of_one_speed(by_slot: Mapping[Slot, Sequence[_Adapter]], storage: set[Slot]) -> frozenset[int]:
-    """Return hosts with equally fast storage and compute adapters, and hosts without compute adapters.
+    """Return hosts without compute adapters, and hosts whose storage and compute adapters are equally fast.
 
     These hosts are of another hardware generation: speeds do not show their storage adapters.
     """
@@ -419,8 +419,8 @@ def _divide_by_wiring(machines: _Machines) -> set[Slot]:
     """Return the adapter slots on the networks or leaf switches of storage servers.
 
     These slots must be fewer than half of all slots. Leaf switches decide only if each slot is cabled to leaf switches
-    of storage servers on most hosts or on no host. Otherwise, return the slots that share a leaf switch on most hosts,
-    if these are fewer than half of all slots. The wiring of most machines decides, because single cables may be
+    of storage servers either on most hosts or on no host. Otherwise, return the slots that share a leaf switch on most
+    hosts, if these are fewer than half of all slots. The wiring of most machines decides, because single cables may be
     swapped.
     """
     slots = set(machines.slots)
@@ -472,10 +472,10 @@ def _is_minority(some: set[Slot], slots: set[Slot]) -> bool:
 def _find_storage_servers(
     adapters: Sequence[_Adapter], named: Sequence[_Adapter], role: Mapping[tuple[int, int], str]
 ) -> Iterator[tuple[int, int]]:
-    """Yield the adapters, as (rail, node), of storage servers: machines that are only on storage switches or networks.
+    """Yield the adapters, as (rail, node), of storage servers: machines on storage switches or storage networks only.
 
-    A switch or network is for storage if storage adapters, but no compute adapters, are cabled to it. The machine's
-    name must be a storage server's: login and CPU nodes may be on storage switches too.
+    A switch or network is for storage if storage adapters, but no compute adapters, are cabled to it. A storage server
+    must also be named like one: login and CPU nodes may be on storage switches too.
     """
     leaves: dict[str, set[tuple[int, int]]] = {COMPUTE: set(), STORAGE: set()}
     networks: dict[str, set[int]] = {COMPUTE: set(), STORAGE: set()}

@@ -60,7 +60,7 @@ def map_to_lids(
     policy: str | None,
     nic: str | None = None,
 ) -> Traffic:
-    """Place ranks on ports; return the traffic from LID to LID.
+    """Place the ranks on ports; return the traffic between these ports, from LID to LID.
 
     Args:
         rule: value of `--placement`. If None: the recorded placement.
@@ -170,7 +170,7 @@ def _take_adapters(
 
 
 def describe_rails(policy: str, count: int, hosts: Hosts) -> str:
-    """Return text on how the rail of each byte is known (`Traffic.rail_source`); `count` is the number of rails."""
+    """Return `Traffic.rail_source` for modelled rails; `count` is the number of rails."""
     if count > 1:
         return f"modelled ({policy})"
     return ONE_SUBNET if hosts.has_several else SINGLE_RAIL
@@ -204,7 +204,7 @@ def _find_placement(
 
 
 def _place_pattern(demand: RankTraffic, hosts: Hosts, nic: str | None) -> RankPlacement:
-    """Place the ranks of a pattern: on adapters if there are as many ranks as adapters, else on hosts."""
+    """Place each rank of a pattern on an adapter if there are as many ranks as adapters, else on a host."""
     every = np.arange(demand.ranks, dtype=np.int32)
     if demand.ranks == len(hosts.name):
         return RankPlacement(host=every, ports=hosts.ports, notes=())
@@ -232,7 +232,7 @@ def note_ends(hosts: Hosts) -> str:
 def _classify_flows(
     demand: RankTraffic, placement: RankPlacement
 ) -> tuple[npt.NDArray[np.bool_], dict[str, npt.NDArray[np.bool_]], npt.NDArray[np.bool_]]:
-    """Divide flows: within a host, without a route, and all others, with their usable rails.
+    """Find flows within a host, flows without a route, and the usable rails of all other flows.
 
     Returns:
         Three values. bool [flow]: true if the flow is within a host. Reason -> bool [flow]: true if the flow has no

@@ -297,7 +297,7 @@ def bounds_as_json(bounds: Bounds, loads: Loads, fabrics: Sequence[Fabric]) -> d
 
 
 def describe_bounds(bounds: Bounds, loads: Loads, fabrics: Sequence[Fabric]) -> Iterator[str]:
-    """Yield the report's lines with the bounds on loads between switches."""
+    """Yield lines of text with the bounds on loads between switches."""
     ends = _find_ends(bounds, loads, fabrics)
     yield f"{'Adaptive routing' if bounds.is_adaptive else 'Unknown routes'} ({bounds.reason})"
     yield f"  {bounds.label}"
@@ -313,7 +313,7 @@ def describe_bounds(bounds: Bounds, loads: Loads, fabrics: Sequence[Fabric]) -> 
 
 
 def _find_ends(bounds: Bounds, loads: Loads, fabrics: Sequence[Fabric]) -> list[dict[str, Any]]:
-    """Return those link directions between switches that may carry bytes, as JSON objects."""
+    """Return, as JSON objects, the link directions between switches that may carry bytes."""
     ends = []
     for rail, (fabric, bound, loaded) in enumerate(zip(fabrics, bounds.by_rail, loads.by_rail, strict=True)):
         static = loaded.sum(axis=2, dtype=np.uint64)
@@ -342,7 +342,7 @@ def _rank(end: dict[str, Any]) -> tuple[int, int]:
 BY_TIME, BY_BYTES = RANKINGS
 
 ALIKE = 0.99
-"""In a group of link directions, smallest load / largest load is at least this number."""
+"""Smallest load / largest load of a group of link directions is at least this number."""
 
 
 def measure_line_rate_s(

@@ -2,7 +2,7 @@
 """Map the bytes of recorded work requests to traffic from LID to LID, on measured rails.
 
 The verbs source recorded the bytes posted from port to port. Work requests show neither ranks nor operations. So the
-bytes between two hosts are attributed to the hosts' recorded messages in the same region, in proportion to the
+bytes between two hosts are attributed to the messages between these hosts in the same region, in proportion to the
 messages' bytes. Only the attribution is modelled; the bytes are measured.
 """
 
@@ -150,7 +150,7 @@ def _find_ends(run: Profile, fabrics: Sequence[Fabric]) -> _PairEnds:
         rail, lid = _find_rail_and_lid(own, pair.lid, ports)
         other_rail, other_lid = _find_rail_and_lid(remote, pair.remote_lid, ports)
         if remote.port is None and rail != _NO_RAIL:
-            # The remote host has no recording, but its port must be on the local port's rail.
+            # The remote host has no recording: its port must be on the rail of the local port.
             other_rail, other_lid = rail, _known_lid(pair, fabrics[rail])
         both = rail == other_rail and NO_LID not in (lid, other_lid)
         rails.append(rail if both else _NO_RAIL)
@@ -164,7 +164,7 @@ def _find_ends(run: Profile, fabrics: Sequence[Fabric]) -> _PairEnds:
 
 
 def _find_rail_and_lid(end: PortEnd, lid: int | None, ports: dict[int, tuple[int, int]]) -> tuple[int, int]:
-    """Return a port's rail and LID; the LID is its base LID in the fabric + the path bits of the recorded LID."""
+    """Return a port's rail and LID: base LID in the fabric + path bits of the recorded LID."""
     if end.port is None:
         return _NO_RAIL, NO_LID
     rail, base = ports.get(guid_number(end.port.port_guid), (_NO_RAIL, NO_LID))

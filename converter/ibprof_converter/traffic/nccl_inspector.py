@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Model traffic from the files of NCCL Inspector: collectives become rings and trees.
 
-A line is a JSON object: a collective, send or receive, with size, communicator, rank and host. In formats v4.3 and
-v4.4, only the first line of a dump states communicator, rank and host.
+Each line is a JSON object on one collective, send or receive, with size, communicator, rank and host. In formats v4.3
+and v4.4, only the first line of a dump states communicator, rank and host.
 
 No file states which ranks exchange the data of a collective. If the line states a tree (from v4.2), the collective is
 modelled as NCCL's double binary trees, else as NCCL's rings. Rings pass the hosts in the order of their lowest ranks.
@@ -93,7 +93,7 @@ class _Account:
     Attributes:
         forms: format versions that the lines state.
         cut: number of operations that a dump's first line announces, but that a truncated file lacks.
-        unread: kind of a record that ibprof does not read, such as `proxy_trace` -> number of records.
+        unread: kind of a record that ibprof does not read (such as `proxy_trace`) -> number of records.
         unmodelled: reason -> bytes that are not modelled.
         as_rings: algorithm -> number of collectives with this algorithm that are modelled as rings.
     """
@@ -215,7 +215,7 @@ def _add_dump(path: Path, line: int, record: dict[str, Any], into: dict[str, _Co
 
 
 def _read_lines(path: Path) -> Iterator[tuple[int, dict[str, Any] | None]]:
-    """Yield number and record of each line; the record of an unfinished last line is None: the job was killed."""
+    """Yield number and record of each line; None is the record of a last line that a killed job left unfinished."""
     try:
         with path.open("rb") as raw, unpack_dump(raw) as file:
             number = 0

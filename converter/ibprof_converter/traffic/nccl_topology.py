@@ -120,7 +120,7 @@ def _count_shared(one: Sequence[int], other: Sequence[int]) -> int:
 
 @dataclass(frozen=True, slots=True)
 class RingNets:
-    """Network devices by which the ring of each channel enters and leaves hosts.
+    """The network devices by which each channel's ring enters a host, and leaves it.
 
     Attributes:
         of_host: host -> for each channel, the device by which the ring enters the host, and the device by which it
@@ -253,7 +253,7 @@ def read_nccl_topology(path: Path) -> NcclTopology:
         elif name == "gpu":
             place = next((bus[each] for each in reversed(inside) if each in bus), "")
             gpus.append(NcclDevice(_number(path, line, name, attributes, "dev"), place, inside))
-        elif name == "net" and "dev" in attributes:  # parts of a merged device have no attribute dev
+        elif name == "net" and "dev" in attributes:  # the parts of a merged device have no attribute dev
             own = attributes.get("name", "")
             nets.append(NcclDevice(_local(_number(path, line, name, attributes, "dev")), own, inside))
 

@@ -25,7 +25,7 @@ _SEEDS = 1 << 32
 _INTEGER = re.compile(r"[-+]?[0-9]{1,100}")
 
 Pairs = tuple[npt.NDArray[np.intp], npt.NDArray[np.intp]]
-"""Sending host and receiving host of each pair; hosts are numbered from 0."""
+"""Sending host of each pair, and receiving host of each pair; hosts are numbered from 0."""
 
 
 def build_pattern(text: str, hosts: int) -> RankTraffic:
@@ -157,7 +157,7 @@ def _draw_grid(hosts: int, dimensions: int, seed: int) -> list[int]:
 
 
 def _send_on_grid(sides: list[int], diagonals: bool) -> Pairs:
-    """Return the pairs in which each host of a periodic grid sends once to each neighbour."""
+    """Return the pairs of a periodic grid in which each host sends once to each neighbour."""
     nodes = np.arange(int(np.prod(sides)))
     position = np.stack(np.unravel_index(nodes, sides))
     sources, destinations = [], []
@@ -174,7 +174,7 @@ def _send_on_grid(sides: list[int], diagonals: bool) -> Pairs:
 
 
 def _random_pairs(hosts: int, seed: int) -> Pairs:
-    """Return a random number of random pairs, from 1 to 50 * `hosts`. A pair may occur more than once."""
+    """Return from 1 to 50 * `hosts` random pairs; the number is random, and a pair may occur more than once."""
     generator = _generator(seed)
     count = int(generator.randint(1, hosts * 50 + 1))
     source = generator.randint(0, hosts, count)

@@ -59,7 +59,7 @@ Sent = dict[tuple[int, int], int]
 
 
 _EVIDENT = 0.05
-"""A surplus is listed if surplus / predicted bytes is above this number; headers and acknowledgements explain less."""
+"""A surplus is listed if it exceeds this fraction of the predicted bytes; headers and acknowledgements explain less."""
 
 _REMARK = (
     "counters include headers, acknowledgements and other traffic: even if the prediction is right, they are some "
@@ -79,7 +79,7 @@ def read_counters(path: Path, fabrics: Sequence[Fabric]) -> PortCounters:
     """Read port counters.
 
     Args:
-        fabrics: the rails. LIDs in the file belong to the first rail.
+        fabrics: the rails. LIDs in the file are those of the first rail.
 
     Raises:
         InputError: the file cannot be read, or has no counter of sent data.
@@ -325,7 +325,7 @@ def agreement_as_json(agreement: Agreement, fabrics: Sequence[Fabric]) -> dict[s
 
 
 def describe_agreement(agreement: Agreement, fabrics: Sequence[Fabric]) -> Iterator[str]:
-    """Yield lines on the agreement and the differences."""
+    """Yield lines of text on the agreement of counters and prediction, and on the differences."""
     counted = agreement.bytes_counted
     explained = f" ({100 * agreement.bytes_explained / counted:.1f}%)" if counted else ""
     yield f"Counters compared with prediction ({agreement.origin})"

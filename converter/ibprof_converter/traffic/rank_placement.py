@@ -73,7 +73,7 @@ class RankPlacement:
 def place_ranks_by_rule(
     rule: str, hosts: Hosts, fabrics: Sequence[Fabric], ranks: int, slots: int = 1
 ) -> RankPlacement:
-    """Return the placement for `--placement`.
+    """Return the placement that the value of `--placement` describes.
 
     Args:
         rule: `packed` fills one leaf switch after the other, `spread` uses a host of each leaf switch in turn,
@@ -317,7 +317,7 @@ def _ports_of_guids(
 
 
 def _drop_left_out(found: PortLids, fabrics: Sequence[Fabric]) -> PortLids:
-    """Remove the ports of left-out adapters; return all ports if no port would remain."""
+    """Remove a machine's ports of left-out adapters, unless no port would remain."""
     kept = [
         [(port, lid) for port, lid in some if not fabric.is_left_out[fabric.lid_node[lid]]]
         for some, fabric in zip(found, fabrics, strict=True)
@@ -342,7 +342,7 @@ def _add_planes(found: Sequence[list[tuple[Port, int]]], fabrics: Sequence[Fabri
 
 
 def _known_lids(active: list[Port], fabrics: Sequence[Fabric]) -> list[list[int]]:
-    """Return, for each rail, the recorded LIDs that belong to hosts in this rail's fabric.
+    """Return the recorded LIDs that are LIDs of hosts in the fabric of a rail, for each rail.
 
     With several rails, port i is searched only on rail i. On a single rail, all ports are searched.
     """

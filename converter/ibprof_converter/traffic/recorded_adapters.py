@@ -16,7 +16,7 @@ from ibprof.text.quantities import printable
 from ibprof_converter.traffic.hosts import stack_ports
 
 _ANY = frozenset({"", "all", "any", "-1"})
-"""Values of environment variables with which the MPI library chooses the adapter."""
+"""If an environment variable has one of these values, it names no adapter: the MPI library chooses."""
 
 _MOST_NOTES = 4
 
@@ -36,7 +36,7 @@ PortLids = Sequence[Sequence[tuple[Port, int]]]
 
 @dataclass(frozen=True, slots=True)
 class RankAdapters:
-    """LIDs of each rank's adapters: int32 [rank, rail, adapter].
+    """The chosen and the near adapters of each rank, as LIDs: int32 [rank, rail, adapter].
 
     Attributes:
         selected: adapters that the rank's environment names; if it names none, all adapters of the host that the run
@@ -154,7 +154,7 @@ _NOT_FOLLOWED = "FI_VERBS_IFACE"
 
 
 def _find_near(rank: Rank, ports: Sequence[Port]) -> list[Port] | None:
-    """Return the ports that are near the largest number of the rank's cores; None if no core is near a port."""
+    """Return each port that is near as many of the rank's cores as any port; None if no core is near a port."""
     cores = next((read_cores(choice.text) for choice in rank.choices if choice.name == CORES), frozenset())
     shared = [len(cores & read_cores(port.near_cores)) for port in ports]
     if not max(shared, default=0):

@@ -104,7 +104,7 @@ class RankTraffic(NotebookView):
 
     @property
     def whole(self) -> RankTraffic:
-        """The traffic of all calls, even if the user chose a part."""
+        """The traffic of all calls, from which the user may have chosen a part."""
         return self.part_of or self
 
 
@@ -294,7 +294,7 @@ def choose_rows(chosen: npt.NDArray[np.bool_]) -> Rows:
 
 
 def merge_jobs(names: Sequence[str], traffics: Sequence[Traffic]) -> Traffic:
-    """Merge the traffic of several jobs; each flow and rank still has its job.
+    """Merge the traffic of several jobs; the result has the job of each flow and rank.
 
     Args:
         names: the jobs' names; equal names become `NAME#NUMBER`.

@@ -67,7 +67,7 @@ def read_traffic(
     Args:
         text: a path, or `pattern:...`.
         hosts: the fabrics' hosts; None without a fabric.
-        over_hosts: true if patterns are between hosts, false if they are between adapters.
+        over_hosts: true if patterns are between hosts, not between adapters.
 
     Raises:
         UsageError: the pattern is unknown, or needs a fabric.
@@ -159,7 +159,7 @@ def profile_traffic(run: Profile, name: str | None = None) -> RankTraffic:
 def _number_sites(
     site: npt.NDArray[np.int32], names: tuple[str, ...], distinct: tuple[str, ...]
 ) -> npt.NDArray[np.int32]:
-    """Return each row's index into `distinct`. Call sites with equal names share an index."""
+    """Return each row's index into `distinct`; call sites with equal names have the same index."""
     number = {name: index for index, name in enumerate(distinct)}
     return np.array([number[name] for name in names], np.int32)[site]
 
@@ -190,8 +190,8 @@ def choose_demand(
 def choose_flows(measured: Traffic, chosen: RankTraffic) -> Traffic:
     """Return those measured flows that are attributed to the chosen calls.
 
-    `measured` is attributed to all calls of the run: an attribution to the chosen calls alone would give them all
-    bytes.
+    `measured` is attributed to all calls of the run: if only the chosen calls were known, all bytes would be attributed
+    to these.
 
     Args:
         measured: flows of the whole run (`map_measured_to_lids`).

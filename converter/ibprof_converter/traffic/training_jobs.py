@@ -118,7 +118,7 @@ class TrainingJob:
         return self.layers // self.pp + (stage < self.layers % self.pp)
 
     def groups(self, kind: str, of_experts: bool = False) -> Groups:
-        """Return the groups of one kind. The ranks of a group differ only in their coordinate of this kind.
+        """Return the groups of one kind: ranks that differ only in their coordinate of this kind.
 
         Args:
             kind: name of the size, as in `order`.
@@ -159,7 +159,7 @@ def ranks_a_host(text: str) -> int | None:
 
 
 def note_training(text: str) -> tuple[str, ...]:
-    """Return a note that a training job's bytes are modelled, with its sizes; empty for other traffic."""
+    """Return a note on a training job: its bytes are modelled from these sizes; empty for other traffic."""
     if not is_training(text):
         return ()
     job = read_job(text)
@@ -471,7 +471,7 @@ def _expert_exchange(job: TrainingJob) -> Iterator[_Flow]:
     """Yield the four all-to-alls of each layer with experts: to experts and back, in each of forward and backward pass.
 
     All experts get equally many tokens. A rank has 1/tp of the tokens of its micro-batch. If several ranks share an
-    expert (`etp` above 1), the bytes that sum the expert's output are left out.
+    expert (`etp` above 1), the bytes that these ranks exchange to sum the output are left out.
     """
     groups = job.groups("ep", of_experts=True)
     stage = job.stage_of()[groups[:, 0]]
