@@ -660,7 +660,7 @@ struct ibp_snapshot {
 
 /* A Cartesian grid of ranks (MPI_Cart_create), and the coordinates of this process. */
 struct ibp_grid {
-    /* Number of dimensions. Grids with more than IBP_GRID_DIMENSIONS dimensions are not recorded. */
+    /* Grids with more than IBP_GRID_DIMENSIONS dimensions are not recorded. */
     uint32_t dimensions;
     /* Bit d is set if dimension d is periodic. */
     uint32_t periodic;

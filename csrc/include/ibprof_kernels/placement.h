@@ -78,7 +78,7 @@ struct ibp_placement_problem {
     const uint8_t *rails_of_port;
     /* [256], the row in `sent` and `received` of a set of rails; bit i of the index is 1 if rail i is in the set */
     const int32_t *row_of_rails;
-    /* [hosts], the group of hosts to which a host belongs. A group consists of hosts that are close in the network */
+    /* [hosts], the group of hosts to which a host belongs: hosts that are close in the network */
     const uint32_t *group_of_host;
     /* [groups + 1], the first slot of each group of hosts */
     const uint32_t *group_first;
@@ -110,8 +110,8 @@ struct ibp_placement_problem {
 
 /* A search by simulated annealing. A proposal exchanges two groups of ranks, exchanges all ranks of two hosts, or moves
  * a group of ranks to free slots. The energy is the sum over link directions of (bytes * unit) ^ (2 ^ doublings). The
- * search accepts every proposal that lowers the energy, and at random some proposals that raise the energy. At low
- * temperatures, the search accepts fewer of these. */
+ * search accepts every proposal that lowers the energy, and at random some that raise the energy, fewer at low
+ * temperatures. */
 struct ibp_placement_search {
     /* [switches of the largest rail + 2], memory for one path */
     uint32_t *path;

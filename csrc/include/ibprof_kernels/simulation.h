@@ -131,7 +131,6 @@ struct ibp_sim_state {
     uint64_t now, packet_hops, packets;
     /* Number of packet hops that were skipped (ibp_sim_skip_hops). */
     uint64_t skipped_hops;
-    /* Number of completed steps. */
     uint64_t steps;
     /* Sums over all hosts: sent bytes, and received bytes. */
     uint64_t bytes_sent, bytes_arrived;
@@ -171,8 +170,8 @@ void ibp_sim_look(const struct ibp_sim *sim, struct ibp_sim_state *state);
  * wait for buffer. most_queued[end]: the largest number of these bytes in any lane so far. */
 void ibp_sim_ends(const struct ibp_sim *sim, uint64_t *bytes, uint64_t *busy, uint64_t *queued, uint64_t *most_queued);
 
-/* Read the state of each client: number of completed steps, bytes of these steps, and the tick of the last completion.
- * Element busy[client] is 1 during a step, and while the client waits for messages. */
+/* Read each client's number of completed steps, bytes of these steps, and tick of the last completion. Element
+ * busy[client] is 1 during a step, and while the client waits for messages. */
 void ibp_sim_clients(const struct ibp_sim *sim, uint64_t *steps, uint64_t *bytes, uint64_t *last, uint8_t *busy);
 
 /* Find waiting packets. Packet i occupies buffer of link direction holds[i] and waits for buffer of link direction

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The ibprof developers
  *
- * Adaptive routing: the choice among the ports on shortest routes. The function that every hop calls is inline.
+ * Adaptive routing: the choice among the ports on shortest routes.
  */
 #ifndef IBP_SIMULATION_ADAPTIVE_H
 #define IBP_SIMULATION_ADAPTIVE_H

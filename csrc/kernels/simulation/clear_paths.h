@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The ibprof developers
  *
- * Clear paths. A path is clear from a queue on if nothing can delay a packet at this queue and at later queues. A
- * packet needs no events at the queues of the clear part.
+ * A path is clear from a queue on if nothing can delay a packet at this queue and at later queues. A packet needs no
+ * events at the queues of the clear part.
  *
  * From its start to its completion, a message uses the queues of its path. While no other message uses the remaining
  * queues of the path, nothing can delay the packets of the message. The speeds and delays of the links then determine
  * the arrival times. No other packet waits for the buffers of the remaining queues. If a later message uses one of the
- * remaining queues, packets have events again, up to the shared queue. By the member `earliest` of ibp_sim_use, ibprof
- * ensures that packets which skipped the shared queue leave it before the later message arrives.
+ * remaining queues, packets have events again, up to the shared queue. The member `earliest` of ibp_sim_use ensures
+ * that all packets which skipped the shared queue leave the queue before the later message arrives.
  *
  * So each message has the same start and latency as in a simulation of every hop. Loads do not include skipped hops.
  *

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The ibprof developers
  *
- * Queues of packets: routing, admission, waiting and credits, and deadlocks. Functions that every hop of every packet
- * calls are inline.
+ * Queues of packets: routing, admission, waiting and credits, and deadlocks.
  */
 #ifndef IBP_SIMULATION_QUEUES_H
 #define IBP_SIMULATION_QUEUES_H

@@ -232,8 +232,7 @@ struct ibp_sim_event {
     bool is_packet;
 };
 
-/* The state of a simulation. Transmit ports are numbered: first all ports of all switches, then one port of each
- * host. */
+/* Transmit ports are numbered: first all ports of all switches, then one port of each host. */
 struct ibp_sim {
     struct ibp_sim_network network;
     /* [port][lane] */

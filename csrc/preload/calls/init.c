@@ -32,7 +32,7 @@ static void leave_world(void)
 }
 
 /* Return whether MPI_Finalize deletes ibprof's attribute. If sessions are open, MPICH deletes attributes only when the
- * last session ends; the program may never end that session. */
+ * last session ends, and perhaps never. */
 static bool stops_in_finalize(void)
 {
     return has_last_attribute && __atomic_load_n(&ibp_lifecycle.sessions, __ATOMIC_RELAXED) <= 0;

@@ -3,8 +3,7 @@
  *
  * The long path of wrappers of MPI calls. A call takes the long path if the short path (trampolines.c) cannot do the
  * necessary work. Examples: times are recorded, several threads are in MPI, the call has an internal tag, or the site
- * is new. All wrappers share the code of the long path, and pass their arguments as an array. If each of the four
- * hundred wrappers had a copy of this code, the copies would fill most of libibprof.so.
+ * is new. All wrappers share the code of the long path, and pass their arguments as an array.
  */
 #ifndef IBPROF_CALLS_LONG_PATH_H
 #define IBPROF_CALLS_LONG_PATH_H

@@ -146,8 +146,8 @@ static bool is_wanted(unsigned operation)
     return ibp_counting && ibp_operation_wanted[operation];
 }
 
-/* Return the size class of a message. The class of small messages (counting/times.h) is 0. The class is incremented at
- * each power of 16 items. In the arguments, the datatype follows the count. */
+/* Return the size class of a message. The class is 0 for small messages (counting/times.h), and is incremented at each
+ * power of 16 items. In the arguments, the datatype follows the count. */
 static unsigned size_class(int place_of_count, const long *arguments)
 {
     const ibp_handle type = place_of_count < 0 ? 0 : IBP_HANDLE(arguments[place_of_count + 1]);

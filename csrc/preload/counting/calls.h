@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The ibprof developers
  *
- * Calls. An `ibp_call` represents all calls of one MPI operation at one call site of the program. An `ibp_call` points
- * to its last counters and its last ledger entry, so that the next call needs no search.
+ * An `ibp_call` represents all calls of one MPI operation at one call site of the program. An `ibp_call` points to its
+ * last counters and its last ledger entry, so that the next call needs no search.
  *
  * A wrapper finds the `ibp_call` from the wrapper's return address. If sites are not recorded, each operation has only
  * one `ibp_call`.

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The ibprof developers
  *
- * Envelopes. Messages with the same sender, receiver, communicator and tag have the same envelope. MPI delivers the
- * messages of an envelope in order. So sender and receiver assign the same number to a message, and sample the same
- * messages.
+ * Messages with the same sender, receiver, communicator and tag have the same envelope. MPI delivers the messages of an
+ * envelope in order. So sender and receiver assign the same number to a message, and sample the same messages.
  *
  * The table of envelopes has a fixed size. When the table is full, the stream level rises (counting/samples.h): ibprof
  * keeps about half of the streams, and removes the envelopes of all other streams. A hash chooses the same streams at

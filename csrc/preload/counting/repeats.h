@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The ibprof developers
  *
- * Repeated calls. A call repeats the previous call at its call site if it posts no message, or a small message with the
- * same communicator, datatype, peer and tag. A repeated call is neither sampled nor timed, and costs a comparison and a
+ * A call repeats the previous call at its call site if it posts no message, or a small message with the same
+ * communicator, datatype, peer and tag. A repeated call is neither sampled nor timed, and costs a comparison and a
  * decrement. Before the calls happen, ibprof decides how many calls a call site may repeat in this way: the granted
  * calls. The granted calls end before the site's next call that must be timed or sampled. Later, ibprof counts the
  * granted calls that the program made, and takes back the granted calls that the program did not make.

@@ -3,8 +3,8 @@
  *
  * Samples: the times of some collectives and messages. All processes of a collective or message make the same decision
  * whether to sample the call, without communication. Each collective and each message has a number in a stream; for
- * example, all collectives on a communicator are a stream. All processes know the stream and the number. A hash of
- * stream and number decides whether the collective or message is sampled.
+ * example, all collectives on a communicator are a stream. A hash of stream and number decides whether the collective
+ * or message is sampled.
  *
  * At level L, only one of 2^L successive numbers of a stream is kept. If level L + 1 keeps a number, level L keeps the
  * number too. Messages also have a stream level: at stream level S, a hash keeps one of 2^S streams, on average. In

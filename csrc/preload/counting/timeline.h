@@ -11,8 +11,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Read IBPROF_INTERVAL, which decides whether messages check the clock. Call this before a source attaches, because the
- * source's hooks depend on IBPROF_INTERVAL. */
+/* Read IBPROF_INTERVAL. Call this before a source attaches, because the source's hooks depend on IBPROF_INTERVAL. */
 void ibp_timeline_select(void);
 
 /* Begin snapshots of a job of `world_size` ranks, if IBPROF_INTERVAL is set. `world_size` is 0 if peers are known only

@@ -32,8 +32,8 @@
 #define INTERRUPTED_TICKS (100 * LONG_TICKS)
 
 /* Number of the site's next calls that are timed from entry to return after a long call, to detect frequent long calls.
- * If any of these calls is long, ibprof multiplies the number by 4, up to WATCHED_MOST. If none is long, ibprof divides
- * the number by 4. */
+ * If any of these calls is long, ibprof multiplies the number by 4, up to WATCHED_MOST; otherwise ibprof divides the
+ * number by 4. */
 #define WATCHED_CALLS 64
 #define WATCHED_MOST (1 << 16)
 

@@ -2,7 +2,7 @@
  * Copyright The ibprof developers
  *
  * The MPI library of this process. ibprof finds the library at run time, without linking and without mpi.h. Handles are
- * pointers in the ABIs of Open MPI and of MPI 5, and integers in MPICH's ABI. An ibp_handle has space for any handle.
+ * pointers in the ABIs of Open MPI and of MPI 5, and integers in MPICH's ABI.
  */
 #ifndef IBPROF_LIBMPI_LIBRARY_H
 #define IBPROF_LIBMPI_LIBRARY_H

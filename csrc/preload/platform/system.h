@@ -2,8 +2,7 @@
  * Copyright The ibprof developers
  *
  * If a symbol that a preloaded library needs is missing, the program cannot start. Therefore ibprof uses no symbol
- * newer than glibc 2.17, and declares symbols that musl lacks as weak. Files that call the dynamic linker include this
- * file.
+ * newer than glibc 2.17, and declares symbols that musl lacks as weak.
  */
 #ifndef IBPROF_PLATFORM_SYSTEM_H
 #define IBPROF_PLATFORM_SYSTEM_H

@@ -13,9 +13,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Write the name of the job to `job`. The name is unique, and equal in all processes of one MPI_COMM_WORLD on all
- * hosts. The name is empty if the launcher gives no name. Write the identifier of the launch to `launch`. The
- * identifier is unique, and equal in all processes of the launch on this host. */
+/* Write to `job` the unique name of the job, equal in all processes of one MPI_COMM_WORLD on all hosts; empty if the
+ * launcher gives no name. Write to `launch` the unique identifier of the launch, equal in all processes of the launch
+ * on this host. */
 void ibp_job_identify(char *job, size_t job_bytes, char *launch, size_t launch_bytes);
 
 /* Return the rank that the launcher gave this process, as text; empty if no known variable contains a rank. */

@@ -3,7 +3,7 @@
  *
  * Verification of a source: the source must see the messages that the program sends. In some versions of MPI, a message
  * from a process to itself uses the network and verifies the source. In other versions, ibprof checks the first
- * messages to other processes. If the verification fails, the source is detached and its counters are discarded.
+ * messages to other processes.
  */
 #ifndef IBPROF_SOURCES_MPICH_PROOF_H
 #define IBPROF_SOURCES_MPICH_PROOF_H

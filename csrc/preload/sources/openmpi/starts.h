@@ -3,8 +3,8 @@
  *
  * Hooks of the functions that create and start persistent requests of Open MPI. Each request contains a pointer to its
  * start function. MPI_Start and MPI_Startall call this function, once for all successive requests with the same
- * function. In each request that the application creates, ibprof replaces this function. Therefore wrappers of
- * MPI_Start need not search the table of requests. Collectives call the start function of Open MPI's table.
+ * function. In each request that the application creates, ibprof replaces this function. Collectives call the start
+ * function of Open MPI's table.
  */
 #ifndef IBPROF_SOURCES_OPENMPI_STARTS_H
 #define IBPROF_SOURCES_OPENMPI_STARTS_H
