@@ -50,6 +50,9 @@ html_additional_pages = {"index": "redirect.html"}
 html_copy_source = False
 templates_path = ["templates"]
 
+_LISTED = re.compile(r"\n  (\S+) +(.*)")
+"""Matches a line of a description that lists a name and its meaning; other lines are not indented."""
+
 _PAGE_LINK = re.compile(r"\[[^\]]*\]\(([^):#]+)\.md\)")
 
 
@@ -99,7 +102,7 @@ def _write_command(name: str, parser: argparse.ArgumentParser, level: int) -> It
     parser.prog = name
     yield f"\n{'#' * level} {name}\n"
     yield _write_block(parser.format_usage())
-    yield _escape(parser.description or "")
+    yield _LISTED.sub(r"\n* **\1**: \2", _escape(parser.description or ""))
     for group in parser._action_groups:
         if actions := [each for each in group._group_actions if each.help is not argparse.SUPPRESS]:
             yield f"\n**{_escape(group.title or '')}**"

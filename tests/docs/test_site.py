@@ -8,7 +8,10 @@ import subprocess
 import sys
 from pathlib import Path
 
+from markdown_it import MarkdownIt
+
 from ibprof.cli.command import read_parsers
+from ibprof_lab.simulation.study.presets import PRESETS
 from ibprof_testing.paths import ROOT
 
 
@@ -37,6 +40,14 @@ def test_a_page_outside_the_menu_and_dead_links_are_reported(tmp_path: Path) -> 
         "myst.xref_missing]",
         "myst.xref_missing]",
     ], warnings
+
+
+def test_the_reference_has_a_list_of_studies() -> None:
+    page = "\n".join(runpy.run_path(str(ROOT / "docs" / "conf.py"))["write_commands"]())
+    shown = MarkdownIt().render(page)
+    assert len(PRESETS) > 5
+    for name in PRESETS:
+        assert f"<li><strong>{name}</strong>: " in shown
 
 
 def test_the_reference_has_every_command_and_option() -> None:
