@@ -51,6 +51,9 @@ def test_the_estimate_ranks_and_judges(tmp_path: Path, capsys: pytest.CaptureFix
     assert static["load_basis"] == static["diagnosis"]["load_basis"] == "static"
     assert [cause["cause"] for cause in static["diagnosis"]["causes"]] == ["placement"]
     assert static["diagnosis"]["max_time_s"] == pytest.approx(5.6e-3)
+    assert static["diagnosis"]["causes"][0]["evidence"][0].startswith(
+        "with another placement on the same hosts, the most loaded link needs 800 \N{MICRO SIGN}s; "
+    )
     assert static["max_switch_link"] == 70_000_000
     assert "static_bytes" not in static["hotspots"][0]
     adaptive = run_json(report.main, [*arguments, "--adaptive"], capsys)

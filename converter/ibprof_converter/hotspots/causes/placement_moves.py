@@ -95,8 +95,8 @@ def _as_change(
         after=move.after,
         at=(name_end(situation, situation.most_loaded()),),
         evidence=(
-            f"another placement {where.removeprefix('in another order ')} needs "
-            f"{format_seconds(move.after.max_seconds)} on the most loaded link; random placements need "
+            f"with another placement {where.removeprefix('in another order ')}, the most loaded link needs "
+            f"{format_seconds(move.after.max_seconds)}; with random placements, it needs "
             f"{format_seconds(move.random_seconds)} (median)",
             f"hosts' own links need {format_seconds(own)}{then}",
         ),
