@@ -25,12 +25,12 @@ from ibprof_converter.fabric.listing import (
 from ibprof_converter.fabric.node_names import show_some
 
 NOT_ACTIVE = "link not active"
-"""Why an adapter with a LID is left out: it has no active link."""
+"""Reason why an adapter with a LID is left out: it has no active link."""
 
 _OLD_TOP_SPEED = "10"
 
 _PORTS_ASSUMED = 254
-"""If a file states at least this number of ports, it may be the format's maximum: the true number is unknown."""
+"""A stated number of ports of at least this may be the format's maximum: the true number is unknown."""
 
 
 class DuplicateLidError(InconsistentError):
@@ -133,7 +133,7 @@ def _give_lids(listing: Listing) -> Listing:
 
 
 def _find_left_out(listing: Listing, kept_guid: npt.NDArray[np.uint64]) -> Iterator[tuple[str, str]]:
-    """Yield the description of each adapter that has no active link or no LID, and the reason."""
+    """Yield (description, reason) for each adapter that has no active link or no LID."""
     addressed = np.unique(listing.node_guid[listing.lid > 0])
     is_lost = ~np.isin(listing.node_guid, np.intersect1d(kept_guid, addressed))
     seen: set[int] = set()
@@ -213,7 +213,7 @@ class _Links:
 
     @property
     def half(self) -> npt.NDArray[np.bool_]:
-        """True for links listed from one end only: bool [link].
+        """True for links that the file lists from one end only: bool [link].
 
         All values are false if the format allows one row per link, and the file has one row for each link.
         """
@@ -222,7 +222,7 @@ class _Links:
 
 
 def _drop_contradicting_links(listing: Listing, links: _Links) -> Listing | None:
-    """Return the listing without rows of ports with several links, any of which may be wrong.
+    """Return the listing without the rows of ports that have several links, since any of these rows may be wrong.
 
     The removed rows are noted as damage. Return None if no port has several links, or if no row would remain.
     """

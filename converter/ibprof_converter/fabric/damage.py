@@ -34,7 +34,7 @@ class DamageKind(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Damage:
-    """Lines of a dump that are not used, or are missing.
+    """Unused or missing lines of a dump.
 
     Attributes:
         kind: the kind of loss.
@@ -98,7 +98,7 @@ class DamageLog:
         self._keep_first(line, expected, text)
 
     def join(self, line: int) -> None:
-        """Note that a line is the rest of the line before, which a terminal or a mail had broken."""
+        """Note that a line was joined to the line before: a terminal or a mail had broken this line."""
         self._wrapped.append(line)
 
     def lose(self, line: int, error: InputError, node_guid: int | None = None) -> None:

@@ -36,13 +36,13 @@ _SMALL = 1 << 26
 
 _CHUNK = 1 << 20
 _HEAD = 1 << 20
-"""A file's format is searched in this number of bytes at its beginning.
+"""The format of a file is detected by this number of bytes at its beginning.
 
 `ibnetdiscover -s` can print hundreds of kilobytes of messages before the list.
 """
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 _UTF16 = re.compile(rb"\xff\xfe(?:[\t\n\r -~]\0){1,16}|\xfe\xff(?:\0[\t\n\r -~]){1,16}")
-"""Matches the beginning of a text in UTF-16, in which PowerShell on Windows redirects output to a file."""
+"""Matches the beginning of a text in UTF-16. PowerShell on Windows redirects output to files in UTF-16."""
 _QUOTE = re.compile(rb"^> ?", re.MULTILINE)
 _QUOTED = 0.8
 """A file is a mail that quotes a dump if more than this share of its lines begins with `>`."""
@@ -149,7 +149,7 @@ def _is_quoted(head: bytes) -> bool:
 
 
 def is_archive(head: bytes) -> bool:
-    """Return true if a file is an archive, or compressed otherwise than by gzip or xz."""
+    """Return true if a file is an archive, or is compressed, but not by gzip or xz."""
     return any(head.startswith(sign, place) for place, sign in _ARCHIVES)
 
 

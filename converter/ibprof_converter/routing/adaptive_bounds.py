@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """Compute bounds and estimates of link loads with adaptive routing.
 
-For each packet, an adaptive switch chooses a port from a group of ports by their fill levels. `shared` is the load of a
-link if all ports of the group carry equal shares. `most` is the load of the link if all other ports of the group are
-always full. The estimate assumes that packets avoid ports that are fuller than others.
+For each packet, an adaptive switch chooses the port of a group by the fill levels of the group's ports. `shared` is the
+load of a link if all ports of the group carry equal shares. `most` is the load of the link if all other ports of the
+group are always full. The estimate assumes that packets avoid ports that are fuller than others.
 
-The estimate begins with even shares, and changes the shares in a few rounds. In each round, a port gets a smaller share
-if its link, or the following links, need a long time for their loads. If a buffer at a following link is full, the
-buffers before this link fill too.
+The estimate begins with even shares, and changes the shares in a few rounds. In each round, the share of a port falls
+if the load of its link, or of the following links, needs a long time. If a buffer at a following link is full, the
+buffers before this following link fill too.
 
 In the packet simulation, packets choose among the same ports. benchmarks/adaptive_estimate.py compares the estimate
 with the simulation; docs/formats/fabrics.md lists the errors. Private tables, virtual lanes and service levels are not
@@ -28,7 +28,7 @@ from ibprof_converter.routing.subnet_routes import NONE
 ROUNDS = 8
 EXPONENT = 0.5
 BACK_PRESSURE = 0.8
-"""A link's pressure is at least this factor times the mean pressure of the following links.
+"""The pressure of a link is at least this factor times the mean pressure of the following links.
 
 The pressure of a link is the time of its load, or more if the following links are full. benchmarks/adaptive_estimate.py
 fitted the value.

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Find the link directions that adaptive switches may choose for each destination, as graphs without cycles.
 
-With a `.far` file, a switch chooses among the ports of the LID's group, else among its ports on shortest paths (minimal
-ports). A class consists of destinations for which each switch has the same choices; usually the hosts of one leaf
-switch.
+With a `.far` file, a switch chooses among the ports of the LID's group. Without a `.far` file, it chooses among its
+ports on shortest paths (minimal ports). A class consists of destinations for which each switch has the same choices;
+usually the hosts of one leaf switch.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ class Choices:
         edge: int64 [choice], index into `SwitchEdges`.
         hashed: bool [choice], true if a hash of the flow chooses the port; false if fill levels do.
         steps: index of each step's first choice, then the number of choices. A step consists of successive choices.
-            Choices that lead to a switch are in earlier steps than the choices of this switch.
+            All choices that lead to a switch are in earlier steps than the choices of the switch itself.
     """
 
     classes: npt.NDArray[np.int64]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Compute forwarding tables with shortest routes that use all links evenly, whatever the traffic.
+"""Compute forwarding tables with shortest routes that use all links evenly; the traffic has no influence.
 
 A comparison of balanced tables with the present tables shows the effect of routing alone. On fabrics with cycles
 (tori, dragonflies), balanced routes can deadlock.
@@ -111,7 +111,7 @@ def _route(
 ) -> npt.NDArray[np.int64]:
     """Choose the link direction on which each switch sends to a leaf.
 
-    Add the traffic of all hosts to the leaf to `load`.
+    Add to `load` the bytes that all hosts send to the leaf.
 
     Returns:
         Indices into `ends`, one for each switch that reaches the leaf.
@@ -119,7 +119,8 @@ def _route(
     shorter = np.flatnonzero((distance[ends.source] < _FAR) & (distance[ends.source] == distance[ends.target] + 1))
     hops = distance[ends.source[shorter]]
     by_hops = [shorter[hops == each] for each in range(1, int(hops.max(initial=0)) + 1)]
-    # From the leaf outwards, find the path of each switch whose most loaded link has the smallest load.
+    # From the leaf outwards, find each switch's best path to the leaf: the path whose most loaded link has the smallest
+    # load.
     ahead = np.zeros(len(distance))
     chosen = []
     for candidates in by_hops:

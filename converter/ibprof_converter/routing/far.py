@@ -45,7 +45,7 @@ from ibprof_converter.routing.tables import NO_GROUP, UNREACHABLE, AdaptiveRouti
 _STATES = {
     b"static": LidState.STATIC,
     b"free": LidState.FREE,
-    b"bounded": LidState.FREE,  # like Free, but packets stay in order
+    b"bounded": LidState.FREE,  # like Free, but the order of packets is kept
     b"hbf": LidState.HASHED,
 }
 
@@ -78,7 +78,7 @@ def looks_like_far(head: bytes) -> bool:
 def is_far_of(path: str | PathLike[str], switches: Collection[int]) -> bool:
     """Return true if a `.far` contains any of the NODE GUIDs in `switches`; false if the file cannot be read.
 
-    If its beginning contains none of these NODE GUIDs, the whole file is read.
+    If the beginning of the file contains none of these NODE GUIDs, the whole file is read.
     """
     if _has_any(peek_dump(path), switches):
         return True
@@ -336,7 +336,7 @@ def _leave_undefined(
     choice: npt.NDArray[np.int32],
     groups: dict[tuple[int, int], tuple[SubGroup, ...]],
 ) -> Sequence[str]:
-    """Make entries static if their groups are undefined or have no ports.
+    """Make an entry static if its group is undefined or has no ports.
 
     Return a warning with the number of these entries, or an empty list.
     """

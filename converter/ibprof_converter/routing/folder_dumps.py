@@ -139,7 +139,7 @@ def sort_folder(folder: Path) -> FolderDumps:
 
 
 def sort_below(folder: Path) -> FolderDumps:
-    """Return the dumps of the folders below a folder, two levels deep."""
+    """Return the dumps in the subfolders of a folder, and in the subfolders of these."""
     found = FolderDumps()
     left = _LOOKED_AT_BELOW
     level = [folder]
@@ -178,7 +178,7 @@ _SWITCH = re.compile(
     rb"|^\"?[^\n]{0,256},[0-9]{1,3},2,[0-9]{1,3},[0-9]{1,3},0x[0-9A-Fa-f]{1,16},0x([0-9A-Fa-f]{1,16}),",  # NODES
     re.MULTILINE,
 )
-"""Matches GUIDs of switches, in formats with large files; files of other formats are parsed."""
+"""Matches GUIDs of switches in those formats whose files are large; files of other formats are parsed."""
 
 
 def choose_lists(lists: Sequence[tuple[int, Path]]) -> tuple[list[Path], list[str]]:
@@ -191,8 +191,8 @@ def choose_lists(lists: Sequence[tuple[int, Path]]) -> tuple[list[Path], list[st
         lists: (index of the format, path) of each list; format 0 is the best.
 
     Returns:
-        The chosen lists, in natural order of names; and sentences on lists that cannot be read, have no links, or are
-        of other fabrics.
+        The chosen lists, in natural order of names; and sentences on lists that are unreadable, without links, or of
+        other fabrics.
     """
     subnets: list[tuple[set[int], list[tuple[bool, int, Path]]]] = []
     if len(lists) < 2:

@@ -12,8 +12,8 @@
 
 LIDs are hexadecimal, ports decimal. LIDs without a route are left out. Text after the port is ignored.
 
-`dump_fts` of infiniband-diags 44 also omits the last LID of a table, if it is a multiple of 64, the block size. A
-warning reports the missing route.
+If the last LID of a table is a multiple of 64 (the block size), `dump_fts` of infiniband-diags 44 omits its route too.
+A warning reports the missing route.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ _RANGE = rb"Unicast lids \[[0-9a-fx]{1,6}-([0-9a-fx]{1,6})\] of switch "
 # The description is in brackets after the GUID. The text before the GUID has no brackets.
 _HEAD = re.compile(rb"[ \t]{0,9}" + _RANGE + rb"[^(]{0,500}?\bguid 0x([0-9A-Fa-f]{1,16}) \(.*\):?\s*")
 _SIGN = re.compile(rb"^[ \t]{0,9}" + _RANGE, re.MULTILINE)
-# OpenSM counts invalid LIDs too, although both tools print only valid LIDs.
+# The tools print only valid LIDs, but OpenSM's number also counts invalid LIDs.
 _COUNT = re.compile(rb"\s*(\d{1,6}) (valid )?lids dumped\s*")
 _OTHER = re.compile(rb"\s*Lid\s+Out\s+Destination\s*|\s*Port\s+Info\s*|#.*|\s*")
 
@@ -83,8 +83,8 @@ def _note_short_tables(
 ) -> None:
     """Note incomplete tables.
 
-    The tools write the number of entries after each table: with another number of entries, the table is incomplete.
-    Without this number, a table is incomplete if entries at its end are missing.
+    The tools write the number of entries after each table: a table with another number is incomplete.
+    If this number is missing, a table without entries at its end is incomplete.
     """
     bounds = [*stanzas.entry, len(entries.lid)]
     for table, (begin, end) in enumerate(pairwise(bounds)):

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Model forwarding tables for fabrics with unknown tables. All routes are shortest paths.
 
-`MIN_HOP`: to each adapter, a switch sends by the least used port on a shortest path, as OpenSM's default engine.
-`D_MOD_K`, for regular trees: the adapter's number selects the uplinks, as in fat-tree engines.
+`MIN_HOP`: a switch sends to each adapter by the least used of its ports on shortest paths, as with OpenSM's default
+engine. `D_MOD_K`, for regular trees: the adapter's number selects the uplinks, as in fat-tree engines.
 
 Source: OpenSM 3.3.23, osm_ucast_mgr.c and osm_switch.c; E. Zahavi, "D-Mod-K routing providing non-blocking traffic for
 shift permutations on real life fat trees", CCIT report 776, Technion, 2010.
@@ -98,7 +98,7 @@ class _Choices:
         self._row = np.arange(len(self.switch))
 
     def take_least_used(self, used: npt.NDArray[np.int32]) -> npt.NDArray[np.uint8]:
-        """Return the first of the least used ports of each row: uint8 [row]; add the use of this port to `used`."""
+        """Return the first of the least used ports of each row: uint8 [row]; count its use in `used`."""
         uses = used[self.switch[:, np.newaxis], self._port]
         uses[self._is_none] = np.iinfo(np.int32).max
         chosen = self._port[self._row, uses.argmin(axis=1)]
@@ -106,7 +106,7 @@ class _Choices:
         return np.asarray(chosen, np.uint8)
 
     def find_lower_level(self, level: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
-        """Return the lower level of the row's switch and the next switch, for each row: int64 [row]."""
+        """Return the lower of two levels, of the row's switch and of the next switch: int64 [row]."""
         return np.minimum(level[self.switch], level[self._leads_to[self.switch, self._port[:, 0]]])
 
     def take_by_number(self, number: int, divisor: npt.NDArray[np.int64]) -> npt.NDArray[np.uint8]:

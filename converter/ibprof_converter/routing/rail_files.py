@@ -81,14 +81,14 @@ def find_rails(
 ) -> list[RailFiles]:
     """Assign files and folders to rails by their content. Each list of links is one rail.
 
-    In a folder, the list of links in the best format is a rail; the other files in the folder and below belong to this
+    In a folder, the list of links in the best format is a rail; all other files in the folder or below belong to this
     rail. Lists of other subnets with the same hosts are further rails. A list of other hosts is skipped with a note. If
     a folder contains only folders of dumps, each of these folders is a rail. Each plane of a list is a rail
     (`count_planes`).
 
-    If the user names single files, file i with tables belongs to list i of links. With more files with tables than
-    lists, each file belongs to the list that contains its switches. Without files with tables, tables are searched in
-    the folder of the list and below. A name such as `xgft:..` is a synthetic fabric.
+    If the user names single files, file i with tables belongs to list i of links. If there are more files with tables
+    than lists, each file belongs to the list that contains its switches. Without files with tables, tables are searched
+    in the folder of the list and below. A name such as `xgft:..` is a synthetic fabric.
 
     Args:
         names: files, folders and synthetic fabrics.
@@ -217,7 +217,7 @@ def _without(paths: Sequence[Path], path: Path) -> tuple[Path, ...]:
 
 
 def _find_candidates(folder: Path, found: FolderDumps) -> list[Path]:
-    """Return the files with tables in a folder; if it has none, those in the folders below. `.far` files come last."""
+    """Return the files with tables in a folder; without such files, those in its subfolders. `.far` files come last."""
     if found.tables or found.adaptive:
         return [*found.tables, *found.adaptive]
     below = sort_below(folder)
@@ -239,7 +239,7 @@ def _read_folder(folder: Path, found: FolderDumps) -> list[RailFiles]:
 def _pass_over_unusable(rails: list[RailFiles], notes: list[str]) -> tuple[list[RailFiles], list[str]]:
     """Return the rails with readable lists; and `notes`, with a note on each unreadable list.
 
-    The returned notes are also added to the first rail's notes. An unreadable list is no error: it may be other text. A
+    The notes of the first rail also contain these notes. An unreadable list is no error: it may be other text. A
     single list is returned unread.
     """
     if len(rails) < 2:

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Read a rail; its routes are from its forwarding tables, from OpenSM on this machine, or from a model.
 
-OpenSM computes tables for links and LIDs that ibsim simulates. In Debian, these are the packages `opensm` and
-`ibsim-utils`. No packet leaves the machine, and no privileges are needed.
+OpenSM computes tables for links and LIDs that ibsim simulates. In Debian, OpenSM and ibsim are in the packages `opensm`
+and `ibsim-utils`. No packet leaves the machine, and no privileges are needed.
 """
 
 from __future__ import annotations
@@ -93,7 +93,7 @@ def read_routed_subnet(path: str | PathLike[str], routes: str | None = None) -> 
 
 
 def name_routes(subnets: Sequence[Subnet]) -> str:
-    """Return the sources of the rails' routes as text; different sources are joined by `and`."""
+    """Return text on the sources of the rails' routes; `and` joins different sources."""
     return " and ".join(dict.fromkeys(subnet.route_source for subnet in subnets))
 
 
@@ -128,7 +128,7 @@ class RoutedByOpenSM:
 
     Attributes:
         engine: the engine that made the tables: if the wanted engine rejects the fabric, OpenSM uses another engine.
-        lanes: number of virtual lanes with which the routes avoid deadlocks; None if OpenSM's log states no number.
+        lanes: number of virtual lanes that the routes need to avoid deadlocks; None if OpenSM's log states no number.
     """
 
     subnet: Subnet

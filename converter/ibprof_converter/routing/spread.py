@@ -2,7 +2,7 @@
 """Sum the bytes of traffic on link directions, and trace the path of one packet hop by hop.
 
 The routes from all sources to one destination form a tree. All bytes that reach a switch are summed, then moved to the
-next switch. So the run time is proportional to the number of switches, not to the number of pairs times hops. A traced
+next switch. So the run time depends on the number of switches, not on (number of pairs * hops). A traced
 path is the path that `ibtracert` prints, and the reason why it ends.
 """
 
@@ -136,7 +136,7 @@ def _sum_up(
     ended: npt.NDArray[np.uint64],
     occurring: npt.NDArray[np.bool_],
 ) -> SpreadLoads:
-    """Return the loads. `ended`: bytes that end for each reason; `occurring`: true for reasons that occur."""
+    """Return the loads; `ended` is the bytes that end for each reason, `occurring` is true for reasons that occur."""
     count = {reason: int(ended[reason]) for reason in Reason if occurring[reason]}
     return SpreadLoads(
         bytes=load,
@@ -167,7 +167,7 @@ class Hop:
 
 @dataclass(frozen=True, slots=True)
 class Path:
-    """The hops from a source towards a destination, and the reason why the path ends."""
+    """The hops from a source towards a destination, and the reason why the path ends there."""
 
     hops: tuple[Hop, ...]
     reason: Reason
@@ -176,7 +176,7 @@ class Path:
 def trace(network: IndexedNetwork, source_lid: int, destination_lid: int) -> Path:
     """Follow the forwarding tables from the port of one LID to the port of another.
 
-    A CA or router sends from the port with the source LID; a switch sends from the port in its forwarding table.
+    A CA or router sends by the port with the source LID; a switch sends by the port in its forwarding table.
     """
     source, destination = (_find_port(network.fabric, lid) for lid in (source_lid, destination_lid))
     if NONE in (source, destination):

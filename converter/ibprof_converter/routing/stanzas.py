@@ -75,7 +75,7 @@ class Stanzas:
         self.private.append(private)
 
     def begin_private(self, entry: int, number: int) -> None:
-        """Begin table `number` of the switch in the last header; a number above 0 means a private table."""
+        """Begin table `number` of the switch in the last header; tables with numbers above 0 are private."""
         if len(self.entry) - 1 in self.lost:  # the switch's header is damaged
             self.lost.add(len(self.entry))
             self.begin(entry, self.guid[-1], private=True)
@@ -109,7 +109,7 @@ def note_cut_end(stanzas: Stanzas, entries: Entries) -> None:
 
 
 def fill_tables(stanzas: Stanzas, entries: Entries) -> ForwardingTables:
-    """Return the tables made of the entries. Private tables other than number 0 are left out.
+    """Return the tables with the entries. Private tables other than number 0 are left out.
 
     A LID with several ports in a table gets no port: any of the ports may be wrong.
 
@@ -163,7 +163,7 @@ def _report_contradictions(
     first = int(begin[0])
     kept = np.flatnonzero(row != _NOWHERE)
     cell = row[kept].astype(np.int64) << 16 | entries.lid[first:][kept]
-    # Each combination of row, LID and port becomes one number.
+    # Encode each (row, LID, port) as one number.
     pairs = np.unique(cell << 8 | entries.port[first:][kept])
     twice, ports = np.unique(pairs >> 8, return_counts=True)
     twice, ports = twice[ports > 1], ports[ports > 1]
@@ -203,7 +203,7 @@ class OtherLine:
 
     @property
     def is_entry(self) -> bool:
-        """True if the line begins like an entry."""
+        """True if the beginning of the line is that of an entry."""
         return self.text.startswith(b"0x")
 
 

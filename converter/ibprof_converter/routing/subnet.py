@@ -46,7 +46,7 @@ class Subnet:
 
     Attributes:
         fabric: the fabric, with each port's LMC from `guid2lid` or from the tables.
-        warnings: sentences on anomalies of fabric and tables, and on contradictions between them.
+        warnings: sentences on anomalies of fabric and tables, and on contradictions between fabric and tables.
         gaps: warnings on nodes and links that tables use, but the fabric lacks: the list of links is truncated or old.
         adaptive: adaptive routing of the switches; None if no switch routes adaptively, as far as is known.
         route_source: source of the tables, one of `TABLES`, `modelled:MODEL` and `opensm:ENGINE`.
@@ -166,7 +166,7 @@ def join_subnet(
 
 
 def _chooses_here(fabric: Fabric, adaptive: AdaptiveRouting) -> bool:
-    """Return true if any switch of the fabric chooses among ports."""
+    """Return true if any switch of the fabric routes adaptively."""
     chooses = (adaptive.group != NO_GROUP).any(axis=1)
     return bool(np.isin(adaptive.tables.switch_guid[chooses], switch_guids(fabric)).any())
 
@@ -212,7 +212,7 @@ def check_rails(subnets: Sequence[Subnet]) -> None:
 
 
 def infer_lmc(fabric: Fabric, tables: ForwardingTables) -> Fabric:
-    """Return the fabric with the LMC that the tables show; unchanged if the LMC is known, or if the tables show no LMC.
+    """Return the fabric with the LMC that the tables show; without such an LMC, or with a known LMC, unchanged.
 
     A port with LMC m has 2**m consecutive LIDs, and the first is a multiple of 2**m. A `.lst` states only a port's
     first LID. A subnet manager assigns the same LMC to all CAs and routers; switches have LMC 0. So the LMC is the

@@ -41,7 +41,8 @@ class PairPaths:
     """The paths of some pairs of LIDs.
 
     Attributes:
-        offset: int64 [pair + 1]. The path of pair i is `end[offset[i]:offset[i + 1]]`, and empty if it does not arrive.
+        offset: int64 [pair + 1]. The path of pair i is `end[offset[i]:offset[i + 1]]`; a path that does not arrive is
+            empty.
         end: int32, link directions (2 * link + end), in the order of the path.
         reason: uint8 [pair], the `Reason` why each path ends.
     """
@@ -54,7 +55,7 @@ class PairPaths:
 class SubnetRoutes:
     """Routes of a subnet's packets. Expensive results are kept.
 
-    The sender of link direction 2 * link + end is the node at this end.
+    The node at end `end` of a link sends on link direction 2 * link + end.
 
     Attributes:
         network: the fabric and its tables.
@@ -94,7 +95,7 @@ class SubnetRoutes:
         return ffi.gc(trees, lib.ibp_trees_free) if trees else trees
 
     def _describe(self) -> Any:
-        """Return the subnet as the kernels' struct. `_held` keeps alive the arrays that the struct points to."""
+        """Return the subnet as the kernels' struct. `_held` keeps the arrays of the struct alive."""
         network, pointer = self.network, self._kernels.pointer
         fabric, switches = network.fabric, len(self.switch_node)
         switch_of = np.full(fabric.nodes, NONE, np.int32)
@@ -155,7 +156,7 @@ def count_threads() -> int:
 
 
 def check_status(status: int) -> None:
-    """Raise an error for a kernel's status that is no success.
+    """Raise an error if a kernel's status is an error.
 
     Raises:
         InconsistentError: the sum of the bytes exceeds 64 bits.

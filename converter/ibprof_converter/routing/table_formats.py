@@ -48,7 +48,7 @@ SMALLEST = 4 << 20
 """Dumps of at least this number of bytes are cached; smaller dumps are read fast."""
 
 LIMIT = 512 << 20
-"""Largest size of the cache, in bytes; if it is larger, the least recently used tables are deleted."""
+"""Largest size of the cache, in bytes; in a larger cache, the least recently used tables are deleted."""
 
 _SETTLED_S = 2.0
 """A file is cached only if its last change is at least this old: a second change may have the same time stamp."""
@@ -117,7 +117,7 @@ def find_fdbs(lst_path: str | PathLike[str]) -> Path | None:
 
 @dataclass(frozen=True, slots=True)
 class CacheEntry:
-    """The cache file with the tables of one dump; it is valid until the dump changes."""
+    """The cache file with the tables of one dump; the file is valid until the dump changes."""
 
     path: Path
     identity: str

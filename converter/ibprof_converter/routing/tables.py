@@ -28,7 +28,7 @@ class ForwardingTables:
         name: name of the file, for messages.
         switch_guid: uint64 [switch], NODE GUIDs of the switches with a table, ascending.
         port: uint8 [switch, LID], egress port; 0 if the LID is the switch itself. `UNREACHABLE` without a route, and if
-            the switch's table ends before the LID. The length of the second axis is that of the longest table.
+            the switch's table ends before the LID. The second axis is as long as the longest table.
         warnings: sentences on anomalies of the file.
         damage: unused lines of the file, and missing entries.
     """
@@ -66,7 +66,7 @@ class LidState(IntEnum):
     STATIC = 0
     """The switch forwards by its forwarding table."""
     FREE = 1
-    """For each packet, the switch chooses a port from a group of ports by their fill levels."""
+    """For each packet, the switch chooses the port of a group by the fill levels of the group's ports."""
     HASHED = 2
     """The switch chooses a port from a group of ports by a hash of the packet's flow (hash-based forwarding)."""
 

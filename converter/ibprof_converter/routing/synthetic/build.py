@@ -35,7 +35,7 @@ class SyntheticSubnet:
 
 @dataclass(frozen=True, slots=True)
 class SyntheticPlan:
-    """Description of a synthetic subnet, which `build` makes into a fabric with tables.
+    """Description of a synthetic subnet, from which `build` makes a fabric with tables.
 
     Attributes:
         name: the fabric's name, as the user wrote it.

@@ -3,8 +3,8 @@
 
 A unit has radix / 2 hosts, because each leaf has this number of ports to hosts. The number of spines is the smallest
 number that divides the cables of each leaf evenly. With at most `radix` leaf switches, two levels are enough. With more
-leaves, a group of spines joins one rail's leaves in up to radix / 2 units. Cores join the spines of equal index in all
-groups. Routes are d-mod-k.
+leaves, each group of spines joins the leaves of one rail in at most radix / 2 units. Cores join the spines with equal
+indices in all groups. Routes are d-mod-k.
 
 Source: NVIDIA DGX SuperPOD Reference Architecture (DGX B200, 64-port switches, and DGX B300 XDR, 144-port switches),
 tables of components by number of scalable units. In `rail-optimised` each rail is a separate network.
@@ -205,5 +205,5 @@ def _divide(cables: int, least: int) -> int:
 
 
 def _cross(first: int, second: int) -> tuple[Indices, Indices]:
-    """Return all pairs of a number of one range and a number of another range, as two columns."""
+    """Return all pairs (number of one range, number of a second range), as two columns."""
     return np.repeat(np.arange(first), second), np.tile(np.arange(second), first)

@@ -64,7 +64,8 @@ def generate_xgft(
             spread = w[level] * p[level]
             up = 1 + down_ports + host // width % spread
             cables.append(_cable_up(switch, int(first[level - 1]), int(first[level]), level, m, w, p))
-        # `width` switches of this level are above each subtree of `below` hosts: switch // width is the subtree.
+        # `width` switches of this level are above each subtree of `below` hosts; switch // width is the index of the
+        # subtree.
         is_below = (host // below)[np.newaxis] == (switch // width)[:, np.newaxis]
         egress[first[level - 1] : first[level]] = np.where(is_below, down.astype(np.uint8), up.astype(np.uint8))
     digits = len(str(max(counts)))
@@ -92,7 +93,7 @@ def generate_tree(name: str, arity: int, levels: int, gbps: float = 100.0, rail:
 
 
 def _down(host: Indices, level: int, m: list[int], w: list[int], p: list[int]) -> Indices:
-    """Return the index of the port that leads down to each host, on a switch of level `level` above the host.
+    """Return, for each host, the index of the port that leads down to the host on a switch above it, on level `level`.
 
     The first cables to all children have the lowest indices, then the second cables to all children, and so on.
     """
