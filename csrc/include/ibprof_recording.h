@@ -224,7 +224,6 @@ struct ibp_file_header {
     uint64_t magic;
     uint32_t version;
     uint32_t byte_order;
-    /* Offset of the first segment. */
     uint64_t segments_offset;
     /* Offset of the first byte that no process has reserved. Processes increase this offset by atomic additions. */
     uint64_t end_bytes;
@@ -334,15 +333,15 @@ struct ibp_process {
     /* Since version 3. One in `times_weight` calls, chosen at random, is timed (ibp_time); 0 if times are not
      * recorded. */
     uint32_t times_weight;
-    /* Simultaneous readings of the clock of ticks and the Unix clock: at the start of the recording, and as late as
-     * possible. */
+    /* Two pairs of simultaneous readings, of the clock of ticks and the Unix clock: one at the start of the recording,
+     * one as late as possible. */
     uint64_t clock_ticks[2];
     uint64_t clock_ns[2];
     /* Since version 4. With several threads in MPI: ticks during which at least one thread was inside a call. Calls
      * that never returned are included. Otherwise 0. */
     uint64_t busy_ticks;
-    /* Since version 5. Simultaneous readings of the clock of samples (CLOCK_MONOTONIC) and the Unix clock: at the start
-     * of the recording, and as late as possible. */
+    /* Since version 5. Two pairs of simultaneous readings, of the clock of samples (CLOCK_MONOTONIC) and the Unix
+     * clock, at the same two moments. */
     uint64_t sample_clock_ns[2];
     uint64_t sample_unix_ns[2];
     /* For each ibp_instance: number of collectives, or number of messages sent or received, with or without a
@@ -430,9 +429,9 @@ struct ibp_transport {
 /* A setting that affects which adapters a process uses. */
 struct ibp_choice {
     /* Name of the setting: an environment variable, or one of three names. IBP_CHOICE_CORES: the cores on which the
-     * process may run, such as 0-15,64-79. IBP_CHOICE_ONLINE: the cores of the machine, if the process may not run on
-     * all of them. IBP_CHOICE_BOOT: the kernel's identifier of the machine's boot, equal in all containers of the
-     * machine. */
+     * process may run, such as 0-15,64-79. IBP_CHOICE_ONLINE: the cores of the machine; recorded if the process may not
+     * run on all of these cores. IBP_CHOICE_BOOT: the kernel's identifier of the machine's boot, equal in all
+     * containers of the machine. */
     char name[64];
     char text[448];
 };
@@ -756,8 +755,8 @@ struct ibp_nccl_communicator {
     uint32_t interface;
     /* When the communicator began and ended; `stop_ns` is 0 until its end. */
     uint64_t start_ns, stop_ns;
-    /* Simultaneous readings of the clock of ticks and the Unix clock: at the start of the communicator, and as late as
-     * possible. */
+    /* Two pairs of simultaneous readings, of the clock of ticks and the Unix clock: one at the start of the
+     * communicator, one as late as possible. */
     uint64_t clock_ticks[2];
     uint64_t clock_ns[2];
     /* Number of proxy operations that were not recorded, because no space was left. No ibp_nccl_flow contains their

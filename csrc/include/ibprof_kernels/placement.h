@@ -22,7 +22,7 @@
 
 /* The score of a placement; lower is better. Two scores are compared by their first members that differ. */
 struct ibp_placement_score {
-    /* Number of bytes that do not reach the receiver. */
+    /* Number of bytes whose path does not reach the receiver. */
     int64_t lost;
     /* Longest time that any link direction needs for its bytes, in seconds. */
     double most;
@@ -182,7 +182,6 @@ uint64_t ibp_placement_paths(const struct ibp_placement_problem *problem, uint32
 void ibp_placement_load(const struct ibp_placement_problem *problem, uint32_t *space, const uint32_t *slot_of_rank,
                         int64_t *load);
 
-/* Compute the score of a placement from its loads. */
 void ibp_placement_score_load(const struct ibp_placement_problem *problem, const int64_t *load,
                               struct ibp_placement_score *score);
 

@@ -47,7 +47,6 @@ struct ibp_entries {
     uint64_t count, others;
 };
 
-/* Return the number of line breaks in a text. */
 uint64_t ibp_count_line_breaks(const uint8_t *text, uint64_t size);
 
 /* Split a text into valid entries, which begin with `0x`, and other lines. Each array has capacity for all lines. */

@@ -35,7 +35,8 @@
 
 enum {
     IBP_SIM_WHEEL_BITS = 14,
-    /* Ticks from now to the end of the wheel. Events after the end of the wheel are in the heap. */
+    /* Number of ticks, from now on, whose events are in the wheel. Events after the end of the wheel are in the
+     * heap. */
     IBP_SIM_WHEEL = 1 << IBP_SIM_WHEEL_BITS,
     /* Number of slots of a chunk of events. The first slot links to the next chunk. */
     IBP_SIM_CHUNK = 8,
@@ -119,8 +120,7 @@ struct ibp_sim_queue {
     uint32_t most;
     /* Shared: the node at the other end of the link; IBP_SIM_NOTHING if the port has no link. */
     uint32_t to;
-    /* Shared: the tick at which the port will have sent all admitted packets, and the gap after the last packet is
-     * over. */
+    /* Shared: the tick at which all admitted packets are sent and the gap after the last packet is over. */
     uint64_t free_at;
     /* Waiting packets are in a ring: 2^bits elements of sim->waiter from `base` on. If `bits` is 0, no ring is
      * allocated. */

@@ -13,7 +13,6 @@
 /* The forms of an operation's wrapper: MPI_X, PMPI_X, MPI_X_c, MPIX_X, PMPIX_X. */
 enum ibp_form { IBP_FORM_MPI, IBP_FORM_PMPI, IBP_FORM_LARGE, IBP_FORM_MPIX, IBP_FORM_PMPIX, IBP_FORMS = 8 };
 
-/* The number of a wrapper, from its operation and form. */
 #define IBP_WRAPPER(operation, form) ((unsigned)(operation) * IBP_FORMS + (form))
 
 /* Make a call. `next`: address of the pointer to the next function; the pointer is set at the first call. In a wrapper

@@ -35,7 +35,6 @@ struct ibp_sampled_collective {
     bool is_sampled, is_timed;
 };
 
-/* Return whether an operation is a blocking collective. */
 bool ibp_is_blocking_collective(unsigned operation);
 
 /* ibp_collective_begin: before a collective, assign it a sequence number on its communicator. ibp_collective_end: after

@@ -102,9 +102,9 @@ static inline __attribute__((always_inline)) struct ibp_call *ibp_call_cached(un
     struct ibp_call *call;
 
     if (IBP_UNLIKELY(ibp_cached_call_at(operation, offset)->address != address)) return NULL;
-    __asm__("" : "+r"(offset)); /* each memory access then adds the offset, without a separate addition */
+    __asm__("" : "+r"(offset)); /* so the compiler emits no separate addition of the offset */
     call = ibp_cached_call_at(operation, offset)->call;
-    if (!call) __builtin_unreachable(); /* then the compiler omits tests for NULL in callers */
+    if (!call) __builtin_unreachable(); /* so the compiler omits tests for NULL in callers */
     return call;
 }
 

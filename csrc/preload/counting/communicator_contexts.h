@@ -36,7 +36,7 @@ static inline struct ibp_context *ibp_context_cached(ibp_handle communicator)
     const struct ibp_cached_context *cached = ibp_cached_context_of(communicator);
 
     if (IBP_UNLIKELY(cached->communicator != communicator)) return NULL;
-    if (!cached->context) __builtin_unreachable(); /* then the compiler omits tests for NULL in callers */
+    if (!cached->context) __builtin_unreachable(); /* so the compiler omits tests for NULL in callers */
     return cached->context;
 }
 

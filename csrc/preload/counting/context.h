@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The ibprof developers
  *
- * The context of messages. Usually, the context shows a message's operation without classification. A message inside a
- * wrapped call belongs to this call. Other messages are point-to-point messages of the application.
+ * Usually, the context of a message shows the message's operation without classification. A message inside a wrapped
+ * call belongs to this call. Other messages are point-to-point messages of the application.
  */
 #ifndef IBPROF_COUNTING_CONTEXT_H
 #define IBPROF_COUNTING_CONTEXT_H

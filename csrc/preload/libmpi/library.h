@@ -64,14 +64,13 @@ extern IBP_INTERNAL struct ibp_mpi ibp_mpi;
  * ABI is unknown. */
 int ibp_mpi_find(void);
 
-/* Return whether a path names an MPI library. */
 bool ibp_is_mpi_library(const char *path);
 
 /* Find the library, and fill ibp_mpi with the data of this process. MPI must be initialised. Return 0, or -1 with the
  * reason in `why`. */
 int ibp_mpi_open(char *why, size_t why_bytes);
 
-/* Free the objects that ibp_mpi_open created, before the last session ends. */
+/* Before the last session ends: free the objects that ibp_mpi_open created. */
 void ibp_mpi_close(void);
 
 /* Return the MPI function that the program would call without ibprof, from another tool or the MPI library; NULL if

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The ibprof developers
  *
- * Records the settings that choose transports and adapters.
+ * Record the settings that choose transports and adapters.
  */
 #ifndef IBPROF_RECORDING_ADAPTER_CHOICE_H
 #define IBPROF_RECORDING_ADAPTER_CHOICE_H

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The ibprof developers
  *
- * Records texts that name the hosts of the job. So a profile can list hosts that have no recording.
+ * Record texts that name the hosts of the job. So a profile can list hosts that have no recording.
  */
 #ifndef IBPROF_RECORDING_LAUNCH_H
 #define IBPROF_RECORDING_LAUNCH_H

@@ -40,7 +40,7 @@ int ibp_recording_copy(void);
 /* Return the number of seconds between two copies; 0 if there are no periodic copies. */
 uint32_t ibp_recording_flush_seconds(void);
 
-/* Stop using the file, after this process has copied its data. The last process to stop removes the file from the
+/* After this process has copied its data: stop using the file. The last process to stop removes the file from the
  * storage of the node. */
 void ibp_recording_leave(void);
 

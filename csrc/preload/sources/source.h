@@ -90,7 +90,7 @@ extern IBP_INTERNAL bool ibp_source_unproved;
 /* Why ibprof does not see the messages of this rank; empty if ibprof sees the messages. */
 extern IBP_INTERNAL char ibp_source_why_not[1024];
 
-/* Store in the record of this process notes about traffic that the source does not see. */
+/* In the record of this process, store notes about traffic that the source does not see. */
 void ibp_source_note_gaps(void);
 
 /* After a failed verification: detach the source, and discard its counters. */

@@ -4,9 +4,9 @@
  * Received bytes in Open MPI. Only a completed request shows how many bytes were received, and from which rank.
  *
  * When a request completes, Open MPI calls the request's callback (`req_complete_cb`), which ibprof sets. A message
- * from this process to itself shows the offsets of this field and of the status. A second message tests the offsets
- * (completion_probe.h). If the test fails, ibprof records no received bytes, and adds a note to the recording. See
- * docs/decisions/0004.
+ * from this process to itself shows where a request stores `req_complete_cb` and the status. A second message tests the
+ * offsets (completion_probe.h). If the test fails, ibprof records no received bytes, and adds a note to the recording.
+ * See docs/decisions/0004.
  */
 #ifndef IBPROF_SOURCES_OPENMPI_COMPLETION_H
 #define IBPROF_SOURCES_OPENMPI_COMPLETION_H
