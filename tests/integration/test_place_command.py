@@ -118,7 +118,7 @@ def test_hosts_of_a_file_are_kept_and_take_what_it_says(
         ([FABRIC, "pattern:3dnn:1", "--time", "0"], "--time 0"),
         ([FABRIC, "pattern:3dnn:1", "--seed", "-1"], "--seed -1"),
         ([FABRIC, "pattern:3dnn:1", "--slots", "0"], "--slots 0"),
-        ([FABRIC, "pattern:3dnn:1", "-o", "-", "--json"], "both go to stdout"),
+        ([FABRIC, "pattern:3dnn:1", "-o", "-", "--json"], "both write to stdout"),
         (["xgft:2:4,2:1,2", "matrix.csv", "--hosts", "own"], "name hosts with --placement"),
         ([FABRIC, "lids.csv"], "expected traffic between ranks"),
         ([FABRIC, "many.csv"], "17 ranks need a slot each"),

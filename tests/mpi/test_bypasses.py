@@ -55,8 +55,8 @@ def test_an_mpi_in_a_namespace_of_its_own(build: Build, tmp_path: Path) -> None:
     Even without ibprof, Open MPI cannot run in such a namespace, but MPICH can.
     """
     said = run_plugin(find(MPICH_SYSTEM), "namespace", build, tmp_path)
-    assert "none called MPI_Init through libibprof.so" in said
-    assert "An MPI opened by dlmopen does not call it" in said
+    assert "no process called MPI_Init through libibprof.so" in said
+    assert "An MPI opened by dlmopen bypasses it" in said
     assert not (tmp_path / "profile.otf2").exists()
 
 
@@ -86,7 +86,9 @@ def test_an_environment_that_the_command_empties(build: Build, tmp_path: Path) -
     mpi = find(MPICH_SYSTEM)
     done = run(tmp_path, mpi.program("mpirun"), "-n", "1", "env", "-i", build(mpi, "commands.c"))
     assert (done.returncode, done.stdout) == (0, "done by 1\n")
-    assert "none called MPI_Init through libibprof.so. Programs do not load it after env -i" in done.stderr
+    assert (
+        "no process called MPI_Init through libibprof.so. Programs do not load this library after env -i" in done.stderr
+    )
 
 
 def test_another_preload_in_a_file_of_the_launcher(build: Build, tmp_path: Path) -> None:
@@ -100,4 +102,4 @@ def test_another_preload_in_a_file_of_the_launcher(build: Build, tmp_path: Path)
 
 
 def test_a_command_without_mpi(tmp_path: Path) -> None:
-    assert "none called MPI_Init through libibprof.so" in run(tmp_path, "sh", "-c", "true").stderr
+    assert "no process called MPI_Init through libibprof.so" in run(tmp_path, "sh", "-c", "true").stderr
