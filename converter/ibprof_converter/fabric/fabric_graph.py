@@ -14,7 +14,7 @@ from ibprof.native.headers import kernels_headers
 from ibprof_converter.fabric.damage import Damage
 
 LIDS = kernels_headers().constants["IBP_LIDS"]
-"""Number of possible LIDs, which have 16 bits. The last unicast LID is 0xBFFF."""
+"""Number of possible LIDs: a LID has 16 bits. The last unicast LID is 0xBFFF."""
 
 NO_NODE = -1
 
@@ -41,7 +41,7 @@ class Origin(Enum):
 
 @dataclass(frozen=True, slots=True)
 class InterfaceChoice:
-    """The choice of adapters on hosts with several networks.
+    """The choice among the adapters of hosts on several networks.
 
     Attributes:
         choice: `compute`, `storage`, or names that the user typed.

@@ -15,7 +15,7 @@ from ibprof_converter.fabric.graph_search import find_parts
 from ibprof_converter.fabric.node_names import show_some
 
 _NAMED = 2
-"""Largest number of switches, or of routers, that a text names."""
+"""Texts name at most this number of switches, and of routers."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +62,7 @@ def list_parts(fabric: Fabric) -> tuple[FabricPart, ...]:
 
 
 def count_parts(fabric: Fabric, parts: Sequence[FabricPart]) -> str:
-    """Return a text with the number of parts, and with any routers that join the parts."""
+    """Return text on the number of parts, and on any routers that join them."""
     near = [set(_joined_to(fabric, part.switches).tolist()) for part in parts]
     routers = [
         fabric.node_name[node]

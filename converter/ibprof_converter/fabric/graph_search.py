@@ -18,12 +18,12 @@ def find_parts(nodes: int, pairs: npt.NDArray[np.integer]) -> npt.NDArray[np.int
         pairs: int [edge, 2], nodes of each edge.
 
     Returns:
-        int64 [node], lowest node of the component of each node.
+        int64 [node], the lowest node of each node's component.
     """
     part = np.arange(nodes)
     a, b = pairs[:, 0], pairs[:, 1]
     while True:
-        # The root of a component is its lowest node. If an edge joins two components, the higher root is linked to the
+        # The root of a component is its lowest node. For an edge between two components, link the higher root to the
         # lower root. Then each node follows these links to the lowest root.
         joined = part.copy()
         lower = np.minimum(part[a], part[b])

@@ -67,7 +67,7 @@ def read_lid_ranges(path: str | PathLike[str]) -> LidRanges:
 
 
 def apply_lid_ranges(fabric: Fabric, ranges: LidRanges) -> Fabric:
-    """Set the LMC of each port; if any LID differs between file and fabric, only add a warning."""
+    """Set the LMC of each port. If a port has different LIDs in file and fabric, only add a warning."""
     guids = [int(guid) for guid in fabric.port_guid]
     base = [ranges.base.get(guid) for guid in guids]
     known = [lid == expected for lid, expected in zip(fabric.port_lid.tolist(), base, strict=True)]

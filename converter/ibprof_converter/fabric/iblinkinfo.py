@@ -3,7 +3,7 @@ r"""Parse the output of `iblinkinfo -l`: a line per port, so two lines per link.
 
     0x0002c90200404ad8 "leaf 1"  4  3[  ] ==( 4X 25.78125 Gbps Active/  LinkUp)==>  0x0002c903000e0b72 15 1[ ] "h" ( )
 
-The GUIDs are PORT GUIDs. A GUID with several ports is a switch's: both its PORT GUID and its NODE GUID. The NODE GUID
+The GUIDs are PORT GUIDs. A GUID with several ports is both the PORT GUID and the NODE GUID of a switch. The NODE GUID
 of an adapter is assumed to be PORT GUID minus port number. The format lacks number of ports, SystemGUID and LMC.
 """
 
@@ -52,7 +52,7 @@ def parse_link_info(path: str | PathLike[str], data: bytes) -> Listing:
     matches = []
     ports: dict[int, set[int]] = {}
     for number, line in enumerate(data.split(b"\n"), 1):
-        arrows = line.count(b")==>")  # two arrows: a line break was lost between two lines
+        arrows = line.count(b")==>")  # two arrows: the line break between two lines was lost
         if arrows == 1 and (match := _LINE.fullmatch(line)):
             matches.append((number, match))
             ports.setdefault(int(match[1], 16), set()).add(int(match[4]))

@@ -10,8 +10,8 @@ r"""Parse the output of `ibnetdiscover`: a stanza per node, so each link is in t
     Ca	1 "H-0002c90300fa0000"		# "q01 HCA-1"
     [1](2c90300fa0001) 	"S-0002c90200f00010"[1]		# lid 1 lmc 0 "leaf 1" lid 4 4xQDR
 
-A description may contain unescaped quotes; the fixed words after the description show its end. The format lacks the
-links' states. A link carries no data until both its ends have LIDs.
+A description may contain unescaped quotes; the fixed words after the description show its end. The format does not
+state if a link is active. A link carries no data until both its ends have LIDs.
 """
 
 from __future__ import annotations
@@ -64,8 +64,8 @@ _IS_HEAD = re.compile(_GAP + rb'(?:Switch|Ca|Rt)[^"\n]{0,200}"[SHR]-')
 _IS_LINE = re.compile(
     _GAP + rb"(?:\[|#|\s*$|(?:Switch|Ca|Rt)" + _GAP + rb"[0-9]|[a-z]{1,10}(?:id|guid)=|(?:Non-)?Chassis)"
 )
-# The other end of a port. A line with two other ends is two lines whose line break is lost: the first description
-# contains the second line.
+# The other end of a port. If a line has two other ends, a line break was lost: the first description contains the
+# second line.
 _PEER = re.compile(rb'"[SHR]-[0-9a-f]{1,16}"\[')
 _PART = re.compile(rb'"[SHR]-[0-9a-f]{1,16}"|\blid [0-9]{1,5} [0-9]{1,2}x[A-Z]{3}')
 _MOST_BREAKS = 2
@@ -294,7 +294,7 @@ def _add_slots(nodes: Collection[_Node]) -> None:
 
 
 def _drop_contradictions(node: _Node, log: DamageLog) -> None:
-    """Drop ports with two different lines in the stanzas of a node: either line may be wrong."""
+    """Drop ports that have two different lines in the stanzas of a node: both lines may be wrong."""
     for number, lines in node.text.items():
         if len({text for _, text in lines}) > 1:
             del node.links[number]
@@ -358,9 +358,9 @@ def _describe(node: _Node, port: _Port) -> End:
 
 
 def _describe_peer(peer: _Node | None, port: _Port) -> End:
-    """Return the other end of the link on a port's line.
+    """Return the other end of the link that a port's line describes.
 
-    Its data are from the other port's line, or else from the other node's stanza, or else from `port`.
+    Its data are from the line of the other port, or else from the stanza of the other node, or else from `port`.
     """
     if peer is not None and port.peer_port in peer.links:
         return _describe(peer, peer.links[port.peer_port])

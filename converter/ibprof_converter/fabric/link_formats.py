@@ -69,7 +69,7 @@ _LOOKED_AT = 200
 """If a list lacks speeds, at most this number of files in its folder are searched for speeds."""
 
 _SAME_SUBNET = 0.9
-"""Two lists are of the same subnet if the second list contains more than this share of the first list's links."""
+"""Two lists describe one subnet if the second list contains more than this share of the first list's links."""
 
 
 def read_fabric(
@@ -81,8 +81,8 @@ def read_fabric(
 ) -> Fabric:
     """Read a fabric. The format is detected by the file's content.
 
-    If several switches share a description, digits of their GUIDs are added to their names. If the file lacks LMCs and
-    its LIDs are those of OpenSM's `guid2lid`, LMCs are read from `guid2lid`.
+    If several switches have one description, digits of their GUIDs are added to their names. If the file lacks LMCs,
+    and OpenSM's `guid2lid` has the same LIDs, LMCs are read from `guid2lid`.
 
     Args:
         path: the file, or a folder of `LLDP` files.

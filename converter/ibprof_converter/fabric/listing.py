@@ -16,7 +16,7 @@ from ibprof_converter.fabric.damage import Damage, DamageLog
 from ibprof_converter.fabric.fabric_graph import NodeKind, Origin
 
 PORTS = 256
-"""Number of possible port numbers, which have 8 bits."""
+"""Number of possible port numbers: a port number has 8 bits."""
 
 LAST_UNICAST_LID = 0xBFFF
 
@@ -151,7 +151,7 @@ def drop_invalid_rows(listing: Listing) -> Listing:
 
 
 def _switch_of(listing: Listing, row: int) -> int:
-    """Return the NODE GUID of a row's only switch; with two switches or no switch, of its first end."""
+    """Return the NODE GUID of the only switch in a row; if there are two switches or none, of the row's first end."""
     end = 1 if listing.kind[row, 1] == NodeKind.SWITCH != listing.kind[row, 0] else 0
     return int(listing.node_guid[row, end])
 

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Read the links of an Ethernet fabric from LLDP: `lldpcli show neighbors -f json` or `-f json0`, a file for each node.
 
-A file lists the neighbours of one node and is named for the node: `node01.json`. A node without a file is known from
+A file lists the neighbours of one node, and is named like the node: `node01.json`. A node without a file is known from
 the files of its neighbours. A node is a switch if the file of a neighbour states that this node bridges or routes.
 Without this data, a node is a switch if it has a host as neighbour, or more than `_MOST_OF_A_HOST` links.
 
@@ -154,7 +154,7 @@ def _unwrap(part: Any) -> Any:
 
 
 def _list_entries(path: str | PathLike[str], document: Any) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Yield the name and the neighbour of each interface. A document with a single interface has no list."""
+    """Yield the name and the neighbour of each interface. In a document, a single interface is not in a list."""
     found = _part(path, document, "lldp").get("interface", {})
     for part in found if isinstance(found, list) else [found]:
         if not isinstance(part, dict):

@@ -8,7 +8,8 @@ r"""Parse `ibdiagnet2.net_dump` of ibdiagnet 2: a stanza for each switch, a line
 
 `#` and `N#` are the port labels that are printed on the switches, such as `1/1/1`. A label can differ from InfiniBand's
 port number (`IB#`). The line with label `N#` in the neighbour's stanza has the port number of the other end. Adapters
-have no stanza; their GUIDs are used as NODE GUIDs. The format lacks number of ports, SystemGUID, LMC and routers.
+have no stanza: the GUIDs in other stanzas are used as their NODE GUIDs. The format lacks number of ports, SystemGUID,
+LMC and routers.
 
 Source: a public excerpt of a dump by ibdiagnet 2.10, and two public parsers. No complete dump was available.
 """
@@ -192,7 +193,7 @@ def _find_rows(switches: Mapping[int, _Switch], log: DamageLog) -> Iterator[Link
 
 
 def _find_missing(switches: Mapping[int, _Switch]) -> set[int]:
-    """Return the GUIDs of switches that are neighbours, but have no stanza: the file may be truncated.
+    """Return the GUIDs of neighbours that are switches, but have no stanza: the file may be truncated.
 
     A neighbour without a stanza is a switch if its ports share a LID, or have other labels than 1 and 2. An XDR adapter
     is no switch, although its four ports may share a LID.

@@ -102,7 +102,7 @@ def looks_like_name_map(head: bytes) -> bool:
 
 
 def find_name_map(name: str | PathLike[str]) -> Path:
-    """Return the path of a name map: `name` or, if this file does not exist, the file in `USUAL_FOLDERS`."""
+    """Return the path of a name map: `name`, or, without such a file, the file `name` in `USUAL_FOLDERS`."""
     path = Path(name)
     if path.exists() or path.is_absolute():
         return path
@@ -131,7 +131,7 @@ def read_name_map(path: str | PathLike[str]) -> tuple[dict[int, str], tuple[str,
 
 
 def rename_nodes(listing: Listing, names: Mapping[int, str]) -> Listing:
-    """Rename nodes by a map, NODE GUID -> name."""
+    """Return the listing with new node names from a map: NODE GUID -> name."""
     guids, of_end = np.unique(listing.node_guid, return_inverse=True)
     number = np.array([index if guid in names else -1 for index, guid in enumerate(guids.tolist())])
     changed = number[of_end].reshape(listing.name.shape)
@@ -143,7 +143,7 @@ def rename_nodes(listing: Listing, names: Mapping[int, str]) -> Listing:
 
 
 def name_unnamed(listing: Listing) -> Listing:
-    """Name each node without a description by its NODE GUID."""
+    """Return the listing; the name of each node without a description is its NODE GUID."""
     if "" not in listing.names:
         return listing
     names = listing.node_names(np.ones(listing.name.shape, np.bool_))

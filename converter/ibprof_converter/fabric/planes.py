@@ -37,8 +37,8 @@ _SWITCH_OF_CHASSIS = re.compile(r"/U\d+$")
 def number_planes(listing: Listing) -> npt.NDArray[np.int64] | None:
     """Return the plane of each row: int64 [row], -1 for links inside a chassis. None if the list has no planes.
 
-    Planes are sorted by their lowest switch GUID. Separate parts of a list are planes if they have common adapters, by
-    NODE GUID or description. They are planes only if links are XDR, or ports of an adapter share a LID.
+    Planes are sorted by their lowest switch GUID. Separate parts of a list are planes if adapters, by NODE GUID or
+    description, are in several parts. In addition, links must be XDR links, or ports of an adapter must share a LID.
     """
     is_switch = listing.kind == NodeKind.SWITCH
     nodes = Groups.by(listing.node_guid)
@@ -83,8 +83,8 @@ def _join_pieces(has: list[set[int]], whole: list[int]) -> npt.NDArray[np.int64]
         whole: the parts that are planes.
 
     Returns:
-        int64 [part], index into `whole`. A piece belongs to the plane that has none of its adapters. None if no plane,
-        or several planes, qualify for any piece.
+        int64 [part], index into `whole`. A piece belongs to the plane that has none of the piece's adapters. None if no
+        plane, or several planes, qualify for any piece.
     """
     of_part = np.full(len(has), -1, np.int64)
     of_part[whole] = np.arange(len(whole))

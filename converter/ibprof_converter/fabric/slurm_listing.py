@@ -20,7 +20,7 @@ r"""Parse Slurm's topology: `topology.conf`, the output of `scontrol show topolo
 `scontrol show topoconf` prints all kinds for each topology. Unused kinds are empty (`block: {}`).
 
 All users of a cluster can read these files, which name only switches and hosts. If a line of `scontrol` has Switches
-and Nodes, Nodes are the hosts below all these switches. A block counts as a switch. An assumed switch joins all blocks.
+and Nodes, Nodes are all hosts below these switches. A block counts as a switch. An assumed switch joins all blocks.
 
 Hosts' links are assumed to run at `HOST_GBPS`. All uplinks of a switch are assumed to have one speed. Together, the
 uplinks are as fast as the links of all hosts below the switch: no link is oversubscribed.
@@ -128,7 +128,7 @@ def parse_slurm(path: str | PathLike[str], data: bytes) -> Listing:
 def _miss_descriptions(
     switches: Sequence[str], described: Sequence[str], links: Sequence[NamedLink], log: DamageLog
 ) -> None:
-    """Note the switches without a line of their own: their hosts are missing."""
+    """Note the switches that are only named in other switches' lines: the hosts of these switches are missing."""
     missing = set(switches) - set(described)
     for link in links:
         if link.other in missing:
