@@ -60,7 +60,7 @@ def read_fabric(
 
     Args:
         names: dumps of ibdiagnet, OpenSM or infiniband-diags, folders of dumps, or names of synthetic fabrics
-            (`xgft:2:4,4:1,2`). Each name is one rail.
+            (`xgft:2:4,4:1,2`). Several names are several rails.
         tables: files with forwarding tables, one per name; by default, the files next to the dumps.
         host_names: regular expression that matches the host's name in an adapter's description.
         level_hosts: regular expression for the names of CAs that are hosts.

@@ -97,7 +97,7 @@ class SearchResult:
     Attributes:
         rounds: number of started rounds, over all chains.
         proposals: number of tried swaps and moves.
-        accepted: number of swaps and moves that were kept.
+        accepted: number of swaps and moves that the search accepted.
         stopped_by_clock: true if the clock ended the search early; another run may then find another placement.
     """
 

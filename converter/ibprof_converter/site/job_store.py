@@ -64,7 +64,7 @@ class Ingested:
 
 
 class JobStore:
-    """A folder that stores jobs."""
+    """A store of jobs: a folder with a file per day."""
 
     def __init__(self, folder: Path, *, make: bool = False, hashed: Collection[str] = ()) -> None:
         """Open a store.
