@@ -99,15 +99,16 @@ def draw_pod() -> Iterator[str]:
             yield box(middle, 72, "middle", colour, 54)
             yield box(middle, 118, "leaf", colour)
         if pod == 0:
-            yield frame(32, 54, 146, 84, WARM, 'rx="8" fill-opacity="0" stroke-dasharray="4 3"')
-            yield text(105, 149, "a pod", WARM)
+            yield frame(32, 54, 146, 80, WARM, 'rx="8" fill-opacity="0" stroke-dasharray="4 3"')
+            yield text(105, 146, "a pod", WARM)
 
 
 def draw_late_sender() -> Iterator[str]:
     """Draw a receive that waits until its send begins."""
-    for y, rank in ((40, "rank 0"), (110, "rank 1")):
+    for y, rank, begin, end in ((40, "rank 0", 220, 260), (110, "rank 1", 90, 280)):
         yield text(6, y + 4, rank, anchor="start")
-        yield line(60, y, 350, y)
+        yield line(60, y, begin, y)
+        yield line(end, y, 350, y)
     yield frame(90, 99, 130, 22, WARM, SHADED)
     yield frame(220, 99, 60, 22, COOL, SHADED)
     yield frame(220, 29, 40, 22, COOL, SHADED)
