@@ -57,6 +57,8 @@ def test_the_page_has_every_fact_and_only_those() -> None:
     marks = re.findall(r"<!-- (?:table|fact): ([\w-]+) -->\n?(.*?)<!-- end -->", page, re.DOTALL)
     assert all(text.strip() for _, text in marks)
     assert page.count("<!-- end -->") == len(marks) == page.count("<!-- table: ") + page.count("<!-- fact: ")
+    # A comment at the beginning of a line ends the paragraph.
+    assert not re.search(r"^\s*<!-- fact: ", page, re.MULTILINE)
 
 
 def test_the_rule_of_the_page_by_its_own_examples() -> None:

@@ -21,7 +21,7 @@ CLAIMS = {"chapter-5": thesis_chapter5.CLAIMS, "chapter-6": thesis_chapter6.CLAI
 
 
 def write_claims(chapter: str) -> str:
-    lines = ["| figure | quantity | thesis | ibprof | |", "|---|---|---|---|---|"]
+    lines = ["| figure | quantity | thesis | ibprof | verdict |", "|---|---|---|---|---|"]
     for figure, what, printed, ask in CLAIMS[chapter]:
         simulated, passed = ask()
         verdict = {True: "pass", BORDERLINE: BORDERLINE, False: "**mismatch**", None: ""}[passed]
@@ -86,7 +86,7 @@ def write_unstated() -> str:
     found: dict[tuple[str, str], list[dict[str, str]]] = {}
     for row in sorted(read_table(), key=lambda row: int(row["seed"])):
         found.setdefault((row["claim"], row["inputs"]), []).append(row)
-    lines = ["| figure and claim | inputs | result of short runs | |", "|---|---|---|---|"]
+    lines = ["| figure and claim | inputs | result of short runs | verdict |", "|---|---|---|---|"]
     order = list(product(CLAIMS_OF_INPUTS, INPUTS))
     for claim, inputs in sorted(found, key=order.index):
         rows = found[claim, inputs]
