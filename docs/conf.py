@@ -14,6 +14,8 @@ from collections.abc import Iterator
 from importlib.metadata import version as read_version
 from pathlib import Path
 
+from docutils import nodes
+from sphinx import addnodes
 from sphinx.application import Sphinx
 
 from ibprof.cli.command import read_parsers
@@ -26,7 +28,7 @@ author = "The ibprof developers"
 version = release = read_version("ibprof")
 extensions = ["myst_parser"]
 root_doc = "docs/README"
-include_patterns = ["docs/**.md", "CONTRIBUTING.md", "CHANGELOG.md", "SECURITY.md", "findings/README.md"]
+include_patterns = ["README.md", "docs/**.md", "CONTRIBUTING.md", "CHANGELOG.md", "SECURITY.md", "findings/README.md"]
 include_patterns += ["changes/README.md", "examples/README.md", "packaging/README.md", "studies/*/README.md"]
 include_patterns += ["benchmarks/*/README.md"]
 exclude_patterns = [
@@ -48,10 +50,18 @@ html_show_sphinx = False
 html_show_copyright = False
 html_additional_pages = {"index": "redirect.html"}
 html_copy_source = False
+html_static_path = [str(ROOT / "docs" / "static")]
+html_css_files = ["site.css"]
 templates_path = ["templates"]
 
 _LISTED = re.compile(r"\n  (\S+) +(.*)")
 """Matches a line of a description that lists a name and its meaning; other lines are not indented."""
+
+_LONG_WORD = 28
+"""Number of characters from which a word of code may break at the end of a line, such as a path."""
+
+_HYPHENATED = re.compile(r"(?<=[\s>])[\w./:]*-[\w./:-]{1,40}(?=[\s<])")
+"""A word of a code block that a browser would break after a hyphen, such as an option."""
 
 _PAGE_LINK = re.compile(r"\[[^\]]*\]\(([^):#]+)\.md\)")
 
@@ -59,6 +69,9 @@ _PAGE_LINK = re.compile(r"\[[^\]]*\]\(([^):#]+)\.md\)")
 def setup(app: Sphinx) -> None:
     """Complete pages as Sphinx reads them."""
     app.connect("source-read", _complete)
+    app.connect("doctree-resolved", _open_pages)
+    app.connect("doctree-resolved", _mark_long_words)
+    app.connect("html-page-context", _keep_hyphenated_words)
 
 
 def _complete(_: Sphinx, page: str, source: list[str]) -> None:
@@ -68,6 +81,28 @@ def _complete(_: Sphinx, page: str, source: list[str]) -> None:
         source[0] += _write_menu(":maxdepth: 1", ["[0-9]*"])
     elif page in ("docs/README", "docs/case-studies/README"):
         source[0] += "".join(_read_menu(page, source[0]))
+
+
+def _open_pages(_: Sphinx, document: nodes.document, page: str) -> None:
+    """Make links to HTML files open the file: Sphinx makes links that download any file which is no page."""
+    for link in list(document.findall(addnodes.download_reference)):
+        if link["reftarget"].endswith(".html") and "filename" in link:
+            address = posixpath.relpath(f"_downloads/{link['filename']}", posixpath.dirname(page) or ".")
+            link.replace_self(nodes.reference("", "", *link.children, refuri=address, internal=True))
+
+
+def _mark_long_words(_app: Sphinx, document: nodes.document, _page: str) -> None:
+    for literal in document.findall(nodes.literal):
+        if max(map(len, literal.astext().split()), default=0) >= _LONG_WORD:
+            literal["classes"].append("long")
+
+
+def _keep_hyphenated_words(_app: Sphinx, _page: str, _template: str, context: dict[str, str], _: object) -> None:
+    def mark(block: re.Match[str]) -> str:
+        return _HYPHENATED.sub(r'<span class="word">\g<0></span>', block[0])
+
+    if "body" in context:
+        context["body"] = re.sub(r"<pre>.*?</pre>", mark, context["body"], flags=re.DOTALL)
 
 
 def _read_menu(page: str, text: str) -> Iterator[str]:
@@ -110,8 +145,7 @@ def _write_command(name: str, parser: argparse.ArgumentParser, level: int) -> It
             for action in actions:
                 yield from _write_argument(parser, action)
     for text in (parser.epilog, getattr(parser, "details", "")):
-        if text:
-            yield _write_block(text)
+        yield from _write_text(text)
     for action in parser._actions:
         if isinstance(action, argparse._SubParsersAction):
             for each, subparser in action.choices.items():
@@ -121,7 +155,21 @@ def _write_command(name: str, parser: argparse.ArgumentParser, level: int) -> It
 def _write_argument(parser: argparse.ArgumentParser, action: argparse.Action) -> Iterator[str]:
     formatter = parser._get_formatter()
     yield f"\n`{formatter._format_action_invocation(action)}`"
-    yield f": {_escape(' '.join(formatter._expand_help(action).split())) if action.help else '(no further help)'}"
+    if action.help:
+        yield f": {_escape(' '.join(formatter._expand_help(action).split()))}"
+    elif action.choices:
+        yield f": {', '.join(f'`{each}`' for each in action.choices)}"
+    else:
+        yield ": (no further help)"
+
+
+def _write_text(text: str | None) -> Iterator[str]:
+    """Write a help text: paragraphs with indentation or columns as they are printed, others as prose."""
+    for part in re.split(r"\n\s*\n", (text or "").strip("\n")):
+        if re.search(r"^ |^\w+:|\S {2,}\S", part, flags=re.MULTILINE):
+            yield _write_block(re.sub(r"`([^`\n]+)`", r"\1", part))
+        elif part:
+            yield "\n" + re.sub(r"docs/([\w/-]+\.md)", r"[docs/\1](\1)", _escape(part)) + "\n"
 
 
 def _write_block(text: str) -> str:
@@ -129,4 +177,6 @@ def _write_block(text: str) -> str:
 
 
 def _escape(text: str) -> str:
-    return re.sub(r"([\\*_<\[\]|~$])", r"\\\1", text)
+    """Escape Markdown's characters outside of code."""
+    parts = re.split(r"(`[^`\n]+`)", text)
+    return "".join(part if part[:1] == "`" else re.sub(r"([\\*_<\[\]|~$])", r"\\\1", part) for part in parts)
