@@ -341,7 +341,7 @@ struct ibp_process {
      * that never returned are included. Otherwise 0. */
     uint64_t busy_ticks;
     /* Since version 5. Two pairs of simultaneous readings, of the clock of samples (CLOCK_MONOTONIC) and the Unix
-     * clock, at the same two moments. */
+     * clock: one at the start of the recording, one as late as possible. */
     uint64_t sample_clock_ns[2];
     uint64_t sample_unix_ns[2];
     /* For each ibp_instance: number of collectives, or number of messages sent or received, with or without a
