@@ -63,7 +63,7 @@ def find_shared_cores(run: Profile) -> SharedCores | None:
         if crowd and (of_crowd := _share_without_core(crowd)) is not None and of_crowd < _MUCH_CROWDED:
             continue
         if crowd:
-            found.append((True, len(crowd) / len(cores), _say_crowd(run, crowd, cores, of_crowd), _advise(own)))
+            found.append((True, len(crowd) / len(cores), _say_crowd(run, crowd, cores, of_crowd), _advise(run, own)))
         elif share and share >= _MUCH_OTHERS:
             found.append(
                 (False, share, f"{_name(run, own)} had no core for {share:.0%} of the run{_OTHERS}", _OWN_HOSTS)
@@ -129,9 +129,12 @@ def _lacked_s(ranks: Sequence[Rank]) -> float:
 
 
 def _name(run: Profile, ranks: Sequence[Rank]) -> str:
+    return f"The {len(ranks)} ranks of {_name_hosts(run, ranks)}"
+
+
+def _name_hosts(run: Profile, ranks: Sequence[Rank]) -> str:
     hosts = sorted({run.hosts[rank.host].name for rank in ranks})
-    more = f" and {len(hosts) - 1} more" if len(hosts) > 1 else ""
-    return f"The {len(ranks)} ranks of {hosts[0]}{more}"
+    return f"{hosts[0]} and {len(hosts) - 1} more" if len(hosts) > 1 else hosts[0]
 
 
 def _say_crowd(run: Profile, crowd: Sequence[Rank], cores: frozenset[int], share: float | None) -> str:
@@ -142,10 +145,11 @@ def _say_crowd(run: Profile, crowd: Sequence[Rank], cores: frozenset[int], share
     return f"{_name(run, crowd)} share {of_cores}{lacked}."
 
 
-def _advise(ranks: Sequence[Rank]) -> str:
+def _advise(run: Profile, ranks: Sequence[Rank]) -> str:
     usable = max(count_cores(ranks), *(len(_find_cores(rank, "online") or ()) for rank in ranks))
     if usable < len(ranks):
-        return f"Start at most {count_of(round(usable), 'rank')} there, one for each core, or use more hosts."
+        most = count_of(round(usable), "rank")
+        return f"Start at most {most} on {_name_hosts(run, ranks)}, one for each core, or use more hosts."
     return (
         f"The machine has {usable:.0f} cores: bind each rank to a different core, by --bind-to core (Open MPI, MPICH), "
         "I_MPI_PIN=1 (Intel MPI) or --cpu-bind=cores (srun)."

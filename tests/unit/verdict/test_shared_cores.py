@@ -122,7 +122,7 @@ def test_slow_transfer_of_ranks_that_share_a_core_has_that_cause_and_acquits_the
     assert (verdict.kind, verdict.cause) == (VerdictKind.SLOW_TRANSFER, SHARED_CORES)
     assert NO_PROBLEM in verdict.text
     assert f"Cause: {SHARED_CORES}. The 4 ranks of n0 share core 0" in verdict.text
-    assert "Start at most 1 rank there, one for each core" in verdict.text
+    assert "Start at most 1 rank on n0, one for each core" in verdict.text
     assert "most transfer is in MPI_Allreduce" in verdict.text
     assert [each.name for each in verdict.transfer_causes] == [SHARED_CORES]
 
