@@ -107,10 +107,10 @@ class LateRanks:
         ]
 
     def describe(self) -> str:
-        """Return the end of a sentence on waiting: where, how often and how long ranks wait, and for which rank."""
+        """Return the end of a sentence on waiting (for which rank, and where), and a sentence on that rank."""
         if self._latest_at_end is not None:
             rank = self._latest_at_end
-            return f", most of it in MPI_Finalize, for rank {rank}{self._describe_reason(rank)}"
+            return f", most of it for rank {rank} in MPI_Finalize{self._describe_reason(rank)}"
         latest, is_one = self._find_latest()
         if latest is None:
             return ""
@@ -123,11 +123,10 @@ class LateRanks:
         at = f" at {latest.site}" if self._has_sites and latest.site else ""
         place = f"{name_call(latest.operation)}{at}"
         is_most = latest.wait_s >= CAUSED_BY_ONE * sum(waiting)
-        host_name = f" on {latest.host}" if latest.host else ""
-        who = f"{f'in {place}, ' if is_most else ''}for rank {latest.rank}{host_name}"
+        who = f"rank {latest.rank}{f' on {latest.host}' if latest.host else ''}{f' in {place}' if is_most else ''}"
         often = f"{latest.share:.0%} of {'these calls' if is_most else f'the calls of {place}'}"
-        why = self._describe_reason(latest.rank)
-        return f", most of it {who}, which is late in {often}, by {format_seconds(latest.late_s)}{why}"
+        lateness = f"late in {often}, by {format_seconds(latest.late_s)}{self._describe_reason(latest.rank)}"
+        return f", most of it for {who}. Rank {latest.rank} is {lateness}"
 
     def _describe_reason(self, rank: int) -> str:
         """Return text on the times that explain the waiting for a late rank; empty if no time explains it."""

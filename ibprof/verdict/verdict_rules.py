@@ -489,10 +489,11 @@ class _Judge:
             return ""
         if times.collectives and times.collective_wait_s >= max(times.imbalance_s, times.unexplained_s) / 2:
             most = times.collectives[0]
-            return f", most of it{self._say_place(most)}, for rank {most.quickest}"
+            return f", most of it for rank {most.quickest}{self._say_place(most)}"
         if times.latest is not None and times.imbalance_s >= times.wait_s / 2:
-            place = f"{self._say_place(times.latest_at)}," if times.latest_at else ""
-            return f", most of it{place} for rank {times.latest}, which spends most time outside of MPI"
+            place = self._say_place(times.latest_at) if times.latest_at else ""
+            rank = f"rank {times.latest}"
+            return f", most of it for {rank}{place}. {rank.capitalize()} spends most time outside of MPI"
         explained = format_seconds(max((self._mpi_s or 0.0) - times.files_s - times.wait_s, 0.0))
         return f": bytes and the latency of messages explain {explained}"
 

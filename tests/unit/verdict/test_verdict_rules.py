@@ -267,7 +267,7 @@ def test_ranks_wait_at_the_end_for_one_that_ends_late() -> None:
     verdict = judge_run(replace(run, ranks=late))
     assert verdict.kind is VerdictKind.WAITING, verdict.text
     assert (verdict.run_s, verdict.mpi_s, verdict.wait_s) == pytest.approx((10, 6.85, 6.85), rel=1e-4)
-    assert "most of it for rank 0, which spends most time outside of MPI" in verdict.text
+    assert "most of it for rank 0. Rank 0 spends most time outside of MPI" in verdict.text
     assert "MPI_Finalize" in verdict.text
     assert verdict.evidence[-1].rank == 0
 
@@ -277,7 +277,7 @@ def test_where_ranks_wait_for_one_that_is_late() -> None:
     run = make_run([(1, 8), (1, 8), (1, 0.5), (1, 8)], BULK)
     verdict = judge_run(run, link(0.1))
     assert verdict.kind is VerdictKind.WAITING, verdict.text
-    assert "most of it in MPI_Recv, for rank 2, which spends most time outside of MPI" in verdict.text
+    assert "most of it for rank 2 in MPI_Recv. Rank 2 spends most time outside of MPI" in verdict.text
     evidence = verdict.evidence[-1]
     assert (evidence.rank, evidence.operation, evidence.region) == (2, "MPI_Recv", "main")
 
@@ -286,7 +286,7 @@ def test_ranks_that_wait_in_three_places_alike() -> None:
     """Ranks wait for rank 3 in collectives, messages and writes. No kind of call causes most of the waiting."""
     run = make_run([(0, 8), (1, 8), (2, 8), (1, 0.5)], BULK)
     text = judge_run(run, link(0.1)).text
-    assert "most of it for rank 3, which spends most time outside of MPI" in text
+    assert "most of it for rank 3. Rank 3 spends most time outside of MPI" in text
 
 
 def test_what_is_missing_is_said() -> None:
