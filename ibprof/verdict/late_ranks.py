@@ -137,7 +137,7 @@ class LateRanks:
         if not works and self._rests_longer(rank, "lacked_s", "idle_s"):
             texts = {
                 "lacked_s": f"had no core for {format_seconds(own.no_core_s)}",
-                "idle_s": f"slept, or waited for {_WAITED_FOR}, for at least {format_seconds(own.idle_s)}",
+                "idle_s": f"slept, was stopped, or waited for {_WAITED_FOR}, for at least {format_seconds(own.idle_s)}",
             }
             enough = [text for of, text in texts.items() if self._rests_longer(rank, of)]
             return f"; it {' and '.join(enough or texts.values())}"

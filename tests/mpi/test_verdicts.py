@@ -58,7 +58,7 @@ def test_time_goes_where_it_was_planted(build: Build, tmp_path: Path, name: str,
         assert (verdict.evidence[0].site or "").startswith("verdicts.c:")
         assert verdict.wait_s == pytest.approx(0.6 * 3 / 4, rel=0.15 if yields else 0.5)
         assert "for rank 1" in verdict.text
-        assert ("; it slept, or waited for a file, a device, " in verdict.text) or not yields
+        assert ("; it slept, was stopped, or waited for a file, " in verdict.text) or not yields
     if plant in ("server", "root", "end"):
         assert verdict.evidence[-1].rank == 0
 

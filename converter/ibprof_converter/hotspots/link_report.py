@@ -201,9 +201,10 @@ def judge_job(
             unrouted=" ".join(filter(None, (unrouted.text if unrouted else "", lost))),
             unrouted_share=unrouted.share if unrouted else 0.0,
         )
-    # Judge by the run only if bytes or times were recorded: profiles from NCCL Inspector contain neither bytes nor
-    # times.
-    is_recorded = run is not None and bool(len(run.counters.bytes) or len(run.transfers.bytes) or len(run.times.calls))
+    # Profiles from NCCL Inspector contain neither bytes nor times, and their ranks have no start. A recorded run may
+    # have no bytes and times either, but its ranks have a start.
+    has_data = run is not None and bool(len(run.counters.bytes) or len(run.transfers.bytes) or len(run.times.calls))
+    is_recorded = has_data or (run is not None and any(rank.start_ns for rank in run.ranks))
     return judge_run(run, times) if run and is_recorded else judge_traffic(times)
 
 

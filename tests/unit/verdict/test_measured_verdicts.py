@@ -98,7 +98,7 @@ def test_a_late_rank_that_lacked_a_core_or_slept_is_not_told_to_work_less(reason
     assert verdict.cause == "late-rank"
     said = {
         "core": "; it had no core for 250 ms. ",
-        "sleep": "; it slept, or waited for a file, a device, a process or a thread, for at least 249 ms. ",
+        "sleep": "a file, a device, a process or a thread, for at least 249 ms. ",
         "work": "it is outside of MPI over 100 times as long as the others. ",
     }
     assert [each for each, text in said.items() if text in verdict.text] == [reason]
