@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 __all__ = ["StudyResults", "simulate"]
 
 
-if not TYPE_CHECKING:  # type checkers that see `__getattr__` accept any attribute
+if not TYPE_CHECKING:  # with a visible `__getattr__`, type checkers would accept any attribute
 
     def __getattr__(name: str) -> object:
         if name not in __all__:

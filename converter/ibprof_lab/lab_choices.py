@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Names of user choices, and default values that --help prints. For a fast --help, this module imports no numpy."""
+"""Option values and defaults for --help. For a fast --help, this module imports no numpy."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from enum import Enum
 MICROSECOND = 1e-6
 
 UNITS: dict[str, float | None] = {"auto": None, "s": 1.0, "ms": 1e-3, "us": MICROSECOND, "ns": 1e-9}
-"""Unit of delays in a CSV or numpy matrix -> seconds per unit; None to use the unit that the file states."""
+"""Unit of delays in a CSV or numpy matrix -> seconds per unit. None means: use the unit that the file states."""
 
 NO_CLUSTER = 255
 """Cluster label of a pair that is in no cluster."""
@@ -17,22 +17,22 @@ NO_CLUSTER = 255
 ONE_TO_ONE, ASYNC, ALL_TO_ALL, BANDWIDTH = "one_to_one", "async", "all_to_all", "bandwidth"
 
 MODES = (ONE_TO_ONE, ASYNC, ALL_TO_ALL, BANDWIDTH)
-"""Message patterns between the two processes of a pair, with network_tests2's names."""
+"""Message patterns of a pair of processes, with network_tests2's names."""
 
 SCHEDULES = ("rounds", "sequential", "halving", "shift")
-"""Schedules: the pairs that measure at the same time (see `measurement_plan`)."""
+"""Rules that choose which pairs measure at the same time (see `measurement_plan`)."""
 
 STATISTICS = ("median", "minimum", "lower_quartile", "upper_quartile", "mean", "deviation")
-"""Statistics of the samples of a pair and length; each is a member of `Delays`, in seconds."""
+"""Statistics of a pair's samples for one message length; each is a member of `Delays`, in seconds."""
 
 BY = ("delays", "correlations")
-"""Quantity by which pairs are clustered: delays, or the paper's correlations with peaks and steps."""
+"""Quantity by which pairs are clustered: delays, or correlations of delays with peaks and steps (see `features`)."""
 
 LEAST_CHANGE = 0.1
-"""Smallest relative difference of two delays that counts as a change, by default."""
+"""Default for the smallest relative difference of two delays that counts as a change."""
 
 HOSTS, RANKS = "host", "rank"
-"""Bytes that count as exchanged: bytes between hosts, or bytes between ranks."""
+"""Bytes that the scaling model counts: bytes between hosts, or bytes between ranks."""
 
 BLOCK = 192
 """Default block size of HPL."""
@@ -42,14 +42,14 @@ STRONG, WEAK = "strong", "weak"
 
 
 class JobPlacement(str, Enum):
-    """How the compute hosts of jobs are chosen."""
+    """Rules that choose the compute hosts of jobs."""
 
     RANDOM_NODE = "random-node"
     RANDOM_SWITCH = "random-switch"
 
 
 class ServerPlacement(str, Enum):
-    """Positions of I/O servers."""
+    """Rules that choose the hosts of I/O servers."""
 
     ISOLATED = "isolated"
     SPREAD = "spread"
@@ -124,30 +124,30 @@ files: paths from the study's folder, or else from the current folder
 """
 
 HOSTS_PER_SERVER = 18
-"""By default, the fabric has one I/O server for this number of hosts."""
+"""Default number of hosts per I/O server."""
 
 DRAWN = "drawn"
-"""Keyword in place of the host names of a recorded run: its hosts are chosen at random."""
+"""Keyword in place of a recorded run's host names: choose hosts at random."""
 
 METHODS = ("auto", "levels", "additive", "direct", "bufe", "bannikov-salnikov")
-"""Methods of inference: the best of three models (`auto`), one of the three models, or a published method."""
+"""Methods of inference: `auto` is the best of the next three models; the last two methods are published."""
 
 METHOD_STATISTICS = ("median", "minimum", "lower_quartile", "upper_quartile", "mean")
-"""Statistics of the samples that an inference can use as delays."""
+"""Statistics of a pair's samples that an inference can use as the pair's delay."""
 
 POSITION_METHODS = ("fast", "paper")
 GAMMA = 0.5
-"""Methods for 3-D positions of vertices; default weight of the repulsion between vertices."""
+"""Methods that compute 3-D positions of vertices, and the default weight of the repulsion between vertices."""
 
 NONE, MINIMUM, STORE_AND_FORWARD = "none", "minimum", "store-and-forward"
 CORRECTIONS = (NONE, MINIMUM, STORE_AND_FORWARD)
-"""Corrections of delays for the transfer time: see `ibprof-topology regress`."""
+"""Rules that subtract transfer times from delays (see `ibprof-topology regress`)."""
 
 UNIQUE, SHORTEST = "unique", "shortest"
 """Treatment of pairs with several shortest paths: leave the pairs out, or use one of the paths."""
 
 LEAST_DELAY = 0.1
-"""A link is slow if its delay exceeds the expected delay by more than this fraction."""
+"""A link is slow if its delay exceeds the expected delay by more than this fraction of the expected delay."""
 
 LEAST_SPEED = 0.5
 """A link is slow if its throughput is below this fraction of the link's speed."""

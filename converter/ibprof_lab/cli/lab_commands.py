@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Shared by commands of the laboratory: subcommands on the ranks of an MPI job, and the option --unit."""
+"""Functions for several commands of the laboratory: run a subcommand on all ranks of an MPI job, and add --unit."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from ibprof_converter.cli.arguments import parse_subcommand
 from ibprof_lab.lab_choices import UNITS
 
 _RANK = ("OMPI_COMM_WORLD_RANK", "PMI_RANK", "PMIX_RANK", "SLURM_PROCID")
-"""Environment variables with the rank of a process, which a launcher sets before MPI starts."""
+"""Environment variables in which launchers store the rank of a process before MPI starts."""
 
 _MOMENT_S = 1.0
 """Seconds that ranks other than 0 wait before they exit with an error. A launcher may kill rank 0 after another rank's

@@ -81,7 +81,7 @@ examples:
 """
 
 _SHOWN = ("--quick", "--seeds", "--fabric", "--servers", "--adaptive", "--output", "--workers")
-"""Options in the short help of `threshold`, `advise` and `study`; the next tuples add further options."""
+"""Options in the short help of all three: `threshold`, `advise` and `study`; the next tuples add options of one."""
 
 _THRESHOLD_SHOWN = ("--size", "--share", *_SHOWN, "--json")
 _ADVISE_SHOWN = ("--mpi", "--io", "--share", "--mpi-hosts", "--io-hosts", *_SHOWN, "--json")
@@ -108,7 +108,7 @@ def main(argv: Sequence[str] | None) -> None:
 
     run = build_command(arguments)
     with open_pool(arguments.workers) as pool:
-        if pool is not None:  # the pool is None on a rank that was a worker of rank 0
+        if pool is not None:  # without a pool, this rank was a worker of rank 0 and is done
             run(pool)
 
 
@@ -331,7 +331,7 @@ def _bytes_in(name: str) -> Callable[[str], int]:
 
 
 def read_hosts(text: str) -> list[str]:
-    """Return the hosts in a Slurm expression, or in a file of a format that `hostlists` reads, without duplicates.
+    """Return the hosts in a Slurm expression or in a host file (see `hostlists`), without duplicates.
 
     Raises:
         UsageError: the expression is invalid.

@@ -40,14 +40,14 @@ from ibprof_lab.simulation.study.sweep import keep_results, run_cells
 _NAME = "ibprof-sim"
 
 Answering = Callable[[Sequence[str]], AbstractContextManager[Simulate]]
-"""Function that returns a context manager, which prints the given notes and yields a function that simulates."""
+"""Function of notes that returns a context manager, which prints the notes and yields a function that simulates."""
 
 Answer = Callable[[Answering], tuple[dict[str, Any], str]]
-"""Function that simulates and returns the answer to a question, as a JSON document and as text."""
+"""Function that runs the simulations for a question, and returns the answer as a JSON document and as text."""
 
 
 def build_command(arguments: argparse.Namespace) -> Callable[[Executor], None]:
-    """Return the selected command as a function; its argument is the pool of processes for simulations.
+    """Return a function that runs the selected command; the function's argument is the pool for simulations.
 
     Raises:
         IbprofError: options contradict each other.

@@ -68,7 +68,7 @@ may have a switch that the topology lacks. In both cases, the exit status is 5, 
 """
 
 _INFER_SHOWN = ("--output", "--html", "--json", "--unit", "--length", "--statistic", "--method", "--accept-weak")
-"""Options in the short help of `infer`; the next tuple is for `compare`."""
+"""Options in the short help of `infer`; the next tuple has those of `compare`."""
 
 _COMPARE_SHOWN = ("--fail", "--least", "--output", "--json", "--unit", "--length")
 
@@ -263,7 +263,7 @@ def _add_direct_links(commands: Subcommands) -> None:
 
 
 def _add_stream_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the arguments that measurements of throughput share: the topology, and the settings of streams."""
+    """Add the arguments of all throughput measurements: the topology, and the settings of streams."""
     add, count = parser.add_argument, count_in(1, 999_999)
     add("topology", metavar="TOPOLOGY", type=Path, help="topology as JSON, written by `ibprof-topology infer`")
     add("--length", metavar="BYTES", type=type_of(parse_length), default="256K", help="bytes of a message "

@@ -209,7 +209,7 @@ def _build_rounds(
 
 
 def _find_hosts(topology: InferredTopology, between: Sequence[Sequence[str]]) -> list[tuple[int, int]]:
-    """Return pairs of hosts, given by name, as pairs of host indices.
+    """Convert pairs of host names into pairs of host indices.
 
     Raises:
         UsageError: the topology lacks a host.
@@ -233,7 +233,7 @@ def _build_outputs(arguments: argparse.Namespace) -> TopologyOutputs:
 
 
 def _write_outputs(outputs: TopologyOutputs, topology: InferredTopology, remark: str) -> None:
-    """Write a topology into the requested files; print notes on stderr.
+    """Write a topology into the output files; print notes on stderr.
 
     Raises:
         UsageError: the topology cannot be written as a fabric (.lst).

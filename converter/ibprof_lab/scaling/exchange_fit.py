@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Fit c n^i g(p), where g is a function of p, with confidence intervals to the bytes #x that recorded runs exchange.
+"""Fit c n^i g(p) to the bytes #x that recorded runs exchange, with confidence intervals.
 
-Each g is the cost of a common algorithm. The performance model normal form has these functions too (Calotoiu et al.,
-"Using automated performance modeling to find scalability bugs in complex codes", SC'13). If several forms fit the
+Each function g is the cost of a common algorithm. The performance model normal form has the same functions (Calotoiu et
+al., "Using automated performance modeling to find scalability bugs in complex codes", SC'13). If several forms fit the
 recorded bytes about equally well, all are reported.
 """
 
@@ -39,10 +39,10 @@ _FORMS: dict[str, Callable[[Floats], Floats]] = {
 
 _CONFIDENCE = 0.95
 _AS_GOOD = 2.0
-"""Alternative forms are reported if their leave-one-out error is at most this multiple of the best form's error."""
+"""Report other forms whose leave-one-out error is at most this multiple of the best form's error."""
 
 _ROUNDING = 1e-6
-"""Forms with at most this leave-one-out error fit exactly; all exact forms are reported."""
+"""Forms with at most this leave-one-out error count as exact; all exact forms are reported."""
 
 WHOLE = "*"
 """Name of the sum over all regions."""
@@ -50,7 +50,7 @@ WHOLE = "*"
 
 @dataclass(frozen=True, slots=True)
 class ConfidenceInterval:
-    """A value and its 95% confidence interval; low and high are not finite if there are too few points."""
+    """A value and its 95% confidence interval; with too few points, `low` and `high` are not finite."""
 
     value: float
     low: float
@@ -88,9 +88,9 @@ class ExchangeFit:
         coefficient: the coefficient c, in Byte.
         scatter: standard deviation of log(measured bytes / fitted bytes).
         points: number of runs that exchanged bytes.
-        alternatives: other forms that fit about as well.
-        size_exponent, process_exponent: exponents i and j of a fitted power law n^i p^j, for comparison with `form`;
-            None for a constant n or p, or if there are too few points.
+        alternatives: other forms that are reported (see `_AS_GOOD`).
+        size_exponent, process_exponent: exponents i and j of a fitted power law n^i p^j, for comparison with `form`.
+            None if n or p is constant, or if there are too few points.
         sizes, processes: smallest and largest measured n and p.
     """
 
@@ -109,23 +109,23 @@ class ExchangeFit:
         return self.coefficient.value * float(self.form.evaluate(n, p))
 
     def spread(self) -> float:
-        """Return the 95% bound of the ratio measured / fitted bytes for a further run; nan for a single point."""
+        """Return the upper 95% bound of measured bytes / fitted bytes for a further run; nan for a single point."""
         if self.scatter < _ROUNDING:
             return 1.0
         return math.exp(find_quantile_t(self.points - 1) * self.scatter * math.sqrt(1 + 1 / self.points))
 
 
 def fit_exchange(sizes: Sequence[float], processes: Sequence[int], exchanged: Sequence[float]) -> ExchangeFit | None:
-    """Find the form that best describes measured points.
+    """Find the form that best fits the runs' bytes.
 
-    If runs with one process exchange no bytes, only forms with g(1) = 0 are tried; if they exchange bytes, only forms
-    with g(1) > 0.
+    If runs with one process exchange no bytes, the form must have g(1) = 0. If these runs exchange bytes, the form must
+    have g(1) > 0.
 
     Args:
         sizes, processes, exchanged: n, p and bytes of each run.
 
     Returns:
-        The fit; None if no run exchanged bytes, although some runs had several processes.
+        The fit. None if some runs had several processes, but no run exchanged bytes.
 
     Raises:
         ValueError: fewer than two different numbers of processes are usable, or only some runs with one process
@@ -196,14 +196,14 @@ def _free_exponents(n: Floats, p: Floats, log_x: Floats) -> tuple[ConfidenceInte
 
 
 def find_quantile_t(freedom: int) -> float:
-    """Return the factor of a 95% interval by Student's t for this number of degrees of freedom; infinite for 0."""
+    """Return the 97.5% quantile of Student's t for this number of degrees of freedom; infinite for 0."""
     from scipy.stats import t  # noqa: PLC0415  (slow to import)
 
     return float(t.ppf((1 + _CONFIDENCE) / 2, freedom)) if freedom > 0 else math.inf
 
 
 def fit_relative_line(x: Floats, y: Floats, scale: float) -> tuple[float, float]:
-    """Return start and slope, both at least 0, of the line y = start + slope x with the least squared relative errors.
+    """Fit y = start + slope x with the least squared relative errors; return start and slope, both at least 0.
 
     Args:
         x, y: coordinates of the points; y above 0.
@@ -236,7 +236,7 @@ class RecordedExchange:
 
     @property
     def regions(self) -> tuple[str, ...]:
-        """Names of all visited regions, sorted by time, descending."""
+        """Names of all visited regions, the longest time first."""
         return tuple(sorted((each for each in self.seconds if each != WHOLE), key=lambda each: -self.seconds[each]))
 
     def bytes_in(self, region: str) -> int:
@@ -245,7 +245,7 @@ class RecordedExchange:
 
 
 def choose_ends(profiles: Sequence[Profile]) -> str:
-    """Return the endpoints of the counted bytes: `HOSTS` if any profile has several hosts, else `RANKS`."""
+    """Return `HOSTS`, to count bytes between hosts, if any profile has several hosts; else `RANKS`."""
     return HOSTS if any(len(profile.hosts) > 1 for profile in profiles) else RANKS
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Time of the Linpack benchmark by the model of HPL's authors: each process of the grid has a separate link.
+"""Time of the Linpack benchmark by the model of HPL's authors, in which each process has a separate link.
 
 Source: A. Petitet, R. C. Whaley, J. Dongarra, A. Cleary, "HPL: a portable implementation of the high-performance
 Linpack benchmark", netlib.org/benchmark/hpl, page "scalability":
@@ -9,12 +9,12 @@ Linpack benchmark", netlib.org/benchmark/hpl, page "scalability":
 gamma: s/Flop of a process in matrix products; alpha: s and beta: s/word of a message; NB: block size. In
 `scaling_model.linpack`, all bytes share one link.
 
-If k processes share a node's adapter (rate b) and memory (rate m), four terms change. The sender and the receiver copy
-each word of a message, and each copy reads and writes memory. Beta becomes w k (f / b + 4 / m), where a word has w
-bytes, and the fraction f of messages leaves the node. HPL places successive processes of a row on a node. The N^2 / (2
-P) words of panels move along rows, all other words along columns. After each block of NB columns, the whole matrix is
-read and written: gamma grows by 8 k / (NB m). For each of N pivots, processes exchange two rows of the panel in log2(P)
-rounds. The exchanges send 2 N (NB + 2) log2(P) more words along columns (HPL_pdmxswp).
+If k processes share a node's adapter (rate b) and memory (rate m), the terms change as follows. The sender and the
+receiver copy each word of a message, and each copy reads and writes memory. Beta becomes w k (f / b + 4 / m): a word
+has w bytes, and f is the fraction of words that leave the node. HPL places successive processes of a row on a node. The
+N^2 / (2 P) words of panels move along rows, all other words along columns. After each block of NB columns, the whole
+matrix is read and written: gamma grows by 8 k / (NB m). For each of N pivots, processes exchange two rows of the panel
+in log2(P) rounds. The exchanges send 2 N (NB + 2) log2(P) more words along columns (HPL_pdmxswp).
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ class NodeSharing:
 
     Attributes:
         processes: number k of processes on a node.
-        memory: total rate m of a node's memory, in Byte/s, as STREAM measures it; infinite if memory is not a limit.
+        memory: total rate m of a node's memory, in Byte/s, as STREAM measures it; infinite to ignore memory.
     """
 
     processes: int
@@ -136,7 +136,7 @@ def predict_hpl(
     bandwidth: ConfidenceInterval,
     sharing: NodeSharing | None = None,
 ) -> ConfidenceInterval:
-    """Return the performance in Flop/s, with an interval from the worst and the best values of all parameters."""
+    """Return the performance in Flop/s. The interval's ends use the worst, and the best, values of all parameters."""
     ends = (
         (rate.value, latency.value, bandwidth.value),
         (rate.low, latency.high, bandwidth.low),
@@ -150,7 +150,7 @@ _VALIDITY = (
     "the model has neither look-ahead, which hides a part of transfer and latency, nor transfers to accelerators. "
     "The performance without messages is the limit with look-ahead",
 )
-"""Sentences about the limits of the model, for all predictions."""
+"""Limits of the model, which all predictions state."""
 
 _ALONE = (
     "each process is assumed to have a separate adapter and memory bus. If processes share adapters, give "
@@ -177,7 +177,7 @@ def query_hpl(
     delays: Path | None,
     unit: str,
 ) -> dict[str, Any]:
-    """Return the performance of a run with its interval, and the fractions of computing, moving and waiting.
+    """Return a run's performance with its interval, and the fractions of time for computing, moving and waiting.
 
     Args:
         n, nb: order of the matrix, and block size.
@@ -185,7 +185,7 @@ def query_hpl(
         rate: smallest and largest rate of a process in matrix products, in Flop/s.
         bandwidth: bandwidth of a process in Byte/s, or of a node if `slots` is given; None if `delays` is given.
         latency: latency of a message, in seconds.
-        slots: number of processes on a node; None if each process has a separate node.
+        slots: number of processes per node; None for one.
         memory: rate of a node's memory, in Byte/s; None if it is not a limit.
         delays: file of measured delays; None to use the arguments `bandwidth` and `latency`.
         unit: unit of the delays if the file does not state it, from `UNITS`.

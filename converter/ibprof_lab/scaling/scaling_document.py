@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Results of scaling models as JSON documents (null for infinite and unknown values), and tables of the documents."""
+"""Results of scaling models as JSON documents and as tables. In JSON, infinite and unknown values are null."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ NOT_MEANT = (
     "R_max per core is not a peak: the time of R_max includes communication",
     "a rank correlation is not a cause: both quantities come from R_max, by which the list is sorted",
 )
-"""Sentences that prevent wrong readings of the numbers of a TOP500-like list."""
+"""Warnings against wrong readings of a TOP500-like list."""
 
 _OPTIMUM = (
     ("p_half", "p_1/2, processes at half of the peak"),
@@ -48,7 +48,7 @@ _OPTIMUM = (
 
 
 def describe_kernel(kernel: AnalyticKernel, cluster: Cluster, processes: list[int]) -> Document:
-    """Return the document of a kernel: formulas, curves, and the optimum by the exact and by the slides' formulas."""
+    """Return the document of a kernel: formulas, curves, and optima by exact counts and by the slides' formulas."""
     exact, closed = find_optimum(kernel.exact, cluster), kernel.closed
     return _finite(
         {

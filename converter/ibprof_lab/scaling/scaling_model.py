@@ -67,8 +67,8 @@ class Optimum:
     """Limits of scaling.
 
     Attributes:
-        p_half: number of processing units at half of their peak, x = 1 (slide 12).
-        p_max: number of processing units at the largest performance (slide 12).
+        p_half: number of processing units with which each unit reaches half of its peak, x = 1 (slide 12).
+        p_max: number of processing units with the largest total performance (slide 12).
         l_max: largest performance, in Flop/s.
 
     A limit that does not exist is infinite, for example without communication.
@@ -86,7 +86,7 @@ def inverse_communication_intensity(work: Work, p: float) -> float:
 
 
 def balance_at_one(work: Work, cluster: Cluster, p: float) -> float:
-    """Return p x = (a / a*) r(p): p times `balance` (slide 12)."""
+    """Return p x = (a / a*) r(p), where x is `balance` (slide 12)."""
     return work.intensity / cluster.intensity * inverse_communication_intensity(work, p)
 
 
@@ -108,14 +108,15 @@ def performance(work: Work, cluster: Cluster, p: float) -> float:
 def speed_up(work: Work, cluster: Cluster, p: float) -> float:
     """Return S = (1 + x1) / (1 + x1 / p) with x1 of `balance_at_one` (slide 11, homogeneous).
 
-    The slide's S compares with one unit that has the communication time of p units. Without communication, S is p.
+    The slide's S is relative to a run on one unit with the communication time of p units. Without communication, S is
+    p.
     """
     at_one = balance_at_one(work, cluster, p)
     return (1 + at_one) / (1 + at_one / p) if math.isfinite(at_one) else p
 
 
 def find_optimum(work: Work, cluster: Cluster) -> Optimum:
-    """Solve slide 12's two conditions numerically, without the slide's approximations.
+    """Find p_half and p_max of slide 12 numerically, without the slide's approximations.
 
     p_half is the root of x(p) = 1; p_max is the p with the smallest t(p), for real p >= 1. p_half is 1 if the
     communication of one unit takes longer than its computing.
@@ -127,7 +128,7 @@ def find_optimum(work: Work, cluster: Cluster) -> Optimum:
         return math.log(work.operations / (p * cluster.peak)) - math.log(work.exchange(p) / cluster.bandwidth)
 
     end = math.log(_MOST_PROCESSES)
-    begin = math.log1p(1e-9)  # begin slightly above p = 1, since at p = 1, #x can be 0, which has no logarithm
+    begin = math.log1p(1e-9)  # slightly above p = 1: at p = 1, #x can be 0, which has no logarithm
     if not work.exchange(_MOST_PROCESSES) or excess(end) > 0:
         p_half = math.inf
     elif work.exchange(1 + 1e-9) and excess(begin) <= 0:
@@ -181,7 +182,7 @@ class WorkShares:
         slowest: index of the unit that determines the time.
         time: t, time of the slowest unit, in seconds (slide 10).
         performance: #op / t, in Flop/s.
-        speed_up: T / t (slide 11); T is the time of all work on the slowest unit, with the same communication.
+        speed_up: T / t (slide 11); T is the time if the slowest unit does all work, with the same communication.
     """
 
     units: tuple[WorkShare, ...]
@@ -290,7 +291,7 @@ class AnalyticKernel:
 def scalar_product(n: float, cluster: Cluster, word: float = WORD) -> AnalyticKernel:
     """Return the kernel of the scalar product of two vectors of n numbers (slide 15)."""
     data = 2 * n * word
-    # Here y stands for the product y * c(n) in slide 12's equation x = y * c(n) / (d(p) * p), where d(p) = p.
+    # This y is y * c(n) of slide 12's equation x = y * c(n) / (d(p) * p), with d(p) = p.
     y = 2 * n / word * cluster.bandwidth / cluster.peak
     p_best = math.sqrt(y)
     approximate = Work(2 * n, data, lambda p: p * word)

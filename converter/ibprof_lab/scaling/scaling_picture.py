@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Pictures of the analytic model: performance over processes with p_1/2 and p_max, and measured points."""
+"""Pictures of the analytic model: predicted performance with p_1/2 and p_max, and measured points."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _POINTS = 200
 
 
 def draw_kernel(path: Path, kernel: AnalyticKernel, cluster: Cluster) -> None:
-    """Draw the performance of a kernel by the exact and by the slides' formulas."""
+    """Draw two curves of a kernel's performance: by exact counts, and by the slides' formulas."""
     figure = Figure(figsize=(8, 5), dpi=150, layout="constrained")
     axes = figure.subplots()
     optimum = find_optimum(kernel.exact, cluster)
@@ -40,7 +40,7 @@ def draw_kernel(path: Path, kernel: AnalyticKernel, cluster: Cluster) -> None:
 
 
 def draw_study(path: Path, study: ScalingStudy) -> None:
-    """Draw two plots of a study: measured and fitted bytes, and predicted and measured performance."""
+    """Draw two plots of a study: bytes and performance, both as measured and by the model."""
     figure = Figure(figsize=(13, 5), dpi=150, layout="constrained")
     left, right = figure.subplots(1, 2)
     regions = (study.whole, *study.regions) if len(study.regions) > 1 else (study.whole,)

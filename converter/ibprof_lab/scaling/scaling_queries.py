@@ -33,8 +33,8 @@ def find_cluster(
     Args:
         l_peak: peak of a process, in Flop/s.
         bandwidth: bandwidth of the network, in Byte/s.
-        fabric: fabric file; its slowest host link gives the bandwidth.
-        delays: file of delays; the slowest process gives the bandwidth.
+        fabric: fabric file, to use the bandwidth of its slowest host link.
+        delays: file of delays, to use the bandwidth of the slowest process.
         unit: unit of the delays if the file does not state it, from `UNITS`.
 
     Raises:
@@ -118,7 +118,7 @@ def query_recordings(
 
 
 def check_distinct(paths: Sequence[Path]) -> None:
-    """Check that no run is given twice, since a copy does not show the noise of repeated runs.
+    """Check that no run is given twice: copies would hide the noise between repeated runs.
 
     Raises:
         UsageError: two paths are the same run.
@@ -157,7 +157,7 @@ def _powers_of_two(end: float) -> list[int]:
 
 
 def slowest_host_link(listing: Path) -> float:
-    """Return the data rate of the slowest link between a host and a switch, in Byte/s, on any rail.
+    """Return the data rate, in Byte/s, of the slowest link between a host and a switch, over all rails.
 
     Raises:
         InputError: the file is not a fabric.
@@ -179,9 +179,10 @@ SHORTEST_BULK = 1 << 16
 def slowest_process(path: Path, unit: float | None = None) -> float:
     """Return the bandwidth of the slowest process in Byte/s, from the delays of long messages.
 
-    The bandwidth of a process is the median of its pairs with processes of other hosts; with one host, of all its
-    pairs. The bandwidth of a pair is (s2 - s1) / (delay(s2) - delay(s1)), without the latency; s1 and s2 are the
-    shortest and the longest message length. For delays of mode bandwidth, the bandwidth of a pair is s2 / delay(s2).
+    The bandwidth of a process is the median over its pairs with processes of other hosts; if there is one host, over
+    all its pairs. The bandwidth of a pair, without latency, is (s2 - s1) / (delay(s2) - delay(s1)); s1 and s2 are the
+    shortest and the longest message length. With delays of `--mode bandwidth`, the bandwidth of a pair is s2 /
+    delay(s2).
 
     Args:
         unit: seconds per unit if the file states no unit.

@@ -82,7 +82,7 @@ class RegionStudy:
         optimum: limits of scaling by the model, with `fit` as #x.
         predictions: a prediction for each number of processes.
         got: bandwidth achieved by each run.
-        by_operation: bytes of each operation in the largest run, sorted by bytes, descending.
+        by_operation: bytes of each operation in the largest run, the most bytes first.
     """
 
     name: str
@@ -102,7 +102,7 @@ class ScalingStudy:
         size: problem size n of the predictions.
         whole: results for the sum of all regions.
         regions: regions in the order in which they stop scaling, then regions without operations.
-        notes: sentences about assumptions and data that was not recorded.
+        notes: sentences about assumptions, and about data that was not recorded.
     """
 
     size: float

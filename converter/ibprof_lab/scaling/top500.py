@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Effective Linpack bandwidth of the systems in a TOP500-like list, and predictors of a system's place in the list.
+"""Effective Linpack bandwidth of systems in a TOP500-like list, and correlations of quantities with the rank.
 
 Source: slides 22 to 24 (see `scaling_model`).
 """

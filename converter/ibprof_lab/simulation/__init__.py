@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Packet simulation of several jobs on one fabric: their interference, and remedies."""
+"""Packet simulation of jobs that share a fabric: how the jobs slow each other down, and remedies."""

@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Recorded times of MPI calls, and predicted times of collective operations from the rounds of their algorithms.
+"""Recorded times of MPI calls, and predicted times of collective operations by the rounds of their algorithms.
 
-Recorded times are from the rank with the smallest time inside MPI. This rank is assumed to arrive last at each
-collective call, without waiting, so that all its time in calls is communication time.
+Recorded times are those of one rank: the rank with the smallest time inside MPI. This rank is assumed to arrive last at
+each collective call, and never to wait. Its whole time in calls thus counts as communication.
 
-A share is the slow-down by shared links: the time of the most loaded link direction, divided by the time of a single
-message on a host's link. An operation takes the time of its fastest algorithm, since MPI libraries choose the algorithm
-by size and number of ranks.
+A share is the slow-down of messages by shared links: the time of the most loaded link direction, divided by the time of
+a single message on a host's link. An operation takes the time of its fastest algorithm, since MPI libraries choose the
+algorithm by size and number of ranks.
 
 Source: R. Thakur, R. Rabenseifner and W. Gropp, "Optimization of collective communication operations in MPICH",
 International Journal of High Performance Computing Applications 19(1), 2005, sections 3 to 4.5. L + 2o is the paper's
@@ -39,7 +39,7 @@ RING = "ring"
 """Pattern in which each rank sends to the next rank."""
 
 ALL_PAIRS = "all-pairs"
-"""Pattern in which each rank sends to every other rank, to one rank per round."""
+"""Pattern in which each rank sends to every other rank; the rounds overlap."""
 
 ROOT = "root"
 """Pattern in which all messages go to or from one rank, whose link is the bottleneck."""
@@ -47,21 +47,21 @@ ROOT = "root"
 PATTERNS = (DOUBLING, RING, ALL_PAIRS, ROOT)
 
 Shares = Callable[[str, int], float]
-"""Function (pattern, number of ranks) -> time of the most loaded link / time of a single message."""
+"""Function (pattern, number of ranks) -> share."""
 
 Ints = npt.NDArray[np.int64]
 
 _UNIT = 1 << 20
-"""Bytes of each message in the computation of shares, which do not depend on this size."""
+"""Message size, in bytes, with which shares are computed; the shares do not depend on this size."""
 
 _MOST_PAIRS = 1 << 22
-"""Largest number of pairs of ranks in `ALL_PAIRS`. If a job has more pairs, only pairs with evenly spaced differences
-of rank numbers are listed."""
+"""Largest number of listed pairs of ranks in `ALL_PAIRS`. If a job has more pairs, only some differences of rank
+numbers, evenly spaced, are listed."""
 
 
 @dataclass(frozen=True, slots=True)
 class Stage:
-    """A part of an algorithm with one communication pattern.
+    """A part of an algorithm; all its messages have one communication pattern.
 
     Attributes:
         pattern: communication pattern, from `PATTERNS`.
@@ -82,7 +82,7 @@ class MessageTimes(Protocol):
     """Model of a network that predicts the time of a message."""
 
     def times(self, length: float) -> tuple[float, float]:
-        """Return two parts of a message's time, in seconds: a constant, and a part proportional to the length."""
+        """Return a message's time in seconds, as two terms: one is constant, one is proportional to the length."""
 
 
 def _rounds(p: int) -> int:
@@ -122,7 +122,7 @@ _BY_OPERATIONS: dict[tuple[str, ...], Algorithms] = {
 }
 
 ALGORITHMS = {name: algorithms for names, algorithms in _BY_OPERATIONS.items() for name in names}
-"""Operation -> algorithms. Nonblocking operations are left out, since their time is part of a later wait call."""
+"""Operation -> algorithms. Nonblocking operations are left out: their time passes in a later wait call."""
 
 
 def time_stage(stage: Stage, ranks: int, network: MessageTimes, share: Shares) -> float:
@@ -170,7 +170,7 @@ def list_messages(pattern: str, ranks: int) -> tuple[Ints, Ints, Ints]:
 
 @dataclass(slots=True)
 class LinkSharing:
-    """Slow-down of messages that share links, for one subnet and rank placement.
+    """Shares (slow-down of messages by shared links) for a subnet and a rank placement.
 
     Attributes:
         subnet: fabric and forwarding tables.
@@ -189,11 +189,11 @@ class LinkSharing:
 
     @property
     def most_ranks(self) -> int | None:
-        """Largest number of ranks that the hosts have slots for; None if there is no limit."""
+        """Total number of slots of the hosts; None if there is no limit."""
         return len(self._hosts.name) * self.slots if self.slots else None
 
     def share(self, pattern: str, ranks: int) -> float:
-        """Return the mean share (slow-down by link sharing) over the rounds of a pattern.
+        """Return the mean share over the rounds of a pattern.
 
         Raises:
             UsageError: the hosts have too few slots for the ranks.
@@ -224,8 +224,8 @@ class LinkSharing:
             raise InconsistentError(f"{fabric.name}: expected links of known speed")
         busiest = (loads.bytes.max(axis=1) / rates[:, None]).max(axis=0)
         share = busiest * float(np.median(of_hosts)) / _UNIT
-        # In `ALL_PAIRS` and `ROOT`, a rank has many messages in one round. Divide by the number of these messages,
-        # since a share is relative to one message.
+        # A share is relative to one message. In `ALL_PAIRS` and `ROOT`, divide by the messages of a rank in its only
+        # round.
         each = {ALL_PAIRS: len(source) / ranks, ROOT: float(ranks - 1)}.get(pattern, 1.0)
         return float(share.mean()) / each
 
@@ -238,7 +238,7 @@ _VECTORS = ("ALLTOALLV", "ALLTOALLW")
 
 @dataclass(frozen=True, slots=True)
 class CallGroup:
-    """Calls of one operation, or of the group `MESSAGES`, on the rank `TimedRun.rank`.
+    """Calls of an operation, or of all operations in `MESSAGES`, on the rank `TimedRun.rank`.
 
     Attributes:
         calls: number of calls; in `MESSAGES`, mean number of messages that a rank sends.
@@ -253,7 +253,7 @@ class CallGroup:
 
 @dataclass(frozen=True, slots=True)
 class TimedRun:
-    """Times and calls of a run for the prediction.
+    """Times and calls of a recorded run.
 
     Attributes:
         size: problem size n.
@@ -325,7 +325,7 @@ def _list_groups(run: Profile, rank: int) -> dict[str, CallGroup]:
 
 
 def _size_of(run: Profile, operation: int, name: str) -> float:
-    """Return the bytes per call from the calls' arguments: the largest over the ranks; for `_VECTORS`, the mean."""
+    """Return bytes per call, by the calls' arguments: the rank with the most; for `_VECTORS`, the mean over ranks."""
     demands = run.demands
     rows = demands.operation == operation
     if not rows.any():
@@ -338,7 +338,7 @@ def _size_of(run: Profile, operation: int, name: str) -> float:
 
 
 def _count_messages(run: Profile) -> tuple[float, float]:
-    """Return the mean number of messages per rank outside blocking collectives, and the mean size of these messages."""
+    """Return the mean number per rank, and the mean size, of messages outside blocking collectives."""
     counters = run.counters
     collective = np.array([name in ALGORITHMS for name in run.operations] or [False])
     rows = (

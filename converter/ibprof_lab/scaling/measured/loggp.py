@@ -28,13 +28,13 @@ _LEAST_RANGE = 16
 """Smallest ratio of longest to shortest message length; with a smaller ratio, noise hides the slope."""
 
 _SPLIT_GAIN = 2.0
-"""A change of protocol is assumed if the error of one fitted line is above 2%, and above this multiple of the error of
-two fitted lines."""
+"""Two protocols are assumed if one fitted line has an error above 2%, and above this multiple of the error of two
+fitted lines."""
 
 
 @dataclass(frozen=True, slots=True)
 class DelaySegment:
-    """Range of message lengths that the MPI library sends with one protocol.
+    """Range of message lengths for which the MPI library uses the same protocol.
 
     Attributes:
         first, last: shortest and longest measured length, in bytes.
@@ -53,9 +53,9 @@ class LogGP:
     """Parameters of a network.
 
     Attributes:
-        segments: one segment, or two in order of length if the protocol changes.
+        segments: one segment, or a segment for each of two protocols, sorted by length.
         pairs: number of measured pairs of processes.
-        misfit: largest relative deviation of the mean delay of a length from the fitted line.
+        misfit: largest relative deviation, over all lengths, of the mean delay from the fitted line.
     """
 
     segments: tuple[DelaySegment, ...]
@@ -63,7 +63,7 @@ class LogGP:
     misfit: float
 
     def times(self, length: float) -> tuple[float, float]:
-        """Return two times in seconds: L + 2o, and length x G."""
+        """Return L + 2o and length x G, both in seconds."""
         segment = next((each for each in self.segments if length <= each.last), self.segments[-1])
         return segment.start.value, segment.per_byte.value * length
 
@@ -145,7 +145,7 @@ def fit_loggp(delays: Delays, seed: int = 1) -> LogGP:
 
 
 def _find_cuts(lengths: Floats, means: Floats) -> list[tuple[int, int]]:
-    """Return the first and the end index of each segment: one segment, or two if two lines fit much better."""
+    """Return (first, end) indices of lengths: one segment, or two segments if two lines fit much better."""
     whole = [(0, len(lengths))]
     candidates = [[(0, cut), (cut, len(lengths))] for cut in range(3, len(lengths) - 2)]
     if not candidates:

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Fits of time over the number of processes p: random draws of a formula (form) and of its coefficients.
+"""Fits of time as a function of the number of processes p, by random draws of a formula (form) and its coefficients.
 
-A form is one or two of the terms p^a log2(p)^b (1 - 1/p)^c, with coefficients of at least 0. Cross-validation, which
-leaves out one number of processes at a time, gives each form a weight. Each draw chooses a form by weight, adds random
-noise to the fitted times, and fits the coefficients again. The draws thus show the uncertainty of the form, of the
-coefficients, and of a single run.
+A form is one or two of the terms p^a log2(p)^b (1 - 1/p)^c, with coefficients of at least 0. The weight of a form is
+computed by cross-validation, which leaves out one number of processes at a time. Each draw chooses a form at random by
+weight, adds random noise to the fitted times, and fits the coefficients again. The draws thus contain the uncertainty
+of the form, of the coefficients, and of a single run's time.
 
 Source: A. Calotoiu, T. Hoefler, M. Poke, F. Wolf, "Using automated performance modeling to find scalability bugs in
 complex codes", SC'13: the normal form and its choice by cross-validation. J. A. Hoeting, D. Madigan, A. E. Raftery,
@@ -40,19 +40,19 @@ FORMS: tuple[tuple[Term, ...], ...] = (
 )
 
 _LEAST_NOISE = 0.03
-"""Smallest assumed relative standard deviation of the time of equal runs."""
+"""Smallest assumed relative standard deviation of run times between equal runs."""
 
 _NOISE_RUNS = 2
-"""In the estimate of a form's variance, the assumed noise has the weight of this number of measured runs."""
+"""The estimate of a form's variance counts the assumed noise like this number of measured runs."""
 
 
 @dataclass(frozen=True, slots=True)
 class PartDraws:
-    """Random draws of the seconds of one part of the run time.
+    """Random draws of one part of the run time.
 
     Attributes:
         form: text of the form with the largest weight, such as `0.1 + 2 p^-1`.
-        seconds: float64 [draw, p], fitted, without the noise of a single run.
+        seconds: float64 [draw, p], fitted times without the noise of a single run.
         noise: float64 [draw], relative standard deviation of a single run.
     """
 
@@ -67,14 +67,14 @@ def draw_part(
     """Return random draws of the seconds at the numbers of processes `at`.
 
     Args:
-        processes, seconds: number of processes, and seconds, of each run.
-        floor: for each run, seconds that are negligible. Errors are relative to the mean `seconds` of the runs with the
-            same number of processes, or to `floor` if `floor` is larger.
+        processes, seconds: number of processes and time of each run.
+        floor: time of each run that is negligible, seconds. Errors are relative to the mean `seconds` of the runs with
+            the same number of processes, or to `floor` if `floor` is larger.
         noise: relative scatter between equal runs.
         at: numbers of processes to evaluate.
-        ranks: float64 [draw], 0 to 1: quantile of each draw's form; forms are sorted by their seconds at the last
-            element of `at`. Use the same `ranks` for all parts of a run; with different `ranks` the parts' errors would
-            cancel.
+        ranks: float64 [draw], 0 to 1. Forms are sorted by their seconds at the last element of `at`; a draw chooses the
+            form at its quantile. Use the same `ranks` for all parts of a run: with different `ranks`, errors of parts
+            would cancel.
     """
     sizes = np.unique(processes)
     usable = [form for form in FORMS if len(form) <= len(sizes)]
@@ -115,7 +115,7 @@ def _evaluate(form: Iterable[Term], processes: Floats) -> Floats:
 
 
 def _fit(columns: Floats, target: Floats) -> Floats:
-    """Fit one or two terms, `columns` [term, run], to each row of `target` by non-negative least squares; return the
+    """Fit one or two terms, `columns` [term, run], to `target` [row, run] by non-negative least squares; return the
     coefficients, [row, term]."""
     products, norms = target @ columns.T, (columns**2).sum(axis=1)
     alone: Floats = np.maximum(products / np.maximum(norms, 1e-300), 0)
@@ -134,7 +134,7 @@ def _fit(columns: Floats, target: Floats) -> Floats:
 
 
 def _cross_validate(columns: Floats, target: Floats, processes: Floats) -> float:
-    """Predict the times at each number of processes from the times at all others; return the mean squared error."""
+    """Predict the times at each number of processes from all other numbers; return the mean squared error."""
     errors = []
     for size in np.unique(processes):
         rest = processes != size

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Query that predicts run times: its JSON document, tables and picture."""
+"""Predicted run times as a JSON document, tables and a picture."""
 
 from __future__ import annotations
 
@@ -51,12 +51,12 @@ def query_prediction(
     Args:
         runs: problem size n (or None) and profile of each run.
         operations: formula of n for #op; None without `delays`.
-        delays: file of measured delays; None to predict from the times of the profiles alone.
+        delays: file of measured delays; None to predict from the profiles alone.
         unit: unit of the delays if the file does not state it, from `UNITS`.
         fabric: fabric whose forwarding tables determine link sharing; None for no sharing.
         placement: rank placement on the fabric's hosts: `packed`, `spread` or `random:SEED`; None for `packed`.
         slots: number of ranks per host; None for the smallest number that gives every rank a slot.
-        scaling: `STRONG` or `WEAK`. If None: `STRONG` with `delays`; without, the scaling that the runs show.
+        scaling: `STRONG` or `WEAK`. If None: with `delays`, `STRONG`; without `delays`, the scaling that the runs show.
         n: problem size for strong scaling; None for the problem size of the largest recorded run.
         processes: numbers of processes to predict for; None for powers of two within the valid range.
         figure: picture file of the curve; None for no picture.
@@ -65,8 +65,7 @@ def query_prediction(
         UsageError: a formula or the placement is invalid, a run is given twice, or an option is given without an option
             that it needs.
         InputError: a file cannot be read.
-        InconsistentError: the runs do not determine the predicted times, or `processes` or `n` is outside the valid
-            range.
+        InconsistentError: the runs do not determine a prediction, or `processes` or `n` is outside the valid range.
     """
     check_distinct([path for _, path in runs])
     if delays is None:
@@ -100,7 +99,7 @@ def _predict_on_network(
     processes: list[int] | None,
     notes: list[str],
 ) -> tuple[dict[str, Any], list[tuple[int, float]]]:
-    """Return the document, and (p, seconds) of the recorded runs that have the curve's problem size at their p."""
+    """Return the document, and (p, seconds) of recorded runs that have the curve's problem size for their p."""
     runs = [run for run in recorded if run.processes > 1] or recorded
     try:
         model = TimeModel(
@@ -119,7 +118,7 @@ def _predict_on_network(
     else:
         curve, stop = [_predict(model, scaling, size, p) for p in processes], None
     notes = notes + [f"{run.name}: {note}" for run in runs for note in run.notes]
-    # Runs with one process have no communication; they serve only as the base of the speed-up.
+    # Runs with one process do not communicate; the only use of such runs is as base of the speed-up.
     alone = [run for run in recorded if run not in runs]
     bases = [run for run in alone if scaling == STRONG and run.size == size]
     base = (1, statistics.median(run.seconds for run in bases)) if bases else (curve[0].processes, curve[0].seconds)
@@ -171,7 +170,7 @@ def _predict(model: TimeModel, scaling: str, size: float, processes: int) -> Pre
 
 
 def _follow(model: TimeModel, scaling: str, size: float) -> tuple[list[PredictedTime], str | None]:
-    """Return predictions for powers of two in the valid range, and the reason of an early end (else None)."""
+    """Return predictions for powers of two in the valid range, and the reason if the curve ends earlier (else None)."""
     least, most = model.processes
     curve: list[PredictedTime] = []
     for power in range(math.ceil(math.log2(least)), int(math.log2(most)) + 1):
@@ -226,7 +225,7 @@ def _describe_curve(
 
 
 def print_prediction(console: Console, document: dict[str, Any]) -> None:
-    """Print predictions: the summary, the curve, the network, and each run predicted from the others."""
+    """Print predictions: the summary, the curve, the network, and the check of each run against all other runs."""
     if "parts" in document:
         print_split(console, document)
         return

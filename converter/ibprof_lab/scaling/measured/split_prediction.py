@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Predict run times from profiles alone: from the computing time, and from waiting and transfer at each call site.
+"""Predict run times from profiles: from the computing time, and from waiting and transfer at each call site.
 
-The time of a run is a sum of means over ranks: time outside MPI, time in each call site's calls, and the difference
-between the longest run time and the rank's run time. The time in calls is split into waiting, transfer and an unsplit
-rest (`ibprof.waiting`). Each of these times is fitted separately (`part_scaling`).
+The time of a run is a sum of means over ranks: time outside MPI, time in calls at each call site, and the difference
+from a rank's run time to the longest run time. `ibprof.waiting` splits time in calls into waiting, transfer and unsplit
+time. `part_scaling` fits each time separately.
 
-A call site stops scaling at p_1/2 processes: its time beyond ideal scaling then equals the time of the whole run with
-ideal scaling. This call site alone then halves the efficiency. In the model of Kredel et al. (`scaling_model`),
-communication takes as long as computing at p_1/2 processes.
+An ideal time is the time in the smallest run, scaled ideally. At p_1/2 processes, a call site's time beyond its ideal
+time equals the whole run's ideal time. This call site alone then halves the efficiency: it stops scaling. In the model
+of Kredel et al. (`scaling_model`), p_1/2 is where communication takes as long as computing.
 """
 
 from __future__ import annotations
@@ -43,10 +43,10 @@ Floats = npt.NDArray[np.float64]
 COMPUTING, WAITING, TRANSFER, UNSPLIT = "computing", "waiting", "transfer", "unsplit"
 
 _SMALL = 0.01
-"""Call sites with less than this fraction of the run time in every run are summed as `OTHERS`."""
+"""Call sites whose time is below this fraction of the run time in every run are summed as `OTHERS`."""
 
 _NOISE = 0.08
-"""Assumed relative standard deviation of the time of equal runs, if no run was repeated."""
+"""Assumed relative standard deviation of run times between equal runs, if no run was repeated."""
 
 _DRAWS = 2000
 _GRID = 65
@@ -76,7 +76,7 @@ class RunParts:
 
     Attributes:
         processes: number of ranks of MPI_COMM_WORLD, recorded or not.
-        seconds: longest run time of a rank; the sum of `parts`.
+        seconds: longest run time of a rank, which is the sum of `parts`.
         parts: (call site, kind of time) -> mean seconds of a rank.
         notes: sentences about missing data.
     """
@@ -151,7 +151,7 @@ def _name_program(command: str) -> str:
 
 
 def read_runs(given: Sequence[tuple[float | None, Path]], scaling: str | None) -> tuple[list[RunParts], str | None]:
-    """Return the runs, and the kind of scaling: by their problem sizes or, without problem sizes, `scaling`.
+    """Return the runs and the kind of scaling: by the problem sizes, or `scaling` if there are no problem sizes.
 
     Raises:
         InputError: the profiles have different programs or the same number of processes, or the problem sizes neither
@@ -203,7 +203,7 @@ def find_scaling(runs: Sequence[RunParts]) -> str:
 def predict_split(
     runs: Sequence[RunParts], scaling: str, is_found: bool, wanted: Sequence[int] | None, seed: int = 1
 ) -> dict[str, Any]:
-    """Return a document with predicted times, the call sites that stop scaling, and the valid range.
+    """Return a document: predicted times, the p_1/2 of call sites, and the valid range.
 
     Raises:
         InconsistentError: a requested number of processes is outside of the valid range, or no formula fits the runs.
@@ -329,7 +329,7 @@ def _draw_parts(
     drawn = {}
     for place, kind in keys:
         seconds = np.array([part.get((place, kind), 0.0) for part in parts])
-        # Fit communication without the runs of one process, which communicate nothing.
+        # Runs of one process do not communicate: do not fit communication to these runs.
         used = (processes > 1) | (place == COMPUTES)
         made = draw_part(processes[used], seconds[used], _SMALL * walls[used], noise, at, ranks, rng)
         if place != COMPUTES:
@@ -339,7 +339,7 @@ def _draw_parts(
 
 
 def _measure_noise(processes: Floats, walls: Floats) -> float:
-    """Return the relative standard deviation of the time of equal runs; `_NOISE` if no run was repeated."""
+    """Return the relative standard deviation of run times between equal runs; `_NOISE` if no run was repeated."""
     logs = np.log(walls)
     errors = np.concatenate([logs[processes == p] - logs[processes == p].mean() for p in np.unique(processes)])
     freedom = len(walls) - len(np.unique(processes))
@@ -349,7 +349,7 @@ def _measure_noise(processes: Floats, walls: Floats) -> float:
 def _find_stops(
     drawn: dict[tuple[CallPlace, str], PartDraws], falls: Floats, ideal: Floats, grid: Floats
 ) -> list[dict[str, Any]]:
-    """Return a row per call site, sorted by p_1/2 (see the module)."""
+    """Return a row for each call site, the smallest p_1/2 first (see the module)."""
     by_place: dict[CallPlace, Floats] = {}
     kinds: defaultdict[CallPlace, dict[str, float]] = defaultdict(dict)
     for (place, kind), each in drawn.items():
@@ -378,7 +378,7 @@ def _find_stops(
 
 
 def _describe_limit(values: Floats) -> dict[str, float | None]:
-    """Return the median and the 95% interval of draws; None in place of infinity."""
+    """Return the median and the 95% interval of the draws of p_1/2; None in place of infinity."""
     low, value, high = np.quantile(values, _TAILS, method="nearest").tolist()
     return {
         name: each if math.isfinite(each) else None for name, each in (("value", value), ("low", low), ("high", high))

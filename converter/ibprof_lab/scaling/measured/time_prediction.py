@@ -1,13 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """Predict run times for other numbers of processes and problem sizes, with intervals and a valid range.
 
-The time of a run is the computing time plus the time of the calls. Computing time is a constant plus a multiple of the
-operations per process. The time of a call is the time of its algorithm on the measured network, times a factor of the
-operation. Recorded runs give these factors, and the numbers of calls and bytes as functions of the problem size n and
-the number of processes p.
+The time of a run is computing time plus time in calls. Computing time is a constant plus a multiple of the operations
+per process. The time of a call is the time of its algorithm on the measured network, times a factor for each MPI
+operation. These factors are fitted to recorded runs. So are the numbers of calls and bytes, as functions of the problem
+size n and the number of processes p.
 
-To estimate errors, each run is predicted from all other runs. The deviations of these predictions give 95% intervals
-(Student's t). For n or p of 2^d times the largest recorded value, the intervals are sqrt(1 + d^2) times as wide.
+To estimate errors, each run is predicted from all other runs. The 95% intervals are computed from the errors of these
+predictions (Student's t). For n or p of 2^d times the largest recorded value, the intervals are sqrt(1 + d^2) times as
+wide.
 """
 
 from __future__ import annotations
@@ -32,10 +33,10 @@ from ibprof_lab.scaling.measured.call_costs import (
 OfSize = Callable[[float], float]
 
 LEAST_RUNS = 3
-"""Smallest number of runs; fewer runs do not show the errors of predictions."""
+"""Smallest number of runs from which errors of predictions can be estimated."""
 
 FARTHEST = 4.0
-"""Predictions are valid up to this multiple of the largest recorded p and n, and of the longest measured message."""
+"""Predictions are valid up to this multiple of the largest recorded p, of the largest n, and of the longest message."""
 
 WIDEST = 2.0
 """A prediction is refused if its interval reaches below half, or above twice, the predicted time."""
@@ -53,7 +54,7 @@ class PredictedTime:
         size, processes: n and p.
         seconds, low, high: wall time and its 95% interval.
         computing: time outside MPI, s.
-        groups: operation, or `MESSAGES` -> seconds.
+        groups: operation, or `MESSAGES` -> seconds in its calls.
         beyond: p / the largest recorded number of processes; above 1 the prediction is an extrapolation.
     """
 
@@ -88,10 +89,9 @@ class _Quantity:
     """A number of calls or bytes as a function of n and p.
 
     Attributes:
-        fit: fit to the product of the quantity and `scale`(p); None if the quantity is always 0.
-        others: further forms that fit about equally well, with their coefficients.
-        scale: function of p. No form decreases with p; a decreasing quantity is therefore multiplied by `scale`(p)
-            before the fit.
+        fit: fit to quantity x `scale`(p); None if the quantity is always 0.
+        others: further forms that fit about as well as `fit`, with their coefficients.
+        scale: function of p. No form decreases with p, but the quantity may: the fit is to quantity x `scale`(p).
     """
 
     fit: ExchangeFit | None
@@ -103,7 +103,7 @@ class _Quantity:
         return self.fit.exchange(size, processes) / self.scale(processes) if self.fit else 0.0
 
     def list_others(self, size: float, processes: int) -> list[float]:
-        """Return the values of the quantity by the forms in `others`."""
+        """Return the quantity by each form in `others`."""
         return [
             coefficient * float(form.evaluate(size, processes)) / self.scale(processes)
             for form, coefficient in self.others
@@ -116,7 +116,7 @@ class _Fit:
 
     Attributes:
         computing: constant seconds, and seconds per operation.
-        factors: group of calls -> measured time / modelled time.
+        factors: operation, or `MESSAGES` -> measured time / modelled time.
     """
 
     computing: tuple[float, float]
@@ -130,13 +130,13 @@ class TimeModel:
     Attributes:
         operations: #op as a function of n.
         network: times of a message.
-        share: slow-down of messages by link sharing, a factor.
+        share: slow-down of messages by shared links (see `call_costs`).
         most_processes: number of slots in the fabric; None if there is no limit.
         longest: longest measured message, bytes.
-        checks: prediction of each run from the other runs.
+        checks: check of each run: its time, predicted from all other runs.
 
     Raises:
-        ValueError: the runs do not show the dependence of times on the number of processes.
+        ValueError: the runs do not show how times depend on the number of processes.
     """
 
     runs: Sequence[TimedRun]
@@ -236,7 +236,7 @@ class TimeModel:
         )
 
     def weak_size(self, processes: int) -> float:
-        """Return the problem size with the same number of operations per process as in the smallest run.
+        """Return the problem size that has as many operations per process as the smallest run.
 
         Raises:
             OutOfRangeError: this problem size is outside the valid range.
@@ -287,7 +287,7 @@ class TimeModel:
         return _Fit(fit_relative_line(shares, computing, float(shares.max())), factors)
 
     def _predict(self, fit: _Fit, size: float, processes: int) -> tuple[float, dict[str, float]]:
-        """Return the seconds of computing, and of each group of calls."""
+        """Return seconds of computing, and (operation, or `MESSAGES`) -> seconds in its calls."""
         constant, each = fit.computing
         groups = {
             name: factor
@@ -299,7 +299,7 @@ class TimeModel:
         return constant + each * self.operations(size) / processes, groups
 
     def _doubt_of_forms(self, size: float, processes: int) -> tuple[float, float]:
-        """Return the seconds by which the forms in `_Quantity.others` can shorten, and can lengthen, the prediction."""
+        """Return the seconds by which forms in `_Quantity.others` can shorten, and lengthen, the prediction."""
         less = more = 0.0
         for name, factor in self._fit.factors.items():
             calls, length = self._calls[name], self._sizes[name]
@@ -320,8 +320,8 @@ class TimeModel:
 
 
 _SCALES: dict[str, OfSize] = {"ALLTOALL": lambda processes: processes * processes}
-"""Operation -> `_Quantity.scale` for its bytes per call; the scale of all other operations is p. The blocks of an
-all-to-all shrink as 1 / p^2."""
+"""Operation -> `_Quantity.scale` for its bytes per call; for all other operations, the scale is p. An all-to-all's
+blocks shrink as 1 / p^2."""
 
 
 def _group(run: TimedRun, name: str) -> CallGroup:

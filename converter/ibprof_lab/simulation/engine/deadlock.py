@@ -29,7 +29,7 @@ LANES = 15
 
 
 def find_cycle(network: SimulatedNetwork, adaptive: bool = False) -> list[int]:
-    """Return link directions that wait for each other in a cycle; an empty list if there is no cycle.
+    """Return a cycle of link directions, each waiting for the next; an empty list if there is no cycle.
 
     Args:
         adaptive: True to check all shortest routes instead of the routes by forwarding tables.
@@ -47,7 +47,7 @@ def classify_deadlock(subnets: Sequence[Subnet], lanes: int | None = None) -> st
     Returns:
         `FREE`, `BY_LANES` or `CYCLE`.
     """
-    # `index_network` needs speeds, which dumps may lack. Speeds have no effect on deadlocks.
+    # Dumps may lack speeds, which `index_network` needs. Any speed is valid, since speeds have no effect on deadlocks.
     networks = (index_network(subnet, Hardware(gbps=1.0)) for subnet in subnets)
     if not any(find_cycle(network) for network in networks):
         return FREE
@@ -58,8 +58,8 @@ def refuse_adaptive_deadlock(network: SimulatedNetwork) -> None:
     """Refuse adaptive routing if packets could block each other in a cycle.
 
     Raises:
-        InconsistentError: packets could deadlock; the message names the cycle. The lanes of `assign_lanes` are no
-            remedy, since these lanes separate only routes by forwarding tables.
+        InconsistentError: packets could deadlock; the message names the cycle. `assign_lanes` is no remedy: its lanes
+            separate only the routes of forwarding tables.
     """
     if cycle := find_cycle(network, adaptive=True):
         raise InconsistentError(
@@ -156,8 +156,8 @@ def follow_routes(network: SimulatedNetwork, host: int) -> Iterator[tuple[Ints, 
     """Follow a packet from each leaf switch to a host, one hop per iteration.
 
     Yields:
-        The packets that cross a link between switches in this hop, as two arrays: first leaf switch, and link
-        direction. If packets run in a cycle, the iteration ends after S + 1 hops, where S is the number of switches.
+        First leaf switch, and link direction, of each packet that crosses a link between switches in this hop: two
+        arrays. If packets run in a cycle, the iteration ends after S + 1 hops, where S is the number of switches.
     """
     leaf = np.unique(network.host_leaf).astype(np.int64)
     at = leaf
@@ -194,8 +194,7 @@ def _find_dependencies(network: SimulatedNetwork) -> Ints:
 
 
 def _find_adaptive_dependencies(network: SimulatedNetwork) -> Ints:
-    """Return the pairs of `_find_dependencies` for all shortest routes; no pair if all these routes go up, then
-    down."""
+    """Return the pairs of `_find_dependencies` for all shortest routes; no pair if all routes go up, then down."""
     minimal, level = find_minimal_ports(network), _find_levels(network)
 
     def moves() -> Iterator[tuple[Ints, Ints, Ints]]:
@@ -259,7 +258,7 @@ def _find_levels(network: SimulatedNetwork) -> Ints:
 
 
 def _leaf_paths(network: SimulatedNetwork) -> dict[tuple[int, int], set[tuple[int, int]]]:
-    """Return (leaf, other leaf) -> pairs of consecutive link directions on routes to hosts of the other leaf."""
+    """Return (leaf, other leaf) -> pairs of consecutive link directions on routes to the other leaf's hosts."""
     steps: dict[tuple[int, int], set[tuple[int, int]]] = {}
     for host in range(network.hosts):
         destination = int(network.host_leaf[host])

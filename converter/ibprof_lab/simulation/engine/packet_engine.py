@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The packet engine: a simulation of jobs, which consist of clients, on a network."""
+"""The packet engine: a simulation of jobs on a network. A job consists of clients."""
 
 from __future__ import annotations
 
@@ -58,12 +58,12 @@ class Job:
         interval: time from the completion of a step to the next start, for steps whose `pause` is None.
         window: minimum time from one start to the next, for steps whose `window` is None; 0 for no minimum.
         jitter: `interval` and `window` vary at random, uniformly, by up to this fraction.
-        collective: True if each round is a joint operation of all clients, with a common jitter.
+        collective: True if each round is one operation of all clients; its jitter is then the same for all clients.
         limit: total number of steps of each client; 0 for no limit.
-        round: period of the rounds of a job that follows a time line; 0 for other jobs. Windows of such a job begin at
-            the start of the round, and late steps catch up.
+        round: duration of a round if the job follows a time line; 0 for other jobs. Windows of such a job begin at the
+            start of the round, so that late steps catch up.
         sampled: True if `Simulation.run` returns a record of each completed step.
-        reads: bytes of a request, which the host answers with the bytes of the step; 0 if the client sends these bytes.
+        reads: 0 for writes. For reads, bytes of a client's request; the host answers with the step's bytes.
     """
 
     name: str
@@ -86,10 +86,11 @@ class Step:
         bytes: message size.
         client: index of the receiving client; `NOBODY` if no client receives the message.
         slot: index of the message, from 0, among all messages that the receiving client gets in a round.
-        awaits: number of slots, from slot 0, whose messages must arrive at the client in this round before this step.
-        pause: ticks from the completion of the previous step; None for the job's interval.
-        window: minimum ticks since the start of the previous step; in a job with `round`, since the start of the round.
-            None for the job's window.
+        awaits: number n; this step starts after the messages of slots 0 to n - 1 have arrived at the client in this
+            round.
+        pause: ticks from the previous step's completion to this step's start; None to use the job's interval.
+        window: minimum ticks from the previous step's start to this step's start; in a job with `round`, from the start
+            of the round. None to use the job's window.
     """
 
     host: int
@@ -140,7 +141,7 @@ class State:
         skipped_hops: number of packet hops that were skipped (`Simulation.skips_hops`).
         bytes_sent, bytes_arrived: bytes sent by hosts, and bytes received at hosts.
         in_flight: number of packets in the network.
-        stop: reason for the return of the last run.
+        stop: reason why the last run returned.
     """
 
     now: int
@@ -161,7 +162,8 @@ class Ends:
     Attributes:
         bytes: uint64 [link direction, job], bytes of packets that the link direction admitted.
         busy: uint64 [link direction, job], ticks to transmit these bytes.
-        queued: uint64 [link direction], bytes that are now in the queue, or wait for space in the buffer.
+        queued: uint64 [link direction], bytes that are now in the link direction's queue, or wait for space in its
+            buffer.
         most_queued: uint64 [link direction], largest number of queued or waiting bytes so far on one virtual lane.
     """
 
@@ -192,11 +194,12 @@ class Simulation:
 
     Args:
         jobs, clients: the jobs, and the clients of all jobs.
-        adaptive: True if packets take the least occupied port on a shortest route instead of the tables' port.
+        adaptive: True if a packet takes the least occupied of all ports on shortest routes; False if it takes the
+            table's port.
         lanes: uint8 [switch, switch], virtual lane of packets from one leaf to another; None if all packets use lane 0.
         skip_hops: True to skip hops at which nothing can delay a packet, if the engine supports skipping for these
-            arguments. Skipped hops change the times of messages only through the order of events within a tick. If hops
-            are skipped, loads of link directions are not counted.
+            arguments. The times of messages then differ only by the order of events within a tick, and loads of link
+            directions are not counted.
 
     Attributes:
         skips_hops: True if the engine skips hops.
@@ -242,7 +245,8 @@ class Simulation:
 
         Args:
             until: last tick; None for no limit.
-            hops: limit of packet hops since the start of the simulation; the run returns at most a few seconds later.
+            hops: the run returns within a few seconds after this number of packet hops since the start of the
+                simulation.
 
         Returns:
             `SAMPLE` [step], the steps completed in this run, in order of completion; the next run overwrites them.
@@ -304,8 +308,8 @@ class Simulation:
         return found
 
     def find_waits(self, only_stuck: bool = False) -> npt.NDArray[np.uint32]:
-        """Return for each waiting packet, uint32 [packet, 2]: the link direction of its buffer, and of the buffer that
-        it waits for.
+        """Return link directions of two buffers for each waiting packet, uint32 [packet, 2]: its buffer, and the
+        awaited one.
 
         Args:
             only_stuck: True to find only packets that will never move again.

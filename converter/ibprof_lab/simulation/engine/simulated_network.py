@@ -16,7 +16,7 @@ from ibprof_converter.routing.tables import UNREACHABLE
 from ibprof_converter.traffic.hosts import find_adapters
 
 _BITS_A_TICK = 64
-"""Bits that the fastest link transmits in a tick, by default."""
+"""By default, a tick is the time in which the fastest link transmits this number of bits."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,15 +25,15 @@ class Hardware:
 
     Attributes:
         packet_bytes: size of the largest packet.
-        lane_bytes: size of the buffer of each virtual lane of each link direction.
+        lane_bytes: buffer size of a virtual lane, for each link direction.
         switch_ns: delay of a switch: from the arrival of a packet's last bit to its start on the next link.
         wire_ns: propagation delay of a link.
         nic_gap_ns: idle time of a host's adapter between two packets.
         gbps: speed of all links, Gb/s; None to use the speeds in the fabric.
         tick_ns: duration of a tick; None for the time of 8 bytes on the fastest link.
-        message_step_bytes: 0 if adaptive routing chooses a port for each packet. If above 0, it chooses a port only for
-            a message's first packet: the port with the fewest occupied bytes, in whole multiples of this number.
-            The message's other packets take the same ports at the first 15 switches with several possible ports.
+        message_step_bytes: with 0, adaptive routing chooses a port for each packet. Above 0, it chooses a port for a
+            message's first packet: the port with the fewest occupied bytes, in whole multiples of this number. The
+            message's later packets take the same ports at the first 15 switches with several possible ports.
     """
 
     packet_bytes: int = 4096
@@ -50,7 +50,8 @@ class Hardware:
 class SimulatedNetwork:
     """A network as arrays.
 
-    Hosts are adapters' ports with a LID and a link, in the fabric's order. Switches have `IndexedNetwork`'s indices.
+    A host is an adapter's port with a LID and a link. Hosts are in the order of the fabric's ports. Switches have
+    `IndexedNetwork`'s indices.
 
     Attributes:
         subnet: the fabric, with forwarding tables.
@@ -132,7 +133,7 @@ def index_network(subnet: Subnet, hardware: Hardware) -> SimulatedNetwork:
     ends = 2 * fabric.links
     switch = network.switch_of[network.next_node[:ends]].astype(np.int64)
     host = host_of[network.arrives_at[:ends]]
-    # No route uses a link direction to a port without a LID, so any receiver of this direction is valid.
+    # A port without a LID: no route uses the link direction to this port, so its receiver can have any value.
     end_to = np.where(switch != NONE, hosts + switch, np.maximum(host, 0))
     tick_ns = hardware.tick_ns or _BITS_A_TICK / float(gbps.max())
     # Round down: the engine rounds the ticks of a packet up. A value rounded up here could add a tick to a packet that

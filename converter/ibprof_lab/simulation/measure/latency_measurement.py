@@ -175,7 +175,7 @@ def _judge(latency: Latency, simulation: Simulation, all_of: bool, effort: Effor
 
 
 class Rounds:
-    """Measures the messages of a recorded run, or of another job, over whole rounds of the recorded run.
+    """Measures messages of a recorded run, or of another job, during whole rounds of the recorded run.
 
     A message of the recorded run belongs to the round of its recorded time, even if the message starts late. A message
     of another job belongs to the round in which the message starts.
@@ -224,9 +224,9 @@ class Rounds:
             rounds += 1 + rounds // BATCHES
 
     def _has_warmed_up(self) -> bool:
-        """Return True if the warm-up has ended. Each client of another job must have completed `Effort.background`
-        messages, or all messages of its limit or round. On average, the measured job's clients must have completed as
-        many messages as `Effort` excludes from measurement.
+        """Return True if the warm-up has ended. Each client of other jobs must have completed `Effort.background`
+        messages, or all messages of its limit or round. The measured job must have completed the messages that `Effort`
+        leaves out, on average over its clients.
         """
         steps, effort = self._simulation.look_at_clients().steps, self._effort
         left_out = 0 if self._ends else effort.left_out(0)
@@ -257,9 +257,7 @@ class Rounds:
         self._due.append(due[chosen])
 
     def _find_due(self, samples: npt.NDArray[Any]) -> npt.NDArray[np.int64]:
-        """Return a tick in the round of each message: for the recorded run the round's start, for another job the
-        message's start.
-        """
+        """Return a tick in each message's round: the start of the message, or of the round for the recorded run."""
         if not self._own_round:
             return samples["start"].astype(np.int64)
         client = samples["client"]

@@ -24,7 +24,7 @@ CHUNKS = 40
 """A simulation runs in pieces of simulated time. The length of a piece doubles after this number of pieces."""
 
 NO_END = 1 << 62
-"""Number that means: a client has no limit of messages, or a round has no end."""
+"""Value for a client without limit of messages, and for a round without end."""
 
 _FIRST_CHUNK_NS = 50e3
 
@@ -40,15 +40,16 @@ class Effort:
     Attributes:
         precision: required half width of the mean's 95% confidence interval, relative to the mean. With 0, exactly
             `warm_up` messages are left out, then `messages` are measured.
-        warm_up: largest number of messages per client to leave out; fewer if the mean is stationary earlier.
+        warm_up: largest number of messages per client to leave out. If the mean is stationary earlier, fewer are left
+            out.
         least_warm_up: average number of messages per client that are always left out, at most `warm_up`; 0 for jobs
-            with a limit. The order in which clients use servers settles over tens of messages, too slowly for the test
-            for a stationary mean.
+            with a limit. The order in which clients use servers needs tens of messages to settle. The test for a
+            stationary mean does not detect such slow changes.
         messages: largest number of measured messages per client.
         background: number of messages that each client of other jobs must complete before the measurement starts.
         hops: largest number of simulated packet hops; the measurement then ends without result.
-        steady: if the mean of the messages so far differs from the mean of all `messages` by less than this fraction,
-            with 95% confidence, the measurement ends (`SteadyState`). 0 for no such test.
+        steady: the measurement ends if, with 95% confidence, the mean so far differs from the mean of all `messages` by
+            less than this fraction (`SteadyState`). 0 for no such test.
     """
 
     precision: float = 0.05
@@ -82,7 +83,8 @@ class Latency:
         messages: number of measured messages, after the warm-up.
         mean: mean latency over all messages.
         half: half width of the 95% confidence interval of `mean`; nan if there are too few messages.
-        node_mean: mean over clients of each client's mean latency; in `mean`, faster clients have more weight.
+        node_mean: mean over clients of each client's mean latency; `mean` is over messages, of which fast clients send
+            more.
         deviation: standard deviation of the latencies.
         least, most: smallest and largest latency.
         quantiles: quantiles of the latencies at `QUANTILES`.
@@ -90,7 +92,7 @@ class Latency:
         measured_ns: simulated time of the measurement, ns.
         is_settled: True if `mean` is valid: it has the required precision, or all messages were measured.
         note: reason why the mean is not settled, or the rule that ended the measurement.
-        change: relative change of the mean over the measured time, if the mean did not settle because of it; else 0.
+        change: if `mean` did not settle because it changes over the measured time, this relative change; else 0.
         histogram: for each non-empty bin of `bin_edges`: lower edge and upper edge in ns, number of messages.
         by_client: for each client with messages: index of its host, number of messages, mean latency.
         over_time: for each slice of time with messages: begin and end in ns, number of messages, mean latency.
@@ -180,7 +182,7 @@ def note_deadlock(latency: Latency, simulation: Simulation) -> Latency:
 
 
 def note_all_sent(latency: Latency, effort: Effort, stay: bool) -> Latency:
-    """Return the latency of a job that has sent all its messages, with `note` and `is_settled`. `stay`: True if all
+    """Return the latency of a job that has sent all its messages, with new `note` and `is_settled`. `stay`: True if all
     messages after the warm-up stayed within hosts.
     """
     early = f"all messages were sent while clients of the other jobs had made fewer than {effort.background} requests"
@@ -225,7 +227,7 @@ class MeanOperation:
             self._ticks.append(ticks)
 
     def add_to(self, latency: Latency) -> Latency:
-        """Return the latency with the number and the mean duration of the operations that began after the warm-up."""
+        """Return the latency with the number and mean duration of those operations that began after the warm-up."""
         if not self._of:
             return latency
         ticks = np.concatenate(self._ticks)[np.concatenate(self._begin) * self._to_ns >= latency.left_out_ns]
@@ -235,11 +237,11 @@ class MeanOperation:
         return replace(latency, operations=len(ticks), operation_mean=mean, operation_half=half)
 
     def are_enough(self, latency: Latency) -> bool:
-        """Return True if there are enough operations, or if the messages do not belong to collectives."""
+        """Return True if there are enough operations, or if the job is no collective."""
         return not self._of or latency.operations >= _LEAST
 
     def is_narrow(self, latency: Latency, precision: float) -> bool:
-        """Return True if the mean duration has the required precision, or if messages are not of collectives."""
+        """Return True if the mean duration has the required precision, or if the job is no collective."""
         return not self._of or latency.operation_half <= precision * latency.operation_mean
 
 
@@ -346,8 +348,8 @@ class SteadyState:
     In a steady state, the mean of the messages so far does not drift, and is near the mean of all messages. The
     interval of the difference between these two means is the interval from batch means, times the square root of the
     remaining fraction of messages (finite population correction). If batches are correlated, the interval is widened as
-    for a first-order autoregressive process. Each test can end the run too early by chance, so the number of messages
-    between tests grows geometrically.
+    for a first-order autoregressive process. By chance, any test can end the run too early. To make few tests, the
+    number of messages between tests grows geometrically.
 
     Args:
         part: required half width of the 95% interval, relative to the mean; 0 for no test.
@@ -365,7 +367,7 @@ class SteadyState:
         self._total = messages * max(clients, 1)
 
     def is_reached(self, values: Values) -> bool:
-        """Return True if a test is due, and finds that latencies, in order of completion, are in a steady state."""
+        """Return True if a test is due and finds a steady state of the latencies, given in order of completion."""
         if not self._part or len(values) < self._due:
             return False
         self._due = math.ceil(_GROWTH * len(values))
@@ -411,7 +413,7 @@ BySeed = Mapping[int, Figure]
 
 
 def average(figures: BySeed) -> Figure | None:
-    """Return the mean over seeds with Student's t interval; for a single seed, its figure; None without seeds."""
+    """Return the mean over seeds with Student's t interval; the figure itself for a single seed; None without seeds."""
     values = list(figures.values())
     if len(values) < 2:
         return values[0] if values else None

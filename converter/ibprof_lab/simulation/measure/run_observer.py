@@ -21,9 +21,8 @@ BINS_AN_OCTAVE = 64
 
 _OCTAVES = 80
 _MOMENTS = 256
-"""Largest number of time slices and of observations of queues.
-
-When the limit is reached, pairs of slices are merged, and half of the observations are dropped.
+"""Largest number of time slices, and of observations of queues. At this limit, each two slices are merged, and every
+second observation is dropped.
 """
 
 Floats = npt.NDArray[np.float64]
@@ -121,7 +120,7 @@ def count_turns(client: Counts, done: Counts) -> Counts:
 
 
 class Operations:
-    """Finds the operations of a collective among its messages during a simulation.
+    """Groups messages of a collective by operation, during a simulation.
 
     Only unfinished operations are stored.
 
@@ -214,7 +213,7 @@ class Watch:
         return counts
 
     def operations(self, job: int) -> Counts | None:
-        """Return a histogram of a collective's durations in ns, int64 [bin]; None for other jobs."""
+        """Return a histogram of the durations of a collective's operations in ns, int64 [bin]; None for other jobs."""
         return self._durations.get(job)
 
     def over_time(self, job: int) -> OverTime:

@@ -26,7 +26,7 @@ OPERATION_COLUMNS = ("job", "from_us", "to_us", "operations")
 TIME_COLUMNS = ("job", "from_us", "to_us", "messages", "mean_us")
 QUEUE_COLUMNS = ("time_us", "guid", "name", "port", "bytes")
 BUSY_COLUMNS = ("a_busy_us", "b_busy_us")
-"""Additional columns of links.csv: time in which each link direction transmits bytes of the row's job."""
+"""Additional columns of links.csv: for both directions of a link, time of transmitting the row's job."""
 
 _FULLEST = 32
 """Number of link directions in the table of queues."""
@@ -74,7 +74,7 @@ def list_flows(watch: Watch) -> Traffic:
 
 
 def describe_links(watch: Watch) -> list[tuple[str, npt.NDArray[np.float64]]]:
-    """Return names and values (float64 [link direction]) of quantities for the viewer: busy time and queues."""
+    """Return the quantities that the viewer shows, as (name, float64 [link direction]): busy times and queues."""
     simulation = watch.simulation
     ends, queues = simulation.look_at_ends(), watch.queues()
     busy = find_busy(simulation) / max(simulation.state.now, 1)
@@ -183,7 +183,7 @@ def time_rows(watch: Watch) -> Iterator[Row]:
 
 
 def queue_rows(watch: Watch) -> Iterator[Row]:
-    """Yield a row of `QUEUE_COLUMNS` for each observation of the link directions with the fullest queues."""
+    """Yield a row of `QUEUE_COLUMNS` for each observation of each link direction in `find_fullest`."""
     fabric, queues = watch.simulation.network.subnet.fabric, watch.queues()
     for end in find_fullest(queues, _FULLEST):
         node, port = int(fabric.link_node[end // 2, end % 2]), int(fabric.link_port[end // 2, end % 2])
