@@ -66,11 +66,11 @@ class AdviceOptions:
 
     Attributes:
         mpi: bytes of each message between random pairs of hosts, or the path of a profile to replay.
-        mpi_interval_ns: pause between messages; 0 for no pause, or to follow the profile's time line.
+        mpi_interval_ns: pause between messages. If 0: no pause; for a profile, its recorded times.
         io: bytes of each I/O request, the path of a Darshan log, or the path of a second job's profile.
-        io_interval_ns: pause between requests; 0 for no pause, or to follow the times of the log or profile.
+        io_interval_ns: pause between requests. If 0: no pause; for a log or a profile, its recorded times.
         share: fraction of the compute hosts for the MPI job.
-        mpi_hosts, io_hosts: names of each job's hosts; None to use the recorded hosts, or random ones.
+        mpi_hosts, io_hosts: names of each job's hosts. If None: the recorded hosts, if possible; else random hosts.
         seeds: number of random seeds; each simulation is repeated with each seed.
         io_reads: bytes of a read request, which a server answers with `io` bytes; 0 for writes, or as in the Darshan
             log.
@@ -113,9 +113,9 @@ class Advice:
     Attributes:
         scenarios: the compared scenarios; the first is the present scenario.
         best: scenario with the recommended change; None if no change is recommended.
-        undecided: changes with a larger mean gain than `best`, but too wide 95% intervals.
+        undecided: changes whose mean gain is larger than that of `best`, but whose 95% intervals are too wide.
         hosts: `SERVERS` or name of a job -> host names in `best`, or in the present scenario if `best` is None. Random
-            hosts are the hosts of the seed with the fastest MPI messages.
+            hosts are those for the seed with the fastest MPI messages.
         links: the busiest link directions that both jobs use.
         shared: number of link directions that both jobs use.
     """
@@ -239,7 +239,7 @@ class SharedLink:
 
 
 def find_shared_links(cell: Cell, most: int = 5) -> tuple[list[SharedLink], int]:
-    """Return the busiest of the link directions that all jobs use, and the number of these link directions.
+    """Find the link directions that all jobs use; return the busiest of them, and their total number.
 
     With forwarding tables, a job uses all links on the routes of its messages. With adaptive routing, a job uses the
     links that its messages crossed in a simulation.

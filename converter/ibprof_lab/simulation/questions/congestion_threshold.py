@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """The I/O-congestion threshold: at shorter intervals between requests, an I/O job's requests delay each other.
 
-A client waits T(I) for each request, then for the interval I; so its cycle is I + T(I). At long intervals, T is T0, the
-time of a request alone. At interval 0, T is C: in this time, the servers' links and the routes to servers carry one
-request of every client. If the cycle is close to C, the throughput is nearly maximal, and T is nearly C - I. T(I) is
-thus near T0 or near C - I; these two asymptotes cross at I = C - T0. A throughput is computed from the mean of T over
-all requests. The ratio C / T0 is computed from each client's mean, averaged over the clients. With N clients, n
-servers, S bytes per request and B bytes/s per link, the asymptotes cross at N S/(n B) - S/B if only the servers' links
-limit C.
+A client's request takes the time T(I), then the client pauses for the interval I: the cycle is I + T(I). At long
+intervals, T is T0, the time of a request alone. At interval 0, T is C: in this time, the servers' links and the routes
+to servers carry one request of every client. If the cycle is close to C, the throughput is nearly maximal, and T is
+nearly C - I. T(I) is thus near T0 or near C - I; these two asymptotes cross at I = C - T0. A throughput is computed
+from the mean of T over all requests. For the ratio C / T0, a mean of T is computed for each client, then averaged over
+clients. With N clients, n servers, S bytes per request and B bytes/s per link, the asymptotes cross at N S/(n B) - S/B
+if only the servers' links limit C.
 
 Source: P. J. Denning and J. P. Buzen, "The operational analysis of queueing network models", ACM Computing Surveys
 10(3), 1978; the term is from K. A. Brown, "Resource Contention due to Data Movement on HPC Systems", doctoral
@@ -40,7 +40,7 @@ _LONG = 100
 time, whichever is longer. The servers' links are then at most 1% busy."""
 
 _POINTS = 4
-"""Number of intervals that are simulated in each step of the search for the threshold."""
+"""Number of intervals to simulate in each step of the search for the threshold."""
 _ROUNDS = 2
 
 Simulate = Callable[[Sequence[Cell]], dict[str, Outcome]]
@@ -49,7 +49,7 @@ Simulate = Callable[[Sequence[Cell]], dict[str, Outcome]]
 
 @dataclass(frozen=True, slots=True)
 class ThresholdQuestion:
-    """The question for an I/O job's congestion threshold.
+    """An I/O job whose congestion threshold is searched.
 
     Attributes:
         job: the I/O job.
@@ -83,7 +83,7 @@ def ask_threshold(machine: MachineOptions, size: int, share: float, seeds: int, 
 
 @dataclass(frozen=True, slots=True)
 class _Tried:
-    """Request times at one interval, ns, by seed; `of_clients` averages each client's mean over the clients."""
+    """Mean request times at one interval, ns, by seed; in `of_clients`, the mean over clients of a client's mean."""
 
     requests: BySeed
     of_clients: BySeed
@@ -102,7 +102,8 @@ class Threshold:
     Attributes:
         alone_ns: time of a request alone (T0), measured at a long interval.
         without_pause_ns: time of a request at interval 0 (C).
-        below_ns, above_ns: bounds of the threshold, from 95% intervals of throughput; None if there is no threshold.
+        below_ns, above_ns: bounds of the threshold, from the 95% intervals of throughputs; None if there is no
+            threshold.
         about_ns: estimate of the threshold, from the mean throughput; None if there is no threshold.
         bound_ns: threshold by the servers' links alone, N S/(n B) - S/B; at most 0 if these links are no limit.
         tried: (interval, mean request time), sorted by interval; the mean is None if it settled for no seed.

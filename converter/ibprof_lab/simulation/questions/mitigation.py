@@ -18,10 +18,10 @@ from ibprof_lab.simulation.study.sizes_and_times import format_time
 from ibprof_lab.simulation.workload.workloads import Role, Workload
 
 _WINDOWS = (1.0, 1.25, 1.5, 2.0)
-"""Windows to try (minimum times between starts of I/O requests), in cycles of the present scenario's I/O job."""
+"""Windows to try (minimum times between starts of a client's I/O requests), as multiples of `find_cycle_ns`."""
 
 _PARTS = 20
-"""Number of jitter values over which a client's mean cycle is averaged."""
+"""Number of jitter values for which a client's cycle is computed and averaged."""
 
 COSTS_LITTLE = 0.95
 """A change is recommended only if the I/O job keeps at least this fraction of its present rate."""
@@ -30,21 +30,22 @@ MOST_SEEDS_ASKED = 100
 """Largest number of seeds that an answer proposes."""
 
 WORTH = 0.95
-"""A change is recommended only if it reduces the time of MPI messages below this fraction of the present time."""
+"""A change is recommended only if MPI messages then take less than this fraction of the present time."""
 
 
 @dataclass(frozen=True, slots=True)
 class Scenario:
     """Results of a scenario with both jobs. Times are in ns, for seeds whose means settled.
 
-    Methods that return a `Figure` compare two values of each seed, and average; None if no seed has both values.
+    Methods that return a `Figure` divide two values of each seed, and average over seeds. They return None if no seed
+    has both values.
 
     Attributes:
         name: name for users.
         jobs: the I/O job, and the MPI job.
         alone: name of a job -> mean latency if only this job runs.
         together: name of a job -> mean latency if both jobs run.
-        io_bytes_per_s: rate of all clients of the I/O job if both jobs run.
+        io_bytes_per_s: total rate of the I/O job's clients if both jobs run.
         notes: reasons why means did not settle, without duplicates.
     """
 
@@ -57,11 +58,11 @@ class Scenario:
     notes: tuple[str, ...]
 
     def slowdown(self, job: str) -> Figure | None:
-        """Return a job's latency next to the other job, divided by the job's latency alone."""
+        """Return a job's latency if both jobs run, divided by the job's latency alone."""
         return average(compare(self.together[job], self.alone[job]))
 
     def change_by_seed(self, job: str, now: Scenario) -> BySeed:
-        """Return seed -> a job's latency next to the other job, divided by this latency in the scenario `now`."""
+        """Return seed -> a job's latency if both jobs run, divided by the same latency in the scenario `now`."""
         return compare(self.together[job], now.together[job])
 
     def change(self, job: str, now: Scenario) -> Figure | None:
@@ -69,14 +70,14 @@ class Scenario:
         return average(self.change_by_seed(job, now))
 
     def change_of_rate(self, now: Scenario) -> Figure | None:
-        """Return the I/O job's rate next to the MPI job, divided by the same rate in the scenario `now`."""
+        """Return the I/O job's rate if both jobs run, divided by the same rate in the scenario `now`."""
         return average(compare(self.io_bytes_per_s, now.io_bytes_per_s))
 
 
 def list_scenarios(
     setting: Setting, io: Workload, mpi: Workload
 ) -> Iterator[tuple[str, Setting, tuple[Workload, Workload]]]:
-    """Yield name, setting and jobs of each scenario, the present scenario first. Adaptive routing must not deadlock."""
+    """Yield name, setting and jobs of each scenario, the present one first; adaptive routing if it cannot deadlock."""
     yield "as it is", setting, (io, mpi)
     sampled, are_named = (replace(io, hosts=()), replace(mpi, hosts=())), bool(io.hosts or mpi.hosts)
     if are_named:
@@ -174,11 +175,11 @@ def is_sure(gain: float, half: float) -> bool:
 
 
 def recommend(scenarios: Sequence[Scenario], mpi: str) -> tuple[Scenario | None, tuple[UndecidedChange, ...]]:
-    """Choose the change with the fastest MPI messages among the changes that keep the I/O rate.
+    """Among the changes that keep the I/O rate, choose the change with the fastest MPI messages.
 
     Returns:
-        The scenario with this change, or None if no change is recommended; and the changes with a larger mean gain, but
-        too wide 95% intervals, sorted from the largest gain.
+        The scenario with this change, or None if no change is recommended; and the changes whose mean gain is larger,
+        but whose 95% intervals are too wide, the largest gain first.
     """
     now, *changes = scenarios
     good: list[tuple[float, Scenario]] = []

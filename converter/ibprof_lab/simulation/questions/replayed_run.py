@@ -3,7 +3,7 @@
 
 The recording does not show the messages that a rank waits for. A replay therefore consists of two simulations, in which
 ranks wait as early, or as late, as the recording allows. A replay on the recorded network is calibrated with the
-measured time; then the run is replayed on the other network.
+measured time. Then the run is replayed on the network to predict for.
 """
 
 from __future__ import annotations
@@ -160,8 +160,8 @@ def answer_replay(question: ReplayQuestion, simulate: Simulate) -> ReplayedTime:
     """Run the simulations, and predict the recorded run's time on the other network.
 
     Raises:
-        InconsistentError: the replay on the recorded network deviates too far from the run, or a simulation has no
-            result.
+        InconsistentError: the replay on the recorded network deviates too far from the measured time, or a simulation
+            has no result.
     """
     cells = [*question.recorded, *(cell for pair in question.wanted for cell in pair)]
     outcomes = simulate(list(dict.fromkeys(cells)))
@@ -210,7 +210,7 @@ def _find_seconds(latency: Latency) -> float:
 
 
 def _find_spread(latency: Latency) -> float:
-    """Return the half width of an interval that contains the mean time of two successive replays, in 95% of cases."""
+    """Return the half width of a 95% interval for the mean time of two successive replays."""
     batches = min(20, latency.operations // 2)
     half = latency.operation_half / 1e9
     return half * batches**0.5 if half > 0 else 0.0

@@ -22,7 +22,7 @@ _OTHERS = {
     False: ("the I/O job", "I/O requests", "I/O request"),
     True: ("the second job", "Messages of the second job", "its message"),
 }
-"""True if the second job is a recorded run -> names of this job, of its messages, and of one message."""
+"""Names of the second job, of its messages, and of one message; the key is True if this job is a recorded run."""
 
 _NAMES = {SERVERS: "servers", IO: "the other job", MPI: "the MPI job"}
 

@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Charts of studies: for each measured job, its latency alone, and its latency if the other jobs run too.
 
-A black bar is for the job alone; other colours are for properties of the other jobs. Bars with the same properties of
-the job or the setting form a cluster. Different message sizes have different panels. A bar reaches from the 25th to the
-75th percentile, with a line at the median and a dot at the mean. The whisker at the dot is the 95% interval over seeds.
-A bar with fewer seeds than other bars is hollow. If a mean is missing, a mark at the axis replaces the bar.
+A black bar shows the job alone. The colour of all other bars shows properties of the other jobs. The bars of a cluster
+agree in the measured job's properties, or in the setting. Each message size has a panel. A bar reaches from the 25th to
+the 75th percentile of latencies, with a line at the median and a dot at the mean. The whisker at the dot is the 95%
+interval over seeds. A bar with fewer seeds than other bars is hollow. If a mean is missing, a mark at the axis replaces
+the bar.
 """
 
 from __future__ import annotations
@@ -56,7 +57,7 @@ MARKS: Mapping[str, str] = {
 
 @dataclass(frozen=True, slots=True)
 class _Columns:
-    """The columns with several values in a measured job's rows: for panels, for clusters, and for bars (`others`)."""
+    """Columns that vary in a measured job's rows; each column distinguishes panels, clusters or bars (`others`)."""
 
     panels: tuple[str, ...]
     clusters: tuple[str, ...]
@@ -180,8 +181,8 @@ def _find_columns(rows: Rows, job: str) -> _Columns:
 def _group(rows: Rows, columns: Sequence[str]) -> dict[Key, list[Row]]:
     """Group rows by columns.
 
-    A baseline (the job alone) is added to each group that has the baseline's values in the columns. Columns of other
-    jobs, in which a baseline has no values, are not compared.
+    A baseline (the job alone) is added to each group with the same values in the columns. Columns of other jobs are not
+    compared, since they are empty in a baseline.
     """
     others = [row for row in rows if row["run"] != "baseline"] or rows
     groups: dict[Key, list[Row]] = {}
@@ -328,7 +329,7 @@ def draw_clusters(axes: Axes, clusters: Mapping[str, Sequence[Bar]], by: str, sc
     axes.set_xticks(range(len(clusters)), list(clusters), fontsize=7)
     axes.set_xlim(-0.55, len(clusters) - 0.45)
     if scale == "linear":
-        axes.set_ylim(bottom=0, auto=True)  # keep a larger range that another chart on the same axis needs
+        axes.set_ylim(bottom=0, auto=True)  # do not shrink the range: another chart on this axis may need it
     axes.grid(axis="y", linewidth=0.3)
     axes.set_axisbelow(True)
     axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: format_time(value)))

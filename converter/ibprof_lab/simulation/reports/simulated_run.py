@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tables, pictures and a web view of one simulation of all jobs of a study, and the jobs' slow senders. Compared with
-the other hosts of its job, a slow sender has a slower link, longer message times, a lower rate or a later end.
+"""Tables, pictures, a web view and slow senders of one simulation, in which all jobs of a study run. Compared with the
+other hosts of its job, a slow sender has a slower link, longer message times, a lower rate or a later end.
 """
 
 from __future__ import annotations
@@ -66,13 +66,13 @@ _HOPS_MOST = 5e7
 _DOTS_PER_INCH = 120
 
 _QUEUES = 4
-"""Number of link directions whose queues are drawn; their mean queues are the longest."""
+"""Number of link directions whose queues are drawn: those with the longest mean queues."""
 
 
 def run_and_show(
     plan: StudyPlan, output: StudyOutput, pool: Executor, progress: Callable[[int, int], None]
 ) -> StudyResults:
-    """Simulate a study, write its tables, and write `FILES` on one run of all its jobs.
+    """Simulate a study, write its tables, and write `FILES` about one simulation of all its jobs.
 
     Args:
         output: destination of results. If `stored` is True, nothing is simulated, and `FILES` are not written.
@@ -104,7 +104,7 @@ def describe_results(results: StudyResults, output: StudyOutput) -> Iterator[str
 
 
 def write_run(folder: Path, cell: Cell) -> list[SlowSender]:
-    """Repeat a simulation with messages of all jobs sampled, write `FILES`, and return the slow senders."""
+    """Repeat a simulation, sampling messages of all jobs; write `FILES`, and return the slow senders."""
     for name in FILES:
         (folder / name).unlink(missing_ok=True)
     subnet = cell.setting.load().subnet
@@ -293,13 +293,12 @@ _FACTS: Mapping[str, tuple[str, str, Callable[[float], str]]] = {
     "bytes": ("it sends {}", "its peers {}", format_bytes),
     "last_us": ("it has sent all its bytes after {}", "its peers after {}", lambda us: format_seconds(us / 1e6)),
 }
-"""Name and unit of a quantity -> text with the host's value, text with the median of its peers, and format of the
-values."""
+"""Quantity with its unit -> text with the host's value, text with its peers' median, and format of both values."""
 
 
 @dataclass(frozen=True, slots=True)
 class SlowSender:
-    """A host that sends more slowly than the other hosts of its job (its peers).
+    """A host that sends more slowly than its peers, the other hosts of its job.
 
     Attributes:
         job, guid, name: name of the job, GUID and name of the host's node.
@@ -399,16 +398,16 @@ def _find_port_gbps(watch: Watch) -> npt.NDArray[np.float64]:
 
 
 def _share_to(watch: Watch, hosts: npt.NDArray[np.bool_]) -> npt.NDArray[np.float64]:
-    """Return the fraction of each client's messages to or from hosts in the mask `hosts`, float64 [client]."""
+    """Return, for each client, the fraction of its messages that go to, or come from, `hosts`; float64 [client]."""
     flows, clients = watch.flows(), watch.simulation.clients
     some = np.bincount(flows.client, flows.messages * hosts[flows.host], clients)
     return some / np.maximum(np.bincount(flows.client, flows.messages, clients), 1)
 
 
 def _find_outliers(values: npt.NDArray[np.float64], *, is_rate: bool) -> npt.NDArray[np.bool_]:
-    """Return a mask of the values of senders that are much slower than most, bool.
+    """Return True for outliers, bool: values much larger (for rates, much smaller) than most values.
 
-    The mask is False where a value is nan, and everywhere if fewer than `_LEAST_PEERS` values are known.
+    All are False if fewer than `_LEAST_PEERS` values are known (not nan).
     """
     cost = 1 / np.maximum(values, 1e-9) if is_rate else values
     known = cost[~np.isnan(cost)]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A cell, one simulation of a study: its network, its description and key, its run and its outcome."""
+"""A cell is one simulation of a study, with its network, description, key and outcome."""
 
 from __future__ import annotations
 
@@ -108,8 +108,8 @@ class Cell:
     def describe(self) -> dict[str, Any]:
         """Return all inputs on which the outcome depends, as JSON.
 
-        For a job that does not run (is not in `running`), only the properties that determine its hosts are included. So
-        two studies that differ only in such a job's traffic use the same baselines.
+        For a job that does not run (is not in `running`), only the properties that determine its hosts are included.
+        Studies that differ only in the traffic of this job thus have the same baseline.
         """
         setting = asdict(self.setting)
         del setting["fabric"]  # `network` identifies the content of the file
@@ -269,7 +269,7 @@ def run_cell(cell: Cell) -> Outcome:
 
 
 def run_to_limits(simulation: Simulation, hops: float, go_on: Callable[[int], object]) -> None:
-    """Continue a simulation until all clients with a limit have sent all messages, or up to `hops` or a deadlock.
+    """Continue a simulation until all clients with a limit have sent all messages; end earlier at `hops` or a deadlock.
 
     Args:
         hops: largest number of packet hops since the start of the simulation.

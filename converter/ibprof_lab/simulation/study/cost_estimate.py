@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Estimates of a simulation's packet hops and processor time, from bounds for closed queueing networks.
+"""Estimates of a simulation's packet hops and processor time, by bounds for closed queueing networks.
 
-A client sends its next message after its previous message is complete. A client's cycle is therefore at least its
-interval plus the time of a message alone. The cycle is also at least the time in which the servers' links carry one
-message of every client.
+A client sends its next message after its previous message is complete. A client's cycle (time between starts of
+messages) is therefore at least its interval plus the time of a message alone. The cycle is also at least the time in
+which the servers' links carry one message of every client.
 
 Source: P. J. Denning and J. P. Buzen, "The operational analysis of queueing network models", ACM Computing Surveys
 10(3), 1978.
@@ -24,7 +24,7 @@ from ibprof_lab.simulation.workload.host_assignment import choose_servers
 from ibprof_lab.simulation.workload.workloads import Role, Workload
 
 _MESSAGES = 8
-"""Messages per client after which most means settle, in simulations that end at a required precision."""
+"""In simulations that end at a required precision, most means settle after this number of messages per client."""
 
 _STEADY_PAIRS, _STEADY_OTHERS = (90, 550), (180, 700)
 """Messages per client between the warm-up and a steady state, for the role PAIRS and for other roles. The second number

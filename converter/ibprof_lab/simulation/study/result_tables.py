@@ -35,7 +35,7 @@ _QUANTILES = tuple(f"p{100 * quantile:g}_us" for quantile in QUANTILES)
 _VALUES = ("mean_us", "node_mean_us", "deviation_us", "least_us", *_QUANTILES, "most_us", "operation_us")
 
 _SLOWDOWNS = {"slowdown": "mean_us", "node_slowdown": "node_mean_us", "operation_slowdown": "operation_us"}
-"""Column with a slow-down -> column with the times that are divided by the baseline's."""
+"""Column of a slow-down -> column of a time; the slow-down is this time divided by the baseline's time."""
 
 _MISSING = Outcome("", replace(NOTHING, note="not simulated yet"), 0, 0.0, {})
 
@@ -47,7 +47,7 @@ def list_results(cells: Sequence[Cell], outcomes: Mapping[str, Outcome]) -> list
 
 
 def account_for_cells(cells: Sequence[Cell], outcomes: Mapping[str, Outcome]) -> list[StageAccount]:
-    """Count used and left-out simulations, data of recorded runs, and links and hosts of fabrics."""
+    """Count used and left-out inputs: simulations, data of recorded runs, and links and hosts of fabrics."""
     unsettled = Counter(
         latency.note or "no settled mean latency"
         for cell in cells
@@ -144,10 +144,10 @@ def describe_latency(latency: Latency) -> Row:
 
 
 def average_seeds(results: Sequence[Row]) -> list[Row]:
-    """Return the table of means: a row for each group of simulations that differ only in the seed. A slow-down is a
-    mean over seeds: latency divided by the baseline's latency. With the same seed, a simulation and its baseline have
-    the same hosts, partners and starts. `slowdown_seeds` is the number of seeds for which both latencies settled.
-    Columns `_half` have the half width of the 95% interval over seeds by Student's t; None for fewer than two seeds.
+    """Return the table of means: a row for each group of simulations that differ only in the seed. A slow-down is the
+    mean over seeds of latency / the baseline's latency. With the same seed, a simulation and its baseline have the same
+    hosts, partners and starts. `slowdown_seeds` is the number of seeds for which both latencies settled. Columns
+    `_half` contain half widths of 95% intervals over seeds (Student's t); None for fewer than two seeds.
     """
     groups: dict[tuple[Any, ...], dict[int, Row]] = {}
     for row in results:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The simulated machine: its options, and the assignment of named or recorded hosts to servers and jobs."""
+"""The simulated machine: its options, and the assignment of named and recorded hosts to servers and jobs."""
 
 from __future__ import annotations
 
@@ -111,7 +111,7 @@ class NamedHosts:
         self._node = self._fabric.port_node[network.host_port]
 
     def number(self, names: Sequence[str], refuse: Refuse) -> tuple[int, ...]:
-        """Return the indices of the simulated hosts of named machines, in the order of the names.
+        """Return the indices of all simulated hosts on named machines, in the order of the names.
 
         Raises:
             IbprofError: from `refuse`, if a name is unknown, or a machine is named twice.
@@ -253,7 +253,7 @@ def allocate_named(
 
 
 def share_rest(workloads: Sequence[Workload], open_ones: Collection[str]) -> list[Workload]:
-    """Limit the shares of the jobs `open_ones`, which have no fixed hosts, to equal parts of the remaining share."""
+    """Limit the share of each job in `open_ones` (without fixed hosts) to an equal part of the remaining share."""
     left = max(1 - sum(each.share for each in workloads if each.hosts), 0.0)
     free = [each for each in workloads if each.name in open_ones and not each.hosts]
     return [replace(each, share=min(each.share, left / len(free))) if each in free else each for each in workloads]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Studies in YAML files of users and in presets: checks of the contents, and the simulations that a study describes."""
+"""Reads studies from users' YAML files and from presets, checks the studies, and lists their simulations."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ JOB_KEYS = ("name", "role", "bytes", "interval", "window", "jitter", "share", "l
              "goal", "hosts")  # fmt: skip
 
 _TAKEN = ("packet", "lane", "half")
-"""Refused job names: columns of a job begin with its name, and columns such as `packet_bytes` exist already."""
+"""Refused job names. A job's columns begin with its name, and `packet_bytes`, for example, exists already."""
 
 _ROLES = tuple(role for role in Role if role is not Role.REPLAY)
 """Roles that jobs of a study may have. Only `ibprof-sim replay` uses the role REPLAY."""
@@ -187,7 +187,7 @@ def _read_variant(
 
 
 def _read_setting(reader: StudyReader, study: Mapping[str, Any], base: Setting) -> Setting:
-    """Read the setting of a variant. Of named servers, only the number is read here (see `_place_named`)."""
+    """Read the setting of a variant. If servers are named, only their number is read here (see `_place_named`)."""
     setting = _read_servers(reader, study, base)
     if "routes" in study:
         text = reader.text("routes", study["routes"])
@@ -367,8 +367,9 @@ def plan_preset(name: str, machine: MachineOptions, seeds: Sequence[int], quick:
 
     Args:
         name: name from `PRESETS`.
-        machine: options. Fabric, servers and effort replace the preset's, before the preset's variations are applied.
-        quick: True to replace parts of the preset by the values of its key `quick`.
+        machine: options. Its fabric, servers and effort replace those of the preset; then the preset's variations are
+            applied.
+        quick: True to replace values of the preset by those in its key `quick`.
 
     Raises:
         UsageError: an option is invalid, or conflicts with a variation of the preset.

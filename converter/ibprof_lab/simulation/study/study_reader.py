@@ -2,8 +2,8 @@
 """Reader of a study's YAML file: values, errors with line numbers, and variations.
 
 A change is a mapping with new values of keys. `vary` is a list of axes; an axis is a change or a list of changes.
-`cases` is a list of changes. Each variant of a study combines a change from each axis with a case. A change with lists
-in place of values stands for one change per combination of these values.
+`cases` is a list of changes. Each variant of a study combines a change from each axis with a case. A change whose
+values are lists is short for several changes: one for each combination of the lists' elements.
 """
 
 from __future__ import annotations
@@ -42,10 +42,10 @@ VARYING_KEYS = ("routing", "servers", "server_placement", "job_placement", "hard
 """Keys of a change. The value of `jobs` is a mapping from a job's name to new values of the job's keys."""
 
 QUICK_KEYS = ("vary", "cases")
-"""Keys of the mapping `quick`, whose values replace the study's."""
+"""Permitted keys of the mapping `quick`; their values replace the study's values."""
 
 _PLAIN_LISTS = ("hosts", "servers")
-"""Keys whose value may be a list; this list does not stand for several changes."""
+"""Keys whose value may be a list that does not mean several changes."""
 
 _DEPTH = 2
 """Number of levels of mappings inside a change: `jobs`, and each job."""
@@ -332,7 +332,7 @@ def _apply(study: YamlMapping, changes: tuple[YamlMapping, ...]) -> YamlMapping:
 
 
 def _merge(base: YamlMapping, change: Mapping[str, Any], lines: Mapping[str, int] | None = None) -> YamlMapping:
-    """Return `base` with the values in `change`; keys that are mappings in both are merged recursively."""
+    """Return `base` with the values in `change`; if both values of a key are mappings, merge them recursively."""
     merged = YamlMapping()
     merged.line = base.line
     lines = change.lines if isinstance(change, YamlMapping) else lines or {}

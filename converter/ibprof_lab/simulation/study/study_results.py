@@ -59,8 +59,8 @@ class StudyResults(NotebookView):
     Attributes:
         conclusions: name -> time or slow-down, from means over seeds.
         rows: a row for each simulation.
-        notes: sentences on properties of profiles and fabric that limit the results.
-        accounts: numbers of inputs and simulations that were used and left out, with reasons.
+        notes: sentences on limits of the results, due to properties of profiles or of the fabric.
+        accounts: numbers of used and of left-out inputs and simulations, with reasons.
         lost: sentences on data that were left out.
         slow_senders: sentences on slow senders (see `simulated_run`).
     """
@@ -123,7 +123,7 @@ def list_notes(plan: StudyPlan) -> tuple[str, ...]:
 
 
 def choose_shown(plan: StudyPlan) -> Cell:
-    """Return the simulation that `simulated_run` shows: the first with all jobs, if possible with `plan.setting`."""
+    """Return the simulation that `simulated_run` shows: the first with all jobs, preferably with `plan.setting`."""
     together = [cell for cell in plan.cells if not cell.is_alone]
     return next((cell for cell in together if cell.setting == plan.setting), (together or plan.cells)[0])
 
@@ -159,8 +159,8 @@ def _summarise(plan: StudyPlan, found: StudyResults) -> dict[str, Any]:
 
 
 def _conclude(means: Sequence[Mean], traced: Collection[str]) -> dict[str, Any]:
-    """Return for each measured job its time alone, its time next to the other jobs, and its slow-down. The time is the
-    mean latency of messages. For a traced program, the time is the run time, and the keys of the mean latency contain
+    """Return for each measured job its time alone, its time if all jobs run, and its slow-down. The time is the mean
+    latency of messages. For a traced program, the time is the run time, and the keys of the mean latency contain
     `_message`.
 
     Args:

@@ -34,7 +34,7 @@ _WORLD_SIZES = ("OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "MPI_LOCALNRANKS")
 _UNIT_S = 0.005
 """Estimated processor time of a unit of progress, seconds."""
 _WORTH_PROCESSES_S = 1.0
-"""Simulations of at most this estimated time, s, run in this process, since starting other processes takes longer."""
+"""Work of at most this estimated time, s, is done in this process: to start processes would take longer."""
 _RECORDED = (Role.PROFILE, Role.REPLAY, Role.GOAL)
 _TOGETHER = 10.0
 """Interrupts within this number of seconds after the first are ignored."""

@@ -5,8 +5,8 @@ Source: T. Hoefler, T. Schneider and A. Lumsdaine, "LogGOPSim - simulating large
 model", Proc. 19th ACM International Symposium on High Performance Distributed Computing, 2010; the text format of its
 schedule generator.
 
-The reader replaces dependencies by one order of operations per rank: the order in a run without network delays. As in
-MPI, a receive matches the earliest message with its source and tag.
+The reader replaces the dependencies of a rank's operations by one order: the order in a run without network delays. As
+in MPI, a receive matches the earliest message with its source and tag.
 """
 
 from __future__ import annotations
@@ -146,7 +146,7 @@ def _add_operation(
 
 
 def _add_order(path: Path, number: int, line: str, labels: dict[str, Operation]) -> None:
-    """Read a line with a dependency: an operation waits for the end, or for the beginning, of another operation."""
+    """Add the dependency in a line: an operation waits for the end, or for the beginning, of another operation."""
     found = _ORDER.fullmatch(line)
     if not found or found["after"] not in labels or found["before"] not in labels:
         raise InputError(path, number, _FORMS, quote_found(line))

@@ -45,8 +45,8 @@ class HostAssignment:
 def order_leaves(network: SimulatedNetwork) -> list[Ints]:
     """Return the hosts of each leaf switch, sorted by port.
 
-    Leaf switches are ordered as in the fabric's drawing, by pod. Without levels, leaf switches are ordered as in the
-    file.
+    Leaf switches are ordered by pod, as in drawings of the fabric. If the fabric has no levels, the order is the
+    file's.
     """
     layout = lay_out([network.subnet.fabric])[0]
     fabric = network.subnet.fabric
@@ -79,8 +79,8 @@ def assign_hosts(
     random: np.random.Generator,
     server_hosts: Sequence[int] = (),
 ) -> HostAssignment:
-    """Assign hosts to servers and jobs. A job without fixed hosts gets free hosts: its share of the hosts without a
-    server.
+    """Assign hosts to servers and jobs. A job without fixed hosts gets free hosts; their number is the job's share of
+    all hosts without a server.
 
     Raises:
         InconsistentError: there are not enough hosts, or a host has two uses.
@@ -189,7 +189,7 @@ def choose_servers(
         depth = max(len(leaf) for leaf in leaves)
         turns = [leaf[-1 - turn] for turn in range(depth) for leaf in leaves if turn < len(leaf)]
         return np.array(turns[:servers], np.int64)
-    # Take all hosts of the last leaf switch in each of `needed` equal parts of the machine.
+    # Divide the leaf switches into `needed` equal parts; take all hosts of the last leaf switch of each part.
     needed = 1
     while True:
         chosen = [leaves[(part + 1) * len(leaves) // needed - 1] for part in range(needed)]
@@ -226,7 +226,7 @@ def make_clients(
                 name=workload.name,
                 interval=network.ticks(workload.interval_ns),
                 window=network.ticks(workload.window_ns),
-                # Time lines and programs get no jitter, which would separate messages sent together, or delay whole
+                # Time lines and programs get no jitter: jitter would separate messages sent together, or delay whole
                 # collectives.
                 jitter=0.0 if workload.follows_time_line or workload.is_program else workload.jitter,
                 collective=workload.role in SCHEDULES or workload.is_program,

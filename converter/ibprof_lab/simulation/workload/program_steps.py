@@ -16,7 +16,7 @@ _Row = tuple[int, int, int, int, int, int]
 _COLUMNS = ("host", "client", "slot", "awaits", "bytes", "pause")
 
 LEAST_RENDEZVOUS = 1 << 16
-"""The sender waits until a message of at least this many bytes has arrived (rendezvous). LogGOPSim has this default."""
+"""Smallest message, in bytes, for whose arrival the sender waits (rendezvous). LogGOPSim has this default."""
 
 
 @dataclass(slots=True)
@@ -29,9 +29,9 @@ class Operation:
         amount: time in ns for `calc`, bytes for `send` and `recv`.
         peer, tag: the other rank, and the tag, of a message.
         missing: number of operations that this operation still waits for.
-        after: operations that wait for this operation; with each, True if it waits only for the beginning.
-        needs: sends and receives that this operation waits for; with each, True to wait only for the beginning. None if
-            there are none, or after this operation was appended to its rank's order.
+        after: operations that wait for this operation, each with a bool: True if it waits only for the beginning.
+        needs: sends and receives that this operation waits for, each with a bool: True to wait only for the beginning.
+            None if there are none, or after this operation was appended to its rank's order.
         slot: for a `recv`, its index among all `recv`s of its rank.
         is_ordered: True for a `recv` that was appended to its rank's order.
         receive: for a `send`, the matching `recv`.

@@ -67,7 +67,7 @@ class Recorded:
         bytes: uint64, size; all messages of a counter have about the same size, which may be 0.
         begin_ns: float64, start time since the run's start; empty if times were not requested.
         duration_ns: duration of the run; 0 if times were not requested.
-        account: how many of the run's messages are simulated, and why others are not.
+        account: numbers of simulated and of left-out messages of the run, with reasons.
         one_of: number of similar messages of the run that each message represents.
         was_on_one_host: True if all ranks were on one host, where no message crosses a network.
     """
@@ -225,7 +225,7 @@ def steps_of(recorded: Recorded, rank: int, interval: int, tick_ns: float) -> np
 
 
 def time_messages(line: Intervals, rank: Ints, peer: Ints, size: Floats, part: Floats) -> tuple[Floats, float]:
-    """Distribute messages over the time line, so that intervals have the recorded numbers of messages and bytes.
+    """Choose messages' start times, so that intervals have the recorded numbers of messages and bytes.
 
     Args:
         rank: [message], rank whose time line contains the message.
@@ -288,9 +288,9 @@ def _split(number: Ints) -> dict[int, npt.NDArray[np.intp]]:
 
 
 def _share_out(count: Floats, size: Floats, messages: Floats, total: Floats) -> Floats:
-    """Distribute the messages of each size over intervals with known numbers of messages and bytes. The method is
-    iterative proportional fitting. In each interval, sizes have weights size ** slope, with the slope for which the
-    mean size is right.
+    """Distribute messages, whose sizes are known, over intervals, whose numbers of messages and bytes are known. The
+    method is iterative proportional fitting. In each interval, sizes have weights size ** slope, with the slope for
+    which the mean size is right.
 
     Args:
         count, size: [size], number of messages, and bytes of a message.

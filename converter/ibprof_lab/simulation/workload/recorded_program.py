@@ -26,7 +26,8 @@ from ibprof_lab.simulation.workload.program_steps import LEAST_RENDEZVOUS, Opera
 from ibprof_lab.simulation.workload.recorded_messages import lay_out_messages
 
 _NEAR = 2
-"""Largest error of a message's arrival time, in intervals: clocks differ, and starts within an interval are unknown."""
+"""Largest error of a message's assumed arrival time, as a number of intervals; clocks differ, and start times are
+inexact."""
 
 Floats = npt.NDArray[np.float64]
 
@@ -144,7 +145,7 @@ class _Line:
         return float(self.send[max(number, 0)])
 
     def find_wait(self, begin: float, arrival: float, waits_late: bool) -> float:
-        """Return the time of the rank's wait for a message, sent at `begin`, that arrives at `arrival` or later."""
+        """Return when the rank waits for a message that was sent at `begin` and arrives at `arrival` or later."""
         piece = min(max(int(np.searchsorted(self.edge, arrival, "right")) - 1, 0), len(self.inside) - 1)
         if not self.inside[piece]:
             left = float(self.edge[piece])

@@ -181,7 +181,7 @@ class Workload:
 
     @property
     def is_program(self) -> bool:
-        """True if the clients compute and wait, in addition to sending messages."""
+        """True if the clients also compute and wait, not only send."""
         return self.role in {Role.REPLAY, Role.GOAL}
 
     @property
@@ -245,7 +245,7 @@ def account_for_workload(workload: Workload) -> list[StageAccount]:
 
 
 def list_run_notes(workloads: Iterable[Workload]) -> list[str]:
-    """Return sentences on differences between recorded or traced runs and their simulation."""
+    """Return sentences on differences between a recorded or traced run and its simulation."""
     notes: list[str] = []
     for each in workloads:
         if each.role is Role.GOAL and load_goal(Path(each.profile)).is_simplified:
