@@ -286,7 +286,7 @@ def _add_machine(parser: argparse.ArgumentParser, seeds: int = 1, needs_fabric: 
 
 
 def _add_replayed(parser: argparse.ArgumentParser) -> None:
-    """Add the options for the recorded network of a run, and for the network to predict for."""
+    """Add options for the network on which a run was recorded, and for the network of the prediction."""
     _add_network(parser, needs_fabric=True)
     add, hosts = parser.add_argument, type_of(read_hosts)
     add("--to-fabric", metavar="LST", help="fabric of the prediction (default: --fabric)")
@@ -313,7 +313,7 @@ def _add_network(parser: argparse.ArgumentParser, needs_fabric: bool) -> None:
 
 
 def _add_hardware(parser: argparse.ArgumentParser) -> None:
-    """Add the options for properties of packets, switches and links, which dumps of the fabric do not state."""
+    """Add options for hardware properties that dumps of the fabric do not state."""
     add, delay, speed = parser.add_argument, number_in(*RANGES["switch_ns"]), number_in(*RANGES["gbps"])
     add("--packet", metavar="B", type=_bytes_in("packet_bytes"), default=4096, help="bytes of a packet (default: 4096)")
     add("--lane", metavar="B", type=_bytes_in("lane_bytes"), default=65536, help="buffer of a virtual lane in bytes "

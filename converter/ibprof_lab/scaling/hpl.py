@@ -116,7 +116,7 @@ def time_hpl(
         shared, columns = sharing.processes, run.columns
         per_flop += WORD / run.block * shared / sharing.memory
         along_columns += 2 * run.n * (run.block + 2) * math.log2(run.rows)
-        # A message leaves the node at every k-th process of a row, and at the ends of rows that are not whole nodes.
+        # A message leaves the node at every k-th process of a row, and at the end of a row that ends within a node.
         whole_rows = shared // columns
         row_leaves = 0.0 if shared % columns == 0 else min(1.0, 1 / shared + (1 / columns if columns % shared else 0))
         column_leaves = 0.0 if whole_rows >= run.rows else 1 / max(whole_rows, 1)

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The analytic model: run time = computing time + communication time. The model's kernels have exact and approximate
-formulas.
+"""The analytic model: run time = computing time + communication time. For each kernel, there are exact counts and the
+slides' approximate formulas.
 
 "Slide" refers to H. Kredel, S. Richling, J. P. Kruse, E. Strohmaier and H. G. Kruse, "A simple concept for the
 performance analysis of cluster-computing", ISC'13. The quantities:

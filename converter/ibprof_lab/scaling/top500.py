@@ -146,7 +146,7 @@ def effective_bandwidth(r_max: float, n_max: float, word: float = WORD) -> float
 def correlate_with_rank(systems: list[ListedSystem]) -> dict[str, float]:
     """Return Spearman's correlation of each quantity with the rank in the list.
 
-    The correlation is nan if fewer than three systems have the quantity, or if all have the same value.
+    The correlation is nan if the quantity is known for fewer than three systems, or is the same for all.
 
     If the correlation is near -1, the quantity is a good predictor: a larger value means a better rank.
     """

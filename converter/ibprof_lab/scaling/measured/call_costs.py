@@ -5,8 +5,8 @@ Recorded times are those of one rank: the rank with the smallest time inside MPI
 each collective call, and never to wait. Its whole time in calls thus counts as communication.
 
 A share is the slow-down of messages by shared links: the time of the most loaded link direction, divided by the time of
-a single message on a host's link. An operation takes the time of its fastest algorithm, since MPI libraries choose the
-algorithm by size and number of ranks.
+a single message on a host's link. MPI libraries choose an operation's algorithm by size and number of ranks; the
+fastest algorithm is assumed.
 
 Source: R. Thakur, R. Rabenseifner and W. Gropp, "Optimization of collective communication operations in MPICH",
 International Journal of High Performance Computing Applications 19(1), 2005, sections 3 to 4.5. L + 2o is the paper's

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Deadlocks of routes, and virtual lanes that prevent them.
 
-A packet in the buffer of one link direction waits for space in the buffer of the next link direction on its route. If
-such waits form a cycle of link directions, all buffers of the cycle can fill up, and its packets never move again.
+A packet in a link direction's buffer waits for space in the buffer of the next link direction on the packet's route. If
+such waits form a cycle of link directions, all buffers of the cycle can fill up. Then the packets in these buffers
+never move again.
 
 Source: W. J. Dally and C. L. Seitz, "Deadlock-free message routing in multiprocessor interconnection networks", IEEE
 Transactions on Computers 36(5), 1987; layers as in T. Skeie, O. Lysne and I. Theiss, "Layered shortest path (LASH)
@@ -38,7 +39,7 @@ def find_cycle(network: SimulatedNetwork, adaptive: bool = False) -> list[int]:
 
 
 def classify_deadlock(subnets: Sequence[Subnet], lanes: int | None = None) -> str:
-    """Classify routes between hosts: can they deadlock on one virtual lane, and do several lanes prevent the deadlock?
+    """Classify routes between hosts: free of deadlocks on one virtual lane, free by several lanes, or able to deadlock.
 
     Args:
         subnets: subnets with forwarding tables.
@@ -181,7 +182,7 @@ def _find_dependencies(network: SimulatedNetwork) -> Ints:
     switch, port = np.nonzero(network.port_end != NONE)
     port_of = np.zeros(ends, np.int64)  # [link direction], sending port
     port_of[network.port_end[switch, port]] = port
-    follows = np.zeros((ends, network.port_end.shape[1]), bool)  # [link direction, sending port of the next one]
+    follows = np.zeros((ends, network.port_end.shape[1]), bool)  # [link direction, next link direction's port]
     for host in range(network.hosts):
         before = np.full(network.switches, NONE, np.int64)  # [leaf], link direction of the packet's last hop
         for leaf, end in follow_routes(network, host):

@@ -56,7 +56,8 @@ class Job:
 
     Attributes:
         interval: time from the completion of a step to the next start, for steps whose `pause` is None.
-        window: minimum time from one start to the next, for steps whose `window` is None; 0 for no minimum.
+        window: minimum time from the start of a step to the next start, for steps whose `window` is None; 0 for no
+            minimum.
         jitter: `interval` and `window` vary at random, uniformly, by up to this fraction.
         collective: True if each round is one operation of all clients; its jitter is then the same for all clients.
         limit: total number of steps of each client; 0 for no limit.

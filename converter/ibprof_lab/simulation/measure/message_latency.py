@@ -21,7 +21,8 @@ _SLICES = 40
 QUANTILES = (0.25, 0.5, 0.75, 0.95, 0.99)
 
 CHUNKS = 40
-"""A simulation runs in pieces of simulated time. The length of a piece doubles after this number of pieces."""
+"""A simulation runs in pieces of simulated time. A piece's length doubles when the time simulated so far exceeds
+`CHUNKS` such lengths."""
 
 NO_END = 1 << 62
 """Value for a client without limit of messages, and for a round without end."""

@@ -146,8 +146,8 @@ def _bin_rows(job: str, counts: Counts, column: str) -> Iterator[Row]:
 def client_rows(watch: Watch) -> Iterator[Row]:
     """Yield a row of `CLIENT_COLUMNS` for each client.
 
-    `messages` and `mean_us` include only sampled messages to other hosts. `last_us` is the simulated time of the
-    client's last step; None before this step, or if the job has no limit.
+    `messages` and `mean_us` include only sampled messages to other hosts. `last_us` is the simulated time at which the
+    client completed its limit of messages; None if it did not, or has no limit.
     """
     simulation = watch.simulation
     network, fabric = simulation.network, simulation.network.subnet.fabric

@@ -174,7 +174,7 @@ def find_threshold(setting: Setting, job: Workload, seeds: Sequence[int], simula
 
 
 def _collect(latencies: Mapping[int, Latency]) -> _Tried:
-    """Return mean request times by seed. The half width of a mean is at least its change over the measured time."""
+    """Return mean request times by seed. If a mean drifts, its half width is at least this drift."""
     known = {seed: each for seed, each in latencies.items() if each.is_settled or each.change}
     halves = {seed: max(np.nan_to_num(each.half), abs(each.change) * each.mean) for seed, each in known.items()}
     return _Tried(

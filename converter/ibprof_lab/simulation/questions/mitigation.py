@@ -35,7 +35,7 @@ WORTH = 0.95
 
 @dataclass(frozen=True, slots=True)
 class Scenario:
-    """Results of a scenario with both jobs. Times are in ns, for seeds whose means settled.
+    """Results of a scenario's simulations, for seeds whose means settled. Times are in ns.
 
     Methods that return a `Figure` divide two values of each seed, and average over seeds. They return None if no seed
     has both values.
@@ -145,7 +145,7 @@ def _find_mean_cycle_ns(job: Workload, latency: Latency) -> float:
     """Return the mean time between successive requests of a client.
 
     The time between two requests is the request time plus the interval, but at least the window. The mean is computed
-    for each bin of the latency's histogram, since a mean of maxima exceeds the maximum of the means.
+    bin by bin of the latency's histogram: the maximum of the two means would be too small.
     """
     lower, upper, messages = np.array(latency.histogram).T
     taken = (lower + upper) / 2 + job.interval_ns

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Charts of studies: for each measured job, its latency alone, and its latency if the other jobs run too.
+"""Charts of studies: for each measured job, its latency if it runs alone, and its latency if all jobs run.
 
 A black bar shows the job alone. The colour of all other bars shows properties of the other jobs. The bars of a cluster
 agree in the measured job's properties, or in the setting. Each message size has a panel. A bar reaches from the 25th to

@@ -79,7 +79,8 @@ class Cell:
     """One simulation.
 
     Attributes:
-        workloads: all jobs. Jobs that do not run get hosts too, so that a job has the same hosts in all simulations.
+        workloads: all jobs. A job that does not run gets hosts too, so that the hosts of each job are the same in all
+            simulations.
         running: names of the running jobs.
         measured: name of the job whose latency is measured.
         seed: random seed of placements, communication partners, start times and jitter.
@@ -131,7 +132,7 @@ class Cell:
 
     @property
     def key(self) -> str:
-        """Digest of the description, which identifies the simulation."""
+        """Identifier of the simulation: a digest of `describe`."""
         text = json.dumps(self.describe(), sort_keys=True)
         return hashlib.sha256(text.encode()).hexdigest()[:24]
 
@@ -165,7 +166,8 @@ class Outcome:
         key: `Cell.key` of the simulation.
         latency: latency of the measured job.
         packet_hops, cpu_seconds: work of the simulation.
-        whole_ns: name of a job that sent all its messages -> each client's time from its start to its last message, ns.
+        whole_ns: job that sent all its messages -> for each client, time from its start to the end of its last message,
+            ns.
     """
 
     key: str
@@ -273,7 +275,7 @@ def run_to_limits(simulation: Simulation, hops: float, go_on: Callable[[int], ob
 
     Args:
         hops: largest number of packet hops since the start of the simulation.
-        go_on: function that continues the simulation for some time; its argument is the current tick.
+        go_on: function that continues the simulation for some time; it receives the current tick.
     """
     limit = _limit_clients(simulation)
     while (simulation.look_at_clients().steps < limit).any():
@@ -346,7 +348,7 @@ def load_lanes(source: NetworkSource) -> Lanes | None:
 
 
 def count_lanes(source: NetworkSource) -> int:
-    """Return the number of virtual lanes with which a fabric's routes cannot deadlock."""
+    """Return the number of virtual lanes that a fabric's routes use, so that no deadlock is possible."""
     lanes = load_lanes(source)
     return 1 if lanes is None else int(lanes.max()) + 1
 

@@ -216,7 +216,7 @@ def _half_interval(values: Sequence[float]) -> float | None:
 
 
 def list_whole_times(cells: Sequence[Cell], outcomes: Mapping[str, Outcome]) -> list[Row]:
-    """Return rows with the time in which a client sent all messages of its limit."""
+    """Return a row for each client that sent all messages of its limit, with the time that it took."""
     return [
         {
             "job": workload.name,

@@ -139,7 +139,8 @@ class NamedHosts:
         return [self._of_lid[lid] for lid in lids.tolist() if lid in self._of_lid]
 
     def replay_on(self, names: Sequence[str], recorded: Recorded, refuse: Refuse) -> ReplayedPorts:
-        """Place a run's ranks on named machines, in the order of the lowest rank on each recorded host.
+        """Place a run's ranks on named machines; the first name is for the recorded host with the lowest rank, and so
+        on.
 
         The ranks on a machine use its adapters in turn.
 
@@ -228,8 +229,8 @@ def allocate_hosts(
 def allocate_named(
     setting: Setting, workload: Workload, names: Sequence[str], named: NamedHosts, taken: dict[int, str], refuse: Refuse
 ) -> Workload:
-    """Assign named hosts to a job. For a recorded run, the names are in the order of the lowest rank on each recorded
-    host.
+    """Assign named hosts to a job. For a recorded run, the order of the names is the order of the recorded hosts,
+    sorted by the lowest rank on each.
 
     Args:
         setting: setting with the fabric and the number of servers.
@@ -269,7 +270,7 @@ def stay_as_recorded(
         setting: setting with the servers' hosts.
         workloads: all jobs, including jobs with fixed hosts.
         named: the fabric's hosts.
-        sampled: names of jobs that must have random hosts.
+        sampled: names of jobs that get random hosts.
 
     Returns:
         The jobs, and notes for the user.

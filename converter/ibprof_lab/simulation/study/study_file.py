@@ -166,8 +166,8 @@ def read_effort(reader: StudyReader, study: YamlMapping, usual: Effort) -> Effor
 def _read_variant(
     reader: StudyReader, study: YamlMapping, base: Setting, notes: dict[str, None], checked: set[object]
 ) -> tuple[Setting, list[Workload]]:
-    """Read one variant of a study. `checked` has a key for each variant with checked hosts; the function adds the key
-    of this variant."""
+    """Read one variant of a study. `checked` contains the keys of variants whose hosts are checked; the function adds
+    this variant's key."""
     workloads = read_jobs(reader, study["jobs"])
     setting = _read_setting(reader, study, base)
     _check_machine(reader, setting, workloads)

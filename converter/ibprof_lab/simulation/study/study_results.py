@@ -61,7 +61,7 @@ class StudyResults(NotebookView):
         rows: a row for each simulation.
         notes: sentences on limits of the results, due to properties of profiles or of the fabric.
         accounts: numbers of used and of left-out inputs and simulations, with reasons.
-        lost: sentences on data that were left out.
+        lost: sentences on left-out data.
         slow_senders: sentences on slow senders (see `simulated_run`).
     """
 

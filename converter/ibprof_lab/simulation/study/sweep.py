@@ -166,7 +166,7 @@ def keep_results(folder: Path | None) -> Iterator[Path]:
 def run_cells(
     cells: Sequence[Cell], folder: Path, pool: Executor, tell: Callable[[int, int], None] = lambda _done, _all: None
 ) -> dict[str, Outcome]:
-    """Run the simulations without stored outcome, seed by seed, and store each new outcome immediately.
+    """Run the simulations whose outcomes are not stored, seed by seed; store each outcome immediately.
 
     Args:
         folder: folder of the study, with the stored outcomes.

@@ -2,8 +2,8 @@
 """The I/O load of a job that Darshan recorded: size, number and time of its requests.
 
 Source: the POSIX module of Darshan's logs (darshan-util manual, "Additional modules"). Darshan's POSIX module counts
-all requests to the file system's client, including requests of MPI-IO and HDF5. `python -m` with this Python module and
-a log prints the log's load as JSON.
+all requests to the file system's client, including requests of MPI-IO and HDF5. `python -m
+ibprof_lab.simulation.workload.darshan_load LOG` prints the load of a log as JSON.
 """
 
 from __future__ import annotations

@@ -154,7 +154,7 @@ def _add_order(path: Path, number: int, line: str, labels: dict[str, Operation])
 
 
 def _count_messages(path: Path, ranks: Sequence[Sequence[Operation]]) -> None:
-    """Check that each rank has as many receives as incoming messages, by source and tag (with wildcards: in total)."""
+    """Check that a rank has as many receives as incoming messages: by source and tag; with wildcards, in total."""
     sends: dict[int, list[Operation]] = {}
     for operations in ranks:
         for each in operations:

@@ -3,10 +3,10 @@
 
 For each interval, a recording contains the time inside MPI and the sent messages, but not the messages that the rank
 waited for. This module assumes the waits as follows. If the receiver is inside MPI when a message arrives at line rate,
-the wait is at the arrival, at the end of this stay in MPI, or at a time between. If the receiver is computing at the
-arrival, the wait is at the end of the previous stay in MPI (if shortly before) or in the next stay. The sender of a
-message of `LEAST_RENDEZVOUS` bytes or more waits for the arrival in the same manner. A wait is always later than the
-start of the awaited message, so that two ranks never wait for each other.
+the wait is at the arrival (early waits) or at the end of this stay in MPI (late waits). If the receiver is computing at
+the arrival, the wait is at the end of the previous stay in MPI, if this end was shortly before; otherwise in the next
+stay. The sender of a message of `LEAST_RENDEZVOUS` bytes or more waits for the arrival in the same manner. A wait is
+always later than the start of the awaited message, so that two ranks never wait for each other.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class RecordedProgram:
         program: the steps of the ranks.
         seconds: longest wall time of a rank.
         computing: longest time of a rank outside MPI, seconds.
-        interval: longest median interval of a rank, seconds.
+        interval: median length of a rank's intervals, the largest over ranks, seconds.
     """
 
     program: RankProgram

@@ -145,14 +145,15 @@ class Workload:
     Attributes:
         role: task of the job's clients.
         bytes: size of a message or I/O request; not used for recorded and traced runs.
-        interval_ns: time from the completion of a message (or collective) to the next start. 0 with the role PROFILE:
-            the recorded time line determines the starts.
-        window_ns: minimum time from the start of a message to the next start, to throttle the job; 0 for no minimum.
+        interval_ns: time from the completion of a message (or collective) to the next start. For the role PROFILE, 0
+            means that messages start at recorded times.
+        window_ns: minimum time from the start of a message to the next start, which throttles the job; 0 for no
+            minimum.
         jitter: interval and window vary at random, uniformly, by up to this fraction; times of a time line do not vary.
         share: fraction of the compute hosts.
         limit: number of messages of each client; 0 for no limit.
         reads: for reads, bytes of a client's request, which the server answers with `bytes`; 0 for writes.
-        profile: path of a profile or recording for the roles PROFILE and REPLAY, of a GOAL file for the role GOAL.
+        profile: path of a profile or recording (roles PROFILE and REPLAY), or of a GOAL file (role GOAL).
         hosts: indices of the job's hosts, for a recorded run one per host of the run; empty to choose random hosts.
         adapters: for each rank of a recorded run, the index of its adapter in `hosts`; empty if no host of the run has
             several adapters in `hosts`.
@@ -232,7 +233,7 @@ def digest_messages(workload: Workload) -> str:
 
 
 def list_gaps(workload: Workload) -> list[str]:
-    """Return sentences on data that a recorded run's profile does not contain; an empty list for other jobs."""
+    """Return sentences on data that the profile of a recorded run lacks; an empty list for other jobs."""
     path = workload.profile if workload.is_recorded else ""
     return [f"{path}: {gap}" for gap in describe_gaps(load_run(path))] if path else []
 
