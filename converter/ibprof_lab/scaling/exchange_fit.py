@@ -45,7 +45,7 @@ _ROUNDING = 1e-6
 """Forms with at most this leave-one-out error count as exact; all exact forms are reported."""
 
 WHOLE = "*"
-"""Name of the sum over all regions."""
+"""Name in place of a region's name, for the sum over all regions."""
 
 
 @dataclass(frozen=True, slots=True)

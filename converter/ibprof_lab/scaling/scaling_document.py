@@ -304,7 +304,7 @@ def print_study(console: Console, document: Document) -> None:
 
 
 def add_interval(texts: Sequence[str]) -> str:
-    """Join three texts: a value, and the ends of its interval. The interval is left out if its ends are equal."""
+    """Join three texts: a value, and both ends of its interval. If the ends are equal, return only the value."""
     value, low, high = texts
     return value if low == high else f"{value} ({low} to {high})"
 

@@ -33,7 +33,7 @@ def find_cycle(network: SimulatedNetwork, adaptive: bool = False) -> list[int]:
     """Return a cycle of link directions, each waiting for the next; an empty list if there is no cycle.
 
     Args:
-        adaptive: True to check all shortest routes instead of the routes by forwarding tables.
+        adaptive: True to check all shortest routes, False to check the routes of forwarding tables.
     """
     return _find_cycle(network, _find_adaptive_dependencies(network) if adaptive else _find_dependencies(network))
 

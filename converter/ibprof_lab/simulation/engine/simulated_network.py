@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A fabric with forwarding tables as arrays for the packet engine; hosts and switches are indices, times are ticks."""
+"""A fabric with forwarding tables, as arrays for the packet engine. Hosts and switches are indices; times are ticks."""
 
 from __future__ import annotations
 

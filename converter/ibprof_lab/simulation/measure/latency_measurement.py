@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Measurement of a mean latency: the length of the simulation, the warm-up, and the uncertainty of the mean.
 
-A recorded run that follows its time line is measured over whole replays (rounds), which include all its phases.
+A recorded run that follows its time line is measured over whole replays (rounds), so that all phases of the run count.
 Messages within a host are left out, since they do not use the network.
 """
 
@@ -67,7 +67,7 @@ def measure(
 
 
 def _check_other_jobs(latency: Latency, simulation: Simulation, clients: npt.NDArray[np.bool_]) -> Latency:
-    """Return the latency; its `is_settled` is False if another job ended before the measurement ended."""
+    """Return the latency; mark it as not settled if another job ended before the measurement."""
     own = int(simulation.job_of_client[clients][0])
     progress, until = simulation.look_at_clients(), latency.left_out_ns + latency.measured_ns
     for number, job in enumerate(simulation.jobs):
@@ -138,7 +138,7 @@ def _summarise(
     taken = samples["ticks"] * to_ns
     if not len(taken):
         return NOTHING
-    # The search for the warm-up uses means over N successive messages, where N is the number of clients.
+    # Search for the warm-up in means over N successive messages; N is the number of clients.
     points = max(len(taken) // max(clients, 1), 1)
     series = average_parts(taken, points)
     cut = min(find_warm_up(series) if precision else points, looked_at)

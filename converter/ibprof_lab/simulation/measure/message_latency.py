@@ -43,9 +43,9 @@ class Effort:
             `warm_up` messages are left out, then `messages` are measured.
         warm_up: largest number of messages per client to leave out. If the mean is stationary earlier, fewer are left
             out.
-        least_warm_up: average number of messages per client that are always left out, at most `warm_up`; 0 for jobs
-            with a limit. The order in which clients use servers needs tens of messages to settle. The test for a
-            stationary mean does not detect such slow changes.
+        least_warm_up: number of messages per client, on average, that every measurement leaves out; at most `warm_up`;
+            0 for jobs with a limit. The order in which clients use servers needs tens of messages to settle. The test
+            for a stationary mean does not detect such slow changes.
         messages: largest number of measured messages per client.
         background: number of messages that each client of other jobs must complete before the measurement starts.
         hops: largest number of simulated packet hops; the measurement then ends without result.
@@ -68,8 +68,8 @@ class Effort:
 
 QUICK = Effort(warm_up=20, least_warm_up=0, messages=20, background=5, hops=1e9)
 SURVEY = Effort(least_warm_up=0, messages=60, background=20, hops=2e10)
-"""Effort for hundreds of simulations. Its `least_warm_up` is 0, since a value of 50 makes a simulation take four times
-as long."""
+"""Effort for hundreds of simulations. With a `least_warm_up` of 50 in place of 0, a simulation would take four times as
+long."""
 FULL = Effort(precision=0.0, warm_up=50, least_warm_up=0, messages=1000, background=50, hops=1e13, steady=0.005)
 """Effort for final results. This effort detects steady states; `replace(FULL, steady=0.0)` simulates every message."""
 
@@ -84,8 +84,8 @@ class Latency:
         messages: number of measured messages, after the warm-up.
         mean: mean latency over all messages.
         half: half width of the 95% confidence interval of `mean`; nan if there are too few messages.
-        node_mean: mean over clients of each client's mean latency; `mean` is over messages, of which fast clients send
-            more.
+        node_mean: mean over clients of each client's mean latency. In `mean`, a client's weight is its number of
+            messages.
         deviation: standard deviation of the latencies.
         least, most: smallest and largest latency.
         quantiles: quantiles of the latencies at `QUANTILES`.
@@ -93,11 +93,11 @@ class Latency:
         measured_ns: simulated time of the measurement, ns.
         is_settled: True if `mean` is valid: it has the required precision, or all messages were measured.
         note: reason why the mean is not settled, or the rule that ended the measurement.
-        change: if `mean` did not settle because it changes over the measured time, this relative change; else 0.
+        change: relative change of `mean` over the measured time, if this change kept the mean from settling; else 0.
         histogram: for each non-empty bin of `bin_edges`: lower edge and upper edge in ns, number of messages.
         by_client: for each client with messages: index of its host, number of messages, mean latency.
         over_time: for each slice of time with messages: begin and end in ns, number of messages, mean latency.
-        operations: number of operations of a collective that began after the warm-up; 0 for other jobs.
+        operations: for a collective, number of operations that began after the warm-up; 0 for other jobs.
         operation_mean: mean duration of these operations, from the start of the first message to the arrival of the
             last message.
         operation_half: half width of the 95% confidence interval of `operation_mean`; nan if there are too few

@@ -30,7 +30,7 @@ from ibprof_lab.simulation.study.sizes_and_times import format_time
 from ibprof_lab.simulation.workload.workloads import IO, Role, Workload
 
 CONGESTED = 2.0
-"""A job has a threshold only if its request time at interval 0 is at least this multiple of a request's time alone."""
+"""A job has a threshold only if a request at interval 0 takes at least this multiple of the time of a request alone."""
 
 NEAR = 0.9
 """The threshold is the interval at which the throughput is this fraction of the throughput at interval 0."""

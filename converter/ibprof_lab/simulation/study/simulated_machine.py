@@ -97,7 +97,7 @@ def refuse_option(name: str) -> Refuse:
 
 
 class NamedHosts:
-    """Search for simulated hosts by name.
+    """Finds the simulated hosts of machines by the machines' names.
 
     A simulated host is one adapter. A machine with several adapters in one subnet has several simulated hosts.
     """

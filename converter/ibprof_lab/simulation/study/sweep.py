@@ -55,7 +55,7 @@ class _Processes(ProcessPoolExecutor):
 
 @contextmanager
 def open_pool(workers: int) -> Iterator[Executor | None]:
-    """Open a pool of workers for simulations: processes of this machine or, under `mpirun -n K`, the other ranks.
+    """Open a pool of workers for simulations: processes of this machine or, under `mpirun -n K`, the ranks above 0.
 
     Args:
         workers: number of processes.

@@ -31,7 +31,7 @@ class Operation:
         missing: number of operations that this operation still waits for.
         after: operations that wait for this operation, each with a bool: True if it waits only for the beginning.
         needs: sends and receives that this operation waits for, each with a bool: True to wait only for the beginning.
-            None if there are none, or after this operation was appended to its rank's order.
+            None if the list would be empty, or after this operation was appended to its rank's order.
         slot: for a `recv`, its index among all `recv`s of its rank.
         is_ordered: True for a `recv` that was appended to its rank's order.
         receive: for a `send`, the matching `recv`.

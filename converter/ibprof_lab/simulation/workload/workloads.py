@@ -154,9 +154,10 @@ class Workload:
         limit: number of messages of each client; 0 for no limit.
         reads: for reads, bytes of a client's request, which the server answers with `bytes`; 0 for writes.
         profile: path of a profile or recording (roles PROFILE and REPLAY), or of a GOAL file (role GOAL).
-        hosts: indices of the job's hosts, for a recorded run one per host of the run; empty to choose random hosts.
-        adapters: for each rank of a recorded run, the index of its adapter in `hosts`; empty if no host of the run has
-            several adapters in `hosts`.
+        hosts: indices of the job's hosts; empty to choose random hosts. A recorded run has one index per host of the
+            run, or with `adapters`, one per used adapter.
+        adapters: for each rank of a recorded run, the index of its adapter in `hosts`; empty if all ranks of each host
+            use the same adapter.
         byte_ns, waits_late: for the role REPLAY, arguments of `make_program`.
     """
 
