@@ -81,7 +81,7 @@ examples:
 """
 
 _SHOWN = ("--quick", "--seeds", "--fabric", "--servers", "--adaptive", "--output", "--workers")
-"""Options in the short help of all three: `threshold`, `advise` and `study`; the next tuples add options of one."""
+"""Options that the short helps of `threshold`, `advise` and `study` share."""
 
 _THRESHOLD_SHOWN = ("--size", "--share", *_SHOWN, "--json")
 _ADVISE_SHOWN = ("--mpi", "--io", "--share", "--mpi-hosts", "--io-hosts", *_SHOWN, "--json")

@@ -145,7 +145,7 @@ def fit_loggp(delays: Delays, seed: int = 1) -> LogGP:
 
 
 def _find_cuts(lengths: Floats, means: Floats) -> list[tuple[int, int]]:
-    """Return (first, end) indices of lengths: one segment, or two segments if two lines fit much better."""
+    """Return the index range (first, end) of each segment; there are two segments if two lines fit much better."""
     whole = [(0, len(lengths))]
     candidates = [[(0, cut), (cut, len(lengths))] for cut in range(3, len(lengths) - 2)]
     if not candidates:

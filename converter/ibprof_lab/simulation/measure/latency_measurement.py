@@ -67,7 +67,7 @@ def measure(
 
 
 def _check_other_jobs(latency: Latency, simulation: Simulation, clients: npt.NDArray[np.bool_]) -> Latency:
-    """Return the latency; mark it as not settled if another job ended before the measurement."""
+    """Return the latency, marked as not settled if another job ended earlier than the measurement."""
     own = int(simulation.job_of_client[clients][0])
     progress, until = simulation.look_at_clients(), latency.left_out_ns + latency.measured_ns
     for number, job in enumerate(simulation.jobs):

@@ -21,8 +21,8 @@ BINS_AN_OCTAVE = 64
 
 _OCTAVES = 80
 _MOMENTS = 256
-"""Largest number of time slices, and of observations of queues. At this limit, each two slices are merged, and every
-second observation is dropped.
+"""Largest number of time slices, and of observations of queues. At this limit, pairs of neighbouring slices are merged,
+and every second observation is dropped.
 """
 
 Floats = npt.NDArray[np.float64]

@@ -26,7 +26,7 @@ OPERATION_COLUMNS = ("job", "from_us", "to_us", "operations")
 TIME_COLUMNS = ("job", "from_us", "to_us", "messages", "mean_us")
 QUEUE_COLUMNS = ("time_us", "guid", "name", "port", "bytes")
 BUSY_COLUMNS = ("a_busy_us", "b_busy_us")
-"""Additional columns of links.csv: for both directions of a link, time of transmitting the row's job."""
+"""Additional columns of links.csv: for each direction of a link, time in which it transmits bytes of the row's job."""
 
 _FULLEST = 32
 """Number of link directions in the table of queues."""

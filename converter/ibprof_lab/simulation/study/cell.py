@@ -348,7 +348,7 @@ def load_lanes(source: NetworkSource) -> Lanes | None:
 
 
 def count_lanes(source: NetworkSource) -> int:
-    """Return the number of virtual lanes that a fabric's routes use, so that no deadlock is possible."""
+    """Return the number of virtual lanes in `load_lanes`, 1 without lanes."""
     lanes = load_lanes(source)
     return 1 if lanes is None else int(lanes.max()) + 1
 
