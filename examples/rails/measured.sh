@@ -4,7 +4,8 @@
 # first.ibprof and in-turn.ibprof, which contain each rail's bytes by region. Requires a host with two rails of RoCE or
 # InfiniBand, and both ports of each link; the tests' guest has them:
 #
-#     .venv-dev/bin/python -m ibprof_testing.guest --folder out -- bash examples/rails/measured.sh $(ibprof lib) $PWD/bcast
+#     .venv-dev/bin/python -m ibprof_testing.guest --folder out -- \
+#         bash $PWD/examples/rails/measured.sh $(ibprof lib) $PWD/bcast
 #     ibprof matrix out/split.ibprof --by port --region 'bcast 1'
 set -eu
 library=$1 bcast=$2 bytes=${3:-5000000}
