@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Find the source lines of addresses in a file. The debug information is read by libbacktrace. The search of
- * libbacktrace is not used, because it misses inlined functions if ranges of one level overlap, and does not report the
+ * Find the source lines of addresses in a file. libbacktrace reads the debug information. lines.c searches this
+ * information, because libbacktrace's search misses inlined functions if ranges of one level overlap, and omits the
  * folder of a relative path. */
 #include "dwarf.c"
 
@@ -19,8 +19,8 @@ static int open_common_file(const char *path, backtrace_error_callback failed, v
 /* Maximum depth of inlined functions. If functions are nested deeper, the innermost functions are left out. */
 #define DEEPEST 256
 
-/* List of all memory that libbacktrace's alloc.c allocates. Most of this memory is never freed by libbacktrace, so
- * lines.c frees all of it. */
+/* List of all memory that libbacktrace allocates. lines.c frees this memory, because libbacktrace never frees most of
+ * it. */
 struct block {
     struct block *next, *previous;
     max_align_t contents[];

@@ -21,7 +21,7 @@
 static struct {
     const struct ibp_nccl_profiler *profiler;
     unsigned version;
-    /* Types of events that exist in the version of the interface that the next plug-in has. */
+    /* Event types of the next plug-in's interface version. */
     uint64_t types;
     struct ibp_nccl_pair *lasting, *passing;
     uint32_t next_lasting, next_passing;

@@ -97,9 +97,9 @@ struct operation {
     /* In versions 1 to 3 of the interface: number of bytes of the operation so far. */
     uint64_t bytes;
     uint64_t begin, since;
-    /* `waiting`: number of steps that wait for the GPU, the peer or the network (enum wait). `ticks`: the time that the
-     * operation waited for each of these resources. If steps wait for different resources, only the element of the
-     * resource that wait_of_operation returns is increased. */
+    /* `waiting`: number of steps that wait for the GPU, the peer or the network (enum wait). `ticks`: time that the
+     * operation waited for each resource; while its steps wait for several resources, the time counts for the resource
+     * that wait_of_operation returns. */
     uint8_t waiting[WAITS];
     uint64_t ticks[WAITS];
     struct sample *sample;
@@ -124,7 +124,7 @@ static struct {
     uint32_t contexts, tasks, flows, next_operation, samples;
     unsigned sample_level;
     uint64_t uses;
-    /* The context for operations of unknown tasks and of other processes. */
+    /* The context for operations of other processes, and for operations without a known task. */
     struct ibp_nccl_context *others;
     struct activity activity;
 } state;

@@ -21,8 +21,8 @@ struct contexts {
     struct ibp_nccl_context *own;
     void *next;
 };
-/* All communicators beyond CONTEXTS_MAX share the last element. Their bytes are summed; the next plug-in does not see
- * these communicators. */
+/* All communicators beyond CONTEXTS_MAX share the last element. ibprof sums the bytes of these communicators, and does
+ * not report them to the next plug-in. */
 static struct contexts contexts[CONTEXTS_MAX + 1];
 static uint32_t contexts_used;
 /* True if a next plug-in is loaded. Each handle that NCCL receives is then the address of a pair of handles

@@ -22,11 +22,11 @@ typedef struct level {
     const uint64_t *first;
     const uint32_t *other;
     const double *weight;
-    /* [vertices], number of vertices of the whole graph that each vertex contains */
+    /* [vertices], number of the whole graph's vertices that are merged into each vertex */
     uint32_t *size;
-    /* [vertices], the vertex of the next coarser level that contains each vertex */
+    /* [vertices], the coarse vertex into which each vertex is merged */
     uint32_t *coarse;
-    /* Memory to be freed with this level. */
+    /* memory that is freed together with this level */
     void *own[3];
 } level_t;
 
@@ -36,7 +36,7 @@ typedef struct parts {
     uint8_t *is_locked;
     uint32_t *order;
     uint8_t *best;
-    /* Target size of the first part, in vertices of the whole graph. */
+    /* Number of the whole graph's vertices that the first part should contain. */
     int64_t target;
     uint64_t random;
 } parts_t;
@@ -56,8 +56,8 @@ static void shuffle(uint64_t *state, uint32_t *order, uint32_t count)
     }
 }
 
-/* Match each vertex with the unmatched neighbour of largest edge weight / (vertex size * neighbour size). Return the
- * number of coarse vertices. */
+/* Match each vertex with an unmatched neighbour: the one with the largest edge weight / (vertex size * neighbour size).
+ * Return the number of coarse vertices. */
 static uint32_t match(level_t *level, const uint32_t *order, uint32_t largest)
 {
     uint32_t count = 0;
@@ -160,8 +160,8 @@ static int64_t excess_after(const level_t *level, const parts_t *p, uint32_t ver
     return p->part[vertex] ? excess + level->size[vertex] : excess - level->size[vertex];
 }
 
-/* Return the unlocked vertex with the largest gain, or UINT32_MAX. After a move, the deviation from the target sizes
- * must be smaller than before, or at most `slack`. */
+/* Return the vertex to move: the unlocked vertex with the largest gain, after whose move the deviation from the target
+ * is smaller, or at most `slack`. Return UINT32_MAX if no vertex qualifies. */
 static uint32_t find_move(const level_t *level, const parts_t *p, int64_t excess, int64_t slack)
 {
     uint32_t chosen = UINT32_MAX;
@@ -340,7 +340,7 @@ typedef struct segment {
 } segment_t;
 
 typedef struct division {
-    /* [vertices], the vertices of each segment, in ascending order */
+    /* [vertices], vertices by segment; ascending within a segment */
     uint32_t *vertex;
     uint32_t *spare;
     /* [vertices], the index of each vertex in the present segment; UINT32_MAX if the vertex is in another segment */

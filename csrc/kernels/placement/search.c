@@ -62,7 +62,8 @@ static void change_path(const problem_t *p, search_t *s, uint32_t from, uint32_t
     }
 }
 
-/* Add to `change`: `sign` times the traffic between a rank on `slot` and its neighbour `n` on slot `other`. */
+/* Multiply the traffic between a rank on `slot` and its neighbour `n` on slot `other` by `sign`, and add it to
+ * `change`. */
 static void change_pair(const problem_t *p, search_t *s, uint64_t n, uint32_t slot, uint32_t other, int sign)
 {
     uint32_t here = p->port_of_slot[slot], there = p->port_of_slot[other];
@@ -128,7 +129,8 @@ static void keep_if_best(const problem_t *p, search_t *s)
     memcpy(s->best, s->slot_of_rank, p->ranks * sizeof *s->best);
 }
 
-/* Choose a random slot for a rank: any slot, or a slot on a neighbour's host or in the group of that host. */
+/* Choose a random slot for a rank: among all slots, among the slots of a neighbour's host, or among the slots of this
+ * host's group. */
 static uint32_t sample_slot(const problem_t *p, search_t *s, uint32_t rank)
 {
     uint64_t neighbours = p->first[rank + 1] - p->first[rank], kind = neighbours ? sample(s) >> 62 : 0;
@@ -151,8 +153,8 @@ static void move(search_t *s, int64_t rank, uint32_t slot)
     s->moved[s->moves++] = (uint32_t)rank;
 }
 
-/* Propose that group `in` replaces group `out` on a host; `in` or `out` may be FREE. On hosts with `is_numbered`, move
- * other ranks too, so that ranks stay on the first slots, in order. */
+/* Propose that group `in` replaces group `out` on a host; `in` or `out` may be FREE. On hosts with `is_numbered`, also
+ * move other ranks, so that the host's ranks fill its first slots in ascending order. */
 static void exchange(const problem_t *p, search_t *s, uint32_t slot, int64_t out, int64_t in)
 {
     uint32_t host = p->host_of_slot[slot], to = p->host_first[host];

@@ -8,8 +8,8 @@
 
 /* -- set-up -------------------------------------------------------------------------------------------------------- */
 
-/* Different arrays of `size` bytes, adjacent in `item`. `index` is a hash table with open addressing. An element of
- * `index` is 0 if free, otherwise 1 + the number of an array. */
+/* A set of arrays of `size` bytes each, stored one after another in `item`. `index` is a hash table with open
+ * addressing. An element of `index` is 0 if free, otherwise 1 + the number of an array. */
 struct distinct {
     size_t size;
     unsigned char *item;
@@ -106,8 +106,8 @@ static bool number_choice(struct distinct *sets, const uint64_t *ports, uint32_t
     return number != IBP_SIM_NOTHING;
 }
 
-/* List the switch's possible egress ports toward each leaf switch. The unused element of the switch itself repeats
- * another element, so that more switches have equal lists. */
+/* List a switch's possible egress ports toward each leaf switch. If the switch is a leaf switch, its own unused element
+ * repeats another element, so that more switches have equal lists. */
 static bool list_choices(struct ibp_sim *sim, uint32_t at, struct distinct *sets, uint32_t *choices)
 {
     const struct ibp_sim_network *network = &sim->network;
@@ -182,8 +182,8 @@ static inline uint32_t bits_of(vector truth)
     return (uint32_t)(bits[0] | bits[1] | bits[2] | bits[3]);
 }
 
-/* Return the smallest number of queued bytes of a port, in a set of up to 64 ports. `queued`: [port], the number of
- * bytes in the port's queue. `set`: a bit for each port. */
+/* Return the number of bytes in the shortest queue, over a set of up to 64 ports. `queued`: [port], bytes in the port's
+ * queue. `set`: a bit for each port. */
 static inline uint32_t find_least(const uint32_t *queued, uint64_t set)
 {
     vector least = (vector){0} + INT32_MAX;
@@ -197,7 +197,7 @@ static inline uint32_t find_least(const uint32_t *queued, uint64_t set)
     return (uint32_t)(left < right ? left : right);
 }
 
-/* Find the ports with at most `most` bytes in their queue, in a set of up to 64 ports. Return a bit for each port. */
+/* In a set of up to 64 ports, find the ports with at most `most` queued bytes. Return a bit for each port. */
 static inline uint64_t find_up_to(const uint32_t *queued, uint64_t set, uint32_t most)
 {
     uint64_t found = 0;

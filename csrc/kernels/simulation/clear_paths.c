@@ -7,7 +7,7 @@
 #include <stdlib.h>
 
 enum {
-    /* A member of ibp_sim_use has this value if several values occur. */
+    /* value of a member of ibp_sim_use if messages have different values */
     MANY = IBP_SIM_NOTHING - 1,
     /* Maximum number of paths that are examined before the first tick. */
     PATHS_MAX = 1 << 22
@@ -25,7 +25,7 @@ static const struct ibp_sim_kind *kind_at(const struct ibp_sim *sim, const struc
     return ibp_sim_kind_of(sim, &sim->queue[path->queue[hop]]);
 }
 
-/* Return the ticks between the beginnings of two successive packets on the host's link. */
+/* Return the ticks from the start of a packet to the start of the next packet, on the host's link. */
 static uint64_t packet_interval(const struct ibp_sim_kind *kind, const struct ibp_sim_path *path)
 {
     return ibp_sim_ticks_of(kind, path->packet) + kind->gap;
@@ -117,8 +117,8 @@ static bool is_of_equal_packets(const struct ibp_sim *sim, uint64_t bytes)
     return bytes <= sim->network.packet_bytes || bytes % sim->network.packet_bytes == 0;
 }
 
-/* Return whether successive packets from link `before` never wait at the next link, and fit into the next link's
- * buffer. */
+/* Return whether successive packets from link `before` never wait for the next link `kind`, and fit into the buffer at
+ * its end. */
 static bool keeps_up(const struct ibp_sim *sim, const struct ibp_sim_kind *before, const struct ibp_sim_kind *kind,
                      uint64_t ticks)
 {
@@ -126,7 +126,7 @@ static bool keeps_up(const struct ibp_sim *sim, const struct ibp_sim_kind *befor
            (kind->delay / ticks + 3) * sim->network.packet_bytes <= kind->capacity;
 }
 
-/* Return whether the buffer at the end of a host's link keeps the link busy until the message is sent. */
+/* Return whether the buffer at the end of a host's link is so large that the link never idles during a message. */
 static bool has_buffer_for_link(const struct ibp_sim *sim, const struct ibp_sim_kind *kind, uint64_t packet)
 {
     return (kind->delay / ibp_sim_ticks_of(kind, packet) + 3) * sim->network.packet_bytes <= kind->capacity;

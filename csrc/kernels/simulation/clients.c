@@ -70,8 +70,8 @@ static void send_message(struct ibp_sim *sim, uint32_t host, uint32_t number, ui
     inject(sim, host);
 }
 
-/* Schedule the arrival of a packet that was listed as waiting for the next queue before the packet arrived. The next
- * queue has free buffer now, so the packet need not wait. */
+/* Schedule the arrival of a packet that is already listed as waiting: the next queue has free buffer before the packet
+ * arrives. */
 static void schedule_after_all(struct ibp_sim *sim, uint32_t number, struct ibp_sim_waiter waiter, uint64_t arrival)
 {
     const struct ibp_sim_packet packet = {
@@ -121,7 +121,7 @@ static uint64_t sample_number(struct ibp_sim *sim, const struct ibp_sim_process 
     return ibp_mix(ibp_mix(sim->seed) + (round_of(process) * sim->jobs + job) * IBP_RANDOM_STEP);
 }
 
-/* Return a random time around a mean, uniformly distributed. */
+/* Return a uniformly distributed random time with the mean `ticks`. */
 static uint64_t vary(struct ibp_sim *sim, const struct ibp_sim_process *process, uint64_t ticks)
 {
     const uint64_t width = (uint64_t)((double)ticks * sim->job[process->client.job].jitter / 65536);
@@ -150,7 +150,7 @@ static bool has_what_it_awaits(const struct ibp_sim *sim, const struct ibp_sim_p
     return process->arrived >= round_of(process) * process->client.arrivals + this_round;
 }
 
-/* Return the earliest tick at which a process may start its next step, ignoring awaited messages. */
+/* Return the earliest tick at which a process may start its next step if it awaits no messages. */
 static uint64_t next_start(struct ibp_sim *sim, const struct ibp_sim_process *process)
 {
     const struct ibp_sim_step *step = ibp_sim_step_of(sim, process);

@@ -131,7 +131,7 @@ void ibp_sim_sort_last(struct ibp_sim *sim, struct ibp_sim_queue *queue, uint64_
 
 /* -- deadlock ------------------------------------------------------------------------------------------------------ */
 
-/* For each queue, sum the bytes in the buffer that wait for the next queue. */
+/* For each queue, sum the buffered bytes that wait for another queue. Return whether any packet waits. */
 static bool sum_waiting(const struct ibp_sim *sim, uint32_t *waits)
 {
     bool any = false;
@@ -146,8 +146,8 @@ static bool sum_waiting(const struct ibp_sim *sim, uint32_t *waits)
     return any;
 }
 
-/* If hops are skipped, return whether a queue has buffer space for its first waiting packet. Such a packet has not
- * arrived yet. */
+/* Return whether a queue will serve its first waiting packet later: the queue has buffer space, but the packet, which
+ * skipped hops, has not arrived yet. */
 static bool serves_later(const struct ibp_sim *sim, const struct ibp_sim_queue *queue)
 {
     return ibp_sim_skips(sim) && queue->waiting && ibp_sim_has_buffer(sim, queue, ibp_sim_bytes_of(queue->head.size));
@@ -177,8 +177,8 @@ static void mark_live(const struct ibp_sim *sim, const uint32_t *waits, uint8_t 
     }
 }
 
-/* Return an array [queue]: 1 if buffer space of the queue will become free. Elements of queues without waiting packets
- * have no meaning. Return NULL if no packet waits for any queue, or if memory is exhausted. */
+/* Return an array [queue]: 1 if buffer space of the queue will become free. Ignore elements of queues in which no
+ * packet waits. Return NULL if no packet waits for any queue, or if memory is exhausted. */
 static uint8_t *find_live(const struct ibp_sim *sim, int *failed)
 {
     const uint64_t queues = ibp_sim_count_queues(sim);

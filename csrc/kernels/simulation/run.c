@@ -17,7 +17,7 @@ static void arrive_at_host(struct ibp_sim *sim, struct ibp_sim_packet packet)
     const struct ibp_sim_process *process = &sim->process[packet.client];
     const uint32_t host = process->to;
 
-    if (packet.queue != IBP_SIM_NOTHING) { /* the packet has skipped no hops */
+    if (packet.queue != IBP_SIM_NOTHING) { /* a packet that skipped no hops */
         const uint32_t there = ibp_sim_shared(sim, packet.queue, packet.client)->to;
 
         if (there != host) {
@@ -142,7 +142,7 @@ static void search_deadlock(struct ibp_sim *sim)
 }
 
 #ifndef NDEBUG
-/* Check that every sent byte has arrived, or occupies buffer of exactly one port. */
+/* Check that each sent byte either has arrived, or occupies the buffer of exactly one port. */
 static void check_conservation(const struct ibp_sim *sim)
 {
     const struct ibp_sim_network *network = &sim->network;

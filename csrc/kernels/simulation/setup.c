@@ -27,7 +27,8 @@ static bool is_valid_network(const struct ibp_sim_network *network)
     if (!network->lanes || network->lanes > LANES_MAX) return false;
     for (uint32_t end = 0; end < network->ends; end++)
         if (network->end_capacity[end] < network->packet_bytes || !network->end_delay[end] ||
-            /* The bytes in a queue, plus the waiting bytes at all ports of the switch, must fit into 31 bits. */
+            /* The sum of the bytes in a queue and of the waiting bytes at all ports of the switch must fit into 31
+             * bits. */
             network->end_capacity[end] > INT32_MAX / (network->width + 1) ||
             network->end_to[end] >= network->hosts + network->switches)
             return false;
@@ -78,7 +79,8 @@ static void *copy(const void *from, uint64_t count, size_t size)
     return made;
 }
 
-/* Return the index of a kind of transmit port. If the kind is not among the first KINDS_COMPARED kinds, add it. */
+/* Return the index of a kind of transmit port in `kind`. If the kind is not among the first KINDS_COMPARED elements,
+ * append it. */
 static uint32_t number_kind(struct ibp_sim *sim, const struct ibp_sim_kind *kind)
 {
     const uint32_t compared = sim->kinds < KINDS_COMPARED ? sim->kinds : KINDS_COMPARED;

@@ -18,8 +18,7 @@
 
 enum { FLOWS_FOR_THREADS = 1 << 12, HOPS_GUESSED = 6 };
 
-/* Maximum memory for the loads of all threads, in bytes. If the loads need more memory than this, one thread is faster
- * than several. */
+/* Maximum memory of all threads' loads, in bytes. With more memory, one thread is faster than several. */
 static const uint64_t PRIVATE_LOADS = (uint64_t)1 << 28;
 
 struct entry {
@@ -152,7 +151,8 @@ static void count_keys(const uint32_t *key, uint64_t count, uint64_t keys, uint6
     for (uint64_t k = 2; k <= keys; k++) begin[k] += begin[k - 1];
 }
 
-/* Sort flows by destination and group. `by_group` is memory for one index per flow; NULL if flows have no groups. */
+/* Sort flows by destination and group. `by_group`: scratch memory for an index per flow; NULL if flows have no
+ * groups. */
 static void sort_flows(const struct ibp_flows *flows, uint32_t *by_group, struct entry *sorted, uint64_t *begin)
 {
     if (by_group) {

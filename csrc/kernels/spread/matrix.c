@@ -39,8 +39,7 @@ static void sort_rows(struct ibp_matrix_spread *all)
     }
 }
 
-/* For each row, add `sent` to the load of the row's first link, and count these bytes as arrived. `sent` no longer
- * includes bytes that do not arrive. */
+/* For each row, add its bytes that arrive (`sent`) to the load of its first link, and to the arrived bytes. */
 static void load_first_links(struct ibp_matrix_spread *all)
 {
     for (uint64_t i = 0; i < all->begin[all->routes->leaves]; i++) {

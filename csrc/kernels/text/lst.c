@@ -28,7 +28,7 @@ struct line {
     uint64_t lanes, speed;
     double gbps;
     bool active;
-    /* Number of descriptions whose end is certain, because the next field was valid. */
+    /* Number of descriptions that were followed by a valid field, so that their end is certain. */
     int ends;
     /* The first invalid field. */
     const uint8_t *mismatch;
@@ -213,8 +213,8 @@ static bool read_end(struct line *line, const uint8_t *at, int number)
         for (end->name = at; at <= line->stop && at - end->name <= LONGEST_NAME; at++) {
             const uint8_t *behind = at;
             if (!skip(line, &behind, "} LID:")) continue;
-            /* A line break is missing in the file, because the text is longer than a description, and contains a
-             * possible end of a description. */
+            /* The text is longer than a description, and already contained a possible end of a description. So the file
+             * lacks a line break. */
             if (has_end && at - end->name > DESCRIPTION_BYTES) break;
             has_end = true;
             end->name_bytes = (size_t)(at - end->name);

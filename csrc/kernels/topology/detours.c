@@ -17,7 +17,7 @@ void ibp_find_detours(const float *distance, uint32_t count, float *detour)
                 if (k == i) continue;
                 const float *from = distance + (size_t)k * count;
                 float first = distance[(size_t)i * count + k];
-                /* A path through the destination is no detour, so skip it. */
+                /* A path whose middle vertex k is the destination is no detour. */
                 float kept = to[k];
                 for (uint32_t j = 0; j < count; j++) {
                     float through = first + from[j];

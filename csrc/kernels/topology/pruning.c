@@ -9,14 +9,14 @@
 
 typedef struct ibp_binary_tree tree_t;
 
-/* Return the increase of the sum of weighted squared residuals if the pairs of two nodes get equal heights. */
+/* Return by how much the sum of weighted squared residuals grows if two nodes get the same height. */
 static double loss(double weight_a, double height_a, double weight_b, double height_b)
 {
     double gap = height_a - height_b;
     return gap <= 0 ? 0 : weight_a * weight_b / (weight_a + weight_b) * gap * gap;
 }
 
-/* Merge inner children into `top`, one after the other, until ibp_prune_tree's criterion keeps all remaining children.
+/* Merge inner children into `top` one by one, until no remaining child meets ibp_prune_tree's criterion for a merge.
  * `inner` is memory for all nodes below `top`. */
 static double absorb(const tree_t *t, int32_t top, double variance, double penalty, int32_t *into, double *weight,
                      double *height, int32_t *inner)
@@ -39,7 +39,7 @@ static double absorb(const tree_t *t, int32_t top, double variance, double penal
                 best = i;
             }
         }
-        /* Number of pairs of the children that `top` has after the merge; by chance, each pair could form a node. */
+        /* Number of pairs among the children of `top` after the merge. By chance, each pair could form a node. */
         double pairs = 0.5 * children * (children + 1.0);
         if (count == 0 || least / (2 * variance) > penalty + log(pairs)) break;
         int32_t node = inner[best], k = node - leaves;
@@ -71,7 +71,7 @@ int ibp_prune_tree(const tree_t *tree, double variance, double penalty, int32_t 
         weight[k] = tree->weight[k];
         height[k] = tree->height[k];
     }
-    /* Indices descend, so that parents come before their children: a node has a higher index than its children. */
+    /* A node's index is higher than its children's indices, so this loop visits parents first. */
     for (uint32_t k = nodes; k-- > 0;) {
         int32_t top = (int32_t)(tree->leaves + k);
         if (into[k] != top) continue;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The ibprof developers
  *
- * The stress of a graph's layout in space. Stress comes from edges of wrong length, and from close vertices without a
- * common edge. Vertices are sorted into cells with side length 1, to find pairs with a distance below 1. So the time is
- * proportional to the number of edges and close pairs.
+ * The stress of a graph's three-dimensional layout. Two terms add to the stress: edges of wrong length, and close
+ * vertices that no edge joins. Vertices are sorted into cells with side length 1, to find pairs with a distance below
+ * 1. So the time is proportional to the number of edges and close pairs.
  */
 #include <errno.h>
 #include <math.h>
@@ -99,7 +99,7 @@ static double measure(const double (*position)[3], uint32_t one, uint32_t other,
     return squared;
 }
 
-/* Add `sign` times the stress and gradient of a pair that is too close. */
+/* Multiply the stress and the gradient of a close pair by `sign`, and add them. */
 static void repel(const double offset[3], double squared, double sign, double gamma, double (*gradient)[3],
                   uint32_t one, uint32_t other, double stress[3])
 {
@@ -147,7 +147,7 @@ int ibp_stress(const double (*position)[3], uint32_t vertices, const uint32_t (*
         double squared = measure(position, one, other, offset), missed = squared - length[at] * length[at];
         stress[0] += 2 * missed * missed;
         pull(gradient, one, other, offset, 4 * missed);
-        /* Undo the term for close pairs without an edge, because this pair has an edge. */
+        /* An edge joins this pair, so subtract the term of close pairs. */
         if (squared < 1) repel(offset, squared, -1, gamma, gradient, one, other, stress);
     }
 free:

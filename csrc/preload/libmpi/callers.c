@@ -19,7 +19,7 @@
 extern IBP_INTERNAL IBP_THREAD_LOCAL const void *ibp_caller_left_behind;
 IBP_THREAD_LOCAL const void *ibp_caller_left_behind;
 
-/* The function to which each stub jumps. */
+/* [stub], the function to which the stub jumps */
 extern IBP_INTERNAL void *ibp_stub_targets[STUBS];
 void *ibp_stub_targets[STUBS];
 static unsigned used;

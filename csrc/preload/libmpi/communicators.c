@@ -64,7 +64,7 @@ static int translate_ranks(ibp_handle group, int size, int *world)
 }
 
 /* Write the size of a group and the world ranks of its members to `into`. If rank i is world rank i for all members,
- * the array of ranks is NULL. Nothing is allocated for a small group of this kind. Return 0, or -1 on failure. */
+ * the array of ranks is NULL. If such a group has at most FEW members, allocate nothing. Return 0, or -1 on failure. */
 static int translate(ibp_handle group, struct ibp_communicator *into)
 {
     enum { FEW = 128 };
@@ -174,7 +174,7 @@ struct ibp_communicator *ibp_communicator_find(ibp_handle communicator)
     struct ibp_communicator *entry = enter(communicator);
 
     if (entry && IBP_UNLIKELY(!entry->described)) {
-        if (describe_communicator(communicator, entry)) entry->size = 0; /* then every peer is unknown */
+        if (describe_communicator(communicator, entry)) entry->size = 0; /* makes all peers unknown */
         entry->described = true;
     }
     return entry;
@@ -184,7 +184,7 @@ static void learn(ibp_handle handle, int (*describe)(ibp_handle, struct ibp_comm
 {
     struct ibp_communicator learned = {.handle = handle}, *entry;
 
-    if (describe(handle, &learned)) learned.size = 0; /* then every peer is unknown */
+    if (describe(handle, &learned)) learned.size = 0; /* makes all peers unknown */
     ibp_lock();
     entry = enter(handle);
     if (entry && !entry->described) {

@@ -12,9 +12,9 @@ size_t ibp_datatype_size_offset;
 
 #define SEARCHED_BYTES 128
 
-/* Return the offset of the size in all datatype objects in `names`; 0 if no offset or several offsets fit. These
- * datatypes include pairs of a value and an index. Some pairs have gaps, so their extent is larger than their size, and
- * the search cannot find the offset of the extent instead. */
+/* Return the offset at which each datatype object in `names` contains its size; 0 if no offset or several offsets
+ * match. Some of these datatypes have gaps: their extent exceeds their size, so the offset of the extent does not
+ * match. */
 static size_t find_size_offset(void)
 {
     static const char *const names[] = {"ompi_mpi_byte",     "ompi_mpi_short",     "ompi_mpi_int",

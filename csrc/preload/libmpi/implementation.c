@@ -65,7 +65,7 @@ struct search {
     /* An address in the wanted library. If 0, the search uses `is_wanted`. */
     uintptr_t address;
     bool (*is_wanted)(const struct ibp_implementation *);
-    /* The search skips the library with this memory. */
+    /* The search skips the library at these addresses. */
     struct ibp_span except;
     struct ibp_implementation *found;
 };

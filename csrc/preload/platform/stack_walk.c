@@ -13,8 +13,8 @@
 #define FRAMES_MAX 256
 #define WORD sizeof(uintptr_t)
 
-/* Attributes of functions that read other functions' frames, or memory that another thread may change. Sanitizers would
- * report these reads as errors, so the attributes switch their checks off. */
+/* Attributes for functions that read other functions' frames, or memory that another thread may change: sanitizers
+ * would report these reads as errors. */
 #define READS_STACKS __attribute__((no_sanitize_address))
 #define READS_SHARED __attribute__((no_sanitize_thread))
 

@@ -46,8 +46,8 @@ static const struct {
 
 /* -- offsets from 3.13 on, from the interpreter's own table -------------------------------------------------------- */
 
-/* Index, in 64-bit words of `_Py_DebugOffsets`, at which each group of members begins. Within a group, all versions
- * have the same order of members. */
+/* Each group of members begins at this index in `_Py_DebugOffsets`, an array of 64-bit words. Within a group, all
+ * versions have the same order of members. */
 static const struct groups {
     unsigned long minor;
     uint16_t thread_frame, frame, code, object_type, type_name, bytes, string;

@@ -33,7 +33,7 @@ static const char *const transports[] = {
     "IBPROF_INTRANODE",
 };
 
-/* Record a variable. If the value is too long, record nothing: a part of a list of adapters would be wrong. */
+/* Record a variable, unless its value is too long: a truncated list of adapters would be wrong. */
 static void record(const char *name, const char *text)
 {
     struct ibp_choice *choice;

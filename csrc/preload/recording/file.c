@@ -79,7 +79,7 @@ static bool name_file(char *path, size_t bytes, const char *folder, const char *
     return snprintf(path, bytes, "%s/%s-%u.ibprof", folder, stem, attempt) < (int)bytes;
 }
 
-/* Return the number of seconds that IBPROF_FLUSH sets; the default if it is not set. */
+/* Return the seconds between copies: the value of IBPROF_FLUSH, by default IBP_FLUSH_SECONDS. */
 static uint32_t flush_seconds(void)
 {
     const char *given = ibp_environment("IBPROF_FLUSH");

@@ -19,8 +19,8 @@ static const char *find_option(const char *arguments, size_t bytes, const char *
     return "";
 }
 
-/* Write a name of the job, equal on all hosts. The name consists of Intel MPI's variables, or of the address to which
- * the proxy connects. */
+/* Write a name of the job that is equal on all hosts: Intel MPI's variables, or the address to which the proxy
+ * connects. */
 static void describe_job(const struct ibp_ancestor *proxy, char *job, size_t job_bytes)
 {
     char arguments[2048];

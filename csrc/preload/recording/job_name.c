@@ -77,8 +77,8 @@ static bool name_by_slurm(struct name job)
 
 typedef bool name_function(struct name job);
 
-/* Functions to try in this order if no ancestor is a known launcher, or if the function for this launcher (`launchers`)
- * finds no name. For example, a rank in a container does not see its ancestors. */
+/* Functions to try in this order if no ancestor is a known launcher (for example, because a container hides them), or
+ * if the function in `launchers` finds no name. */
 static name_function *const all_names[] = {name_by_jsm,  name_by_pmix,       name_by_pals,
                                            name_by_flux, name_by_mpirun_rsh, name_by_slurm};
 
@@ -157,9 +157,9 @@ static void name_job(struct name job, const struct launcher *nearest, const stru
 
 /* -- this launch on this host -------------------------------------------------------------------------------------- */
 
-/* If a launch has no name, identify the launch by a chain of ancestors of this process. The first ancestor is
- * `process`: the launcher's process on this host, or the parent if the launcher is unknown. A process that no launcher
- * started as a rank is a separate launch. */
+/* Identify a launch without a name by a chain of this process's ancestors. The chain begins with `process`: the
+ * launcher's process on this host, or the parent if the launcher is unknown. A process that no launcher started as a
+ * rank is a separate launch. */
 static void describe_unnamed(struct name launch, struct ibp_ancestor *process, bool found)
 {
     if (!is_rank() || !found) {
@@ -179,8 +179,7 @@ static void describe_unnamed(struct name launch, struct ibp_ancestor *process, b
     ibp_text_append(launch.text, launch.bytes, ibp_environment("TORCHELASTIC_RESTART_COUNT"));
 }
 
-/* If a launch has a name, identify the launch by the address of its PMIx server on this host; without a server, by the
- * name. */
+/* Identify a launch with a name by the address of its PMIx server on this host; without a server, by the name. */
 static void describe_named(struct name launch, const char *job)
 {
     static const char *const server_addresses[] = {"PMIX_SERVER_URI41", "PMIX_SERVER_URI4", "PMIX_SERVER_URI3",

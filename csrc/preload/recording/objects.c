@@ -16,7 +16,7 @@
 
 #define OBJECTS_MAX 512
 
-/* The record of each object index. A library that is loaded again at another address keeps its index. */
+/* [index of an object], its record. A library that is loaded again at another address keeps its index. */
 static const struct ibp_object *records[OBJECTS_MAX];
 static uint32_t recorded;
 

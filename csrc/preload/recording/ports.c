@@ -89,8 +89,8 @@ void ibp_port_gid(const char *device, unsigned port, unsigned index, uint8_t gid
 
 /* -- hardware counters --------------------------------------------------------------------------------------------- */
 
-/* Counters of a port's bytes, and of events that slow a port down. Drivers differ: the list contains the names that
- * InfiniBand ports, soft-RoCE and mlx5 use. */
+/* Files of counters: a port's bytes and packets, and events that slow the port down. The names are those of InfiniBand
+ * ports, soft-RoCE and mlx5. */
 static const char *const counter_files[] = {
     "counters/port_xmit_data",       "counters/port_rcv_data",
     "counters/port_xmit_packets",    "counters/port_rcv_packets",

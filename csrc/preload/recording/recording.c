@@ -18,8 +18,8 @@
 #define LARGEST_SEGMENT_PAGES 256
 #define SEGMENTS_MAX 4096
 
-/* The size and the version of each kind of records. If members are added at the end of a kind's records, the version of
- * the kind is incremented. */
+/* The size and the version of each kind of records. The version is incremented when members are added at the end of the
+ * record. */
 static const struct {
     uint32_t bytes, version;
 } record[KINDS] = {
@@ -60,7 +60,7 @@ static struct {
     struct ibp_segment *segment[KINDS];
     uint32_t published[KINDS];
     /* All segments of this process. The first segment contains the record of the process. The array is longer than
-     * SEGMENTS_MAX, because several threads may check the limit at once. */
+     * SEGMENTS_MAX, because several threads may pass the check of the limit at once. */
     struct ibp_segment *all[SEGMENTS_MAX + 8];
     unsigned segments;
 } recording;
@@ -205,7 +205,7 @@ static int copy_segments(void)
 
     file = ibp_file_reopen_copy(&recording.file);
     if (file < 0) return errno ? errno : ENOENT;
-    /* Copy the record of the process first and last. The copy shows whether the process was killed while it was
+    /* Copy the record of the process first and last, so that the copy shows whether the process was killed while
      * copying. */
     process->copy_begun_ns = ibp_clock_ns();
     error = copy_segment(file, recording.all[0]);

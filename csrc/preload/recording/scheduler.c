@@ -44,8 +44,8 @@ const char *const ibp_scheduler_variables[] = {"SLURM_JOB_ID",
                                                "USER",
                                                NULL};
 
-/* The text for each letter in IBPROF_OUTPUT: the value of the first variable that is set. If no variable is set, `j`
- * and `A` stand for the launcher's name of the job. In all other cases, the text is the member `unset`. */
+/* The text for each letter in IBPROF_OUTPUT: the value of the first set variable. If no variable is set: for `j` and
+ * `A` the launcher's name of the job, if known; else `unset`. */
 static const struct pattern {
     char letter;
     const char *unset;

@@ -19,7 +19,7 @@ struct header {
     uint64_t sender;
 };
 
-/* MPIDIG_hdr_t: the second header of an active message that contains or announces a message of the program. */
+/* MPIDIG_hdr_t: the second header of active messages that contain or announce a message of the program. */
 struct program_header {
     int32_t sender;
     uint32_t tag;
@@ -36,7 +36,7 @@ _Static_assert(sizeof(struct program_header) == 48, "as in MPICH");
 
 enum { HANDLER_SEND = 0, HANDLER_SEND_DATA = 2 };
 
-/* Return the bytes of the program's data that an active message contains. */
+/* Return how many bytes of the program's data an active message contains. */
 static size_t find_carried(const struct header *header)
 {
     if (header->handler != HANDLER_SEND && header->handler != HANDLER_SEND_DATA) return 0;

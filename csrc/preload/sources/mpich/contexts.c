@@ -8,9 +8,8 @@
 #include "sources/mpich/freed_communicators.h"
 
 /* The lowest 3 bits of a context distinguish uses of one communicator (mpir_contextid.h of MPICH 3.4 to 5.0). The next
- * bit marks a local context, for messages within the local group of an intercommunicator. Messages between the two
- * groups have another context. The remote group chose this context, so the upper bits may differ from the local
- * context. */
+ * bit marks the local context of an intercommunicator, for messages within the local group. Messages between the groups
+ * have a context that the remote group chose, so its upper bits may differ from the local context. */
 #define PREFIX_SHIFT 3
 #define LOCAL_CONTEXT 8
 

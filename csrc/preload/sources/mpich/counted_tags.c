@@ -12,8 +12,8 @@
 
 #include <string.h>
 
-/* The first tag that MPICH allocates on a communicator: 287 in MPICH 3.4 to 5.0. If the message of a call shows that
- * MPICH began with another tag, ibprof corrects this value. */
+/* The first tag that MPICH allocates on a communicator: 287 in MPICH 3.4 to 5.0. If a message shows that MPICH began
+ * with another tag, ibprof corrects this value. */
 static uint32_t first_counted_tag = 287;
 
 #define FEW 16 /* maximum number of tags that MPICH allocates for one call */
@@ -23,8 +23,8 @@ static uint32_t first_counted_tag = 287;
 #define LOWEST_MARKED_TAG 0x80000
 
 static bool numbers_were_wrong;
-/* True if this MPI allocates tags for calls that create communicators. A tag below LOWEST_MARKED_TAG in a message of
- * such a call shows this. */
+/* True if this MPI allocates tags for calls that create communicators: a message of such a call had a tag below
+ * LOWEST_MARKED_TAG. */
 static bool makers_take_tags;
 
 static bool has_taken_tags;
@@ -66,9 +66,9 @@ static bool is_version(const char *number)
     return !strncmp(version, number, strlen(number));
 }
 
-/* Return whether MPICH allocates a tag for the current call. MPICH 3 allocates a tag for every call. Tests showed that
- * MPICH 4 and 5 and Intel MPI allocate no tag for some calls with a count of 0. If another version of MPICH differs,
- * messages show whether a tag was allocated. */
+/* Return whether MPICH allocates a tag for the current call. MPICH 3 does so for every call. In tests, MPICH 4, MPICH 5
+ * and Intel MPI allocated no tag for some calls with a count of 0. If another version differs, ibprof corrects the
+ * result by the tags of messages. */
 static bool is_given_tag(const struct ibp_communicator *communicator)
 {
     if (!ibp_current_call.moves_nothing || is_version("3.")) return true;
@@ -158,8 +158,8 @@ void ibp_mpich_after_tag(int error)
     ibp_unlock();
 }
 
-/* In Intel MPI 2021, the creation of a communicator, window or file from an intracommunicator allocates one tag. No
- * message has this tag. The exception is MPI_Comm_create_group, after which ibprof does not call this function. */
+/* In Intel MPI 2021, calls that create a communicator, window or file from an intracommunicator allocate one tag, which
+ * no message has. MPI_Comm_create_group does not, so ibprof does not call this function after it. */
 void ibp_mpich_made_object(ibp_handle parent)
 {
     struct ibp_communicator *communicator;
@@ -172,7 +172,7 @@ void ibp_mpich_made_object(ibp_handle parent)
     ibp_unlock();
 }
 
-/* A message of the current call has shown the call's tag: correct the number of allocated tags. */
+/* Correct the number of allocated tags by the tag in a message of the current call. */
 static void correct_numbers(struct ibp_communicator *communicator, uint32_t tag)
 {
     const uint32_t uncounted = tag - (uint32_t)ibp_current_call.tag + ibp_current_call.moves_nothing;
@@ -198,8 +198,8 @@ static unsigned operation_of(unsigned call)
     return ibp_call_by_number(call)->operation;
 }
 
-/* Return whether a context may belong to a communicator. Return false if the communicator has a context of this kind
- * already, or only one rank and therefore no messages. */
+/* Return whether a context may belong to a communicator: false if the communicator already has a local or remote
+ * context like this one, or has only one rank and therefore no messages. */
 static bool may_have(const struct ibp_communicator *communicator, uint32_t context)
 {
     const bool is_local = ibp_mpich_is_local(context);
@@ -213,10 +213,10 @@ static bool is_duplicating(unsigned operation)
     return operation == IBP_OPERATION_Comm_idup || operation == IBP_OPERATION_Comm_idup_with_info;
 }
 
-/* Guess which call sent a message with this tag, among calls on communicators whose context is unknown. If several
- * calls are possible, return their operation; IBP_OPERATION_UNATTRIBUTED if they have different operations. If no call
- * is possible, return IBP_OPERATION_NONE. `is_duplicated`: consider only calls of MPI_Comm_idup. Otherwise, consider
- * only communicators on which MPI_Comm_idup was not called. */
+/* Guess the call of a message with this tag, among calls on communicators whose context is unknown. Return the call; if
+ * several calls are possible, their common operation, or IBP_OPERATION_UNATTRIBUTED if they have none; if no call is
+ * possible, IBP_OPERATION_NONE. `is_duplicated`: consider only calls of MPI_Comm_idup. Otherwise, consider only
+ * communicators on which MPI_Comm_idup was not called. */
 static unsigned guess_call_where(bool is_duplicated, uint32_t context, uint32_t tag)
 {
     unsigned call = IBP_OPERATION_NONE;
@@ -268,8 +268,8 @@ static bool is_between_groups(void)
     return communicator && communicator->is_between;
 }
 
-/* Return whether MPICH implements the current blocking collective by the nonblocking collective and a wait. MPICH
- * always does so for neighbourhood collectives, and for other collectives if an environment variable requests it. */
+/* Return whether MPICH implements the current blocking collective as a nonblocking collective and a wait. MPICH always
+ * does so for neighbourhood collectives, and for other collectives if an environment variable requests it. */
 static bool is_made_of_nonblocking(void)
 {
     const unsigned operation = ibp_current_call.operation;
@@ -279,8 +279,8 @@ static bool is_made_of_nonblocking(void)
            ibp_mpich_is_made_of_nonblocking(operation, is_between_groups());
 }
 
-/* Return whether an unknown context of a message may be the context of the current call's communicator. Return false if
- * the message may belong to a freed communicator. */
+/* Return whether an unknown context of a message may be the context of the current call's communicator, rather than of
+ * a freed communicator. */
 static bool may_be_current(uint32_t context, uint32_t tag)
 {
     const struct ibp_communicator *communicator = ibp_communicator_enter(ibp_current_communicator());

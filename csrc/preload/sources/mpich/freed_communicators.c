@@ -8,8 +8,8 @@
 
 #include <stddef.h>
 
-/* Number of remembered communicators. New communicators replace the oldest. Few programs free communicators with
- * pending collectives. */
+/* Number of remembered communicators. A newly freed communicator replaces the oldest. Few programs free communicators
+ * with pending collectives. */
 #define KEPT 16
 
 static struct freed {
@@ -35,8 +35,8 @@ void ibp_mpich_keep_freed(uint64_t key, struct ibp_communicator *communicator)
 }
 
 /* Find the freed communicators with this key on which a call has the tag. Set `number` to the number of these
- * communicators, and `place` to the index of the last one. Return the number of the `ibp_call` with the tag on the last
- * communicator; IBP_OPERATION_NONE without such a communicator. */
+ * communicators, and `place` to the index of the last one. Return the number of the `ibp_call` that has the tag on the
+ * last of these; IBP_OPERATION_NONE if none is found. */
 static unsigned find_call(uint64_t key, uint32_t tag, unsigned *place, unsigned *number)
 {
     unsigned call = IBP_OPERATION_NONE;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The ibprof developers
  *
- * Most functions of libfabric are called through tables of functions in objects. First, ibprof redirects the function
- * that opens a fabric. After MPI has opened a fabric, ibprof replaces the tables of the fabric, and later the tables of
- * its domains and endpoints.
+ * MPI calls most functions of libfabric through tables of functions in libfabric's objects. ibprof first redirects the
+ * function that opens a fabric. When MPI has opened a fabric, ibprof replaces the fabric's tables, and later the tables
+ * of the fabric's domains and endpoints.
  */
 #include "platform/system.h"
 #include "sources/mpich/libfabric.h"
@@ -92,8 +92,8 @@ static int hook_fabric(void *attributes, struct ibp_fi_fabric **fabric, void *co
     return result;
 }
 
-/* Intel MPI finds libfabric's functions by dlsym. For names other than fi_fabric, the hooks make a tail call of the
- * real dlsym, whose result may depend on the caller. */
+/* Intel MPI finds libfabric's functions by dlsym. For other names than fi_fabric, the hooks make a tail call of the
+ * real dlsym, because its result may depend on the caller. */
 static void *found_fabric(void *function)
 {
     if (!function) return NULL;

@@ -10,7 +10,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* The largest tag (MPI_TAG_UB) shows which layout MPI uses. */
+/* The layouts of libfabric's tags. MPI_TAG_UB shows which layout MPI uses. */
 static const struct {
     unsigned tag_bits, rank_bits, context_bits, protocol_shift;
     bool of_intel;

@@ -24,8 +24,8 @@ void ibp_fi_pend(struct ibp_fi_announcement announcement)
         unplaced_count++;
 }
 
-/* Return the lowest index, at least `from`, of an announcement to a peer with this context; pending_count if there is
- * none. */
+/* From index `from` on, return the index of the first announcement with this peer and context; pending_count if there
+ * is none. */
 static unsigned find(uint32_t peer, uint32_t context, unsigned from)
 {
     while (from < pending_count && (pending[from].peer != peer || pending[from].context != context)) from++;
@@ -37,7 +37,7 @@ bool ibp_fi_is_pending(uint32_t peer, uint32_t context)
     return unplaced_count || find(peer, context, 0) < pending_count;
 }
 
-/* Return `call` if it equals `other`; the calls' operation if only their operations are equal; otherwise
+/* If both calls are equal, return the call; if only their operations are equal, the operation; otherwise
  * IBP_OPERATION_UNATTRIBUTED. */
 static unsigned join(unsigned call, unsigned other)
 {

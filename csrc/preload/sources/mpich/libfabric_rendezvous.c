@@ -6,8 +6,8 @@
  * precedes data in several messages, or follows the sender's writes by RDMA. A longer header contains the size, and
  * keys of the memory that the receiver reads.
  *
- * A receiver also sends longer headers, with keys of the memory to which the sender writes. A longer header is from a
- * sender if peers may only read the memory that the sending thread registered most recently.
+ * A receiver also sends longer headers, with keys of the memory to which the sender writes. ibprof takes a longer
+ * header as a sender's if the thread that sends it has last registered memory that peers may only read.
  */
 #include "platform/system.h"
 #include "sources/mpich/libfabric_rendezvous.h"
@@ -29,11 +29,11 @@
  * the bit. */
 #define COLLECTIVE_CONTEXT UINT32_C(1)
 
-/* True after a receiver has read an unknown number of bytes, the rest of a message, from this process's memory. */
+/* True after a receiver has read an unknown number of a message's bytes from this process's memory. */
 static bool was_split;
 
-/* A header has shown the size of these announced messages, so their bytes are counted already. The messages with the
- * data must not be counted again. If the data follow by RDMA, the entry remains until a newer entry replaces it. */
+/* Announced messages whose size a header has shown. Their bytes are already counted, so messages with their data must
+ * not be counted again. If RDMA transfers the data, the entry remains until a newer entry replaces it. */
 #define STREAMS 256
 static struct {
     uint64_t bits;
@@ -118,8 +118,8 @@ static void count_data(struct ibp_fi_tagged message, uint32_t peer)
     settle_and_unlock(peer, context, message.bytes);
 }
 
-/* For a message that contains only the first part of the data: set the message's size to the size of the memory that
- * this thread has just registered. */
+/* A message contains only the first part of the data: set its size to the size of the memory that this thread has just
+ * registered. */
 static void complete_huge(struct ibp_fi_tagged *message)
 {
     const size_t whole = ibp_fi_registered_for_reads();

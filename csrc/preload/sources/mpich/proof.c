@@ -26,7 +26,7 @@ static struct {
     uint64_t bytes;
     bool to_other;
 } probe;
-static bool is_lone; /* true if no message verified the source, because the job has only one rank */
+static bool is_lone; /* true if the job has only one rank, so that no message could verify the source */
 
 void ibp_mpich_probe_seen(uint32_t tag, uint32_t peer, uint64_t bytes)
 {
@@ -126,8 +126,8 @@ void ibp_mpich_expect(uint64_t count, ibp_handle datatype, int peer, int tag)
     expected.seen = false;
 }
 
-/* Return whether a message must equal the expected message if the source is right. Return false for messages of other
- * calls, and for active messages of another size, such as the reply of a one-sided call. */
+/* Return whether a message that a correct source reports must equal the expected message. Messages of other calls need
+ * not, nor active messages of another size, such as the reply of a one-sided call. */
 static bool should_match(uint32_t tag, uint64_t bytes)
 {
     if (ibp_current_call.operation != expected.operation) return false;

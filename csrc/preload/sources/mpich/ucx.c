@@ -60,8 +60,8 @@ static int hook_create_generic(const struct ibp_ucx_generic_operations *operatio
     return original.create_generic(&hooked, context, datatype);
 }
 
-/* Return the bytes of the data of a send. Call this after the send, because the size of a generic datatype is unknown
- * before. */
+/* Return the number of data bytes of a send. Call this after the send: before, the size of a generic datatype is
+ * unknown. */
 static uint64_t bytes_of(const void *buffer, size_t count, uint64_t datatype)
 {
     const struct ibp_ucx_iov *parts = buffer;

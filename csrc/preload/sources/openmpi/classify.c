@@ -9,8 +9,8 @@
 #include "libmpi/lock.h"
 #include "sources/openmpi/tags.h"
 
-/* Return the operation of a message with a tag that is no counted tag (tags.h). Return `otherwise` for the
- * application's messages outside of wrapped calls. */
+/* Return the operation of a message without a counted tag (tags.h); `otherwise` for an application's message outside of
+ * wrapped calls. */
 static unsigned untagged_operation(int tag, unsigned otherwise)
 {
     const bool by_user = tag >= -1; /* MPI_ANY_TAG is -1 */

@@ -57,7 +57,7 @@ static const struct ibp_openmpi_hook hooks[] = {
     HOOK(del_comm, hook_del_comm),
 };
 
-/* Three sets of hooks: plain, with checks of the clock, and for several threads. ibprof installs one set. */
+/* ibprof installs one of three sets of hooks: plain hooks, hooks that check the clock, or hooks for several threads. */
 static const struct ibp_openmpi_hook send_hooks[] = {
     HOOK(send, ibp_openmpi_hook_send),
     HOOK(isend, ibp_openmpi_hook_isend),
@@ -78,7 +78,7 @@ static const struct ibp_openmpi_hook receive_hooks[] = {
     HOOK(imrecv, ibp_openmpi_hook_imrecv),
 };
 
-/* Two sets of hooks. ibprof installs one set, and only if the layout of requests is known. */
+/* If the layout of requests is known, ibprof installs one of two sets of hooks. */
 static const struct ibp_openmpi_hook plain_receive_hooks[] = {
     HOOK(recv, ibp_openmpi_hook_recv),
     HOOK(irecv, ibp_openmpi_hook_irecv),

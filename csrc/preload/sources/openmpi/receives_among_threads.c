@@ -79,9 +79,9 @@ int ibp_openmpi_hook_recv_among_threads(void *buffer, size_t count, ibp_handle d
     return recv_in(context, buffer, count, datatype, peer, tag, communicator, status);
 }
 
-/* Let Open MPI post a receive whose context is not cached. If the communicator has no context, classifying the receive
- * creates it. The receive is counted in the context, because the communicator may be freed before the message
- * arrives. */
+/* Let Open MPI post a receive whose context is not cached. If the communicator has no context, the classification of
+ * the receive creates a context. Count the receive in the context, because the program may free the communicator before
+ * the message arrives. */
 static __attribute__((noinline)) int irecv_other(void *buffer, size_t count, ibp_handle datatype, int peer, int tag,
                                                  ibp_handle communicator, void **request)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The ibprof developers
  *
- * Hooks for sends. The fast path counts a message whose peer is also the peer of the last message. The second path
- * counts a message whose counter exists already. The slow path classifies the message.
+ * Hooks for sends. The fast path counts a message to the same peer as the last message. The second path counts a
+ * message whose counter exists already. The slow path classifies all other messages.
  */
 #include "platform/system.h"
 #include "sources/openmpi/sends.h"
@@ -19,9 +19,8 @@ int ibp_openmpi_probes_seen;
 
 /* -- messages of ibp_here ------------------------------------------------------------------------------------------ */
 
-/* Return whether a message belongs to the call of the current context. A message of standard mode belongs to this call,
- * unless it is a message of a nonblocking collective. Outside of wrapped calls, only MPI_Send and MPI_Isend have the
- * standard mode. */
+/* Return whether a message belongs to the call of the current context: it has the standard mode, and is no message of a
+ * nonblocking collective. Outside of wrapped calls, only MPI_Send and MPI_Isend have the standard mode. */
 static inline bool is_of_call(const struct ibp_context *here, int tag, int mode)
 {
     return IBP_LIKELY(tag >= here->lowest_tag) && IBP_LIKELY(mode == IBP_OPENMPI_STANDARD_MODE);
@@ -33,7 +32,7 @@ static inline struct ibp_recent *recent_of(const struct ibp_context *context, si
     return (struct ibp_recent *)((char *)context + member);
 }
 
-/* If a message of the current call goes to the peer of the last message, count it; otherwise return false. */
+/* Count a message of the current call if its peer is the peer of the last message; otherwise return false. */
 static inline bool see_recent(const struct ibp_context *here, const struct ibp_recent *recent, size_t count,
                               ibp_handle datatype, int peer, int tag, int mode)
 {
@@ -42,9 +41,9 @@ static inline bool see_recent(const struct ibp_context *here, const struct ibp_r
     return true;
 }
 
-/* Return the member `send` or `isend`, at offset `member`, of the communicator's context. This member contains the
- * counter of the last message. `here`: the context of the current call. Return NULL if the communicator's context is
- * not cached, or if the origin of the counter differs from the origin of the current call. */
+/* Return `send` or `isend`, the last message's counter, of the communicator's context. `member`: offset of `send` or
+ * `isend`. `here`: the context of the current call. Return NULL if the communicator's context is not cached, or if the
+ * origin of the counter differs from the origin of the current call. */
 static inline const struct ibp_recent *recent_elsewhere(const struct ibp_context *here, size_t member,
                                                         ibp_handle communicator)
 {

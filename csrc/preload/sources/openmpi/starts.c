@@ -27,7 +27,7 @@ static inline struct ibp_context *context_known(const struct ibp_request *reques
     return IBP_LIKELY(context != NULL) && IBP_LIKELY(context->receive.operation == request->operation) ? context : NULL;
 }
 
-/* Count a request that is about to be started. Return false, without counting, if count_any must count it. */
+/* Count a request before its start. If count_any must count it, return false without counting. */
 static inline bool count_known(void *address)
 {
     struct ibp_request *request = ibp_request_at_hash(address);
@@ -72,7 +72,7 @@ static void expect_receive(struct ibp_request *request, unsigned operation)
         ibp_openmpi_request_watch_next(request->address, IBP_WATCH(request->communicator, operation));
 }
 
-/* Count a request that is about to be started: a send now, a receive when it completes. `within`: operation of the
+/* Before a request starts: count a send now, and let a receive be counted when it completes. `within`: operation of the
  * current call; 0 outside of calls. Copy the entry of the request to `copy`; if the request is unknown, set the copy's
  * role to 0. */
 static __attribute__((noinline)) void count_any(void *address, unsigned within, struct ibp_request *copy)
@@ -190,7 +190,7 @@ int ibp_openmpi_hook_start(size_t count, void **requests)
     return start_each(count, requests, ibp_current_call.operation);
 }
 
-/* Return how many requests at the beginning of the array have a hooked start function, which counts them. */
+/* Return the number of requests before the first request without a hook; their hooked start functions count them. */
 static size_t count_hooked(size_t count, void **requests)
 {
     const struct ibp_request *request;

@@ -37,8 +37,8 @@ static const char *slot_named(const char *symbol)
     return NULL;
 }
 
-/* Return how many functions of the table have the name that a layout expects. Return -1 if a function has the name that
- * the layout expects for another entry. */
+/* Return how many functions of the table have the name that the layout expects at their entry. Return -1 if the layout
+ * expects a function's name at another entry. */
 static int confirm_layout(const char *const *layout)
 {
     int confirmed = 0;
@@ -57,8 +57,8 @@ static int confirm_layout(const char *const *layout)
     return confirmed;
 }
 
-/* Return the layout of the table; NULL if it is unknown. If the same number of names matches both layouts, Open MPI's
- * version decides. */
+/* Return the layout of the table; NULL if it is unknown. If both layouts match equally many names, decide by Open MPI's
+ * version. */
 static const char *const *find_layout(void)
 {
     const int as_4 = confirm_layout(slots_of_4), as_5 = confirm_layout(slots_of_5);

@@ -11,8 +11,7 @@
 
 /* Internal tags of Open MPI are negative. Blocking collectives and neighbourhood collectives have fixed tags. The fixed
  * tags of neighbourhood collectives are below all counted tags (coll_tags.h of 4.1 and 5.0). Open MPI allocates a
- * counted tag for each call whose messages may be sent after its return. Counted tags decrease from the first counted
- * tag. */
+ * counted tag for each call whose messages may be sent after its return. Each further counted tag is lower by 1. */
 #define FIRST_COUNTED_TAG_OF_4 (-27)
 int ibp_openmpi_first_counted_tag;
 
@@ -41,7 +40,7 @@ void ibp_openmpi_before_tag(void)
     ibp_unlock();
 }
 
-/* After the call: forget a tag that Open MPI did not allocate, and remember further tags that Open MPI allocated. */
+/* After the call: forget the tag if Open MPI did not allocate it, and remember all further allocated tags. */
 void ibp_openmpi_after_tag(int error)
 {
     struct ibp_communicator *communicator;
