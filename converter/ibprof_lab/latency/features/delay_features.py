@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Peaks and steps of delays over the message length.
 
-The profile of a pair is the list of its delays, one per length. If a profile has a peak at length k, it resembles the
-unit vector e_k. If a profile has a step after length k, the differences of its adjacent delays resemble e_k. Pearson's
+The profile of a pair is the list of its delays, one per length. A profile with a peak at length k resembles the unit
+vector e_k. The differences between adjacent delays of a profile with a step after length k resemble e_k. Pearson's
 correlation coefficient measures the resemblance.
 
 Source: Salnikov, Begaev, Maysuradze, "Visualization and clustering of computational cluster delays in 3 dimensional
@@ -32,10 +32,10 @@ _LEAST = 0.1
 _MOST = 0.98
 _QUIET_SHARE = 0.8
 """Assumed fraction of noise among the correlations. The width of the measured noise is this quantile of |correlation| /
-the same quantile for Gaussian noise. The median is often 0, since the median filter makes many differences 0."""
+the same quantile for Gaussian noise. The median would often be 0: the median filter makes many differences 0."""
 
 _ROUNDING = 1e-6
-"""Relative deviations from the fitted line that are smaller than this are rounding errors of single precision."""
+"""A relative deviation from the fitted line below this is a rounding error of single precision."""
 
 _NOISE_PROFILES, _FAINT, _HARDLY_EVER = 10_000, 0.01, 0.999
 
@@ -53,7 +53,7 @@ class DelayFeatures:
         pairs: sender and receiver of the pairs with a value at every length, int64 [P, 2].
         profiles: delays of the pairs, seconds, float32 [P, L].
         peak_correlations: coefficients of peaks, float32 [P, L].
-        step_correlations: coefficients of steps, float32 [P, L - 1]; entry k is between the lengths k and k + 1.
+        step_correlations: coefficients of steps, float32 [P, L - 1]; entry k is the step from length k to length k + 1.
         peak_threshold, step_threshold: absolute correlation above which a value is a peak, or a step.
         scattered: bool [P, L], True if samples scatter too widely for a peak; None if samples are unknown.
     """
@@ -154,7 +154,7 @@ def _correlate(
 
 
 def correlate_with_units(profiles: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
-    """Return Pearson's correlation coefficients of profiles, [P, n], with all n unit vectors, float64 [P, n].
+    """Return Pearson's correlation coefficient of each profile with each of the n unit vectors, float64 [P, n].
 
     corr_k = (x_k - mean) / (sqrt(n - 1) sigma), sigma^2 the mean of (x - mean)^2; 0 where a profile is constant.
     """

@@ -15,8 +15,7 @@ from ibprof_lab.lab_choices import LEAST_CHANGE
 from ibprof_lab.latency.model.delays import Delays
 
 THRESHOLD = 3.5
-"""A value beyond this number of robust standard deviations is an outlier (Iglewicz and Hoaglin's limit of the modified
-z-score)."""
+"""A value with a robust z-score above this is an outlier (Iglewicz and Hoaglin's limit of the modified z-score)."""
 
 MAD_TO_SIGMA = 1.4826
 _ROUNDS = 3
@@ -26,11 +25,11 @@ Matrix = npt.NDArray[np.float64]
 _NEIGHBOURS = 5
 _PIVOTS = 64
 _LARGEST = 2048
-"""Largest number of processes for predicting delays from similar processes; for more, the prediction takes minutes."""
+"""Delays are predicted from similar processes for at most this many processes; for more, this takes minutes."""
 
 _FLOOR = 0.01
-"""Smallest assumed robust standard deviation of a pair's values, relative to a delay. An outlying pair therefore
-deviates by more than 3.5% (`THRESHOLD` times 1%)."""
+"""Smallest assumed robust standard deviation of pairs' deviations, as a fraction of the delay. An outlying pair
+therefore deviates by more than 3.5% (`THRESHOLD` times 1%)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,7 +101,7 @@ def _polish(matrix: Matrix) -> tuple[Matrix, Matrix]:
 
 
 def _stand_out(effects: Matrix) -> Matrix:
-    """Return robust z-scores of effects: 0 within `LEAST_CHANGE` of the median, infinite for missing effects."""
+    """Return robust z-scores: 0 for an effect within `LEAST_CHANGE` of the median, infinite for a missing effect."""
     away = np.abs(effects - np.nanmedian(effects))
     scale = MAD_TO_SIGMA * np.nanmedian(away)
     score = away / max(scale, 1e-3)
@@ -110,7 +109,7 @@ def _stand_out(effects: Matrix) -> Matrix:
 
 
 def find_outlier_pairs(delays: Delays, index: int, budget: int) -> npt.NDArray[np.int64]:
-    """Return at most `budget` pairs of one message length to measure again, the most outlying first: int64 [k, 2].
+    """Return the outlier pairs at one message length, at most `budget`, the most outlying first: int64 [k, 2].
 
     `rate_outliers` rates the pairs. Pairs without a delay come first.
     """
@@ -170,7 +169,7 @@ def _predict(logarithm: Matrix) -> Matrix:
     seen = np.where(np.isfinite(seen), seen, np.nanmedian(seen))
     seen = np.nan_to_num(seen)
     count = min(_NEIGHBOURS, size - 2)
-    # Similarity is the sum of absolute differences (p=1), since squares give one outlier too much weight.
+    # The distance is the sum of absolute differences (p=1): squares would give one outlier too much weight.
     found = KDTree(seen).query(seen, k=count + 1, p=1)[1]
     neighbours = np.asarray(found, np.int64)
     predicted = np.empty_like(both)

@@ -32,7 +32,7 @@ class PairClusters:
     Attributes:
         labels: cluster of each pair of `DelayFeatures.pairs`, uint8 [P]; cluster 0 has the lowest delays.
         centroids: median delay of each cluster's pairs at each length, seconds, float32 [K, L].
-        sse: sum of squared distances to the centres with 1, 2, ... clusters, in squared units of the clustered values.
+        sse: for 1, 2, ... clusters, the sum of squared distances of the clustered values from their centres.
         by: clustered quantity, an element of `BY`.
     """
 
@@ -95,12 +95,12 @@ def cluster_pairs(features: DelayFeatures, count: int | None = None, by: str = B
 def find_elbow(sse: list[float]) -> int:
     """Return the number of clusters at the elbow of the curve `sse`, where the curve lies farthest below its chord."""
     if len(sse) < 3 or sse[0] <= 0:
-        # A second cluster must remove more than half of the error.
+        # A second cluster must remove more than half of the SSE.
         return 2 if len(sse) == 2 and sse[1] < 0.5 * sse[0] else 1
     y = np.array(sse) / sse[0]
     x = np.linspace(0, 1, len(y))
     below = y[0] + (y[-1] - y[0]) * x - y
-    # If the data are noise, more clusters reduce the error slowly, and the curve has no elbow.
+    # If the data are noise, more clusters reduce the SSE slowly, and the curve has no elbow.
     return int(np.argmax(below)) + 1 if below.max() > 0.1 else 1
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Delays printed by other programs: OSU's tests, nccl-tests, captioned tables, nvbandwidth, tables of a machine.
+"""Reader of delays that other programs print: OSU's tests, nccl-tests, nvbandwidth, Intel's MLC, numactl and others.
 
 A file of OSU's tests or nccl-tests has one run for each pair. NUMA distances have no unit (10 is local memory); ibprof
 reads a distance of 1 as 1 ns.
@@ -66,9 +66,9 @@ def has_benchmark_runs(lines: Lines) -> bool:
 def read_benchmark_runs(path: Path, lines: Lines) -> Delays:
     """Read a file with one run of OSU's latency tests or nccl-tests per pair.
 
-    Output of nccl-tests names the hosts; OSU's does not. A line before each OSU run must have two names, or be the
-    launcher's command with `-H`, `--host`, `-w` or `--nodelist`. The first of the two names is the sender. The delay of
-    a pair with several runs is the median of these runs.
+    Output of nccl-tests names the hosts; OSU's does not. A line before each OSU run must contain two hosts' names, or
+    be the launcher's command with `-H`, `--host`, `-w` or `--nodelist`. The first of the two names is the sender. The
+    delay of a pair with several runs is the median of these runs.
 
     Raises:
         InputError: the output is invalid; the message has the line.
@@ -293,7 +293,7 @@ def _read_value(path: Path, line: int, field: str) -> float:
 
 NANOSECOND = 1e-9
 _MEANS_LATENCY = 4
-"""Bit of hwloc's kind of distances: HWLOC_DISTANCES_KIND_MEANS_LATENCY."""
+"""HWLOC_DISTANCES_KIND_MEANS_LATENCY: this bit of a table's kind is set if hwloc's distances are latencies."""
 
 _LOCAL, _LARGEST = 10, 254
 """Distance of a NUMA node to itself, and largest possible distance between two nodes. Source: ACPI 6.5, section 5.2.17
@@ -374,7 +374,7 @@ def _read_numactl(path: Path, lines: Lines, start: int) -> MachineTable:
 
 
 def _read_hwloc(path: Path, text: str) -> MachineTable:
-    """Read the first table of latencies of hwloc version 2, or of distances of version 1."""
+    """Read hwloc's XML: the first table of latencies (version 2), or the first table of distances (version 1)."""
     try:
         return _find_latencies(path, ET.fromstring(text))
     except (ET.ParseError, ValueError) as error:

@@ -99,7 +99,7 @@ def _check_unit(path: Path, delays: Delays) -> None:
 
 
 def write_delays(path: str | PathLike[str], delays: Delays) -> None:
-    """Write delays as NetCDF-4; write a file `.csv` as the matrix of the only length, in microseconds.
+    """Write delays as NetCDF-4; if the name ends with `.csv`, write the only length's matrix in microseconds.
 
     The file is written completely or not at all.
 
@@ -280,7 +280,7 @@ def _split(line: str, separator: str | None) -> list[str]:
 
 
 def _refuse_mixed_decimals(path: Path, rows: list[tuple[int, str]], separator: str | None) -> None:
-    """Refuse a file with decimal commas (950,5) and points (1.234), since the points may separate thousands."""
+    """Refuse a file that has both decimal commas (950,5) and points (1.234): the points may separate thousands."""
     if separator in (None, ",") or not any("," in line for _, line in rows):
         return
     parts = [(number, part.strip()) for number, line in rows for part in line.split(separator)]
@@ -355,7 +355,7 @@ def make_median_delays(
     Args:
         hosts: one name per process.
         seconds: [L, n, n].
-        lengths: int64 [L], bytes; None for a single unknown length, stored as 0.
+        lengths: int64 [L], bytes; None: one unknown length, stored as 0.
         is_firmware: True for NUMA distances of the firmware, which have no measurement errors. True sets
             `attributes["source"]` to `FIRMWARE`.
     """
@@ -366,7 +366,7 @@ def make_median_delays(
 
 
 def write_text_matrix(path: Path, delays: Delays, unit: float) -> None:
-    """Write the median of the only length as CSV with names.
+    """Write the median delays of the only message length as CSV with names.
 
     Raises:
         InputError: there are several lengths.
@@ -386,7 +386,7 @@ _ZERO = re.compile(r"0+\.?0*|\.0+")
 
 
 def complete_triangle(rows: Sequence[tuple[int, list[str]]]) -> list[tuple[int, list[str]]]:
-    """Complete the rows of a triangle to equal length; the missing half stays empty.
+    """Pad the rows of a triangle with empty fields to equal length.
 
     A row is a line number and its fields, without a name. Each row of a lower triangle has one field more than the row
     above; in an upper triangle, one field less. The diagonal is the last field of each row (lower triangle) or the

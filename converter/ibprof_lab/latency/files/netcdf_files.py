@@ -30,13 +30,13 @@ FORMAT = "ibprof delays 1"
 _CUBE = ("length", "sender", "receiver")
 _SIDE = 16
 _CHUNK = 1 << 16
-"""Values per chunk; with few lengths a chunk has more than 16 x 16 pairs, to limit the number of chunks."""
+"""A chunk has about this number of values, if this is more than 16 x 16 pairs at all lengths."""
 
 _RESERVED = ("format", "units")
 
 CLASSIC_MAGICS = (b"CDF\x01", b"CDF\x02", b"CDF\x05")
 _FILES = {"median": "median", "average": "mean", "deviation": "deviation", "min": "minimum"}
-"""Suffix of a file's name -> statistic of `Delays`. Without a median file, the first existing file becomes
+"""Suffix of a file's name -> statistic of `Delays`. Without a median file, the first of these files that exists becomes
 `Delays.median`."""
 
 _DATA_TYPES = {"average": 1, "median": 2, "deviation": 3, "min": 4}
@@ -152,7 +152,7 @@ def _read_names(dataset: Any, name: str) -> tuple[str, ...]:
 
 
 def check_memory(shape: tuple[int, ...], cubes: int) -> None:
-    """Raise an error if float32 arrays do not fit into memory; a damaged header can state any size.
+    """Raise an error if float32 arrays do not fit into memory: a damaged file can state any size.
 
     Raises:
         MemoryError: the cubes do not fit.
@@ -164,7 +164,7 @@ def check_memory(shape: tuple[int, ...], cubes: int) -> None:
 
 
 def has_layout(path: Path) -> bool:
-    """Return True if a NetCDF-4 file has clustbench's variables; newer clustbench programs write NetCDF-4."""
+    """Return True if a NetCDF-4 file has clustbench's variables, as newer clustbench programs write them."""
     from netCDF4 import Dataset  # noqa: PLC0415  (slow to import)
 
     try:
@@ -312,23 +312,22 @@ _HEAP = re.compile(rb"GCOL\x01\0\0\0")
 
 
 _HEAP_HEAD = struct.Struct("<8xQ")
-"""Head of a heap in an HDF5 file: size of the heap, including this head."""
+"""Header of an HDF5 heap: size of the heap in bytes, including this header."""
 
 
 _OBJECT_HEAD = struct.Struct("<HHxxxxQ")
-"""Head of an object in a heap: object number, reference count, size."""
+"""Header of an object in a heap: object number, reference count, size."""
 
 
 _FREE = 0
-"""Object number of free space. The size of free space includes its head; the sizes of other objects do not include
-their heads."""
+"""Object number of free space. The size of free space includes the header; an object's size does not."""
 
 
 def check_heaps(path: Path) -> None:
-    """Raise an error for a damaged heap, on which the HDF5 library loops forever.
+    """Raise an error if a heap is damaged: the HDF5 library would loop forever.
 
     Raises:
-        InputError: the file has such a heap.
+        InputError: a heap is damaged.
         OSError: the file cannot be read.
     """
     with path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:

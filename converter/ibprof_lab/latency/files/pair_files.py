@@ -141,7 +141,7 @@ def read_pair_rows(
     lengths = sorted({length for length, _, _ in found})
     values = np.full((len(lengths), len(place), len(place)), np.nan)
     for (length, sender, receiver), delays in found.items():
-        # Keep impossible times only for a pair without a valid time. `read_delays` then reports the pair.
+        # Keep impossible times only for a pair without a valid time, so that `read_delays` reports this pair.
         times = [each for each in delays if 0 <= each < np.inf] or delays
         values[lengths.index(length), sender, receiver] = np.median(times)
     values[:, range(len(place)), range(len(place))] = 0.0
@@ -185,7 +185,7 @@ def read_pairs(path: Path, labels: Sequence[str]) -> npt.NDArray[np.int64]:
 
 
 def write_named_pairs(path: Path, pairs: Sequence[tuple[str, str]]) -> None:
-    """Write pairs of hosts (for all of their processes) as lines `sender,receiver`, in both directions.
+    """Write a line `sender,receiver` for each direction of each pair; a host stands for all of its processes.
 
     Raises:
         OSError: the file cannot be written.

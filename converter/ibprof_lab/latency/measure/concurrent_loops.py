@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Work of one process in a round (measure, answer, send noise, or nothing), and loops on many pairs at once."""
+"""Work of one process in a round (measure, answer, send noise, or nothing), and loops that time many pairs at once."""
 
 from __future__ import annotations
 
@@ -33,8 +33,8 @@ _PING, _ECHO = 3, 4
 _MOST_TURNS = 1 << 20
 
 _BATCHES = 8
-"""Batches are made longer until one takes at least `StreamSettings.seconds` / this number. The last batch ends
-at most one batch's duration after `StreamSettings.seconds`."""
+"""The number of turns grows until a batch takes at least `StreamSettings.seconds` / this number. The last batch ends at
+most one batch's duration after `StreamSettings.seconds`."""
 
 
 class ConcurrentEchoes:
@@ -105,7 +105,7 @@ def sample_echoes(comm: Any, echoes: ConcurrentEchoes, sampling: Sampling) -> np
 
 @dataclass(frozen=True, slots=True)
 class StreamSettings:
-    """Settings of a stream: bytes per message, messages in flight, and seconds to measure."""
+    """Settings of a stream: bytes per message, messages in flight, and duration of the measurement in seconds."""
 
     length: int = 256 * 1024
     window: int = 16
@@ -179,7 +179,7 @@ Row = list[float]
 
 
 class RoundMeasurer:
-    """The measurements of this process in all rounds of a plan."""
+    """Does this process's part of each round of a plan."""
 
     def __init__(self, comm: Any, plan: MeasurementPlan) -> None:
         self.comm, self.plan = comm, plan

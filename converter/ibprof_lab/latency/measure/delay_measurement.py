@@ -96,7 +96,7 @@ class MeasurementSession:
         turns = self._try_turns() * (plan.window if plan.mode == "bandwidth" else 1)
         if plan.mode == ALL_TO_ALL:
             turns = turns * max(self.size - 1, 1)
-        # The search for the number of turns per batch takes the time of about 1.5 batches.
+        # The search for the number of turns per batch takes about as long as 1.5 batches.
         batches = plan.sampling.repetitions + 1.5
         parts = (1 if at_once else 2) * (2 if plan.one_way else 1)
         a_round = parts * batches * np.maximum(turns, plan.sampling.batch_s) + SYNCHRONISING_S
@@ -227,7 +227,7 @@ class MeasurementSession:
         return self._repeat(rounds_of, "measuring outlying pairs again")
 
     def _measure_few(self, make: ChooserFactory) -> bool:
-        """Measure the pairs of a `PairChooser`, one process per host. Return False if all pairs are needed."""
+        """Measure the pairs of a `PairChooser`, one process per host. Return False if all pairs must be measured."""
         hosts = [host for host, _ in self._places]
         first = [hosts.index(host) for host in dict.fromkeys(hosts)]
         processes = np.array(first if len(first) > 1 else range(self.size), np.int64)
@@ -359,8 +359,8 @@ def measure_delays(
         module: `mpi4py.MPI`.
         output: file of the delays; this and the following arguments must be equal on all processes.
         plan: lengths, schedule and limits.
-        resume: True to keep results in the file.
-        pairs: file of pairs to repeat, without a measurement of other pairs; None for all pairs.
+        resume: True to keep the file's earlier results.
+        pairs: file of the pairs to measure again, and no others; None to measure all pairs.
         few_pairs: True to measure only the pairs that `search` chooses.
         dry_run: True to only print an estimate.
         search: function that returns a `PairChooser` for few pairs.

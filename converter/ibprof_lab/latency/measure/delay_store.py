@@ -24,10 +24,10 @@ from ibprof_lab.latency.model.delays import Attribute, Delays, empty_delays
 _log = logging.getLogger(__name__)
 
 _SAVING_SHARE = 0.05
-"""Largest fraction of the measurement's time for saving; the results of 10,000 processes are gigabytes."""
+"""Saving takes at most this fraction of the measurement's time; the results of 10,000 processes are gigabytes."""
 
 _SAME = ("mode", "schedule", "one_way", "window", "noise_mes_length", "num_noise_mes", "num_noise_proc")
-"""Attributes of the file that must be equal to the plan's, so that the measurement can continue."""
+"""A file's measurement can continue only if these attributes of the file equal the plan's."""
 
 
 class DelayStore:

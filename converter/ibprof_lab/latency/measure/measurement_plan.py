@@ -2,9 +2,9 @@
 """The plan of a measurement (lengths, mode, noise, limits), and schedules: the pairs of each round.
 
 A round is an int32 array [p, 2] of pairs measured at the same time. In rounds of `sequential`, `round_robin`, `halving`
-and `color_pairs`, no process is in two pairs. Together, these rounds contain each unordered pair once, measured in both
-directions. In a round of `shifts`, each process sends to one process and receives from one. Together, the rounds of
-`shifts` contain each ordered pair once.
+and `color_pairs`, no process is in two pairs; each pair is measured in both directions. Each of the first three
+schedules contains each unordered pair once. In a round of `shifts`, each process sends to one process and receives from
+one. The rounds of `shifts` contain each ordered pair once.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from ibprof_lab.latency.measure.timed_loops import Sampling
 from ibprof_lab.latency.model.delays import Attribute
 
 AGAIN_MORE = 3
-"""A repeated measurement of a pair has this multiple of the usual number of batches."""
+"""A pair that is measured again is measured with this many times the usual number of batches."""
 
 SYNCHRONISING_S = 3e-4
 """Assumed time of the synchronisation after a round, in seconds."""
@@ -60,8 +60,8 @@ class MeasurementPlan:
         noise: messages between processes that do not measure.
         save_every_s: interval between saves, seconds.
         limit_s: time limit, seconds; None for no limit.
-        again: largest fraction of the pairs that may be repeated.
-        again_s: approximate time limit for repetitions, seconds; if not None, `again` is ignored.
+        again: largest fraction of the pairs that may be measured again.
+        again_s: approximate time limit for measuring pairs again, seconds; if not None, `again` is ignored.
     """
 
     lengths: npt.NDArray[np.int64]
@@ -105,7 +105,7 @@ class MeasurementPlan:
 
     @property
     def seconds_of_pair_again(self) -> float:
-        """Longest time to repeat the measurement of a pair and length in a separate round, seconds."""
+        """Estimated largest time to measure one pair again at one length, in a separate round, seconds."""
         return 2 * (AGAIN_MORE * self.sampling.repetitions + 1.5) * self.sampling.batch_s + SYNCHRONISING_S
 
     def describe(self) -> dict[str, Attribute]:
@@ -125,7 +125,7 @@ class MeasurementPlan:
 
 
 def sequential(processes: int) -> Iterator[Round]:
-    """Yield n (n - 1) / 2 rounds of one pair; the other processes do not send messages."""
+    """Yield n (n - 1) / 2 rounds of one pair each."""
     for pair in combinations(range(processes), 2):
         yield np.array([pair], np.int32)
 
@@ -192,7 +192,7 @@ def color_pairs(pairs: npt.ArrayLike, alone: bool = False) -> list[Round]:
     unordered = np.unique(np.sort(np.asarray(pairs, np.int64).reshape(-1, 2), axis=1), axis=0)
     if alone:
         return list(unordered[:, None].astype(np.int32))
-    busy: dict[int, int] = {}  # process -> bit mask of the rounds in which it is busy
+    busy: dict[int, int] = {}  # process -> bit mask of the rounds in which the process has a pair
     rounds: list[list[tuple[int, int]]] = []
     for one, other in unordered.tolist():
         taken = busy.get(one, 0) | busy.get(other, 0)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""MPI jobs with mpi4py: start, end, progress on stderr, and the same reaction of all ranks to errors and signals.
+"""MPI jobs with mpi4py: start, end, progress on stderr, and errors and signals that end all ranks.
 
 mpi4py is imported late, so that reading delays needs no MPI.
 """
@@ -35,7 +35,7 @@ _KILLED_BY = 128
 """Exit status after a signal = this value + the signal's number."""
 
 _FIRST_LINE_S = 10.0
-"""Seconds before the first line of progress; the next lines follow after 2, 4, 8, ... times as many seconds."""
+"""Seconds until the first line of progress; the next lines are printed after 2, 4, 8, ... times this value."""
 
 
 def start_mpi() -> Any:
@@ -155,8 +155,8 @@ def work_together(work: Callable[[Any], int]) -> int:
     """Start MPI, call `work` on all ranks, and return the exit status; only rank 0 prints errors.
 
     Args:
-        work: function that takes `mpi4py.MPI` and returns the number of the ending signal, or 0. If `work` raises an
-            `IbprofError` on one rank, all ranks must raise an `IbprofError`, such as `FirstProcessError`.
+        work: function that takes `mpi4py.MPI` and returns the number of the signal that ended the work, or 0. If `work`
+            raises an `IbprofError` on one rank, all ranks must raise an `IbprofError`, such as `FirstProcessError`.
     """
     module = start_mpi()
     if module.COMM_WORLD.rank:

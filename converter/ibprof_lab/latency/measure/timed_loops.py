@@ -121,7 +121,7 @@ class Exchange(TimedLoop):
 
 
 class Stream(TimedLoop):
-    """A turn is `window` messages in flight and an acknowledgement, to measure the bandwidth, length / delay.
+    """A turn is `window` messages in flight and an acknowledgement. The bandwidth is length / delay.
 
     The delay of a message is the turn's time / `window`.
     """

@@ -29,7 +29,7 @@ _NAMED = 40
 
 
 def draw_matrix(path: Path, delays: Delays, index: int, statistic: str) -> None:
-    """Draw one matrix as a heat map, delays in microseconds on a logarithmic scale."""
+    """Draw the matrix of one length as a heat map; the scale of delays is logarithmic, in microseconds."""
     figure = _figure(figsize=(8, 7))
     axes = figure.subplots()
     matrix = delays.present[statistic][index].astype(np.float64) * _MICRO

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Queries on measured delays: each returns a JSON document, and writes pictures and files if requested."""
+"""Queries on measured delays: each query returns a JSON document, and writes pictures and files if requested."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from ibprof_lab.latency.outputs.delay_tables import (
 )
 
 _MOST_IN_JSON = 512
-"""Largest number of processes whose matrix is in the JSON document without --length."""
+"""For more processes than this, the JSON document has no matrix without `--length` or `--bandwidth`."""
 
 _QUARTILES = ("lower_quartile", "upper_quartile")
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Web pages that show points in 3-D: a page for any points, and a page for the steps of delays over length."""
+"""Web pages of 3-D points: one page shows nodes at given positions, another page the steps of delays over length."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def write_space_page(
         position: float64 [node, 3].
         leaves: number of nodes displayed as hosts; these nodes are the first in `position`.
         ends: [link, 2], the two nodes of each link.
-        arrays: arrays that are added to the document, or replace its arrays of the same name.
+        arrays: arrays to add to the document; an array of the same name is replaced.
 
     Raises:
         OSError: the file cannot be written.
